@@ -1,0 +1,75 @@
+"""Starting and ending servers and choosing OpenCL implementations, for the benchmark scripts."""
+
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+
+def native_vendors(folder):
+    """A folder of ICD files as the system has them, SpanCL's own left out."""
+    given = os.environ.get("NATIVE_VENDORS")
+    if given:
+        return given
+    vendors = Path(folder) / "native-vendors"
+    vendors.mkdir(exist_ok=True)
+    for icd in sorted(Path("/etc/OpenCL/vendors").glob("*.icd")):
+        link = vendors / icd.name
+        if "spancl" not in icd.read_text() and not link.exists():
+            link.symlink_to(icd)
+    return str(vendors)
+
+
+class Servers:
+    """Some spancld on free loopback ports; ended by process id."""
+
+    def __init__(self, build, count=1, options=(), prefix=(), vendors=None):
+        self.build = Path(build).resolve()
+        self.processes = []
+        self.ports = []
+        self.log = tempfile.TemporaryFile()
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        if vendors:
+            env["OCL_ICD_VENDORS"] = vendors
+        for _ in range(count):
+            read_end, write_end = os.pipe()
+            command = [*prefix, str(self.build / "bin/spancld"), "--listen", "127.0.0.1:0",
+                       "--ready-fd", str(write_end), *options]
+            process = subprocess.Popen(command, env=env, pass_fds=[write_end],
+                                       stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+            os.close(write_end)
+            self.processes.append(process)
+            with os.fdopen(read_end) as ready:
+                words = ready.readline().split()
+            if len(words) != 2 or words[0] != "ready":
+                self.stop()
+                raise RuntimeError("spancld did not come up:\n" + self.log_text())
+            self.ports.append(int(words[1]))
+
+    def log_text(self):
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
+
+    def environment(self):
+        env = dict(os.environ)
+        env["OCL_ICD_VENDORS"] = str(self.build / "etc/vendors")
+        env["SPANCL_SERVERS"] = " ".join(f"localhost:{p}" for p in self.ports)
+        return env
+
+    def stop(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            try:
+                process.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

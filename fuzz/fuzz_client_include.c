@@ -1,0 +1,74 @@
+/* Build options and a source with #include lines, as an application hands them to clBuildProgram: options
+ * up to the first zero byte, then the source. What is found has to be what a server takes. */
+#include "fuzz/target.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/include.h"
+#include "engine/include.h"
+
+static char folder[] = "/tmp/spancl-fuzz.XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+        char path[PATH_MAX];
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        FILE *f = fopen(path, "w");
+        fuzz_check(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void remove_folder(void)
+{
+        static const char *const names[] = { "a.h", "sub/b.h", "sub", "" };
+        char path[PATH_MAX];
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+                snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+                remove(path);
+        }
+}
+
+/* Some files to be found, in a folder of this process. */
+static void make_folder(void)
+{
+        char path[PATH_MAX];
+        fuzz_check(mkdtemp(folder));
+        atexit(remove_folder);
+        snprintf(path, sizeof(path), "%s/sub", folder);
+        fuzz_check(mkdir(path, 0700) == 0);
+        put("a.h", "#include \"sub/b.h\"\n#define C <b.h>\n#include C\n");
+        put("sub/b.h", "#include \"../a.h\"\nint b;\n");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        static bool made;
+        if (!made)
+                make_folder();
+        made = true;
+        const uint8_t *end = size ? memchr(data, 0, size) : NULL;
+        if (!end)
+                return 0;
+        size_t length = (size_t)(end - data) + 1;
+        char *options = malloc(length);
+        fuzz_check(options);
+        memcpy(options, data, length);
+
+        struct include_result r;
+        struct include_params params = {
+                .source = bytes_of(data + length, size - length),
+                .options = options,
+                .folder = folder,
+        };
+        bool valid = options_valid(options);
+        if (valid && include_collect(&params, &r) == 0) {
+                fuzz_check(engine_include_valid(bytes_of(r.headers.data, r.headers.size)));
+                fuzz_check(r.options.size && !r.options.data[r.options.size - 1]);
+                fuzz_check(options_valid((const char *)r.options.data));
+                include_fini(&r);
+        }
+        free(options);
+        return 0;
+}

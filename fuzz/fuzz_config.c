@@ -1,0 +1,32 @@
+/* What stands in SPANCL_SERVERS. */
+#include "fuzz/target.h"
+
+#include <string.h>
+
+#include "base/config.h"
+#include "base/mem.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        char *text = malloc(size + 1), *error = NULL;
+        struct server_spec *servers;
+        size_t count;
+        fuzz_check(text);
+        memcpy(text, data, size);
+        text[size] = '\0';
+        int r = config_servers_parse(text, "SPANCL_SERVERS", &servers, &count, &error);
+        if (r == 0) {
+                fuzz_check(count <= CONFIG_SERVERS_MAX);
+                for (size_t i = 0; i < count; i++) {
+                        const struct server_spec *s = &servers[i];
+                        fuzz_check(s->name && s->in_process == !s->address);
+                        fuzz_check(s->peer_port <= 65535);
+                }
+                config_servers_free(servers, count);
+        } else {
+                fuzz_check(r == SP_E_INVAL && error && strstr(error, "SPANCL_SERVERS"));
+        }
+        mem_free(error);
+        free(text);
+        return 0;
+}

@@ -1,0 +1,285 @@
+/* Writes the seeds of the fuzz targets: make_corpus FOLDER. They are committed in fuzz/corpus; run it
+ * again when the schema changes. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/reference/registry.h"
+#include "proto/args.h"
+#include "proto/info.h"
+#include "session/hello.h"
+
+static const char *folder;
+
+static void need(int ok)
+{
+        if (!ok) {
+                perror("make_corpus");
+                exit(1);
+        }
+}
+
+static void save(const char *target, const char *name, const struct buf *b)
+{
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/%s", folder, target);
+        mkdir(path, 0777);
+        snprintf(path, sizeof(path), "%s/%s/%s", folder, target, name);
+        FILE *f = fopen(path, "wb");
+        need(f && fwrite(b->data, 1, b->size, f) == b->size && fclose(f) == 0);
+}
+
+#define put(b, name, ...) need(wire_put_##name(b, &(struct wire_##name){ __VA_ARGS__ }) == 0)
+
+#define ID(type, n) object_id(OBJECT_##type, n)
+
+static void instruct(struct buf *b, unsigned id, const void *data, size_t size)
+{
+        need(buf_put_u64(b, id | (uint64_t)(8 + bytes_pad8(size)) << 32) == 0);
+        need(buf_put_padded(b, data, size) == 0);
+}
+
+/* Objects that the samples, whose ids all end in 1, can use. */
+static void prelude(struct buf *b)
+{
+        struct buf parts = { 0 };
+        static const char names[] = "pocl.add.i32;spancl.inc.i32";
+        uint64_t device = 0;
+        struct wire_u64s devices = { &device, 1 };
+        need(info_put(&parts, INFO_PART, names, sizeof(names) - 1) == 0);
+        put(b, queue_create, .queue = ID(QUEUE, 1));
+        put(b, queue_create, .queue = ID(QUEUE, 2), .device = 1, .properties = 1);
+        put(b, buffer_create, .buffer = ID(BUFFER, 1), .size = 4096);
+        put(b, buffer_create, .buffer = ID(BUFFER, 2), .size = 4096);
+        put(b, sub_buffer_create, .buffer = ID(BUFFER, 3), .parent = ID(BUFFER, 1), .origin = 128,
+            .size = 256);
+        put(b, program_create, .program = ID(PROGRAM, 1), .kind = 3, .devices = devices,
+            .parts = { parts.data, parts.size });
+        put(b, program_build, .request = 1, .program = ID(PROGRAM, 1), .devices = devices);
+        put(b, kernel_create, .kernel = ID(KERNEL, 1), .program = ID(PROGRAM, 1),
+            .name = bytes_str("spancl.inc.i32"));
+        buf_fini(&parts);
+}
+
+static void commands(struct buf *b)
+{
+        struct buf args = { 0 };
+        uint64_t one = 16, waits[2] = { ID(EVENT, 10), ID(EVENT, 30) };
+        uint32_t by = 7;
+        static const uint8_t data[64] =
+                "sixty-four bytes of data that travel as bulk on lane one, ok?";
+        need(args_put(&args, &(struct arg){ 0, ARG_BUFFER, 8, NULL, ID(BUFFER, 1) }) == 0);
+        need(args_put(&args, &(struct arg){ 1, ARG_VALUE, 4, &by, 0 }) == 0);
+        put(b, buffer_fill, .event = ID(EVENT, 10), .queue = ID(QUEUE, 1), .buffer = ID(BUFFER, 1),
+            .size = 4096, .pattern = bytes_of(data, 8));
+        put(b, event_import, .event = ID(EVENT, 30));
+        put(b, kernel_launch, .event = ID(EVENT, 11), .queue = ID(QUEUE, 1),
+            .flags = COMMAND_NOTIFY, .kernel = ID(KERNEL, 1), .global = { &one, 1 },
+            .args = { args.data, args.size }, .waits = { waits, 2 });
+        put(b, event_done, .event = ID(EVENT, 30));
+        put(b, buffer_write, .event = ID(EVENT, 12), .queue = ID(QUEUE, 1), .buffer = ID(BUFFER, 1),
+            .size = 64, .transfer = 5);
+        instruct(b, 0xFF05, data, 64);
+        put(b, buffer_write, .event = ID(EVENT, 13), .queue = ID(QUEUE, 2), .buffer = ID(BUFFER, 2),
+            .size = 8, .transfer = 6);
+        put(b, transfer_data, .transfer = 6, .data = bytes_of(data, 8));
+        put(b, buffer_read, .event = ID(EVENT, 14), .queue = ID(QUEUE, 1), .buffer = ID(BUFFER, 3),
+            .size = 256, .transfer = 7, .flags = COMMAND_NOTIFY);
+        put(b, buffer_copy, .event = ID(EVENT, 15), .queue = ID(QUEUE, 1), .src = ID(BUFFER, 1),
+            .dst = ID(BUFFER, 1), .dst_offset = 1024, .size = 100);
+        put(b, buffer_read, .event = ID(EVENT, 16), .queue = ID(QUEUE, 1), .buffer = ID(BUFFER, 1),
+            .size = 512, .peer = PEER_SELF, .transfer = 8);
+        put(b, buffer_write, .event = ID(EVENT, 17), .queue = ID(QUEUE, 2), .buffer = ID(BUFFER, 1),
+            .size = 512, .peer = PEER_SELF, .transfer = 8);
+        put(b, marker, .event = ID(EVENT, 18), .queue = ID(QUEUE, 2), .flags = COMMAND_BARRIER);
+        put(b, event_watch, .event = ID(EVENT, 18));
+        put(b, queue_flush, .queue = ID(QUEUE, 1));
+        instruct(b, 0xFE00, NULL, 0);
+        put(b, release, .object = ID(BUFFER, 1));
+        buf_fini(&args);
+}
+
+static void peers(struct buf *b)
+{
+        put(b, peer_expect, .peer = ID(PEER, 1), .token_hi = 1, .token_lo = 2);
+        put(b, peer_open, .peer = ID(PEER, 2), .host = bytes_str("host"), .port = 1);
+        put(b, buffer_read, .event = ID(EVENT, 20), .queue = ID(QUEUE, 1), .buffer = ID(BUFFER, 2),
+            .size = 4096, .peer = ID(PEER, 1), .transfer = 9);
+        put(b, buffer_write, .event = ID(EVENT, 21), .queue = ID(QUEUE, 2), .buffer = ID(BUFFER, 2),
+            .size = 16, .peer = ID(PEER, 1), .transfer = 10);
+        put(b, event_subscribe, .event = ID(EVENT, 20), .peer = ID(PEER, 1));
+        instruct(b, 0xFD01, NULL, 0);
+        put(b, transfer_data, .transfer = 10, .data = bytes_of("0123456789abcdef", 16));
+        put(b, event_done, .event = ID(EVENT, 40));
+        put(b, transfer_failed, .transfer = 11, .status = -5);
+        instruct(b, 0xFE00, NULL, 0);
+}
+
+static void messages(void)
+{
+        struct buf b = { 0 };
+        unsigned id;
+        for (size_t i = 0; (id = wire_id_at(i)); i++) {
+                char name[64];
+                b.size = 0;
+                prelude(&b);
+                need(wire_sample(&b, id) == 0);
+                instruct(&b, 0xFE00, NULL, 0);
+                snprintf(name, sizeof(name), "sample_%s", wire_name(id));
+                save("message", name, &b);
+        }
+        b.size = 0;
+        prelude(&b);
+        commands(&b);
+        save("message", "commands", &b);
+        b.size = 0;
+        prelude(&b);
+        peers(&b);
+        save("message", "peers", &b);
+        buf_fini(&b);
+}
+
+static void frames(void)
+{
+        struct buf b = { 0 };
+        uint8_t h[FRAME_HEADER_SIZE];
+        static const struct frame kinds[] = {
+                { 16, FRAME_DATA, 1, 0, 1 }, { 0, FRAME_ACK, 0, 0, 1 },
+                { 40, FRAME_BULK, 0, 6, 0 }, { 72, FRAME_HELLO, 0, 0, 0 },
+                { 24, FRAME_DATA, 1, 0, 0 }, { 4194304, FRAME_BULK, 0, 7, 100 },
+        };
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+                char name[32];
+                b.size = 0;
+                bool bulk = kinds[i].type == FRAME_BULK;
+                need(buf_put(&b, (uint8_t[]){ bulk, 100 }, 2) == 0);
+                frame_put(h, &kinds[i]);
+                need(buf_put(&b, h, sizeof(h)) == 0);
+                put(&b, clock_query, .time_ns = i);
+                put(&b, clock_query, .time_ns = i);
+                snprintf(name, sizeof(name), "frame_%zu", i);
+                save("frame", name, &b);
+        }
+        buf_fini(&b);
+}
+
+static void hellos(void)
+{
+        struct buf b = { 0 };
+        need(hello_put(&b, &(struct wire_hello){ .version_min = 1,
+                                                 .version_max = 1,
+                                                 .session_hi = 1,
+                                                 .key_hi = 2,
+                                                 .name = bytes_str("program") }) == 0);
+        save("hello", "client", &b);
+        b.size = 0;
+        need(hello_put(&b,
+                       &(struct wire_hello){
+                               .version_min = 2, .version_max = 9, .role = 1, .lane = 1 }) == 0);
+        save("hello", "peer", &b);
+        b.size = 0;
+        need(hello_put_reply(&b, &(struct wire_hello_reply){ .status = SP_E_VERSION,
+                                                             .text = bytes_str("upgrade") }) == 0);
+        save("hello", "reply", &b);
+        b.size = 0;
+        static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        need(buf_put(&b, http, sizeof(http)) == 0);
+        save("hello", "http", &b);
+        buf_fini(&b);
+}
+
+static void pairs(void)
+{
+        struct buf b = { 0 };
+        for (unsigned i = 0; i < 6; i++) {
+                char name[32];
+                b.size = 0;
+                for (unsigned k = 0; k < 300; k++) {
+                        uint8_t byte = (uint8_t)((k * 2654435761u + i * 40503u) >> (7 + i));
+                        need(buf_put(&b, &byte, 1) == 0);
+                }
+                snprintf(name, sizeof(name), "random_%u", i);
+                save("session_pair", name, &b);
+        }
+        buf_fini(&b);
+}
+
+/* Bytes of the server's first frames changed: lengths, counts, ids. */
+static void clients(void)
+{
+        struct buf b = { 0 };
+        for (unsigned i = 0; i < 24; i++) {
+                char name[32];
+                uint8_t start[2] = { (uint8_t)(i * 37), (uint8_t)(i * 101) };
+                b.size = 0;
+                need(buf_put(&b, start, 2) == 0);
+                for (unsigned k = 0; k < i % 4; k++) {
+                        uint32_t at = i * 8 + k * 16;
+                        uint8_t record[8] = { (uint8_t)at,
+                                              (uint8_t)(at >> 8),
+                                              0,
+                                              (uint8_t)(2 * i),
+                                              (uint8_t)(i * 73),
+                                              0,
+                                              (uint8_t)k,
+                                              0 };
+                        need(buf_put(&b, record, 8) == 0);
+                }
+                snprintf(name, sizeof(name), "change_%u", i);
+                save("client", name, &b);
+        }
+        buf_fini(&b);
+}
+
+static void texts(void)
+{
+        static const char options[] =
+                "-DX=1 -D NAME=<b.h> -I sub -I\"/usr/include\" -cl-fast-relaxed-math";
+        static const char source[] =
+                "#include \"a.h\"\n#include <b.h> // x\n/* #include \"n\" */\n"
+                "# define Y \"sub/b.h\"\n#include Y\n#if X\n#inc\\\nlude NAME\n"
+                "#endif\nkernel void k(void) { }\n";
+        static const char *const servers[] = {
+                "localhost",
+                "a:7777/0,2#peer b/1 [::1]:80#[fe80::1]",
+                "unix:/run/x in-process:reference",
+                "host:99999",
+                "host/9999999999",
+                "",
+        };
+        struct buf b = { 0 };
+        need(buf_put(&b, options, sizeof(options)) == 0);
+        need(buf_put(&b, source, sizeof(source) - 1) == 0);
+        save("client_include", "typical", &b);
+        b.size = 0;
+        need(buf_put(&b, "-I", 3) == 0);
+        need(buf_put(&b, "#include <", 10) == 0);
+        save("client_include", "cut", &b);
+        for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+                char name[32];
+                b.size = 0;
+                need(buf_put(&b, servers[i], strlen(servers[i])) == 0);
+                snprintf(name, sizeof(name), "servers_%zu", i);
+                save("config", name, &b);
+        }
+        buf_fini(&b);
+}
+
+int main(int argc, char **argv)
+{
+        if (argc != 2) {
+                fprintf(stderr, "usage: make_corpus FOLDER\n");
+                return 2;
+        }
+        folder = argv[1];
+        mkdir(folder, 0777);
+        messages();
+        frames();
+        hellos();
+        pairs();
+        clients();
+        texts();
+        return 0;
+}

@@ -1,0 +1,210 @@
+#include <CL/cl.h>
+
+#include "api/dispatch.h"
+#include "api/reply.h"
+#include "base/mem.h"
+#include "core/context.h"
+
+/* CL_INVALID_PROPERTY if a name is not supported, its value is not valid, or a name comes twice;
+ * CL_INVALID_PLATFORM if the platform is not valid. *ret_platform is NULL if none is named. */
+static cl_int check_properties(const cl_context_properties *properties, size_t *ret_count,
+                               cl_platform_id *ret_platform)
+{
+        bool have_platform = false, have_sync = false;
+        size_t n = 0;
+        *ret_platform = NULL;
+        *ret_count = 0;
+        if (!properties)
+                return CL_SUCCESS;
+        for (; properties[n]; n += 2) {
+                cl_context_properties value = properties[n + 1];
+                switch (properties[n]) {
+                case CL_CONTEXT_PLATFORM:
+                        if (have_platform)
+                                return CL_INVALID_PROPERTY;
+                        have_platform = true;
+                        *ret_platform = (cl_platform_id)value;
+                        if (!handle_is(*ret_platform, HANDLE_PLATFORM))
+                                return CL_INVALID_PLATFORM;
+                        break;
+                /* About sharing with other APIs, of which there is none; the value is a cl_bool. */
+                case CL_CONTEXT_INTEROP_USER_SYNC:
+                        if (have_sync || (value != CL_TRUE && value != CL_FALSE))
+                                return CL_INVALID_PROPERTY;
+                        have_sync = true;
+                        break;
+                default:
+                        return CL_INVALID_PROPERTY;
+                }
+        }
+        *ret_count = n + 1;
+        return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_context CL_API_CALL clCreateContext(
+        const cl_context_properties *properties, cl_uint num_devices, const cl_device_id *devices,
+        void(CL_CALLBACK *pfn_notify)(const char *, const void *, size_t, void *), void *user_data,
+        cl_int *errcode_ret)
+{
+        size_t property_count;
+        cl_platform_id platform;
+        cl_int e = check_properties(properties, &property_count, &platform);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        /* CL_INVALID_VALUE if devices is NULL or num_devices is zero, or if there is data for a
+         * callback but no callback. */
+        if (!devices || !num_devices || (!pfn_notify && user_data))
+                return reply_error(errcode_ret, CL_INVALID_VALUE);
+        /* CL_INVALID_DEVICE if devices contains an invalid device. */
+        for (cl_uint i = 0; i < num_devices; i++) {
+                if (!handle_is(devices[i], HANDLE_DEVICE) ||
+                    devices[i]->client != devices[0]->client)
+                        return reply_error(errcode_ret, CL_INVALID_DEVICE);
+        }
+        struct client *c = devices[0]->client;
+        if (platform && icd_client(platform) != c)
+                return reply_error(errcode_ret, CL_INVALID_DEVICE);
+
+        /* Duplicate devices are ignored. */
+        cl_device_id *unique = mem_alloc(num_devices * sizeof(*unique));
+        if (!unique)
+                return reply_error(errcode_ret, CL_OUT_OF_HOST_MEMORY);
+        cl_uint count = 0;
+        for (cl_uint i = 0; i < num_devices; i++) {
+                cl_uint j = 0;
+                while (j < count && unique[j] != devices[i])
+                        j++;
+                if (j == count)
+                        unique[count++] = devices[i];
+        }
+
+        cl_context x = NULL;
+        client_lock(c);
+        /* CL_DEVICE_NOT_AVAILABLE if a device is currently not available. */
+        for (cl_uint i = 0; i < count; i++) {
+                if (!unique[i]->available)
+                        e = CL_DEVICE_NOT_AVAILABLE;
+        }
+        if (e == CL_SUCCESS) {
+                int r = context_new(c,
+                                    &(struct context_params){
+                                            .devices = unique,
+                                            .device_count = count,
+                                            .properties = properties,
+                                            .property_count = property_count,
+                                            .notify = pfn_notify,
+                                            .notify_data = user_data,
+                                    },
+                                    &x);
+                if (r < 0)
+                        e = status_to_cl(r);
+        }
+        client_unlock(c);
+        mem_free(unique);
+        if (errcode_ret)
+                *errcode_ret = e;
+        return x;
+}
+
+CL_API_ENTRY cl_context CL_API_CALL
+clCreateContextFromType(const cl_context_properties *properties, cl_device_type device_type,
+                        void(CL_CALLBACK *pfn_notify)(const char *, const void *, size_t, void *),
+                        void *user_data, cl_int *errcode_ret)
+{
+        size_t property_count;
+        cl_platform_id platform;
+        cl_int e = check_properties(properties, &property_count, &platform);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        if (!pfn_notify && user_data)
+                return reply_error(errcode_ret, CL_INVALID_VALUE);
+
+        /* CL_INVALID_DEVICE_TYPE if device_type is not valid; CL_DEVICE_NOT_FOUND if no device
+         * matches: as clGetDeviceIDs. */
+        cl_uint count = 0;
+        e = clGetDeviceIDs(platform, device_type, 0, NULL, &count);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        cl_device_id *devices = mem_alloc(count * sizeof(*devices));
+        if (!devices)
+                return reply_error(errcode_ret, CL_OUT_OF_HOST_MEMORY);
+        e = clGetDeviceIDs(platform, device_type, count, devices, NULL);
+
+        /* Those that are available now; CL_DEVICE_NOT_AVAILABLE if none of them is. */
+        cl_uint available = 0;
+        if (e == CL_SUCCESS) {
+                struct client *c = devices[0]->client;
+                client_lock(c);
+                for (cl_uint i = 0; i < count; i++) {
+                        if (devices[i]->available)
+                                devices[available++] = devices[i];
+                }
+                client_unlock(c);
+                if (!available)
+                        e = CL_DEVICE_NOT_AVAILABLE;
+        }
+        cl_context x = NULL;
+        if (e == CL_SUCCESS)
+                x = clCreateContext(properties, available, devices, pfn_notify, user_data, &e);
+        mem_free(devices);
+        if (errcode_ret)
+                *errcode_ret = e;
+        return x;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clRetainContext(cl_context context)
+{
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return CL_INVALID_CONTEXT;
+        handle_retain(&context->h);
+        return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clReleaseContext(cl_context context)
+{
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return CL_INVALID_CONTEXT;
+        struct client *c = context->client;
+        client_lock(c);
+        if (handle_release(&context->h))
+                context_unhold(context);
+        client_unlock(c);
+        return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetContextInfo(cl_context context, cl_context_info param_name,
+                                                 size_t param_value_size, void *param_value,
+                                                 size_t *param_value_size_ret)
+{
+        struct reply reply = { param_value_size, param_value, param_value_size_ret };
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return CL_INVALID_CONTEXT;
+        switch (param_name) {
+        case CL_CONTEXT_REFERENCE_COUNT:
+                return reply_value(reply, cl_uint, atomic_load(&context->h.refs));
+        case CL_CONTEXT_NUM_DEVICES:
+                return reply_value(reply, cl_uint, context->device_count);
+        case CL_CONTEXT_DEVICES:
+                return reply_bytes(reply, context->devices,
+                                   context->device_count * sizeof(*context->devices));
+        /* As given to clCreateContext; nothing, of size 0, if that was NULL. */
+        case CL_CONTEXT_PROPERTIES:
+                return reply_bytes(reply, context->properties,
+                                   context->property_count * sizeof(*context->properties));
+        default:
+                return CL_INVALID_VALUE;
+        }
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetContextDestructorCallback(
+        cl_context context, void(CL_CALLBACK *pfn_notify)(cl_context, void *), void *user_data)
+{
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return CL_INVALID_CONTEXT;
+        if (!pfn_notify)
+                return CL_INVALID_VALUE;
+        client_lock(context->client);
+        int r = context_on_destroy(context, pfn_notify, user_data);
+        client_unlock(context->client);
+        return r < 0 ? status_to_cl(r) : CL_SUCCESS;
+}

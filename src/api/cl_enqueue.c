@@ -1,0 +1,340 @@
+/* Kernels, markers, barriers, migration. What moves bytes is in cl_transfer.c. */
+#include <CL/cl.h>
+#include <stdlib.h>
+
+#include "api/check.h"
+#include "api/check_image.h"
+#include "base/mem.h"
+#include "core/command.h"
+#include "core/context.h"
+#include "core/device.h"
+#include "core/event.h"
+#include "proto/info.h"
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+/* Version of the device as major * 10 + minor: "OpenCL 3.0 ...". */
+static int device_version(cl_device_id d)
+{
+        const char *text = device_text(d, CL_DEVICE_VERSION);
+        if (strncmp(text, "OpenCL ", 7) != 0)
+                return 12;
+        char *end;
+        long major = strtol(text + 7, &end, 10);
+        long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+        return (int)(major * 10 + minor);
+}
+
+/* The INFO_KERNEL_DEVICE block of k for the device; size 0: it was not built for it. */
+static struct bytes kernel_device_info(cl_kernel k, cl_device_id d)
+{
+        for (cl_uint i = 0; i < k->program->device_count; i++)
+                if (k->program->devices[i] == d)
+                        return k->info->devices[i];
+        return (struct bytes){ 0 };
+}
+
+/* One of up to three values of type size_t in an info block; 0 when it is not known. */
+static size_t info_size(struct bytes block, uint32_t key, size_t at)
+{
+        struct bytes v;
+        if (!info_find(block, key, &v) || v.size < (at + 1) * 8)
+                return 0;
+        return (size_t)bytes_get_u64((const uint8_t *)v.data + at * 8);
+}
+
+/* May the last work-groups be smaller? "[...] non-uniform work-groups: the program is compiled for
+ * OpenCL C 2.0 or newer, and the device supports them." */
+static bool allows_non_uniform(cl_kernel k, cl_device_id d)
+{
+        int version = device_version(d);
+        struct bytes v;
+        if (version < 20)
+                return false;
+        if (version >= 30 && (!device_info(d, CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, &v) ||
+                              v.size != 4 || !bytes_get_u32(v.data)))
+                return false;
+        size_t size = 0;
+        if (clGetProgramBuildInfo(k->program, d, CL_PROGRAM_BUILD_OPTIONS, 0, NULL, &size) !=
+                    CL_SUCCESS ||
+            !size)
+                return false;
+        char *options = mem_zalloc(size + 1);
+        bool yes = false;
+        if (options && clGetProgramBuildInfo(k->program, d, CL_PROGRAM_BUILD_OPTIONS, size, options,
+                                             NULL) == CL_SUCCESS) {
+                const char *std = strstr(options, "-cl-std=CL");
+                yes = std && std[10] >= '2' && !strstr(options, "-cl-uniform-work-group-size");
+        }
+        mem_free(options);
+        return yes;
+}
+
+static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const size_t *global,
+                               const size_t *local)
+{
+        struct bytes info = kernel_device_info(k, d);
+        size_t required[3], total = 1;
+        bool is_required = false;
+        for (cl_uint i = 0; i < 3; i++) {
+                required[i] = info_size(info, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, i);
+                is_required |= required[i] != 0;
+        }
+        for (cl_uint i = 0; i < dims; i++) {
+                /* "CL_INVALID_WORK_GROUP_SIZE if local_work_size is specified and does not match the
+                 * required work-group size for kernel in the program source." */
+                if (!local[i] || (is_required && local[i] != required[i]))
+                        return CL_INVALID_WORK_GROUP_SIZE;
+                /* "CL_INVALID_WORK_ITEM_SIZE if the number of work-items specified in any of
+                 * local_work_size[0], ... is greater than the corresponding values specified by
+                 * CL_DEVICE_MAX_WORK_ITEM_SIZES[0], ..." */
+                if (local[i] > d->max_work_item_sizes[i])
+                        return CL_INVALID_WORK_ITEM_SIZE;
+                if (__builtin_mul_overflow(total, local[i], &total))
+                        return CL_INVALID_WORK_GROUP_SIZE;
+        }
+        for (cl_uint i = dims; i < 3; i++)
+                if (is_required && required[i] > 1)
+                        return CL_INVALID_WORK_GROUP_SIZE;
+        /* "CL_INVALID_WORK_GROUP_SIZE if local_work_size is specified and the total number of
+         * work-items in the work-group computed as local_work_size[0] x ... is greater than the value
+         * specified by CL_KERNEL_WORK_GROUP_SIZE." */
+        size_t max = info_size(info, CL_KERNEL_WORK_GROUP_SIZE, 0);
+        if (total > (max ? max : d->max_work_group_size))
+                return CL_INVALID_WORK_GROUP_SIZE;
+        /* "CL_INVALID_WORK_GROUP_SIZE if [...] the number of work-items specified by global_work_size is
+         * not evenly divisible by size of work-group given by local_work_size", unless non-uniform
+         * work-groups are allowed. */
+        for (cl_uint i = 0; i < dims; i++)
+                if (global[i] % local[i])
+                        return allows_non_uniform(k, d) ? CL_SUCCESS : CL_INVALID_WORK_GROUP_SIZE;
+        return CL_SUCCESS;
+}
+
+/* Everything that the arguments ask for. */
+static cl_int check_args(cl_command_queue q, cl_kernel k)
+{
+        for (cl_uint i = 0; i < k->info->arg_count; i++) {
+                /* "CL_INVALID_KERNEL_ARGS if the kernel argument values have not been specified." */
+                if (!k->args[i].version)
+                        return CL_INVALID_KERNEL_ARGS;
+                /* "CL_MISALIGNED_SUB_BUFFER_OFFSET if a sub-buffer object is specified as the value for
+                 * an argument that is a buffer object and the offset [...] is not aligned to
+                 * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue." */
+                cl_mem m = k->args[i].mem;
+                if (m && m->parent && m->origin % (q->device->mem_base_addr_align / 8))
+                        return CL_MISALIGNED_SUB_BUFFER_OFFSET;
+                cl_int e = m && mem_is_image(m) ? check_image_device(q->device, m) : CL_SUCCESS;
+                if (e != CL_SUCCESS)
+                        return e;
+        }
+        return CL_SUCCESS;
+}
+
+static cl_int check_launch(cl_command_queue q, cl_kernel k, cl_uint count, const cl_event *waits)
+{
+        if (!handle_is(q, HANDLE_QUEUE))
+                return CL_INVALID_COMMAND_QUEUE;
+        if (!handle_is(k, HANDLE_KERNEL))
+                return CL_INVALID_KERNEL;
+        /* "CL_INVALID_CONTEXT if context associated with command_queue and kernel are not the same or if
+         * the context associated with command_queue and events in event_wait_list are not the same." */
+        if (k->program->context != q->context)
+                return CL_INVALID_CONTEXT;
+        cl_int e = check_wait_list(q->context, count, waits);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available
+         * for device associated with command_queue." */
+        if (!kernel_device_info(k, q->device).size)
+                return CL_INVALID_PROGRAM_EXECUTABLE;
+        return check_args(q, k);
+}
+
+static bool any_zero(const size_t *v, cl_uint n)
+{
+        for (cl_uint i = 0; i < n; i++)
+                if (!v[i])
+                        return true;
+        return false;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL
+clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim,
+                       const size_t *global_work_offset, const size_t *global_work_size,
+                       const size_t *local_work_size, cl_uint num_events_in_wait_list,
+                       const cl_event *event_wait_list, cl_event *event)
+{
+        cl_int e = check_launch(command_queue, kernel, num_events_in_wait_list, event_wait_list);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_WORK_DIMENSION if work_dim is not a valid value (i.e. a value between 1 and
+         * CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS)." */
+        cl_device_id d = command_queue->device;
+        if (!work_dim || work_dim > 3 || work_dim > d->max_work_item_dimensions)
+                return CL_INVALID_WORK_DIMENSION;
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_NDRANGE_KERNEL,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        /* "If global_work_size is NULL, or the value in any passed dimension is 0 then the kernel command
+         * will trivially succeed after its event dependencies are satisfied"; before 2.1
+         * "CL_INVALID_GLOBAL_WORK_SIZE". */
+        if (!global_work_size || any_zero(global_work_size, work_dim))
+                return device_version(d) < 21 ? CL_INVALID_GLOBAL_WORK_SIZE
+                                              : enqueue_marker(&q, false);
+        /* "CL_INVALID_GLOBAL_OFFSET if the value specified in global_work_size + the corresponding values
+         * in global_work_offset for any dimensions is greater than the maximum value representable by
+         * size t on the device"; "CL_INVALID_GLOBAL_WORK_SIZE if any of the values [...] exceed" it. */
+        uint64_t bits = 64;
+        struct bytes v;
+        if (device_info(d, CL_DEVICE_ADDRESS_BITS, &v) && v.size == 4)
+                bits = bytes_get_u32(v.data);
+        uint64_t max = bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;
+        for (cl_uint i = 0; i < work_dim; i++) {
+                if (global_work_size[i] > max)
+                        return CL_INVALID_GLOBAL_WORK_SIZE;
+                if (global_work_offset && global_work_offset[i] > max - global_work_size[i])
+                        return CL_INVALID_GLOBAL_OFFSET;
+        }
+        if (local_work_size)
+                e = check_local_size(kernel, d, work_dim, global_work_size, local_work_size);
+        if (e != CL_SUCCESS)
+                return e;
+        return enqueue_kernel(&q, kernel, work_dim, global_work_offset, global_work_size,
+                              local_work_size);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueTask(cl_command_queue command_queue, cl_kernel kernel,
+                                              cl_uint num_events_in_wait_list,
+                                              const cl_event *event_wait_list, cl_event *event)
+{
+        static const size_t one = 1;
+        cl_int e = check_launch(command_queue, kernel, num_events_in_wait_list, event_wait_list);
+        if (e == CL_SUCCESS)
+                e = check_local_size(kernel, command_queue->device, 1, &one, &one);
+        if (e != CL_SUCCESS)
+                return e;
+        struct enqueue q = { command_queue,   CL_COMMAND_TASK, num_events_in_wait_list,
+                             event_wait_list, event,           false };
+        return enqueue_kernel(&q, kernel, 1, NULL, &one, &one);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueNativeKernel(
+        cl_command_queue command_queue, void(CL_CALLBACK *user_func)(void *), void *args,
+        size_t cb_args, cl_uint num_mem_objects, const cl_mem *mem_list, const void **args_mem_loc,
+        cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+{
+        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_VALUE if user_func is NULL", and the rules of args. */
+        if (!user_func || (!args && (cb_args || num_mem_objects)) || (args && !cb_args) ||
+            (num_mem_objects && (!mem_list || !args_mem_loc)) ||
+            (!num_mem_objects && (mem_list || args_mem_loc)))
+                return CL_INVALID_VALUE;
+        /* "CL_INVALID_OPERATION if the device associated with command_queue cannot execute the native
+         * kernel": a function of this process can't run on a server. */
+        return CL_INVALID_OPERATION;
+}
+
+/* ---- markers and barriers ------------------------------------------------------------------- */
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue command_queue,
+                                                            cl_uint num_events_in_wait_list,
+                                                            const cl_event *event_wait_list,
+                                                            cl_event *event)
+{
+        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
+        if (e != CL_SUCCESS)
+                return e;
+        struct enqueue q = {
+                command_queue, CL_COMMAND_MARKER, num_events_in_wait_list, event_wait_list, event,
+                false
+        };
+        return enqueue_marker(&q, false);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueBarrierWithWaitList(cl_command_queue command_queue,
+                                                             cl_uint num_events_in_wait_list,
+                                                             const cl_event *event_wait_list,
+                                                             cl_event *event)
+{
+        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
+        if (e != CL_SUCCESS)
+                return e;
+        struct enqueue q = {
+                command_queue, CL_COMMAND_BARRIER, num_events_in_wait_list, event_wait_list, event,
+                false
+        };
+        return enqueue_marker(&q, true);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarker(cl_command_queue command_queue, cl_event *event)
+{
+        if (!handle_is(command_queue, HANDLE_QUEUE))
+                return CL_INVALID_COMMAND_QUEUE;
+        /* "CL_INVALID_VALUE if event is a NULL value." */
+        if (!event)
+                return CL_INVALID_VALUE;
+        return clEnqueueMarkerWithWaitList(command_queue, 0, NULL, event);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueBarrier(cl_command_queue command_queue)
+{
+        return clEnqueueBarrierWithWaitList(command_queue, 0, NULL, NULL);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWaitForEvents(cl_command_queue command_queue,
+                                                       cl_uint num_events,
+                                                       const cl_event *event_list)
+{
+        if (!handle_is(command_queue, HANDLE_QUEUE))
+                return CL_INVALID_COMMAND_QUEUE;
+        /* "CL_INVALID_VALUE if num_events is zero or event_list is NULL." */
+        if (!num_events || !event_list)
+                return CL_INVALID_VALUE;
+        cl_int e = check_wait_list(command_queue->context, num_events, event_list);
+        /* "CL_INVALID_EVENT if event objects specified in event_list are not valid events." */
+        if (e != CL_SUCCESS)
+                return e == CL_INVALID_EVENT_WAIT_LIST ? CL_INVALID_EVENT : e;
+        struct enqueue q = {
+                command_queue, CL_COMMAND_BARRIER, num_events, event_list, NULL, false
+        };
+        return enqueue_marker(&q, true);
+}
+
+/* ---- migration ------------------------------------------------------------------------------ */
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMigrateMemObjects(
+        cl_command_queue command_queue, cl_uint num_mem_objects, const cl_mem *mem_objects,
+        cl_mem_migration_flags flags, cl_uint num_events_in_wait_list,
+        const cl_event *event_wait_list, cl_event *event)
+{
+        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_VALUE if num_mem_objects is zero or if mem_objects is NULL"; "[...] if flags is not
+         * 0 or is not any of the values described in the table above." */
+        if (!num_mem_objects || !mem_objects ||
+            flags & ~(cl_mem_migration_flags)(CL_MIGRATE_MEM_OBJECT_HOST |
+                                              CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED))
+                return CL_INVALID_VALUE;
+        for (cl_uint i = 0; i < num_mem_objects; i++) {
+                /* "CL_INVALID_MEM_OBJECT if any of the memory objects in mem_objects is not a valid
+                 * memory object"; "CL_INVALID_CONTEXT". */
+                if (!handle_is(mem_objects[i], HANDLE_MEM))
+                        return CL_INVALID_MEM_OBJECT;
+                if (mem_objects[i]->context != command_queue->context)
+                        return CL_INVALID_CONTEXT;
+        }
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_MIGRATE_MEM_OBJECTS,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        return enqueue_migrate(&q, num_mem_objects, mem_objects, flags);
+}

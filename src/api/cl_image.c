@@ -1,0 +1,415 @@
+/* Images: making and asking. */
+#include <CL/cl.h>
+
+#include "api/mem_flags.h"
+#include "api/reply.h"
+#include "core/device.h"
+#include "core/image.h"
+
+/* ---- what a context can do ------------------------------------------------------------------ */
+
+static bool any_has_images(const struct _cl_context *x)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (device_has_images(x->devices[i]))
+                        return true;
+        return false;
+}
+
+static bool device_has_2d_in_buffer(cl_device_id d)
+{
+        static const char name[] = "cl_khr_image2d_from_buffer";
+        return device_list_has(device_text(d, CL_DEVICE_EXTENSIONS), ' ', name, sizeof(name) - 1);
+}
+
+static bool any_has_2d_in_buffer(const struct _cl_context *x)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (device_has_2d_in_buffer(x->devices[i]))
+                        return true;
+        return false;
+}
+
+/* In pixels: the largest of the devices that have images. */
+static size_t pitch_alignment(const struct _cl_context *x)
+{
+        cl_uint most = 1;
+        for (cl_uint i = 0; i < x->device_count; i++) {
+                struct bytes v;
+                cl_uint value = 0;
+                if (device_info(x->devices[i], CL_DEVICE_IMAGE_PITCH_ALIGNMENT, &v) && v.size == 4)
+                        value = bytes_get_u32(v.data);
+                if (value > most)
+                        most = value;
+        }
+        return most;
+}
+
+/* "CL_INVALID_IMAGE_SIZE if image dimensions specified in image_desc exceed the maximum image dimensions
+ * described in the Device Queries table for all devices in context."
+ * "CL_IMAGE_FORMAT_NOT_SUPPORTED if there are no devices in context that support image_format." */
+static cl_int check_devices(const struct _cl_context *x, const struct image_params *p)
+{
+        cl_image_format format = { p->desc.order, p->desc.data_type };
+        bool size_fits = false, format_fits = false, memory_fits = false;
+        size_t all[3];
+        image_region(&p->desc, all);
+        size_t bytes = image_bytes(&p->desc, all);
+        for (cl_uint i = 0; i < x->device_count; i++) {
+                cl_device_id d = x->devices[i];
+                size_fits |= device_takes_image_size(d, &p->desc);
+                format_fits |= device_takes_image_format(d, p->desc.type, p->flags, &format);
+                memory_fits |= bytes && bytes <= d->max_mem_alloc_size;
+        }
+        if (!size_fits)
+                return CL_INVALID_IMAGE_SIZE;
+        if (!format_fits)
+                return CL_IMAGE_FORMAT_NOT_SUPPORTED;
+        return memory_fits ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE;
+}
+
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+/* What the type has of the descriptor's sizes: the others are not looked at. */
+static cl_int take_sizes(const cl_image_desc *desc, struct image_desc *ret)
+{
+        ret->type = desc->image_type;
+        ret->width = desc->image_width;
+        switch (desc->image_type) {
+        case CL_MEM_OBJECT_IMAGE1D:
+        case CL_MEM_OBJECT_IMAGE1D_BUFFER:
+                break;
+        case CL_MEM_OBJECT_IMAGE1D_ARRAY:
+                ret->array_size = desc->image_array_size;
+                break;
+        case CL_MEM_OBJECT_IMAGE2D:
+                ret->height = desc->image_height;
+                break;
+        case CL_MEM_OBJECT_IMAGE2D_ARRAY:
+                ret->height = desc->image_height;
+                ret->array_size = desc->image_array_size;
+                break;
+        case CL_MEM_OBJECT_IMAGE3D:
+                ret->height = desc->image_height;
+                ret->depth = desc->image_depth;
+                break;
+        default:
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        }
+        /* "CL_INVALID_IMAGE_DESCRIPTOR if values specified in image_desc are not valid." */
+        bool valid = image_is_valid(ret) && ret->width <= UINT32_MAX && ret->height <= UINT32_MAX &&
+                     ret->depth <= UINT32_MAX && ret->array_size <= UINT32_MAX;
+        return valid ? CL_SUCCESS : CL_INVALID_IMAGE_DESCRIPTOR;
+}
+
+/* The pitches of host memory.
+ * "image_row_pitch [...] must be 0 if host_ptr is NULL. Can be either 0 or >= image_width x size of
+ * element in bytes if host_ptr is not NULL. [...] If image_row_pitch is not 0, it must be a multiple of
+ * the image element size in bytes."
+ * "image_slice_pitch [...] must be 0 if host_ptr is NULL. If host_ptr is not NULL, image_slice_pitch can
+ * be either 0 or >= image_row_pitch x image_height for a 2D image array or 3D image, and can be either 0
+ * or >= image_row_pitch for a 1D image array. [...] If image_slice_pitch is not 0, it must be a multiple
+ * of the image_row_pitch." */
+static cl_int take_pitches(const cl_image_desc *desc, bool pitched, struct image_params *p)
+{
+        size_t pixel = image_pixel_size(p->desc.order, p->desc.data_type);
+        size_t row = p->desc.width * pixel, slice;
+        if ((desc->image_row_pitch || desc->image_slice_pitch) && !pitched)
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        if (desc->image_row_pitch && (desc->image_row_pitch < row || desc->image_row_pitch % pixel))
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        p->row_pitch = desc->image_row_pitch ? desc->image_row_pitch : row;
+        if (!p->desc.depth && !p->desc.array_size)
+                return CL_SUCCESS;
+        if (__builtin_mul_overflow(p->row_pitch, p->desc.height ? p->desc.height : 1, &slice))
+                return CL_INVALID_IMAGE_SIZE;
+        if (desc->image_slice_pitch &&
+            (desc->image_slice_pitch < slice || desc->image_slice_pitch % p->row_pitch))
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        p->slice_pitch = desc->image_slice_pitch ? desc->image_slice_pitch : slice;
+        return CL_SUCCESS;
+}
+
+/* An image in a buffer. */
+static cl_int take_buffer(const struct _cl_context *x, const cl_image_desc *desc,
+                          struct image_params *p)
+{
+        bool is_2d = p->desc.type == CL_MEM_OBJECT_IMAGE2D;
+        /* "CL_INVALID_OPERATION" if no device in context supports 2D images created from buffers. */
+        if (is_2d && !any_has_2d_in_buffer(x))
+                return CL_INVALID_OPERATION;
+        cl_int e = take_pitches(desc, is_2d, p);
+        if (e != CL_SUCCESS)
+                return e;
+        size_t pixel = image_pixel_size(p->desc.order, p->desc.data_type);
+        p->desc.row_pitch = is_2d ? p->row_pitch : 0;
+        /* "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if a 2D image is created from a buffer and the row pitch and
+         * base address alignment does not follow the rules described for creating a 2D image from a
+         * buffer." */
+        if (is_2d && p->row_pitch % (pitch_alignment(x) * pixel))
+                return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+        /* "The image data in the image object is the bytes of the buffer: image_width x size of element
+         * in bytes must be <= size of the buffer object data store." */
+        size_t span = image_span(&p->desc);
+        return span && span <= p->parent->size ? CL_SUCCESS : CL_INVALID_IMAGE_DESCRIPTOR;
+}
+
+/* "[...] the image_channel_order may be changed": CL_sRGB for CL_RGB and the like. */
+static bool orders_fit(cl_channel_order a, cl_channel_order b)
+{
+        static const cl_channel_order pairs[][2] = {
+                { CL_sBGRA, CL_BGRA }, { CL_sRGBA, CL_RGBA }, { CL_sRGB, CL_RGB },
+                { CL_sRGBx, CL_RGBx }, { CL_DEPTH, CL_R },
+        };
+        for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+                if ((a == pairs[i][0] && b == pairs[i][1]) ||
+                    (a == pairs[i][1] && b == pairs[i][0]))
+                        return true;
+        return a == b;
+}
+
+/* A 2D image with the pixels of another one. */
+static cl_int take_image(const struct _cl_context *x, const cl_image_desc *desc,
+                         struct image_params *p)
+{
+        const struct _cl_mem *of = p->parent;
+        if (!any_has_2d_in_buffer(x))
+                return CL_INVALID_OPERATION;
+        if (p->desc.type != CL_MEM_OBJECT_IMAGE2D || of->image.type != CL_MEM_OBJECT_IMAGE2D ||
+            of->image.width != p->desc.width || of->image.height != p->desc.height ||
+            desc->image_slice_pitch ||
+            (desc->image_row_pitch && desc->image_row_pitch != of->row_pitch))
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        /* "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if a 2D image is created from a 2D image object and the
+         * rules described above are not followed." */
+        if (of->image.data_type != p->desc.data_type || !orders_fit(of->image.order, p->desc.order))
+                return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+        p->row_pitch = of->row_pitch;
+        return CL_SUCCESS;
+}
+
+static cl_int take_parent(cl_context x, const cl_image_desc *desc, struct image_params *p)
+{
+        cl_mem of = desc->mem_object;
+        bool may = p->desc.type == CL_MEM_OBJECT_IMAGE1D_BUFFER ||
+                   p->desc.type == CL_MEM_OBJECT_IMAGE2D;
+        if (!may || !handle_is(of, HANDLE_MEM) || of->context != x)
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        /* "CL_INVALID_VALUE if an image is created from a buffer or image [...]" and the flags are in
+         * conflict, as for clCreateSubBuffer. */
+        if (!mem_flags_inherit(of->flags, p->flags, &p->flags))
+                return CL_INVALID_VALUE;
+        if (p->host_ptr)
+                return CL_INVALID_HOST_PTR;
+        p->parent = of;
+        return mem_is_image(of) ? take_image(x, desc, p) : take_buffer(x, desc, p);
+}
+
+static cl_int take_own(const cl_image_desc *desc, struct image_params *p)
+{
+        if (p->desc.type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        /* "CL_INVALID_HOST_PTR if host_ptr is NULL and CL_MEM_USE_HOST_PTR or CL_MEM_COPY_HOST_PTR are
+         * set in flags or if host_ptr is not NULL but" they are not. */
+        bool needs = p->flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
+        if (needs != (p->host_ptr != NULL))
+                return CL_INVALID_HOST_PTR;
+        if (!(p->flags & MEM_ACCESS))
+                p->flags |= CL_MEM_READ_WRITE;
+        return take_pitches(desc, needs, p);
+}
+
+static cl_int take_desc(cl_context x, const cl_image_format *format, const cl_image_desc *desc,
+                        struct image_params *p)
+{
+        if (!mem_flags_are_valid(p->flags))
+                return CL_INVALID_VALUE;
+        /* "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if values specified in image_format are not valid or if
+         * image_format is NULL." */
+        if (!format ||
+            !image_pixel_size(format->image_channel_order, format->image_channel_data_type))
+                return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+        /* "CL_INVALID_IMAGE_DESCRIPTOR if values specified in image_desc are not valid or if image_desc
+         * is NULL"; "num_mip_levels and num_samples must be 0." */
+        if (!desc || desc->num_mip_levels || desc->num_samples)
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        p->desc.order = format->image_channel_order;
+        p->desc.data_type = format->image_channel_data_type;
+        cl_int e = take_sizes(desc, &p->desc);
+        if (e == CL_SUCCESS)
+                e = desc->mem_object ? take_parent(x, desc, p) : take_own(desc, p);
+        return e == CL_SUCCESS ? check_devices(x, p) : e;
+}
+
+static cl_mem create(cl_context context, const cl_image_format *format, const cl_image_desc *desc,
+                     struct image_params params, cl_int *errcode_ret)
+{
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return reply_error(errcode_ret, CL_INVALID_CONTEXT);
+        /* "CL_INVALID_OPERATION if there are no devices in context that support images." */
+        if (!any_has_images(context))
+                return reply_error(errcode_ret, CL_INVALID_OPERATION);
+        cl_int e = take_desc(context, format, desc, &params);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        cl_mem m = NULL;
+        client_lock(context->client);
+        int r = mem_new_image(context, &params, &m);
+        client_unlock(context->client);
+        if (errcode_ret)
+                *errcode_ret = status_to_cl(r);
+        return m;
+}
+
+/* ---- entry points --------------------------------------------------------------------------- */
+
+CL_API_ENTRY cl_mem CL_API_CALL clCreateImage(cl_context context, cl_mem_flags flags,
+                                              const cl_image_format *image_format,
+                                              const cl_image_desc *image_desc, void *host_ptr,
+                                              cl_int *errcode_ret)
+{
+        return create(context, image_format, image_desc,
+                      (struct image_params){ .flags = flags, .host_ptr = host_ptr }, errcode_ret);
+}
+
+CL_API_ENTRY cl_mem CL_API_CALL clCreateImageWithProperties(cl_context context,
+                                                            const cl_mem_properties *properties,
+                                                            cl_mem_flags flags,
+                                                            const cl_image_format *image_format,
+                                                            const cl_image_desc *image_desc,
+                                                            void *host_ptr, cl_int *errcode_ret)
+{
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return reply_error(errcode_ret, CL_INVALID_CONTEXT);
+        /* "CL_INVALID_PROPERTY if a property name in properties is not a supported property name": none
+         * is defined. */
+        if (properties && properties[0])
+                return reply_error(errcode_ret, CL_INVALID_PROPERTY);
+        return create(context, image_format, image_desc,
+                      (struct image_params){ .flags = flags,
+                                             .host_ptr = host_ptr,
+                                             .properties = properties,
+                                             .property_count = properties ? 1 : 0 },
+                      errcode_ret);
+}
+
+/* What is a descriptor's fault was an image size's then: "CL_INVALID_IMAGE_SIZE if image_width or
+ * image_height are 0 [...] or if values specified in image_row_pitch do not follow rules". */
+static cl_mem create_legacy(cl_context context, const cl_image_format *format,
+                            const cl_image_desc *desc, struct image_params params,
+                            cl_int *errcode_ret)
+{
+        cl_int error = CL_SUCCESS;
+        cl_mem m = create(context, format, desc, params, &error);
+        if (error == CL_INVALID_IMAGE_DESCRIPTOR)
+                error = CL_INVALID_IMAGE_SIZE;
+        if (errcode_ret)
+                *errcode_ret = error;
+        return m;
+}
+
+CL_API_ENTRY cl_mem CL_API_CALL clCreateImage2D(cl_context context, cl_mem_flags flags,
+                                                const cl_image_format *image_format,
+                                                size_t image_width, size_t image_height,
+                                                size_t image_row_pitch, void *host_ptr,
+                                                cl_int *errcode_ret)
+{
+        const cl_image_desc desc = {
+                .image_type = CL_MEM_OBJECT_IMAGE2D,
+                .image_width = image_width,
+                .image_height = image_height,
+                .image_row_pitch = image_row_pitch,
+        };
+        return create_legacy(context, image_format, &desc,
+                             (struct image_params){ .flags = flags, .host_ptr = host_ptr },
+                             errcode_ret);
+}
+
+CL_API_ENTRY cl_mem CL_API_CALL clCreateImage3D(cl_context context, cl_mem_flags flags,
+                                                const cl_image_format *image_format,
+                                                size_t image_width, size_t image_height,
+                                                size_t image_depth, size_t image_row_pitch,
+                                                size_t image_slice_pitch, void *host_ptr,
+                                                cl_int *errcode_ret)
+{
+        const cl_image_desc desc = {
+                .image_type = CL_MEM_OBJECT_IMAGE3D,
+                .image_width = image_width,
+                .image_height = image_height,
+                .image_depth = image_depth,
+                .image_row_pitch = image_row_pitch,
+                .image_slice_pitch = image_slice_pitch,
+        };
+        return create_legacy(context, image_format, &desc,
+                             (struct image_params){ .flags = flags, .host_ptr = host_ptr },
+                             errcode_ret);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetSupportedImageFormats(cl_context context, cl_mem_flags flags,
+                                                           cl_mem_object_type image_type,
+                                                           cl_uint num_entries,
+                                                           cl_image_format *image_formats,
+                                                           cl_uint *num_image_formats)
+{
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return CL_INVALID_CONTEXT;
+        /* "CL_INVALID_VALUE if flags or image_type are not valid, or if num_entries is 0 and
+         * image_formats is not NULL." */
+        if (image_type < CL_MEM_OBJECT_IMAGE2D || image_type > CL_MEM_OBJECT_IMAGE1D_BUFFER ||
+            !mem_flags_are_valid(flags & ~(cl_mem_flags)CL_MEM_KERNEL_READ_AND_WRITE) ||
+            (!num_entries && image_formats))
+                return CL_INVALID_VALUE;
+        /* "clGetSupportedImageFormats returns a union of image formats supported by all devices in the
+         * context." */
+        struct buf list = { 0 };
+        int r = context_image_formats(context, image_type, flags, &list);
+        size_t count = list.size / sizeof(cl_image_format);
+        size_t copied = count < num_entries ? count : num_entries;
+        if (r == 0 && image_formats && copied)
+                memcpy(image_formats, list.data, copied * sizeof(cl_image_format));
+        if (r == 0 && num_image_formats)
+                *num_image_formats = (cl_uint)count;
+        buf_fini(&list);
+        return status_to_cl(r);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetImageInfo(cl_mem image, cl_image_info param_name,
+                                               size_t param_value_size, void *param_value,
+                                               size_t *param_value_size_ret)
+{
+        struct reply reply = { param_value_size, param_value, param_value_size_ret };
+        /* "CL_INVALID_MEM_OBJECT if image is not a valid image object." */
+        if (!handle_is(image, HANDLE_MEM) || !mem_is_image(image))
+                return CL_INVALID_MEM_OBJECT;
+        const struct image_desc *d = &image->image;
+        switch (param_name) {
+        case CL_IMAGE_FORMAT: {
+                cl_image_format format = { d->order, d->data_type };
+                return reply_bytes(reply, &format, sizeof(format));
+        }
+        case CL_IMAGE_ELEMENT_SIZE:
+                return reply_value(reply, size_t, image_pixel_size(d->order, d->data_type));
+        case CL_IMAGE_ROW_PITCH:
+                return reply_value(reply, size_t, image->row_pitch);
+        /* "For a 1D image, 1D image buffer and 2D image object return 0." */
+        case CL_IMAGE_SLICE_PITCH:
+                return reply_value(reply, size_t, image->slice_pitch);
+        case CL_IMAGE_WIDTH:
+                return reply_value(reply, size_t, d->width);
+        case CL_IMAGE_HEIGHT:
+                return reply_value(reply, size_t, d->height);
+        case CL_IMAGE_DEPTH:
+                return reply_value(reply, size_t, d->depth);
+        case CL_IMAGE_ARRAY_SIZE:
+                return reply_value(reply, size_t, d->array_size);
+        case CL_IMAGE_BUFFER: {
+                cl_mem of = image->parent && !mem_is_image(image->parent) ? image->parent : NULL;
+                return reply_value(reply, cl_mem, of);
+        }
+        case CL_IMAGE_NUM_MIP_LEVELS:
+        case CL_IMAGE_NUM_SAMPLES:
+                return reply_value(reply, cl_uint, 0);
+        default:
+                return CL_INVALID_VALUE;
+        }
+}

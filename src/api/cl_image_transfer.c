@@ -1,0 +1,303 @@
+/* What moves pixels: reads, writes, fills, copies, maps of images. */
+#include <CL/cl.h>
+
+#include "api/check.h"
+#include "api/check_image.h"
+#include "api/reply.h"
+
+/* "CL_INVALID_MEM_OBJECT if image is not a valid image object."
+ * "CL_INVALID_CONTEXT if the context associated with command_queue and image are not the same." */
+static cl_int check_image(cl_command_queue q, cl_mem m)
+{
+        if (!handle_is(m, HANDLE_MEM) || !mem_is_image(m))
+                return CL_INVALID_MEM_OBJECT;
+        return m->context == q->context ? CL_SUCCESS : CL_INVALID_CONTEXT;
+}
+
+/* The same of a buffer; and of the wait list, for commands with both. */
+static cl_int check_side(cl_command_queue q, cl_mem m, bool image)
+{
+        return image ? check_image(q, m) : check_mem(q, m);
+}
+
+/* "CL_INVALID_VALUE if origin or region is NULL"; "[...] if the region being read or written specified by
+ * origin and region is out of bounds"; "[...] if values in origin and region do not follow rules
+ * described": what the type does not have is 0 in origin and 1 in region. */
+static cl_int check_pixels(const struct _cl_mem *m, const size_t *origin, const size_t *region)
+{
+        return origin && region && image_has(&m->image, origin, region) ? CL_SUCCESS
+                                                                        : CL_INVALID_VALUE;
+}
+
+/* ---- reads and writes ----------------------------------------------------------------------- */
+
+/* "The row_pitch [...] must be greater than or equal to the element size in bytes x width. If row_pitch
+ * is set to 0, the appropriate row pitch is calculated."
+ * "slice_pitch [...] must be 0 if image is a 1D or 2D image. Otherwise this value must be greater than
+ * or equal to row_pitch x height. If slice_pitch is set to 0, the appropriate slice pitch is
+ * calculated." */
+static cl_int take_host(const struct _cl_mem *m, const size_t *region, size_t row_pitch,
+                        size_t slice_pitch, const void *ptr, struct host_box *ret)
+{
+        size_t row = region[0] * image_pixel_size(m->image.order, m->image.data_type);
+        size_t rows = m->image.type == CL_MEM_OBJECT_IMAGE1D_ARRAY ? 1 : region[1], slice;
+        bool slices = m->image.depth || m->image.array_size;
+        if ((row_pitch && row_pitch < row) || (slice_pitch && !slices))
+                return CL_INVALID_VALUE;
+        if (!row_pitch)
+                row_pitch = row;
+        if (__builtin_mul_overflow(row_pitch, rows, &slice) || (slice_pitch && slice_pitch < slice))
+                return CL_INVALID_VALUE;
+        *ret = image_box(m, region, row_pitch, slice_pitch ? slice_pitch : slice, ptr);
+        return CL_SUCCESS;
+}
+
+static cl_int check_transfer(const struct enqueue *q, cl_mem m, const size_t *origin,
+                             const size_t *region, size_t row_pitch, size_t slice_pitch,
+                             const void *ptr, bool write, struct host_box *ret)
+{
+        cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
+        if (e == CL_SUCCESS)
+                e = check_image(q->queue, m);
+        if (e == CL_SUCCESS)
+                e = check_pixels(m, origin, region);
+        /* "CL_INVALID_VALUE [...] if ptr is a NULL value." */
+        if (e == CL_SUCCESS && !ptr)
+                e = CL_INVALID_VALUE;
+        if (e == CL_SUCCESS)
+                e = take_host(m, region, row_pitch, slice_pitch, ptr, ret);
+        if (e == CL_SUCCESS)
+                e = check_image_device(q->queue->device, m);
+        if (e == CL_SUCCESS)
+                e = check_host_access(m, !write, write);
+        return e;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadImage(cl_command_queue command_queue, cl_mem image,
+                                                   cl_bool blocking_read, const size_t *origin,
+                                                   const size_t *region, size_t row_pitch,
+                                                   size_t slice_pitch, void *ptr,
+                                                   cl_uint num_events_in_wait_list,
+                                                   const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = {
+                command_queue, CL_COMMAND_READ_IMAGE,    num_events_in_wait_list, event_wait_list,
+                event,         blocking_read != CL_FALSE
+        };
+        struct host_box to;
+        cl_int e =
+                check_transfer(&q, image, origin, region, row_pitch, slice_pitch, ptr, false, &to);
+        return e != CL_SUCCESS ? e : enqueue_read_image(&q, image, origin, region, to);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteImage(
+        cl_command_queue command_queue, cl_mem image, cl_bool blocking_write, const size_t *origin,
+        const size_t *region, size_t input_row_pitch, size_t input_slice_pitch, const void *ptr,
+        cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = {
+                command_queue, CL_COMMAND_WRITE_IMAGE,    num_events_in_wait_list, event_wait_list,
+                event,         blocking_write != CL_FALSE
+        };
+        struct host_box from;
+        cl_int e = check_transfer(&q, image, origin, region, input_row_pitch, input_slice_pitch,
+                                  ptr, true, &from);
+        return e != CL_SUCCESS ? e : enqueue_write_image(&q, image, origin, region, from);
+}
+
+/* ---- fills ---------------------------------------------------------------------------------- */
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillImage(cl_command_queue command_queue, cl_mem image,
+                                                   const void *fill_color, const size_t *origin,
+                                                   const size_t *region,
+                                                   cl_uint num_events_in_wait_list,
+                                                   const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_FILL_IMAGE,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
+        if (e == CL_SUCCESS)
+                e = check_image(command_queue, image);
+        /* "CL_INVALID_VALUE if fill_color is NULL." */
+        if (e == CL_SUCCESS && !fill_color)
+                e = CL_INVALID_VALUE;
+        if (e == CL_SUCCESS)
+                e = check_pixels(image, origin, region);
+        if (e == CL_SUCCESS)
+                e = check_image_device(command_queue->device, image);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "The fill color is a single floating-point value if the channel order is CL_DEPTH. Otherwise
+         * [...] a four component RGBA" value. */
+        uint32_t color[4] = { 0 };
+        memcpy(color, fill_color, image->image.order == CL_DEPTH ? 4 : sizeof(color));
+        return enqueue_fill_image(&q, image, bytes_of(color, sizeof(color)), origin, region);
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+static cl_int check_copy(const struct enqueue *q, cl_mem src, bool src_image, cl_mem dst,
+                         bool dst_image)
+{
+        cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
+        if (e == CL_SUCCESS)
+                e = check_side(q->queue, src, src_image);
+        if (e == CL_SUCCESS)
+                e = check_side(q->queue, dst, dst_image);
+        return e;
+}
+
+static bool regions_overlap(const size_t a[3], const size_t b[3], const size_t region[3])
+{
+        for (int i = 0; i < 3; i++)
+                if (a[i] + region[i] <= b[i] || b[i] + region[i] <= a[i])
+                        return false;
+        return true;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImage(cl_command_queue command_queue, cl_mem src_image,
+                                                   cl_mem dst_image, const size_t *src_origin,
+                                                   const size_t *dst_origin, const size_t *region,
+                                                   cl_uint num_events_in_wait_list,
+                                                   const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_COPY_IMAGE,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        cl_int e = check_copy(&q, src_image, true, dst_image, true);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_IMAGE_FORMAT_MISMATCH if src_image and dst_image do not use the same image format." */
+        if (src_image->image.order != dst_image->image.order ||
+            src_image->image.data_type != dst_image->image.data_type)
+                return CL_IMAGE_FORMAT_MISMATCH;
+        if (check_pixels(src_image, src_origin, region) ||
+            check_pixels(dst_image, dst_origin, region))
+                return CL_INVALID_VALUE;
+        e = check_image_device(command_queue->device, src_image);
+        if (e == CL_SUCCESS)
+                e = check_image_device(command_queue->device, dst_image);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_MEM_COPY_OVERLAP if src_image and dst_image are the same image object and the source and
+         * destination regions overlap." */
+        if (src_image == dst_image && regions_overlap(src_origin, dst_origin, region))
+                return CL_MEM_COPY_OVERLAP;
+        return enqueue_copy_image(&q, src_image, dst_image, src_origin, dst_origin, region);
+}
+
+/* What both directions between an image and a buffer ask for.
+ * "CL_INVALID_MEM_OBJECT if [...] is not a valid image object, [or] buffer object, or if [the image] is a
+ * 1D image buffer object created from" the buffer.
+ * "CL_INVALID_VALUE if the region specified by offset and offset + size refer to a region outside" the
+ * buffer. */
+static cl_int check_image_and_buffer(const struct enqueue *q, cl_mem image, cl_mem buffer,
+                                     const size_t *origin, const size_t *region, size_t offset)
+{
+        if (image->image.type == CL_MEM_OBJECT_IMAGE1D_BUFFER && image->parent == buffer)
+                return CL_INVALID_MEM_OBJECT;
+        cl_int e = check_pixels(image, origin, region);
+        if (e == CL_SUCCESS)
+                e = check_region(buffer, offset, image_bytes(&image->image, region));
+        return e != CL_SUCCESS ? e : check_image_device(q->queue->device, image);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImageToBuffer(
+        cl_command_queue command_queue, cl_mem src_image, cl_mem dst_buffer,
+        const size_t *src_origin, const size_t *region, size_t dst_offset,
+        cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_COPY_IMAGE_TO_BUFFER,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        cl_int e = check_copy(&q, src_image, true, dst_buffer, false);
+        if (e == CL_SUCCESS)
+                e = check_image_and_buffer(&q, src_image, dst_buffer, src_origin, region,
+                                           dst_offset);
+        if (e != CL_SUCCESS)
+                return e;
+        return enqueue_image_to_buffer(&q, src_image, dst_buffer, src_origin, region, dst_offset);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferToImage(
+        cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_image, size_t src_offset,
+        const size_t *dst_origin, const size_t *region, cl_uint num_events_in_wait_list,
+        const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_COPY_BUFFER_TO_IMAGE,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        cl_int e = check_copy(&q, src_buffer, false, dst_image, true);
+        if (e == CL_SUCCESS)
+                e = check_image_and_buffer(&q, dst_image, src_buffer, dst_origin, region,
+                                           src_offset);
+        if (e != CL_SUCCESS)
+                return e;
+        return enqueue_buffer_to_image(&q, src_buffer, dst_image, src_offset, dst_origin, region);
+}
+
+/* ---- maps ----------------------------------------------------------------------------------- */
+
+static cl_int check_map(const struct enqueue *q, cl_mem m, cl_map_flags flags, const size_t *origin,
+                        const size_t *region, const size_t *row_pitch, const size_t *slice_pitch)
+{
+        cl_map_flags writes = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+        cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
+        if (e == CL_SUCCESS)
+                e = check_image(q->queue, m);
+        if (e == CL_SUCCESS)
+                e = check_pixels(m, origin, region);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "[...] or if values specified in map_flags are not valid": CL_MAP_WRITE_INVALIDATE_REGION
+         * excludes the others. "CL_INVALID_VALUE if image_row_pitch is NULL"; "[...] if image is a 3D
+         * image, 1D or 2D image array and image_slice_pitch is NULL." */
+        if (flags & ~(CL_MAP_READ | writes) ||
+            (flags & CL_MAP_WRITE_INVALIDATE_REGION && flags & (CL_MAP_READ | CL_MAP_WRITE)) ||
+            !row_pitch || (m->slice_pitch && !slice_pitch))
+                return CL_INVALID_VALUE;
+        e = check_image_device(q->queue->device, m);
+        return e != CL_SUCCESS ? e : check_host_access(m, flags & CL_MAP_READ, flags & writes);
+}
+
+CL_API_ENTRY void *CL_API_CALL clEnqueueMapImage(cl_command_queue command_queue, cl_mem image,
+                                                 cl_bool blocking_map, cl_map_flags map_flags,
+                                                 const size_t *origin, const size_t *region,
+                                                 size_t *image_row_pitch, size_t *image_slice_pitch,
+                                                 cl_uint num_events_in_wait_list,
+                                                 const cl_event *event_wait_list, cl_event *event,
+                                                 cl_int *errcode_ret)
+{
+        struct enqueue q = {
+                command_queue, CL_COMMAND_MAP_IMAGE,    num_events_in_wait_list, event_wait_list,
+                event,         blocking_map != CL_FALSE
+        };
+        void *pointer = NULL;
+        cl_int e =
+                check_map(&q, image, map_flags, origin, region, image_row_pitch, image_slice_pitch);
+        if (e == CL_SUCCESS)
+                e = enqueue_map_image(&q, image, map_flags, origin, region, &pointer);
+        if (e == CL_SUCCESS) {
+                *image_row_pitch = image->row_pitch;
+                /* "For a 1D, 1D image buffer or 2D image, zero is returned if this argument is not
+                 * NULL." */
+                if (image_slice_pitch)
+                        *image_slice_pitch = image->slice_pitch;
+        }
+        if (errcode_ret)
+                *errcode_ret = e;
+        return pointer;
+}

@@ -1,0 +1,179 @@
+#include <CL/cl.h>
+
+#include "api/reply.h"
+#include "core/context.h"
+#include "core/queue.h"
+
+static cl_command_queue create(cl_context context, const struct queue_params *params,
+                               cl_int *errcode_ret)
+{
+        /* "CL_INVALID_CONTEXT if context is not a valid context." */
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return reply_error(errcode_ret, CL_INVALID_CONTEXT);
+        /* "CL_INVALID_DEVICE if device is not a valid device or is not associated with context." */
+        if (!handle_is(params->device, HANDLE_DEVICE) ||
+            !context_has_device(context, params->device))
+                return reply_error(errcode_ret, CL_INVALID_DEVICE);
+        /* "CL_INVALID_QUEUE_PROPERTIES if values specified in properties are valid but are not
+         * supported by the device." */
+        if (params->properties & ~params->device->queue_properties)
+                return reply_error(errcode_ret, CL_INVALID_QUEUE_PROPERTIES);
+        cl_command_queue q = NULL;
+        client_lock(context->client);
+        int r = queue_new(context, params, &q);
+        client_unlock(context->client);
+        if (errcode_ret)
+                *errcode_ret = status_to_cl(r);
+        return q;
+}
+
+enum { HOST_QUEUE = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE };
+
+CL_API_ENTRY cl_command_queue CL_API_CALL
+clCreateCommandQueue(cl_context context, cl_device_id device,
+                     cl_command_queue_properties properties, cl_int *errcode_ret)
+{
+        /* "CL_INVALID_VALUE if values specified in properties are not valid." */
+        if (properties & ~(cl_command_queue_properties)HOST_QUEUE)
+                return reply_error(errcode_ret, CL_INVALID_VALUE);
+        return create(context, &(struct queue_params){ .device = device, .properties = properties },
+                      errcode_ret);
+}
+
+CL_API_ENTRY cl_command_queue CL_API_CALL
+clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+                                   const cl_queue_properties *properties, cl_int *errcode_ret)
+{
+        struct queue_params params = { .device = device, .list = properties };
+        bool have_properties = false, have_size = false;
+        for (size_t i = 0; properties && properties[i]; i += 2) {
+                /* "CL_INVALID_VALUE if values specified in properties are not valid." Also if the same
+                 * name comes twice. */
+                switch (properties[i]) {
+                case CL_QUEUE_PROPERTIES:
+                        if (have_properties)
+                                return reply_error(errcode_ret, CL_INVALID_VALUE);
+                        have_properties = true;
+                        params.properties = properties[i + 1];
+                        break;
+                case CL_QUEUE_SIZE:
+                        if (have_size)
+                                return reply_error(errcode_ret, CL_INVALID_VALUE);
+                        have_size = true;
+                        break;
+                default:
+                        return reply_error(errcode_ret, CL_INVALID_VALUE);
+                }
+                params.list_count = i + 3;
+        }
+        if (properties && !params.list_count)
+                params.list_count = 1;
+        cl_command_queue_properties all =
+                HOST_QUEUE | CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT;
+        cl_command_queue_properties on_device = CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT;
+        if (params.properties & ~all)
+                return reply_error(errcode_ret, CL_INVALID_VALUE);
+        /* "CL_QUEUE_SIZE [...] can only be specified if CL_QUEUE_ON_DEVICE is set." */
+        if (have_size && !(params.properties & CL_QUEUE_ON_DEVICE))
+                return reply_error(errcode_ret, CL_INVALID_VALUE);
+        /* A queue on the device must be out of order, the default one on the device. */
+        if ((params.properties & CL_QUEUE_ON_DEVICE &&
+             !(params.properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) ||
+            (params.properties & on_device) == CL_QUEUE_ON_DEVICE_DEFAULT)
+                return reply_error(errcode_ret, CL_INVALID_VALUE);
+        /* There are no device-side queues, whatever the physical device has. */
+        if (params.properties & on_device && handle_is(context, HANDLE_CONTEXT))
+                return reply_error(errcode_ret, CL_INVALID_QUEUE_PROPERTIES);
+        return create(context, &params, errcode_ret);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clRetainCommandQueue(cl_command_queue command_queue)
+{
+        if (!handle_is(command_queue, HANDLE_QUEUE))
+                return CL_INVALID_COMMAND_QUEUE;
+        handle_retain(&command_queue->h);
+        return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue command_queue)
+{
+        if (!handle_is(command_queue, HANDLE_QUEUE))
+                return CL_INVALID_COMMAND_QUEUE;
+        struct client *c = command_queue->context->client;
+        client_lock(c);
+        /* "clReleaseCommandQueue performs an implicit flush." */
+        queue_flush(command_queue);
+        if (handle_release(&command_queue->h))
+                queue_unhold(command_queue);
+        client_unlock(c);
+        return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetCommandQueueInfo(cl_command_queue command_queue,
+                                                      cl_command_queue_info param_name,
+                                                      size_t param_value_size, void *param_value,
+                                                      size_t *param_value_size_ret)
+{
+        struct reply reply = { param_value_size, param_value, param_value_size_ret };
+        cl_command_queue q = command_queue;
+        if (!handle_is(q, HANDLE_QUEUE))
+                return CL_INVALID_COMMAND_QUEUE;
+        switch (param_name) {
+        case CL_QUEUE_CONTEXT:
+                return reply_value(reply, cl_context, q->context);
+        case CL_QUEUE_DEVICE:
+                return reply_value(reply, cl_device_id, q->device);
+        case CL_QUEUE_REFERENCE_COUNT:
+                return reply_value(reply, cl_uint, atomic_load(&q->h.refs));
+        case CL_QUEUE_PROPERTIES:
+                return reply_value(reply, cl_command_queue_properties, q->properties);
+        case CL_QUEUE_PROPERTIES_ARRAY:
+                return reply_bytes(reply, q->property_list,
+                                   q->property_count * sizeof(*q->property_list));
+        /* "If command_queue is not a device command queue, CL_INVALID_COMMAND_QUEUE." */
+        case CL_QUEUE_SIZE:
+                return CL_INVALID_COMMAND_QUEUE;
+        case CL_QUEUE_DEVICE_DEFAULT:
+                return reply_value(reply, cl_command_queue, NULL);
+        default:
+                return CL_INVALID_VALUE;
+        }
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetCommandQueueProperty(cl_command_queue command_queue,
+                                                          cl_command_queue_properties properties,
+                                                          cl_bool enable,
+                                                          cl_command_queue_properties *old)
+{
+        if (!handle_is(command_queue, HANDLE_QUEUE))
+                return CL_INVALID_COMMAND_QUEUE;
+        if (properties & ~(cl_command_queue_properties)HOST_QUEUE)
+                return CL_INVALID_VALUE;
+        if (old)
+                *old = command_queue->properties;
+        /* "CL_INVALID_OPERATION if no devices in the context associated with command_queue support the
+         * modification of properties": it is of OpenCL 1.0, all devices are of later versions. */
+        return CL_INVALID_OPERATION;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue command_queue)
+{
+        if (!handle_is(command_queue, HANDLE_QUEUE))
+                return CL_INVALID_COMMAND_QUEUE;
+        struct client *c = command_queue->context->client;
+        client_lock(c);
+        cl_int status = queue_flush(command_queue);
+        client_unlock(c);
+        return status;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clFinish(cl_command_queue command_queue)
+{
+        if (!handle_is(command_queue, HANDLE_QUEUE))
+                return CL_INVALID_COMMAND_QUEUE;
+        struct client *c = command_queue->context->client;
+        client_lock(c);
+        cl_int status = queue_finish(command_queue);
+        client_unlock(c);
+        return status;
+}

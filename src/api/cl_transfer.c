@@ -1,0 +1,431 @@
+/* What moves bytes: reads, writes, copies, fills, maps. */
+#include <CL/cl.h>
+
+#include "api/check.h"
+#include "api/reply.h"
+#include "core/command.h"
+
+/* A transfer of nothing is a command that does nothing. */
+static cl_int enqueue_nothing(const struct enqueue *q)
+{
+        return enqueue_marker(q, false);
+}
+
+/* ---- reads and writes ----------------------------------------------------------------------- */
+
+static cl_int check_transfer(const struct enqueue *q, cl_mem m, size_t offset, size_t size,
+                             const void *ptr, bool write)
+{
+        cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
+        if (e == CL_SUCCESS)
+                e = check_mem(q->queue, m);
+        if (e == CL_SUCCESS)
+                e = check_region(m, offset, size);
+        /* "CL_INVALID_VALUE [...] if ptr is a NULL value." */
+        if (e == CL_SUCCESS && !ptr)
+                e = CL_INVALID_VALUE;
+        if (e == CL_SUCCESS)
+                e = check_host_access(m, !write, write);
+        return e;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue command_queue, cl_mem buffer,
+                                                    cl_bool blocking_read, size_t offset,
+                                                    size_t size, void *ptr,
+                                                    cl_uint num_events_in_wait_list,
+                                                    const cl_event *event_wait_list,
+                                                    cl_event *event)
+{
+        struct enqueue q = {
+                command_queue, CL_COMMAND_READ_BUFFER,   num_events_in_wait_list, event_wait_list,
+                event,         blocking_read != CL_FALSE
+        };
+        cl_int e = check_transfer(&q, buffer, offset, size, ptr, false);
+        if (e != CL_SUCCESS)
+                return e;
+        return size ? enqueue_read(&q, buffer, offset, size, ptr) : enqueue_nothing(&q);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue command_queue, cl_mem buffer,
+                                                     cl_bool blocking_write, size_t offset,
+                                                     size_t size, const void *ptr,
+                                                     cl_uint num_events_in_wait_list,
+                                                     const cl_event *event_wait_list,
+                                                     cl_event *event)
+{
+        struct enqueue q = {
+                command_queue, CL_COMMAND_WRITE_BUFFER,   num_events_in_wait_list, event_wait_list,
+                event,         blocking_write != CL_FALSE
+        };
+        cl_int e = check_transfer(&q, buffer, offset, size, ptr, true);
+        if (e != CL_SUCCESS)
+                return e;
+        return size ? enqueue_write(&q, buffer, offset, size, ptr) : enqueue_nothing(&q);
+}
+
+/* ---- rectangles ----------------------------------------------------------------------------- */
+
+/* Fill in the pitches that are 0 and check them.
+ * "CL_INVALID_VALUE if row_pitch is not 0 and is less than region[0]"; "[...] if slice_pitch is not 0 and
+ * is less than region[1] x row_pitch and not a multiple of row_pitch." */
+static cl_int box_init(struct box *b, const size_t *origin, const size_t *region, size_t row_pitch,
+                       size_t slice_pitch)
+{
+        size_t least;
+        if (row_pitch && row_pitch < region[0])
+                return CL_INVALID_VALUE;
+        b->row_pitch = row_pitch ? row_pitch : region[0];
+        if (__builtin_mul_overflow(region[1], b->row_pitch, &least))
+                return CL_INVALID_VALUE;
+        if (slice_pitch && (slice_pitch < least || slice_pitch % b->row_pitch))
+                return CL_INVALID_VALUE;
+        b->slice_pitch = slice_pitch ? slice_pitch : least;
+        memcpy(b->origin, origin, sizeof(b->origin));
+        return CL_SUCCESS;
+}
+
+/* The byte behind the box; CL_INVALID_VALUE when it is beyond all memory. */
+static cl_int box_end(const struct box *b, const size_t *region, size_t *ret)
+{
+        size_t at[3], last[3], end = region[0];
+        for (int i = 0; i < 3; i++)
+                if (__builtin_add_overflow(b->origin[i], i ? region[i] - 1 : 0, &last[i]))
+                        return CL_INVALID_VALUE;
+        at[0] = last[0];
+        if (__builtin_mul_overflow(last[1], b->row_pitch, &at[1]) ||
+            __builtin_mul_overflow(last[2], b->slice_pitch, &at[2]))
+                return CL_INVALID_VALUE;
+        for (int i = 0; i < 3; i++)
+                if (__builtin_add_overflow(end, at[i], &end))
+                        return CL_INVALID_VALUE;
+        *ret = end;
+        return CL_SUCCESS;
+}
+
+/* "CL_INVALID_VALUE if the region being read or written specified by (buffer_origin, region,
+ * buffer_row_pitch, buffer_slice_pitch) is out of bounds." */
+static cl_int check_box(const struct _cl_mem *m, const struct box *b, const size_t *region)
+{
+        size_t end;
+        cl_int e = box_end(b, region, &end);
+        if (e == CL_SUCCESS && end > m->size)
+                e = CL_INVALID_VALUE;
+        return e;
+}
+
+struct rect {
+        struct enqueue q;
+        cl_mem mem;
+        const size_t *buffer_origin, *host_origin, *region;
+        size_t buffer_row_pitch, buffer_slice_pitch, host_row_pitch, host_slice_pitch;
+        const void *ptr;
+        struct box at, host;
+};
+
+static cl_int check_rect(struct rect *r, bool write)
+{
+        size_t end;
+        cl_int e = check_enqueue(r->q.queue, r->q.wait_count, r->q.waits);
+        if (e == CL_SUCCESS)
+                e = check_mem(r->q.queue, r->mem);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_VALUE if buffer_origin, host_origin, or region is NULL"; "[...] if ptr is NULL";
+         * "[...] if any region array element is 0." */
+        if (!r->buffer_origin || !r->host_origin || !r->region || !r->ptr || !r->region[0] ||
+            !r->region[1] || !r->region[2])
+                return CL_INVALID_VALUE;
+        e = box_init(&r->at, r->buffer_origin, r->region, r->buffer_row_pitch,
+                     r->buffer_slice_pitch);
+        if (e == CL_SUCCESS)
+                e = box_init(&r->host, r->host_origin, r->region, r->host_row_pitch,
+                             r->host_slice_pitch);
+        if (e == CL_SUCCESS)
+                e = check_box(r->mem, &r->at, r->region);
+        if (e == CL_SUCCESS)
+                e = box_end(&r->host, r->region, &end);
+        if (e == CL_SUCCESS)
+                e = check_host_access(r->mem, !write, write);
+        return e;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(
+        cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read,
+        const size_t *buffer_origin, const size_t *host_origin, const size_t *region,
+        size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch,
+        size_t host_slice_pitch, void *ptr, cl_uint num_events_in_wait_list,
+        const cl_event *event_wait_list, cl_event *event)
+{
+        struct rect r = { { command_queue, CL_COMMAND_READ_BUFFER_RECT, num_events_in_wait_list,
+                            event_wait_list, event, blocking_read != CL_FALSE },
+                          buffer,
+                          buffer_origin,
+                          host_origin,
+                          region,
+                          buffer_row_pitch,
+                          buffer_slice_pitch,
+                          host_row_pitch,
+                          host_slice_pitch,
+                          ptr,
+                          { { 0 }, 0, 0 },
+                          { { 0 }, 0, 0 } };
+        cl_int e = check_rect(&r, false);
+        return e != CL_SUCCESS ? e : enqueue_read_rect(&r.q, buffer, &r.at, &r.host, region, ptr);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(
+        cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write,
+        const size_t *buffer_origin, const size_t *host_origin, const size_t *region,
+        size_t buffer_row_pitch, size_t buffer_slice_pitch, size_t host_row_pitch,
+        size_t host_slice_pitch, const void *ptr, cl_uint num_events_in_wait_list,
+        const cl_event *event_wait_list, cl_event *event)
+{
+        struct rect r = { { command_queue, CL_COMMAND_WRITE_BUFFER_RECT, num_events_in_wait_list,
+                            event_wait_list, event, blocking_write != CL_FALSE },
+                          buffer,
+                          buffer_origin,
+                          host_origin,
+                          region,
+                          buffer_row_pitch,
+                          buffer_slice_pitch,
+                          host_row_pitch,
+                          host_slice_pitch,
+                          ptr,
+                          { { 0 }, 0, 0 },
+                          { { 0 }, 0, 0 } };
+        cl_int e = check_rect(&r, true);
+        return e != CL_SUCCESS ? e : enqueue_write_rect(&r.q, buffer, &r.at, &r.host, region, ptr);
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+static cl_int check_copy(const struct enqueue *q, cl_mem src, cl_mem dst)
+{
+        cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
+        if (e == CL_SUCCESS)
+                e = check_mem(q->queue, src);
+        if (e == CL_SUCCESS)
+                e = check_mem(q->queue, dst);
+        return e;
+}
+
+static cl_mem root_of(cl_mem m)
+{
+        return m->parent ? m->parent : m;
+}
+
+static size_t origin_of(const struct _cl_mem *m)
+{
+        return m->parent ? m->origin : 0;
+}
+
+static bool ranges_overlap(struct range a, struct range b)
+{
+        return a.begin < b.end && b.begin < a.end;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_queue,
+                                                    cl_mem src_buffer, cl_mem dst_buffer,
+                                                    size_t src_offset, size_t dst_offset,
+                                                    size_t size, cl_uint num_events_in_wait_list,
+                                                    const cl_event *event_wait_list,
+                                                    cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_COPY_BUFFER,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        cl_int e = check_copy(&q, src_buffer, dst_buffer);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_VALUE if src_offset, dst_offset, size, src_offset + size or dst_offset + size
+         * require accessing elements outside the src_buffer and dst_buffer buffer objects." */
+        if (check_region(src_buffer, src_offset, size) ||
+            check_region(dst_buffer, dst_offset, size))
+                return CL_INVALID_VALUE;
+        /* "CL_MEM_COPY_OVERLAP if src_buffer and dst_buffer are the same buffer or sub-buffer object and
+         * the source and destination regions overlap or if [they] are different sub-buffers of the same
+         * associated buffer object and they overlap." */
+        size_t from = origin_of(src_buffer) + src_offset, to = origin_of(dst_buffer) + dst_offset;
+        if (root_of(src_buffer) == root_of(dst_buffer) &&
+            ranges_overlap((struct range){ from, from + size }, (struct range){ to, to + size }))
+                return CL_MEM_COPY_OVERLAP;
+        return size ? enqueue_copy(&q, src_buffer, dst_buffer, src_offset, dst_offset, size)
+                    : enqueue_nothing(&q);
+}
+
+/* Do two boxes of the same shape and pitches, `delta` bytes apart, share a byte? They do if a step of some
+ * slices and rows comes closer to delta than a row is wide. */
+static bool boxes_overlap(const struct box *b, const size_t *region, size_t delta)
+{
+        for (size_t dz = delta / b->slice_pitch, i = 0; i < 2; i++, dz++) {
+                if (dz >= region[2])
+                        break;
+                size_t slices = dz * b->slice_pitch;
+                size_t rest = delta > slices ? delta - slices : slices - delta;
+                for (size_t dy = rest / b->row_pitch, j = 0; j < 2; j++, dy++) {
+                        size_t rows = dy * b->row_pitch;
+                        size_t gap = rest > rows ? rest - rows : rows - rest;
+                        if (dy < region[1] && gap < region[0])
+                                return true;
+                }
+        }
+        return false;
+}
+
+static cl_int check_box_overlap(cl_mem src, cl_mem dst, const struct box *from,
+                                const struct box *to, const size_t *region)
+{
+        if (root_of(src) != root_of(dst))
+                return CL_SUCCESS;
+        struct range a = box_range(from, region), b = box_range(to, region);
+        a = (struct range){ a.begin + origin_of(src), a.end + origin_of(src) };
+        b = (struct range){ b.begin + origin_of(dst), b.end + origin_of(dst) };
+        if (!ranges_overlap(a, b))
+                return CL_SUCCESS;
+        /* Boxes of different pitches: we are careful. */
+        if (from->row_pitch != to->row_pitch || from->slice_pitch != to->slice_pitch)
+                return CL_MEM_COPY_OVERLAP;
+        uint64_t delta = a.begin > b.begin ? a.begin - b.begin : b.begin - a.begin;
+        return boxes_overlap(from, region, (size_t)delta) ? CL_MEM_COPY_OVERLAP : CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(
+        cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer,
+        const size_t *src_origin, const size_t *dst_origin, const size_t *region,
+        size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch, size_t dst_slice_pitch,
+        cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_COPY_BUFFER_RECT,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        struct box from, to;
+        cl_int e = check_copy(&q, src_buffer, dst_buffer);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_VALUE if src_origin, dst_origin, or region is NULL"; "[...] if any region array
+         * element is 0." */
+        if (!src_origin || !dst_origin || !region || !region[0] || !region[1] || !region[2])
+                return CL_INVALID_VALUE;
+        e = box_init(&from, src_origin, region, src_row_pitch, src_slice_pitch);
+        if (e == CL_SUCCESS)
+                e = box_init(&to, dst_origin, region, dst_row_pitch, dst_slice_pitch);
+        if (e == CL_SUCCESS)
+                e = check_box(src_buffer, &from, region);
+        if (e == CL_SUCCESS)
+                e = check_box(dst_buffer, &to, region);
+        /* "CL_INVALID_VALUE if src_buffer and dst_buffer are the same buffer object and src_slice_pitch is
+         * not equal to dst_slice_pitch and src_row_pitch is not equal to dst_row_pitch." */
+        if (e == CL_SUCCESS && src_buffer == dst_buffer && from.slice_pitch != to.slice_pitch &&
+            from.row_pitch != to.row_pitch)
+                e = CL_INVALID_VALUE;
+        if (e == CL_SUCCESS)
+                e = check_box_overlap(src_buffer, dst_buffer, &from, &to, region);
+        if (e != CL_SUCCESS)
+                return e;
+        return enqueue_copy_rect(&q, src_buffer, dst_buffer, &from, &to, region);
+}
+
+/* ---- fills ---------------------------------------------------------------------------------- */
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue command_queue, cl_mem buffer,
+                                                    const void *pattern, size_t pattern_size,
+                                                    size_t offset, size_t size,
+                                                    cl_uint num_events_in_wait_list,
+                                                    const cl_event *event_wait_list,
+                                                    cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_FILL_BUFFER,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
+        if (e == CL_SUCCESS)
+                e = check_mem(command_queue, buffer);
+        if (e == CL_SUCCESS)
+                e = check_region(buffer, offset, size);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_VALUE if pattern is NULL or if pattern_size is 0 or if pattern_size is not one of
+         * { 1, 2, 4, 8, 16, 32, 64, 128 }"; "[...] if offset and size are not a multiple of
+         * pattern_size." */
+        if (!pattern || !pattern_size || pattern_size > 128 || pattern_size & (pattern_size - 1) ||
+            offset % pattern_size || size % pattern_size)
+                return CL_INVALID_VALUE;
+        return size ? enqueue_fill(&q, buffer, bytes_of(pattern, pattern_size), offset, size)
+                    : enqueue_nothing(&q);
+}
+
+/* ---- maps ----------------------------------------------------------------------------------- */
+
+CL_API_ENTRY void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue command_queue, cl_mem buffer,
+                                                  cl_bool blocking_map, cl_map_flags map_flags,
+                                                  size_t offset, size_t size,
+                                                  cl_uint num_events_in_wait_list,
+                                                  const cl_event *event_wait_list, cl_event *event,
+                                                  cl_int *errcode_ret)
+{
+        struct enqueue q = {
+                command_queue, CL_COMMAND_MAP_BUFFER,   num_events_in_wait_list, event_wait_list,
+                event,         blocking_map != CL_FALSE
+        };
+        cl_map_flags writes = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
+        if (e == CL_SUCCESS)
+                e = check_mem(command_queue, buffer);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        /* "CL_INVALID_VALUE if region being mapped given by (offset, size) is out of bounds or if size is
+         * 0 or if values specified in map_flags are not valid": CL_MAP_WRITE_INVALIDATE_REGION excludes
+         * the others. */
+        if (!size || check_region(buffer, offset, size) ||
+            map_flags & ~(CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ||
+            (map_flags & CL_MAP_WRITE_INVALIDATE_REGION &&
+             map_flags & (CL_MAP_READ | CL_MAP_WRITE)))
+                return reply_error(errcode_ret, CL_INVALID_VALUE);
+        /* "CL_INVALID_OPERATION if buffer has been created with CL_MEM_HOST_WRITE_ONLY or
+         * CL_MEM_HOST_NO_ACCESS and CL_MAP_READ is set in map_flags or if buffer has been created with
+         * CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS and CL_MAP_WRITE or
+         * CL_MAP_WRITE_INVALIDATE_REGION is set in map_flags." */
+        e = check_host_access(buffer, map_flags & CL_MAP_READ, map_flags & writes);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        void *pointer = NULL;
+        e = enqueue_map(&q, buffer, map_flags, offset, size, &pointer);
+        if (errcode_ret)
+                *errcode_ret = e;
+        return pointer;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue command_queue,
+                                                        cl_mem memobj, void *mapped_ptr,
+                                                        cl_uint num_events_in_wait_list,
+                                                        const cl_event *event_wait_list,
+                                                        cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_UNMAP_MEM_OBJECT,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_MEM_OBJECT if memobj is not a valid memory object"; "CL_INVALID_CONTEXT if the
+         * context associated with command_queue and memobj are not the same." */
+        if (!handle_is(memobj, HANDLE_MEM))
+                return CL_INVALID_MEM_OBJECT;
+        if (memobj->context != command_queue->context)
+                return CL_INVALID_CONTEXT;
+        /* "CL_INVALID_VALUE if mapped_ptr is not a valid pointer returned by clEnqueueMapBuffer": core
+         * knows. */
+        return mapped_ptr ? enqueue_unmap(&q, memobj, mapped_ptr) : CL_INVALID_VALUE;
+}

@@ -1,0 +1,33 @@
+/* The table of entry points that an ICD loader calls through (cl_khr_icd), and entry points by name. */
+#ifndef SPANCL_API_DISPATCH_H
+#define SPANCL_API_DISPATCH_H
+
+#include <CL/cl.h>
+#include <CL/cl_icd.h>
+
+extern const struct _cl_icd_dispatch spancl_dispatch;
+
+/* The entry point called `name`, core or extension; NULL: none. For cl_khr_icd 2.0.0's loader and for
+ * clGetExtensionFunctionAddress. */
+void *dispatch_find(const char *name);
+
+/* The handle that the loader knows for the client's platform, and the client behind it: after fork()
+ * the loader still has the parent's handle, and it stands for the child's own client then. */
+struct client;
+cl_platform_id icd_platform(struct client *c);
+struct client *icd_client(cl_platform_id platform);
+
+/* Entry points that older headers do not declare. */
+CL_API_ENTRY cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num_entries,
+                                                       cl_platform_id *platforms,
+                                                       cl_uint *num_platforms);
+CL_API_ENTRY void *CL_API_CALL clIcdGetFunctionAddressForPlatformKHR(cl_platform_id platform,
+                                                                     const char *func_name);
+CL_API_ENTRY cl_int CL_API_CALL clIcdSetPlatformDispatchDataKHR(cl_platform_id platform,
+                                                                void *dispatch_data);
+CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithILKHR(cl_context context, const void *il,
+                                                             size_t length, cl_int *errcode_ret);
+/* By its presence a process recognises this library among the ICDs it may load. */
+CL_API_ENTRY const char *CL_API_CALL spancl_icd_version(void);
+
+#endif

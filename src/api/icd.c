@@ -1,0 +1,78 @@
+#include <CL/cl_ext.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "api/dispatch.h"
+#include "core/client.h"
+
+/* The loader finds both at the start of every object. */
+_Static_assert(offsetof(struct handle, dispatch) == 0, "cl_khr_icd");
+_Static_assert(offsetof(struct handle, dispatch_data) == sizeof(void *), "cl_khr_icd 2.0.0");
+
+/* What the loader was given first; it keeps it for good, also across fork(). */
+static _Atomic(cl_platform_id) first_platform;
+
+cl_platform_id icd_platform(struct client *c)
+{
+        cl_platform_id known = atomic_load(&first_platform);
+        return known && c == client_get() ? known : client_platform(c);
+}
+
+struct client *icd_client(cl_platform_id platform)
+{
+        return platform == atomic_load(&first_platform) ? client_get() : platform->client;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num_entries,
+                                                       cl_platform_id *platforms,
+                                                       cl_uint *num_platforms)
+{
+        /* clGetPlatformIDs: CL_INVALID_VALUE if there are no entries but a place for them, or if
+         * nothing is asked for. */
+        if ((!num_entries && platforms) || (!platforms && !num_platforms))
+                return CL_INVALID_VALUE;
+        struct client *c = client_get();
+        if (!c)
+                return CL_OUT_OF_HOST_MEMORY;
+        cl_platform_id none = NULL;
+        atomic_compare_exchange_strong(&first_platform, &none, client_platform(c));
+        if (platforms)
+                platforms[0] = icd_platform(c);
+        if (num_platforms)
+                *num_platforms = 1;
+        return CL_SUCCESS;
+}
+
+CL_API_ENTRY void *CL_API_CALL clGetExtensionFunctionAddress(const char *func_name)
+{
+        return dispatch_find(func_name);
+}
+
+CL_API_ENTRY void *CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id platform,
+                                                                        const char *func_name)
+{
+        return handle_is(platform, HANDLE_PLATFORM) ? dispatch_find(func_name) : NULL;
+}
+
+CL_API_ENTRY void *CL_API_CALL clIcdGetFunctionAddressForPlatformKHR(cl_platform_id platform,
+                                                                     const char *func_name)
+{
+        return clGetExtensionFunctionAddressForPlatform(platform, func_name);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clIcdSetPlatformDispatchDataKHR(cl_platform_id platform,
+                                                                void *dispatch_data)
+{
+        if (!handle_is(platform, HANDLE_PLATFORM))
+                return CL_INVALID_PLATFORM;
+        /* Every object made from now on carries it too; a loader does this before it hands the
+         * platform out, so there are none yet. */
+        platform->h.dispatch_data = dispatch_data;
+        handle_dispatch_data = dispatch_data;
+        return CL_SUCCESS;
+}
+
+CL_API_ENTRY const char *CL_API_CALL spancl_icd_version(void)
+{
+        return SPANCL_VERSION;
+}

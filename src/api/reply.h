@@ -1,0 +1,44 @@
+/* The rule of every clGet*Info: CL_INVALID_VALUE if there is a place for the value, but a too small
+ * one; the value's size whenever it is asked for. */
+#ifndef SPANCL_API_REPLY_H
+#define SPANCL_API_REPLY_H
+
+#include <CL/cl.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Where the application wants a value. */
+struct reply {
+        size_t size;
+        void *value;
+        size_t *size_ret;
+};
+
+static inline cl_int reply_bytes(struct reply r, const void *value, size_t size)
+{
+        if (r.value && r.size < size)
+                return CL_INVALID_VALUE;
+        if (r.value && size)
+                memcpy(r.value, value, size);
+        if (r.size_ret)
+                *r.size_ret = size;
+        return CL_SUCCESS;
+}
+
+/* NULL reads as "". */
+static inline cl_int reply_string(struct reply r, const char *s)
+{
+        return reply_bytes(r, s ? s : "", s ? strlen(s) + 1 : 1);
+}
+
+#define reply_value(r, type, v) reply_bytes(r, &(type){ v }, sizeof(type))
+
+/* For clCreate*: store the error if there is a place for it and return NULL. */
+static inline void *reply_error(cl_int *errcode_ret, cl_int error)
+{
+        if (errcode_ret)
+                *errcode_ret = error;
+        return NULL;
+}
+
+#endif

@@ -1,0 +1,13 @@
+#include "backend/backend.h"
+
+#include <string.h>
+
+static const struct backend_ops *const all[] = { &backend_native, &backend_reference };
+
+const struct backend_ops *backend_find(const char *name)
+{
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+                if (!strcmp(name, all[i]->name))
+                        return all[i];
+        return NULL;
+}

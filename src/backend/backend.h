@@ -1,0 +1,186 @@
+/* A backend executes commands in domains. A domain is one native context on this host, where one
+ * replica of a buffer can live; devices of one domain share its buffers.
+ *
+ * Threads: the engine calls all operations but program_build, program_compile, program_link
+ * and program_binary under its lock, one at a time; those run on threads of their own, at the same time
+ * as others, but not two of one program. The backend reports
+ * completions by `complete` from any thread, never from inside an operation.
+ *
+ * Objects are opaque structs of the backend; each has one owner, the engine, who releases it exactly
+ * once; the backend keeps alive what commands in flight use. Errors are OpenCL's (cl_int, negative),
+ * unlike everywhere else, because they travel to the application as they are. */
+#ifndef SPANCL_BACKEND_BACKEND_H
+#define SPANCL_BACKEND_BACKEND_H
+
+#include <CL/cl.h>
+#include <stdbool.h>
+
+#include "base/bytes.h"
+#include "proto/args.h"
+#include "proto/image.h"
+#include "proto/info.h"
+
+struct backend;
+struct backend_buffer; /* or image */
+struct backend_sampler;
+struct backend_queue;
+struct backend_program;
+struct backend_kernel;
+struct backend_event;
+
+/* When a command ran; CLOCK_MONOTONIC ns of this host, all zero when not known. */
+struct backend_times {
+        uint64_t submit_ns, start_ns, end_ns;
+};
+
+struct backend_params {
+        /* Device filter: NULL or "" all; else a comma-separated list of device numbers ("0,2"), types
+         * ("cpu", "gpu") or parts of names. */
+        const char *devices;
+        const char *scratch_dir; /* an existing private folder for temporary files */
+        /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
+        void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
+        void *user;
+};
+
+enum backend_op {
+        BACKEND_KERNEL,
+        BACKEND_WRITE,      /* host memory → buffer */
+        BACKEND_READ,       /* buffer → host memory */
+        BACKEND_WRITE_RECT, /* host memory without gaps → box */
+        BACKEND_READ_RECT,
+        BACKEND_COPY,
+        BACKEND_COPY_RECT,
+        BACKEND_FILL,
+        BACKEND_WRITE_IMAGE, /* host memory without gaps → region of an image */
+        BACKEND_READ_IMAGE,
+        BACKEND_COPY_IMAGE,
+        BACKEND_IMAGE_TO_BUFFER,
+        BACKEND_BUFFER_TO_IMAGE,
+        BACKEND_FILL_IMAGE, /* pattern: 16 bytes of colour */
+        BACKEND_MARKER,     /* completes after deps, or all earlier commands of the queue */
+        BACKEND_BARRIER,    /* and later ones wait for it */
+};
+
+struct backend_box {
+        size_t origin[3]; /* bytes, rows, slices; pixels of images, which have no pitches */
+        size_t row_pitch, slice_pitch;
+};
+
+struct backend_command {
+        enum backend_op op;
+        /* KERNEL: arguments were set by kernel_set_arg before */
+        struct backend_kernel *kernel;
+        unsigned dims;
+        const size_t *offset, *global, *local; /* offset, local: NULL if none */
+        /* transfers: `buffer` is the destination of writes, copies, fills, the source of reads */
+        struct backend_buffer *buffer, *source;
+        size_t offset_bytes, source_offset, size;
+        void *host;          /* valid until complete */
+        const void *pattern; /* FILL, copied */
+        size_t pattern_size;
+        struct backend_box box, source_box;
+        size_t region[3];
+        /* dependencies in the same domain */
+        struct backend_event *const *deps;
+        size_t dep_count;
+        /* handed to `complete`; NULL: do not report */
+        void *cookie;
+};
+
+struct backend_ops {
+        const char *name;
+
+        /* Load, find devices. SP_E_NODEV: none (after the filter), SP_E_NOMEM. */
+        int (*open)(const struct backend_params *params, struct backend **ret);
+        /* All objects have been released. Waits for commands in flight. */
+        void (*close)(struct backend *b);
+
+        unsigned (*device_count)(struct backend *b);
+        unsigned (*device_domain)(struct backend *b, unsigned device);
+        unsigned (*domain_count)(struct backend *b);
+        /* Append everything of device `device` that goes into its INFO_DEVICE block. */
+        int (*device_info)(struct backend *b, unsigned device, struct buf *out);
+
+        cl_int (*buffer_create)(struct backend *b, unsigned domain, cl_mem_flags flags, size_t size,
+                                struct backend_buffer **ret);
+        cl_int (*sub_buffer_create)(struct backend *b, struct backend_buffer *parent,
+                                    cl_mem_flags flags, size_t origin, size_t size,
+                                    struct backend_buffer **ret);
+        /* `d` is a valid one (proto/image.h); parent: whose bytes it has (they are as many as it
+         * needs), or NULL. Ends with buffer_release. CL_INVALID_OPERATION: no images. */
+        cl_int (*image_create)(struct backend *b, unsigned domain, cl_mem_flags flags,
+                               const struct image_desc *d, struct backend_buffer *parent,
+                               struct backend_buffer **ret);
+        void (*buffer_release)(struct backend_buffer *buffer);
+
+        /* CL_INVALID_OPERATION: no images. */
+        cl_int (*sampler_create)(struct backend *b, unsigned domain, const struct sampler_desc *d,
+                                 struct backend_sampler **ret);
+        void (*sampler_release)(struct backend_sampler *s);
+
+        cl_int (*queue_create)(struct backend *b, unsigned device,
+                               cl_command_queue_properties props, struct backend_queue **ret);
+        void (*queue_release)(struct backend_queue *q);
+        /* Make sure that what was submitted starts (clFlush). */
+        void (*queue_flush)(struct backend_queue *q);
+
+        /* `devices` (all of one domain) are those it may be built for. kind and parts as in the
+         * message program_create. A program of several domains is several backend programs. */
+        cl_int (*program_create)(struct backend *b, unsigned domain, unsigned kind,
+                                 const unsigned *devices, size_t device_count, struct bytes parts,
+                                 struct backend_program **ret);
+        /* Blocking, on any thread. Appends INFO_BUILD and, if built, INFO_KERNEL records to `info`
+         * (NULL: they are known). The folders of -I in `options` already name server folders.
+         * Returns what clBuildProgram would. */
+        cl_int (*program_build)(struct backend_program *p, const unsigned *devices,
+                                size_t device_count, const char *options, struct buf *info);
+        /* The same for clCompileProgram; there are no INFO_KERNEL records. */
+        cl_int (*program_compile)(struct backend_program *p, const unsigned *devices,
+                                  size_t device_count, const char *options, struct buf *info);
+        /* clLinkProgram. CL_SUCCESS: *ret is the new program. Else there is none, but `info` may tell
+         * why. */
+        cl_int (*program_link)(struct backend *b, unsigned domain, const unsigned *devices,
+                               size_t device_count, struct backend_program *const *inputs,
+                               size_t input_count, const char *options, struct buf *info,
+                               struct backend_program **ret);
+        /* clSetProgramSpecializationConstant, before the build that is to use it. */
+        cl_int (*program_constant)(struct backend_program *p, cl_uint id, struct bytes value);
+        /* Append one INFO_PART with the binary for `device`. */
+        cl_int (*program_binary)(struct backend_program *p, unsigned device, struct buf *out);
+        void (*program_release)(struct backend_program *p);
+
+        cl_int (*kernel_create)(struct backend_program *p, const char *name,
+                                struct backend_kernel **ret);
+        /* `a->object` is resolved: `buffer` (NULL for a null buffer), which may be an image, or
+         * `sampler` is the backend's. */
+        cl_int (*kernel_set_arg)(struct backend_kernel *k, const struct arg *a,
+                                 struct backend_buffer *buffer, struct backend_sampler *sampler);
+        /* Query `name` as in kernel_query for `input`: `size` bytes of value. Arguments are set. */
+        cl_int (*kernel_query)(struct backend_kernel *k, unsigned device, uint32_t name,
+                               const size_t *input, size_t input_count, size_t size, void *ret);
+        void (*kernel_release)(struct backend_kernel *k);
+
+        /* Start a command. *ret is an event for the deps of later commands of the domain, to be
+         * released by the engine. An error means that it was not started and `complete` will not be
+         * called for it. */
+        cl_int (*submit)(struct backend_queue *q, const struct backend_command *c,
+                         struct backend_event **ret);
+        void (*event_release)(struct backend_event *e);
+};
+
+extern const struct backend_ops backend_native, backend_reference;
+
+/* By name ("native", "reference"); NULL: no such backend. */
+const struct backend_ops *backend_find(const char *name);
+
+/* For the simulator: let up to `max` pending commands of a reference backend that was opened with
+ * `backend_reference_manual` set run now, on the calling thread; returns how many ran. Otherwise the
+ * reference backend runs them on a thread of its own. */
+extern bool backend_reference_manual;
+/* Read at open: 0 runs commands in the order of submission; else one that may run is chosen by this
+ * seed, so that a missing dependency shows. */
+extern uint64_t backend_reference_seed;
+size_t backend_reference_step(struct backend *b, size_t max);
+
+#endif

@@ -1,0 +1,86 @@
+#include "backend/native/clock.h"
+
+#include <time.h>
+
+uint64_t native_now_ns(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool clock_sync(struct native_device *d)
+{
+        cl_api_clGetDeviceAndHostTimer read = d->platform->api.clGetDeviceAndHostTimer;
+        if (!read)
+                return false;
+        /* The shortest of a few readings is the most exact. Its host time is of an unknown clock, so
+         * ours is read around it. */
+        uint64_t shortest = UINT64_MAX;
+        for (int i = 0; i < 3; i++) {
+                cl_ulong device, host;
+                uint64_t before = native_now_ns();
+                if (read(d->id, &device, &host) != CL_SUCCESS || !device)
+                        return false;
+                uint64_t took = native_now_ns() - before;
+                if (took < shortest) {
+                        shortest = took;
+                        atomic_store(&d->clock_offset, (int64_t)(before + took / 2 - device));
+                }
+        }
+        return true;
+}
+
+/* What one command tells about the offset: its clEnqueue* was called before it could start, and it ended
+ * before now; and, if its QUEUED time is of the same clock, it was queued within the call. An offset
+ * that contradicts this is moved just so far that it does not, which also follows clocks that drift. */
+static int64_t learn(struct backend_event *e, const cl_ulong t[4])
+{
+        struct native_device *d = e->queue->device;
+        int64_t low = (int64_t)(e->enter_ns - t[2]), high = (int64_t)(native_now_ns() - t[3]);
+        if (e->queue->estimate_clock) {
+                int64_t first = (int64_t)(e->enter_ns - t[0]);
+                int64_t last = (int64_t)(e->return_ns - t[0]);
+                low = first > low ? first : low;
+                high = last < high ? last : high;
+        }
+        int64_t offset = atomic_load(&d->clock_offset);
+        if (low > high) /* times that make no sense */
+                return offset;
+        if (offset > high)
+                offset = high;
+        if (offset < low)
+                offset = low;
+        atomic_store(&d->clock_offset, offset);
+        return offset;
+}
+
+struct backend_times clock_times(struct backend_event *e)
+{
+        cl_api_clGetEventProfilingInfo ask = e->queue->domain->api->clGetEventProfilingInfo;
+        static const cl_profiling_info names[4] = {
+                CL_PROFILING_COMMAND_QUEUED,
+                CL_PROFILING_COMMAND_SUBMIT,
+                CL_PROFILING_COMMAND_START,
+                CL_PROFILING_COMMAND_END,
+        };
+        struct backend_times none = { 0 };
+        cl_ulong t[4];
+        for (int i = 0; i < 4; i++)
+                if (ask(e->event, names[i], sizeof(t[i]), &t[i], NULL) != CL_SUCCESS)
+                        return none;
+        if (!t[3])
+                return none;
+        /* Implementations are known to mix up the order, or to leave submit zero. */
+        for (int i = 1; i < 4; i++)
+                if (t[i] < t[i - 1])
+                        t[i] = t[i - 1];
+        int64_t offset = learn(e, t);
+        if (offset == INT64_MAX)
+                return none;
+        return (struct backend_times){
+                .submit_ns = t[1] + (uint64_t)offset,
+                .start_ns = t[2] + (uint64_t)offset,
+                .end_ns = t[3] + (uint64_t)offset,
+        };
+}

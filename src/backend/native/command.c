@@ -1,0 +1,296 @@
+/* Queues and commands: backend commands become clEnqueue* calls with native events as wait lists. */
+#include "backend/bounds.h"
+#include "backend/native/clock.h"
+#include "backend/native/notify.h"
+#include "base/log.h"
+
+/* ---- queues --------------------------------------------------------------------------------- */
+
+static cl_command_queue create_native(struct native_domain *domain, struct native_device *d,
+                                      cl_command_queue_properties props, cl_int *err)
+{
+        const cl_icd_dispatch *api = domain->api;
+        if (api->clCreateCommandQueueWithProperties) {
+                cl_queue_properties list[] = { CL_QUEUE_PROPERTIES, props, 0 };
+                return api->clCreateCommandQueueWithProperties(domain->context, d->id,
+                                                               props ? list : NULL, err);
+        }
+        return api->clCreateCommandQueue(domain->context, d->id, props, err);
+}
+
+/* A notifier that no queue uses, or a new one. The backend keeps them until close. */
+static struct notifier *take_notifier(struct backend *b)
+{
+        for (size_t i = 1; i < b->notifier_count; i++) {
+                if (!b->notifiers[i]->taken) {
+                        b->notifiers[i]->taken = true;
+                        return b->notifiers[i];
+                }
+        }
+        struct notifier **more =
+                mem_realloc(b->notifiers, (b->notifier_count + 1) * sizeof(struct notifier *));
+        if (!more)
+                return NULL;
+        b->notifiers = more;
+        struct notifier *n;
+        if (notifier_new(&n) < 0)
+                return NULL;
+        n->taken = true;
+        b->notifiers[b->notifier_count++] = n;
+        return n;
+}
+
+cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_properties props,
+                           struct backend_queue **ret)
+{
+        if (device >= b->device_count)
+                return CL_INVALID_DEVICE;
+        struct native_device *d = &b->devices[device];
+        struct native_domain *domain = &b->domains[d->domain];
+        struct backend_queue *q = mem_zalloc(sizeof(*q));
+        if (!q)
+                return CL_OUT_OF_HOST_MEMORY;
+        *q = (struct backend_queue){ .refs = 1, .backend = b, .domain = domain, .device = d };
+
+        /* An in-order queue does what an out-of-order one has to: dependencies are always
+         * submitted before what waits for them. */
+        cl_int err = CL_SUCCESS;
+        op_enter();
+        q->queue = create_native(domain, d, props & d->queue_props, &err);
+        op_leave();
+        if (!q->queue) {
+                mem_free(q);
+                return err ? err : CL_OUT_OF_RESOURCES;
+        }
+        q->profiling = props & d->queue_props & CL_QUEUE_PROFILING_ENABLE;
+        if (q->profiling)
+                q->estimate_clock = !clock_sync(d);
+        /* Waiting in order would hide completions that come out of order. */
+        bool in_order = !(props & d->queue_props & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        if (domain->quirks->completion == COMPLETION_WAIT && in_order) {
+                q->notifier = take_notifier(b);
+                if (!q->notifier)
+                        log_info("native", "no thread to wait for a queue, using callbacks");
+        }
+        *ret = q;
+        return CL_SUCCESS;
+}
+
+static void flush(struct backend_queue *q)
+{
+        if (q->queue && q->flushed < q->submitted) {
+                q->domain->api->clFlush(q->queue);
+                q->flushed = q->submitted;
+        }
+}
+
+void native_queue_flush(struct backend_queue *q)
+{
+        op_enter();
+        flush(q);
+        op_leave();
+}
+
+static cl_int enqueue_marker(struct backend_queue *q, bool barrier, cl_uint count,
+                             const cl_event *deps, cl_event *ret)
+{
+        const cl_icd_dispatch *api = q->domain->api;
+        if (barrier && api->clEnqueueBarrierWithWaitList)
+                return api->clEnqueueBarrierWithWaitList(q->queue, count, deps, ret);
+        if (!barrier && api->clEnqueueMarkerWithWaitList)
+                return api->clEnqueueMarkerWithWaitList(q->queue, count, deps, ret);
+        /* OpenCL 1.0: clEnqueueWaitForEvents is a barrier, which is more than a marker needs. */
+        if (!api->clEnqueueMarker || !api->clEnqueueWaitForEvents || !api->clEnqueueBarrier)
+                return CL_INVALID_OPERATION;
+        cl_int r = CL_SUCCESS;
+        if (count)
+                r = api->clEnqueueWaitForEvents(q->queue, count, deps);
+        if (r == CL_SUCCESS && !count)
+                r = api->clEnqueueMarker(q->queue, ret);
+        if (r == CL_SUCCESS && barrier)
+                r = api->clEnqueueBarrier(q->queue);
+        if (r == CL_SUCCESS && count)
+                r = api->clEnqueueMarker(q->queue, ret);
+        return r;
+}
+
+void native_queue_release(struct backend_queue *q)
+{
+        if (!q)
+                return;
+        op_enter();
+        /* Commands without a cookie are not reported: a marker behind them tells close when the last is
+         * complete. */
+        struct backend_event *e = q->submitted ? mem_zalloc(sizeof(*e)) : NULL;
+        if (e && enqueue_marker(q, false, 0, NULL, &e->event) == CL_SUCCESS) {
+                atomic_fetch_add(&q->refs, 1);
+                e->refs = 1;
+                e->queue = q;
+                list_init(&e->link);
+                notify_when_complete(e);
+                q->submitted++;
+        } else {
+                mem_free(e);
+        }
+        flush(q);
+        if (q->notifier)
+                q->notifier->taken = false;
+        q->domain->api->clReleaseCommandQueue(q->queue);
+        q->queue = NULL;
+        op_leave();
+        queue_unref(q);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+static cl_int enqueue_transfer(struct backend_queue *q, const struct backend_command *c,
+                               cl_uint count, const cl_event *deps, cl_event *ret)
+{
+        const cl_icd_dispatch *api = q->domain->api;
+        const size_t no_origin[3] = { 0, 0, 0 };
+        const struct backend_box *x = &c->box, *y = &c->source_box;
+        cl_mem mem = c->buffer->mem;
+        switch (c->op) {
+        case BACKEND_WRITE:
+                return api->clEnqueueWriteBuffer(q->queue, mem, CL_FALSE, c->offset_bytes, c->size,
+                                                 c->host, count, deps, ret);
+        case BACKEND_READ:
+                return api->clEnqueueReadBuffer(q->queue, mem, CL_FALSE, c->offset_bytes, c->size,
+                                                c->host, count, deps, ret);
+        case BACKEND_COPY:
+                return api->clEnqueueCopyBuffer(q->queue, c->source->mem, mem, c->source_offset,
+                                                c->offset_bytes, c->size, count, deps, ret);
+        case BACKEND_WRITE_RECT:
+                if (!api->clEnqueueWriteBufferRect)
+                        return CL_INVALID_OPERATION;
+                return api->clEnqueueWriteBufferRect(q->queue, mem, CL_FALSE, x->origin, no_origin,
+                                                     c->region, x->row_pitch, x->slice_pitch,
+                                                     c->region[0], c->region[0] * c->region[1],
+                                                     c->host, count, deps, ret);
+        case BACKEND_READ_RECT:
+                if (!api->clEnqueueReadBufferRect)
+                        return CL_INVALID_OPERATION;
+                return api->clEnqueueReadBufferRect(q->queue, mem, CL_FALSE, x->origin, no_origin,
+                                                    c->region, x->row_pitch, x->slice_pitch,
+                                                    c->region[0], c->region[0] * c->region[1],
+                                                    c->host, count, deps, ret);
+        case BACKEND_COPY_RECT:
+                if (!api->clEnqueueCopyBufferRect)
+                        return CL_INVALID_OPERATION;
+                return api->clEnqueueCopyBufferRect(q->queue, c->source->mem, mem, y->origin,
+                                                    x->origin, c->region, y->row_pitch,
+                                                    y->slice_pitch, x->row_pitch, x->slice_pitch,
+                                                    count, deps, ret);
+        case BACKEND_FILL:
+                if (!api->clEnqueueFillBuffer)
+                        return CL_INVALID_OPERATION;
+                return api->clEnqueueFillBuffer(q->queue, mem, c->pattern, c->pattern_size,
+                                                c->offset_bytes, c->size, count, deps, ret);
+        default:
+                return CL_INVALID_OPERATION;
+        }
+}
+
+static cl_int enqueue(struct backend_queue *q, const struct backend_command *c, cl_uint count,
+                      const cl_event *deps, cl_event *ret)
+{
+        bool copy = c->op == BACKEND_COPY || c->op == BACKEND_COPY_RECT;
+        switch (c->op) {
+        case BACKEND_KERNEL:
+                if (!c->kernel)
+                        return CL_INVALID_KERNEL;
+                if (c->kernel->domain != q->domain)
+                        return CL_INVALID_CONTEXT;
+                return q->domain->api->clEnqueueNDRangeKernel(q->queue, c->kernel->kernel, c->dims,
+                                                              c->offset, c->global, c->local, count,
+                                                              deps, ret);
+        case BACKEND_MARKER:
+        case BACKEND_BARRIER:
+                return enqueue_marker(q, c->op == BACKEND_BARRIER, count, deps, ret);
+        default:
+                break;
+        }
+        if (bounds_is_image_op(c->op))
+                return native_enqueue_image(q, c, count, deps, ret);
+        if (!c->buffer || (copy && !c->source))
+                return CL_INVALID_MEM_OBJECT;
+        if (c->buffer->image.type || (copy && c->source->image.type))
+                return CL_INVALID_MEM_OBJECT;
+        if (c->buffer->domain != q->domain || (copy && c->source->domain != q->domain))
+                return CL_INVALID_CONTEXT;
+        cl_int r = bounds_check(c, c->buffer->size, copy ? c->source->size : 0);
+        return r == CL_SUCCESS ? enqueue_transfer(q, c, count, deps, ret) : r;
+}
+
+/* The native events of c->deps. A wait for another queue's command needs that queue flushed. */
+static cl_int take_deps(struct backend_queue *q, const struct backend_command *c, cl_event *deps)
+{
+        for (size_t i = 0; i < c->dep_count; i++) {
+                struct backend_event *dep = c->deps[i];
+                if (!dep)
+                        return CL_INVALID_EVENT_WAIT_LIST;
+                if (dep->queue->domain != q->domain)
+                        return CL_INVALID_CONTEXT;
+                if (dep->queue != q && dep->number > dep->queue->flushed)
+                        flush(dep->queue);
+                deps[i] = dep->event;
+        }
+        return CL_SUCCESS;
+}
+
+static cl_int start(struct backend_queue *q, const struct backend_command *c, cl_event *deps,
+                    struct backend_event *e)
+{
+        cl_int r = take_deps(q, c, deps);
+        if (r != CL_SUCCESS)
+                return r;
+        if (q->profiling)
+                e->enter_ns = native_now_ns();
+        r = enqueue(q, c, (cl_uint)c->dep_count, c->dep_count ? deps : NULL, &e->event);
+        if (r != CL_SUCCESS)
+                return r;
+        if (q->profiling)
+                e->return_ns = native_now_ns();
+        e->number = ++q->submitted;
+        if (c->cookie)
+                notify_when_complete(e);
+        return CL_SUCCESS;
+}
+
+cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
+                     struct backend_event **ret)
+{
+        enum { FEW = 32 };
+        cl_event few[FEW], *deps = few;
+        struct backend_event *e = mem_zalloc(sizeof(*e));
+        if (c->dep_count > FEW)
+                deps = mem_alloc(c->dep_count * sizeof(*deps));
+        cl_int r = CL_OUT_OF_HOST_MEMORY;
+        if (e && deps) {
+                atomic_fetch_add(&q->refs, 1);
+                *e = (struct backend_event){ .refs = c->cookie ? 2 : 1,
+                                             .queue = q,
+                                             .cookie = c->cookie };
+                list_init(&e->link);
+                op_enter();
+                r = start(q, c, deps, e);
+                op_leave();
+        }
+        if (deps != few)
+                mem_free(deps);
+        if (r == CL_SUCCESS) {
+                *ret = e;
+                return r;
+        }
+        if (e && e->queue)
+                queue_unref(e->queue);
+        mem_free(e);
+        return r;
+}
+
+void native_event_release(struct backend_event *e)
+{
+        op_enter();
+        event_unref(e);
+        op_leave();
+}

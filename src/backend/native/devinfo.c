@@ -1,0 +1,104 @@
+#include "backend/emit.h"
+#include "backend/native/native.h"
+#include "base/log.h"
+
+enum kind { UINT, ULONG, SIZE, STR, DATA };
+
+static const struct {
+        cl_device_info key;
+        enum kind kind;
+        const char *name;
+} queries[] = {
+#define INFO(value, type, label) { value, type, #label },
+#include "backend/native/devinfo.def"
+};
+
+static const cl_platform_info platform_queries[] = {
+        CL_PLATFORM_PROFILE, CL_PLATFORM_VERSION,    CL_PLATFORM_NAME,
+        CL_PLATFORM_VENDOR,  CL_PLATFORM_EXTENSIONS,
+};
+
+enum { VALUE_MAX = 1 << 20 };
+
+/* Strings are relied on to be terminated. */
+static bool terminated(const void *value, size_t size)
+{
+        return !size || ((const char *)value)[size - 1] == '\0';
+}
+
+/* One query; what fails is left out. Sizes are the native side's, also where they are not what the
+ * specification says (PoCL 3.1: four bytes of CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES), so that
+ * applications see what they would see there. `scratch` holds the value. */
+static void emit_query(struct emit *e, const struct native_device *d, size_t i, struct buf *scratch)
+{
+        cl_api_clGetDeviceInfo ask = d->platform->api.clGetDeviceInfo;
+        size_t size = 0;
+        if (e->status < 0 || ask(d->id, queries[i].key, 0, NULL, &size) != CL_SUCCESS ||
+            size > VALUE_MAX)
+                return;
+        scratch->size = 0;
+        e->status = buf_reserve(scratch, size + 8);
+        if (e->status < 0)
+                return;
+        if (size && ask(d->id, queries[i].key, size, scratch->data, NULL) != CL_SUCCESS)
+                return;
+        if (queries[i].kind == STR && !terminated(scratch->data, size)) {
+                log_debug("native", "%s is not terminated", queries[i].name);
+                return;
+        }
+        if (queries[i].kind == SIZE && size == sizeof(size_t)) {
+                size_t value;
+                memcpy(&value, scratch->data, sizeof(value));
+                emit_u64(e, queries[i].key, value);
+                return;
+        }
+        emit_data(e, queries[i].key, scratch->data, size);
+}
+
+static void emit_platform(struct emit *e, const struct icd_platform *p, struct buf *scratch)
+{
+        size_t mark = emit_begin(e, INFO_DEVICE_PLATFORM);
+        for (size_t i = 0; i < array_size(platform_queries); i++) {
+                cl_platform_info key = platform_queries[i];
+                size_t size = 0;
+                if (e->status < 0 ||
+                    p->api.clGetPlatformInfo(p->id, key, 0, NULL, &size) != CL_SUCCESS ||
+                    size > VALUE_MAX)
+                        continue;
+                scratch->size = 0;
+                e->status = buf_reserve(scratch, size + 8);
+                if (e->status < 0)
+                        return;
+                if (p->api.clGetPlatformInfo(p->id, key, size, scratch->data, NULL) == CL_SUCCESS &&
+                    terminated(scratch->data, size))
+                        emit_data(e, key, scratch->data, size);
+        }
+        emit_end(e, mark);
+}
+
+static bool ask_images(const struct native_device *d, cl_bool *ret)
+{
+        return d->platform->api.clGetDeviceInfo(d->id, CL_DEVICE_IMAGE_SUPPORT, sizeof(*ret), ret,
+                                                NULL) == CL_SUCCESS;
+}
+
+int native_device_info(struct backend *b, unsigned device, struct buf *out)
+{
+        if (device >= b->device_count)
+                return SP_E_INVAL;
+        const struct native_device *d = &b->devices[device];
+        struct emit e = { .out = out };
+        struct buf scratch = { 0 };
+        op_enter();
+        for (size_t i = 0; i < array_size(queries); i++)
+                emit_query(&e, d, i, &scratch);
+        emit_u64(&e, INFO_DEVICE_DOMAIN, d->domain);
+        emit_u64(&e, INFO_DEVICE_FLAGS, DEVICE_FLAG_LITTLE);
+        emit_platform(&e, d->platform, &scratch);
+        cl_bool images = CL_FALSE;
+        if (ask_images(d, &images) && images)
+                native_emit_formats(&e, &b->domains[d->domain]);
+        op_leave();
+        buf_fini(&scratch);
+        return e.status;
+}

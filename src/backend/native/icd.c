@@ -1,0 +1,283 @@
+#include "backend/native/icd.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+/* Where distributions put .icd files. Windows has them in the registry (SOFTWARE\Khronos\OpenCL\Vendors)
+ * and macOS has one framework; neither is looked at here. */
+static const char *const folders[] = { "/etc/OpenCL/vendors", "/usr/local/etc/OpenCL/vendors" };
+
+enum { LIBRARIES_MAX = 64, PLATFORMS_MAX = 64 };
+
+struct search {
+        void *libraries[LIBRARIES_MAX];
+        size_t library_count;
+        struct icd_platform *platforms;
+        size_t count;
+        bool own; /* our own library was among them */
+};
+
+/* ---- platforms of one library --------------------------------------------------------------- */
+
+static unsigned parse_version(const char *text)
+{
+        unsigned major, minor;
+        if (sscanf(text, "OpenCL %u.%u", &major, &minor) != 2 || major > 90 || minor > 9)
+                return 100;
+        return major * 100 + minor * 10;
+}
+
+/* How much of the dispatch table an implementation of `version` surely has. */
+static size_t table_size(unsigned version)
+{
+        static const struct {
+                unsigned below;
+                size_t size;
+        } ends[] = {
+                { 110, offsetof(cl_icd_dispatch, clSetEventCallback) },
+                { 120, offsetof(cl_icd_dispatch, clCreateSubDevices) },
+                { 200, offsetof(cl_icd_dispatch, clCreateCommandQueueWithProperties) },
+                { 210, offsetof(cl_icd_dispatch, clCloneKernel) },
+                { 220, offsetof(cl_icd_dispatch, clSetProgramReleaseCallback) },
+                { 300, offsetof(cl_icd_dispatch, clCreateBufferWithProperties) },
+        };
+        for (size_t i = 0; i < array_size(ends); i++)
+                if (version < ends[i].below)
+                        return ends[i].size;
+        return sizeof(cl_icd_dispatch);
+}
+
+/* What is called without asking afterwards. */
+static bool complete_enough(const cl_icd_dispatch *d)
+{
+        return d->clGetDeviceIDs && d->clGetDeviceInfo && d->clCreateContext &&
+               d->clReleaseContext &&
+               (d->clCreateCommandQueue || d->clCreateCommandQueueWithProperties) &&
+               d->clReleaseCommandQueue && d->clCreateBuffer && d->clReleaseMemObject &&
+               d->clCreateProgramWithSource && d->clBuildProgram && d->clReleaseProgram &&
+               d->clGetProgramInfo && d->clGetProgramBuildInfo && d->clCreateKernel &&
+               d->clCreateKernelsInProgram && d->clReleaseKernel && d->clSetKernelArg &&
+               d->clGetKernelInfo && d->clGetKernelWorkGroupInfo && d->clWaitForEvents &&
+               d->clGetEventInfo && d->clReleaseEvent && d->clGetEventProfilingInfo && d->clFlush &&
+               d->clEnqueueReadBuffer && d->clEnqueueWriteBuffer && d->clEnqueueCopyBuffer &&
+               d->clEnqueueNDRangeKernel;
+}
+
+static void add_platform(struct search *s, cl_platform_id id, const char *library)
+{
+        for (size_t i = 0; i < s->count; i++)
+                if (s->platforms[i].id == id)
+                        return;
+        if (s->count == PLATFORMS_MAX)
+                return;
+        /* cl_khr_icd: the first member of every object points to the dispatch table. */
+        const cl_icd_dispatch *d = id ? *(const cl_icd_dispatch *const *)(const void *)id : NULL;
+        struct icd_platform *p = &s->platforms[s->count];
+        *p = (struct icd_platform){ .id = id };
+        if (!d || !d->clGetPlatformInfo ||
+            d->clGetPlatformInfo(id, CL_PLATFORM_VERSION, sizeof(p->version_text) - 1,
+                                 p->version_text, NULL) != CL_SUCCESS) {
+                log_info("native", "%s: a platform without dispatch table or version", library);
+                return;
+        }
+        if (d->clGetPlatformInfo(id, CL_PLATFORM_NAME, sizeof(p->name) - 1, p->name, NULL) !=
+            CL_SUCCESS)
+                snprintf(p->name, sizeof(p->name), "unnamed");
+        p->version = parse_version(p->version_text);
+        memcpy(&p->api, d, table_size(p->version));
+        if (!complete_enough(&p->api)) {
+                log_info("native", "%s: platform %s lacks functions of OpenCL 1.0", library,
+                         p->name);
+                return;
+        }
+        log_debug("native", "%s: platform %s, %s", library, p->name, p->version_text);
+        s->count++;
+}
+
+typedef void *(CL_API_CALL *address_fn)(const char *name);
+
+static void add_library(struct search *s, const char *name)
+{
+        void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (!lib) {
+                log_info("native", "cannot load %s: %s", name, dlerror());
+                return;
+        }
+        for (size_t i = 0; i < s->library_count; i++)
+                if (s->libraries[i] == lib)
+                        return;
+        if (s->library_count == LIBRARIES_MAX)
+                return;
+        s->libraries[s->library_count++] = lib;
+        if (dlsym(lib, "spancl_icd_version")) {
+                log_debug("native", "%s is SpanCL itself", name);
+                s->own = true;
+                return;
+        }
+        void *symbol = dlsym(lib, "clGetExtensionFunctionAddress");
+        address_fn address;
+        memcpy(&address, &symbol, sizeof(address));
+        void *found = symbol ? address("clIcdGetPlatformIDsKHR") : NULL;
+        if (!found)
+                found = dlsym(lib, "clIcdGetPlatformIDsKHR");
+        if (!found) {
+                log_info("native", "%s is no OpenCL ICD", name);
+                return;
+        }
+        cl_api_clGetPlatformIDs platform_ids;
+        memcpy(&platform_ids, &found, sizeof(platform_ids));
+        cl_platform_id ids[PLATFORMS_MAX];
+        cl_uint count = 0;
+        cl_int r = platform_ids(PLATFORMS_MAX, ids, &count);
+        if (r != CL_SUCCESS) {
+                log_info("native", "%s: no platforms (%d)", name, r);
+                return;
+        }
+        for (cl_uint i = 0; i < count && i < PLATFORMS_MAX; i++)
+                add_platform(s, ids[i], name);
+}
+
+/* ---- folders, files, lists ------------------------------------------------------------------ */
+
+/* An .icd file's first line names a library. */
+static void add_icd_file(struct search *s, const char *path)
+{
+        FILE *f = fopen(path, "re");
+        if (!f) {
+                log_info("native", "cannot read %s: %s", path, strerror(errno));
+                return;
+        }
+        char line[4096];
+        size_t n = fgets(line, sizeof(line), f) ? strcspn(line, "\r\n") : 0;
+        fclose(f);
+        while (n && (line[n - 1] == ' ' || line[n - 1] == '\t'))
+                n--;
+        line[n] = '\0';
+        char *name = line + strspn(line, " \t");
+        if (*name)
+                add_library(s, name);
+        else
+                log_info("native", "%s names no library", path);
+}
+
+static bool has_suffix(const char *s, const char *suffix)
+{
+        size_t n = strlen(s), m = strlen(suffix);
+        return n >= m && !strcmp(s + n - m, suffix);
+}
+
+static int is_icd_file(const struct dirent *e)
+{
+        return has_suffix(e->d_name, ".icd");
+}
+
+static void add_folder(struct search *s, const char *folder)
+{
+        struct dirent **entries;
+        int n = scandir(folder, &entries, is_icd_file, alphasort);
+        if (n < 0) {
+                log_info("native", "cannot read %s: %s", folder, strerror(errno));
+                return;
+        }
+        for (int i = 0; i < n; i++) {
+                char path[4096];
+                int length = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+                if (length > 0 && (size_t)length < sizeof(path))
+                        add_icd_file(s, path);
+                free(entries[i]);
+        }
+        free(entries);
+}
+
+static bool is_folder(const char *path)
+{
+        struct stat st;
+        return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The value of OCL_ICD_VENDORS. A file name without folder is looked for in the usual ones, too. */
+static void add_vendors(struct search *s, const char *path)
+{
+        if (is_folder(path)) {
+                add_folder(s, path);
+                return;
+        }
+        if (!has_suffix(path, ".icd")) {
+                add_library(s, path);
+                return;
+        }
+        char usual[4096];
+        struct stat st;
+        if (!strchr(path, '/') && stat(path, &st) < 0) {
+                for (size_t i = 0; i < array_size(folders); i++) {
+                        int n = snprintf(usual, sizeof(usual), "%s/%s", folders[i], path);
+                        if (n > 0 && (size_t)n < sizeof(usual) && stat(usual, &st) == 0) {
+                                add_icd_file(s, usual);
+                                return;
+                        }
+                }
+        }
+        add_icd_file(s, path);
+}
+
+static void add_list(struct search *s, const char *list)
+{
+        while (*list) {
+                size_t n = strcspn(list, ":");
+                char name[4096];
+                if (n && n < sizeof(name)) {
+                        memcpy(name, list, n);
+                        name[n] = '\0';
+                        add_library(s, name);
+                }
+                list += n + (list[n] == ':');
+        }
+}
+
+static void add_usual(struct search *s)
+{
+        for (size_t i = 0; i < array_size(folders); i++)
+                if (is_folder(folders[i]))
+                        add_folder(s, folders[i]);
+}
+
+static const char *env(const char *name)
+{
+        const char *value = getenv(name);
+        return value && *value ? value : NULL;
+}
+
+int icd_platforms(struct icd_platform **ret, size_t *ret_count)
+{
+        struct search s = { .platforms = mem_alloc(PLATFORMS_MAX * sizeof(*s.platforms)) };
+        if (!s.platforms)
+                return SP_E_NOMEM;
+        const char *libraries = env("OCL_ICD_FILENAMES");
+        if (libraries)
+                add_list(&s, libraries);
+        const char *vendors = env("OCL_ICD_VENDORS");
+        if (!vendors)
+                vendors = env("OPENCL_VENDOR_PATH");
+        if (vendors)
+                add_vendors(&s, vendors);
+        /* What points a program at SpanCL alone is not meant for what SpanCL itself forwards to. */
+        if (!vendors || (!s.count && s.own))
+                add_usual(&s);
+        if (!s.count) {
+                mem_free(s.platforms);
+                return SP_E_NOENT;
+        }
+        *ret = s.platforms;
+        *ret_count = s.count;
+        return 0;
+}

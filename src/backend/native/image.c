@@ -1,0 +1,224 @@
+/* Images and samplers. Regions of images travel without gaps, so that native pitches are always 0. */
+#include "backend/bounds.h"
+#include "backend/native/native.h"
+
+/* ---- images --------------------------------------------------------------------------------- */
+
+static cl_mem create_image(const struct native_domain *domain, cl_mem_flags flags,
+                           const struct image_desc *d, cl_mem parent, cl_int *err)
+{
+        const cl_icd_dispatch *api = domain->api;
+        const cl_image_format format = { d->order, d->data_type };
+        *err = CL_INVALID_OPERATION;
+        if (!api->clGetImageInfo || !api->clEnqueueReadImage || !api->clEnqueueWriteImage ||
+            !api->clEnqueueCopyImage || !api->clEnqueueCopyImageToBuffer ||
+            !api->clEnqueueCopyBufferToImage)
+                return NULL;
+        if (api->clCreateImage) {
+                const cl_image_desc desc = {
+                        .image_type = d->type,
+                        .image_width = d->width,
+                        .image_height = d->height,
+                        .image_depth = d->depth,
+                        .image_array_size = d->array_size,
+                        .image_row_pitch = d->row_pitch,
+                        .mem_object = parent,
+                };
+                return api->clCreateImage(domain->context, flags, &format, &desc, NULL, err);
+        }
+        /* Before OpenCL 1.2 there are no others, and none in buffers. */
+        *err = CL_INVALID_IMAGE_DESCRIPTOR;
+        if (parent)
+                return NULL;
+        if (d->type == CL_MEM_OBJECT_IMAGE2D && api->clCreateImage2D)
+                return api->clCreateImage2D(domain->context, flags, &format, d->width, d->height, 0,
+                                            NULL, err);
+        if (d->type == CL_MEM_OBJECT_IMAGE3D && api->clCreateImage3D)
+                return api->clCreateImage3D(domain->context, flags, &format, d->width, d->height,
+                                            d->depth, 0, 0, NULL, err);
+        return NULL;
+}
+
+/* Do we and the implementation agree about the size of a pixel? Host memory is measured by it. */
+static bool pixel_agrees(const struct native_domain *domain, cl_mem mem, const struct image_desc *d)
+{
+        size_t size = 0;
+        return domain->api->clGetImageInfo(mem, CL_IMAGE_ELEMENT_SIZE, sizeof(size), &size, NULL) ==
+                       CL_SUCCESS &&
+               size == image_pixel_size(d->order, d->data_type);
+}
+
+static cl_int wrap_image(struct native_domain *domain, cl_mem mem, const struct image_desc *d,
+                         cl_int err, struct backend_buffer **ret)
+{
+        if (!mem)
+                return err ? err : CL_OUT_OF_RESOURCES;
+        struct backend_buffer *m = NULL;
+        cl_int status = CL_IMAGE_FORMAT_NOT_SUPPORTED;
+        if (pixel_agrees(domain, mem, d)) {
+                m = mem_zalloc(sizeof(*m));
+                status = CL_OUT_OF_HOST_MEMORY;
+        }
+        if (!m) {
+                domain->api->clReleaseMemObject(mem);
+                return status;
+        }
+        *m = (struct backend_buffer){ .domain = domain, .mem = mem, .image = *d };
+        *ret = m;
+        return CL_SUCCESS;
+}
+
+cl_int native_image_create(struct backend *b, unsigned domain, cl_mem_flags flags,
+                           const struct image_desc *d, struct backend_buffer *parent,
+                           struct backend_buffer **ret)
+{
+        if (domain >= b->domain_count)
+                return CL_INVALID_CONTEXT;
+        struct native_domain *in = &b->domains[domain];
+        if (parent && parent->domain != in)
+                return CL_INVALID_MEM_OBJECT;
+        cl_mem_flags access = flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY);
+        cl_int err = CL_SUCCESS;
+        op_enter();
+        cl_mem mem = create_image(in, access, d, parent ? parent->mem : NULL, &err);
+        cl_int r = wrap_image(in, mem, d, err, ret);
+        op_leave();
+        return r;
+}
+
+/* ---- formats -------------------------------------------------------------------------------- */
+
+static void emit_list(struct emit *e, const struct native_domain *domain, cl_mem_object_type type,
+                      cl_mem_flags flags)
+{
+        enum { FORMATS_MAX = 1024 };
+        cl_image_format list[FORMATS_MAX];
+        cl_uint count = 0, kept = 0;
+        if (domain->api->clGetSupportedImageFormats(domain->context, flags, type, FORMATS_MAX, list,
+                                                    &count) != CL_SUCCESS)
+                return;
+        for (cl_uint i = 0; i < count && i < FORMATS_MAX; i++)
+                if (image_pixel_size(list[i].image_channel_order, list[i].image_channel_data_type))
+                        list[kept++] = list[i];
+        if (!kept)
+                return;
+        size_t mark = emit_begin(e, INFO_IMAGE_FORMATS);
+        emit_u64(e, INFO_IMAGE_FORMATS_TYPE, type);
+        emit_u64(e, INFO_IMAGE_FORMATS_FLAGS, flags);
+        emit_data(e, INFO_IMAGE_FORMATS_LIST, list, kept * sizeof(list[0]));
+        emit_end(e, mark);
+}
+
+void native_emit_formats(struct emit *e, const struct native_domain *domain)
+{
+        static const cl_mem_object_type types[] = {
+                CL_MEM_OBJECT_IMAGE1D, CL_MEM_OBJECT_IMAGE1D_BUFFER, CL_MEM_OBJECT_IMAGE1D_ARRAY,
+                CL_MEM_OBJECT_IMAGE2D, CL_MEM_OBJECT_IMAGE2D_ARRAY,  CL_MEM_OBJECT_IMAGE3D,
+        };
+        static const cl_mem_flags flags[] = { CL_MEM_READ_WRITE, CL_MEM_WRITE_ONLY,
+                                              CL_MEM_READ_ONLY, CL_MEM_KERNEL_READ_AND_WRITE };
+        for (size_t i = 0; i < array_size(types); i++)
+                for (size_t j = 0; j < array_size(flags); j++)
+                        emit_list(e, domain, types[i], flags[j]);
+}
+
+/* ---- samplers ------------------------------------------------------------------------------- */
+
+cl_int native_sampler_create(struct backend *b, unsigned domain, const struct sampler_desc *d,
+                             struct backend_sampler **ret)
+{
+        if (domain >= b->domain_count)
+                return CL_INVALID_CONTEXT;
+        struct native_domain *in = &b->domains[domain];
+        const cl_icd_dispatch *api = in->api;
+        struct backend_sampler *s = mem_zalloc(sizeof(*s));
+        if (!s)
+                return CL_OUT_OF_HOST_MEMORY;
+        const cl_sampler_properties list[] = { CL_SAMPLER_NORMALIZED_COORDS,
+                                               d->normalized,
+                                               CL_SAMPLER_ADDRESSING_MODE,
+                                               d->addressing,
+                                               CL_SAMPLER_FILTER_MODE,
+                                               d->filter,
+                                               0 };
+        cl_int err = CL_INVALID_OPERATION;
+        *s = (struct backend_sampler){ .domain = in };
+        op_enter();
+        if (api->clCreateSamplerWithProperties)
+                s->sampler = api->clCreateSamplerWithProperties(in->context, list, &err);
+        else if (api->clCreateSampler)
+                s->sampler = api->clCreateSampler(in->context, d->normalized, d->addressing,
+                                                  d->filter, &err);
+        op_leave();
+        if (!s->sampler) {
+                mem_free(s);
+                return err ? err : CL_OUT_OF_RESOURCES;
+        }
+        *ret = s;
+        return CL_SUCCESS;
+}
+
+void native_sampler_release(struct backend_sampler *s)
+{
+        if (!s)
+                return;
+        op_enter();
+        s->domain->api->clReleaseSampler(s->sampler);
+        op_leave();
+        mem_free(s);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+/* Which of the two sides of a command has to be an image? */
+static cl_int check_sides(const struct backend_queue *q, const struct backend_command *c)
+{
+        const struct backend_buffer *to = c->buffer, *from = c->source;
+        bool to_image = c->op != BACKEND_IMAGE_TO_BUFFER;
+        bool from_image = c->op == BACKEND_IMAGE_TO_BUFFER || c->op == BACKEND_COPY_IMAGE;
+        bool has_source = from_image || c->op == BACKEND_BUFFER_TO_IMAGE;
+        if (!to || !to->image.type == to_image || has_source != (from != NULL) ||
+            (from && !from->image.type == from_image))
+                return CL_INVALID_MEM_OBJECT;
+        if (to->domain != q->domain || (from && from->domain != q->domain))
+                return CL_INVALID_CONTEXT;
+        return bounds_check_image(c, to_image ? &to->image : NULL, from_image ? &from->image : NULL,
+                                  to_image && from ? from->size : to->size);
+}
+
+cl_int native_enqueue_image(struct backend_queue *q, const struct backend_command *c, cl_uint count,
+                            const cl_event *deps, cl_event *ret)
+{
+        const cl_icd_dispatch *api = q->domain->api;
+        const size_t *at = c->box.origin, *from = c->source_box.origin;
+        cl_int r = check_sides(q, c);
+        if (r != CL_SUCCESS)
+                return r;
+        cl_mem mem = c->buffer->mem;
+        switch (c->op) {
+        case BACKEND_WRITE_IMAGE:
+                return api->clEnqueueWriteImage(q->queue, mem, CL_FALSE, at, c->region, 0, 0,
+                                                c->host, count, deps, ret);
+        case BACKEND_READ_IMAGE:
+                return api->clEnqueueReadImage(q->queue, mem, CL_FALSE, at, c->region, 0, 0,
+                                               c->host, count, deps, ret);
+        case BACKEND_COPY_IMAGE:
+                return api->clEnqueueCopyImage(q->queue, c->source->mem, mem, from, at, c->region,
+                                               count, deps, ret);
+        case BACKEND_IMAGE_TO_BUFFER:
+                return api->clEnqueueCopyImageToBuffer(q->queue, c->source->mem, mem, from,
+                                                       c->region, c->offset_bytes, count, deps,
+                                                       ret);
+        case BACKEND_BUFFER_TO_IMAGE:
+                return api->clEnqueueCopyBufferToImage(q->queue, c->source->mem, mem,
+                                                       c->source_offset, at, c->region, count, deps,
+                                                       ret);
+        case BACKEND_FILL_IMAGE:
+                if (!api->clEnqueueFillImage)
+                        return CL_INVALID_OPERATION;
+                return api->clEnqueueFillImage(q->queue, mem, c->pattern, at, c->region, count,
+                                               deps, ret);
+        default:
+                return CL_INVALID_OPERATION;
+        }
+}

@@ -1,0 +1,370 @@
+/* The native backend: devices of this host's OpenCL implementations. One context for each platform, with all
+ * of its devices that are used, is a domain. */
+#include "backend/native/native.h"
+
+#include "backend/bounds.h"
+#include "backend/filter.h"
+#include "backend/native/notify.h"
+#include "base/log.h"
+
+_Thread_local unsigned op_depth;
+
+/* ---- finding devices ------------------------------------------------------------------------ */
+
+enum { DEVICES_MAX = 256 };
+
+/* All of a platform's devices; CL_DEVICE_TYPE_ALL leaves custom ones out. */
+static unsigned list_devices(const struct icd_platform *p, cl_device_id ids[DEVICES_MAX])
+{
+        static const cl_device_type kinds[] = { CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CUSTOM };
+        unsigned count = 0;
+        for (size_t k = 0; k < array_size(kinds) && count < DEVICES_MAX; k++) {
+                cl_device_id found[DEVICES_MAX];
+                cl_uint n = 0;
+                if (p->api.clGetDeviceIDs(p->id, kinds[k], DEVICES_MAX, found, &n) != CL_SUCCESS)
+                        continue;
+                for (cl_uint i = 0; i < n && i < DEVICES_MAX && count < DEVICES_MAX; i++) {
+                        bool known = false;
+                        for (unsigned j = 0; j < count; j++)
+                                known |= ids[j] == found[i];
+                        if (!known)
+                                ids[count++] = found[i];
+                }
+        }
+        return count;
+}
+
+static void CL_CALLBACK context_error(const char *text, const void *info, size_t size, void *user)
+{
+        log_info("native", "%s", text);
+}
+
+static cl_context create_context(const struct icd_platform *p, const cl_device_id *ids, cl_uint n)
+{
+        cl_context_properties props[] = { CL_CONTEXT_PLATFORM, (cl_context_properties)p->id, 0 };
+        cl_int err = CL_SUCCESS;
+        cl_context context = p->api.clCreateContext(props, n, ids, context_error, NULL, &err);
+        if (!context)
+                log_info("native", "%s: no context for %u device(s): %d", p->name, n, err);
+        return context;
+}
+
+static bool query(const struct icd_platform *p, cl_device_id id, cl_device_info key, void *value,
+                  size_t size)
+{
+        return p->api.clGetDeviceInfo(id, key, size, value, NULL) == CL_SUCCESS;
+}
+
+/* The backend's arrays have room: see native_open. */
+static void add_domain(struct backend *b, const struct icd_platform *p, cl_context context,
+                       const cl_device_id *ids, unsigned count)
+{
+        struct native_domain *domain = &b->domains[b->domain_count];
+        *domain = (struct native_domain){ .platform = p,
+                                          .api = &p->api,
+                                          .quirks = quirks_find(p->name, p->version_text),
+                                          .context = context };
+        for (unsigned i = 0; i < count; i++) {
+                struct native_device *d = &b->devices[b->device_count++];
+                *d = (struct native_device){ .id = ids[i],
+                                             .domain = b->domain_count,
+                                             .platform = p };
+                atomic_init(&d->clock_offset, INT64_MAX);
+                query(p, d->id, CL_DEVICE_TYPE, &d->type, sizeof(d->type));
+                query(p, d->id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, &d->queue_props,
+                      sizeof(d->queue_props));
+        }
+        b->domain_count++;
+}
+
+/* The devices of one platform that pass the filter. *number counts all that exist. */
+static unsigned choose_devices(const struct icd_platform *p, const char *filter, unsigned *number,
+                               cl_device_id ids[DEVICES_MAX])
+{
+        unsigned all = list_devices(p, ids), count = 0;
+        for (unsigned i = 0; i < all; i++) {
+                char name[1024] = "";
+                cl_device_type type = 0;
+                cl_bool available = CL_TRUE;
+                query(p, ids[i], CL_DEVICE_NAME, name, sizeof(name) - 1);
+                query(p, ids[i], CL_DEVICE_TYPE, &type, sizeof(type));
+                query(p, ids[i], CL_DEVICE_AVAILABLE, &available, sizeof(available));
+                if (!filter_match(filter, (*number)++, type, name))
+                        continue;
+                if (available)
+                        ids[count++] = ids[i];
+                else
+                        log_info("native", "%s is not available", name);
+        }
+        return count;
+}
+
+static void add_platform(struct backend *b, const struct icd_platform *p, const char *filter,
+                         unsigned *number)
+{
+        cl_device_id ids[DEVICES_MAX];
+        unsigned count = choose_devices(p, filter, number, ids);
+        if (!count)
+                return;
+        cl_context context = create_context(p, ids, count);
+        if (context) {
+                add_domain(b, p, context, ids, count);
+                return;
+        }
+        for (unsigned i = 0; i < count && count > 1; i++) {
+                context = create_context(p, &ids[i], 1);
+                if (context)
+                        add_domain(b, p, context, &ids[i], 1);
+        }
+}
+
+/* ---- the backend ---------------------------------------------------------------------------- */
+
+/* Also of one half opened. */
+static void native_close(struct backend *b)
+{
+        if (!b)
+                return;
+        notify_wait_idle(b);
+        for (size_t i = 0; i < b->notifier_count; i++)
+                notifier_free(b->notifiers[i]);
+        mem_free(b->notifiers);
+        for (unsigned i = 0; i < b->domain_count; i++)
+                b->domains[i].api->clReleaseContext(b->domains[i].context);
+        mem_free(b->domains);
+        mem_free(b->devices);
+        mem_free(b->platforms);
+        pthread_cond_destroy(&b->idle);
+        pthread_mutex_destroy(&b->lock);
+        mem_free(b);
+}
+
+static void native_closep(struct backend **b)
+{
+        native_close(*b);
+}
+
+static int native_open(const struct backend_params *params, struct backend **ret)
+{
+        auto_clean(native_closep) struct backend *b = mem_zalloc(sizeof(*b));
+        if (!b)
+                return SP_E_NOMEM;
+        pthread_mutex_init(&b->lock, NULL);
+        pthread_cond_init(&b->idle, NULL);
+        b->complete = params->complete;
+        b->user = params->user;
+        int r = icd_platforms(&b->platforms, &b->platform_count);
+        if (r < 0)
+                return r == SP_E_NOENT ? SP_E_NODEV : r;
+
+        size_t room = b->platform_count * DEVICES_MAX;
+        b->domains = mem_zalloc(room * sizeof(*b->domains));
+        b->devices = mem_zalloc(room * sizeof(*b->devices));
+        b->notifiers = mem_zalloc(sizeof(struct notifier *));
+        if (!b->domains || !b->devices || !b->notifiers)
+                return SP_E_NOMEM;
+        unsigned number = 0;
+        for (size_t i = 0; i < b->platform_count; i++)
+                add_platform(b, &b->platforms[i], params->devices, &number);
+        if (!b->device_count)
+                return SP_E_NODEV;
+        r = notifier_new(&b->notifiers[0]);
+        if (r < 0)
+                return r;
+        b->notifier_count = 1;
+        *ret = steal(b);
+        return 0;
+}
+
+static unsigned native_device_count(struct backend *b)
+{
+        return b->device_count;
+}
+
+static unsigned native_device_domain(struct backend *b, unsigned device)
+{
+        return b->devices[device].domain;
+}
+
+static unsigned native_domain_count(struct backend *b)
+{
+        return b->domain_count;
+}
+
+/* ---- buffers -------------------------------------------------------------------------------- */
+
+/* The client's memory is elsewhere, and migrations read and write on the host's behalf: only what
+ * kernels may do with the buffer is told to the native side. */
+static cl_mem_flags kernel_access(cl_mem_flags flags)
+{
+        return flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY);
+}
+
+static cl_int wrap_buffer(struct native_domain *domain, cl_mem mem, size_t size, cl_int err,
+                          struct backend_buffer **ret)
+{
+        if (!mem)
+                return err ? err : CL_OUT_OF_RESOURCES;
+        struct backend_buffer *m = mem_zalloc(sizeof(*m));
+        if (!m) {
+                domain->api->clReleaseMemObject(mem);
+                return CL_OUT_OF_HOST_MEMORY;
+        }
+        *m = (struct backend_buffer){ .domain = domain, .mem = mem, .size = size };
+        *ret = m;
+        return CL_SUCCESS;
+}
+
+static cl_int native_buffer_create(struct backend *b, unsigned domain, cl_mem_flags flags,
+                                   size_t size, struct backend_buffer **ret)
+{
+        if (domain >= b->domain_count)
+                return CL_INVALID_CONTEXT;
+        struct native_domain *d = &b->domains[domain];
+        cl_int err = CL_SUCCESS;
+        op_enter();
+        cl_mem mem = d->api->clCreateBuffer(d->context, kernel_access(flags), size, NULL, &err);
+        cl_int r = wrap_buffer(d, mem, size, err, ret);
+        op_leave();
+        return r;
+}
+
+static cl_int native_sub_buffer_create(struct backend *b, struct backend_buffer *parent,
+                                       cl_mem_flags flags, size_t origin, size_t size,
+                                       struct backend_buffer **ret)
+{
+        const cl_icd_dispatch *api = parent->domain->api;
+        if (!api->clCreateSubBuffer)
+                return CL_INVALID_OPERATION;
+        if (parent->image.type)
+                return CL_INVALID_MEM_OBJECT;
+        if (!size)
+                return CL_INVALID_BUFFER_SIZE;
+        if (!bounds_range(parent->size, origin, size))
+                return CL_INVALID_VALUE;
+        cl_buffer_region region = { origin, size };
+        cl_int err = CL_SUCCESS;
+        op_enter();
+        cl_mem mem = api->clCreateSubBuffer(parent->mem, kernel_access(flags),
+                                            CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+        cl_int r = wrap_buffer(parent->domain, mem, size, err, ret);
+        op_leave();
+        return r;
+}
+
+static void native_buffer_release(struct backend_buffer *m)
+{
+        if (!m)
+                return;
+        op_enter();
+        m->domain->api->clReleaseMemObject(m->mem);
+        op_leave();
+        mem_free(m);
+}
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+static cl_int native_kernel_create(struct backend_program *p, const char *name,
+                                   struct backend_kernel **ret)
+{
+        struct backend_kernel *k = mem_zalloc(sizeof(*k));
+        if (!k)
+                return CL_OUT_OF_HOST_MEMORY;
+        cl_int err = CL_SUCCESS;
+        op_enter();
+        cl_kernel kernel = p->domain->api->clCreateKernel(p->program, name, &err);
+        op_leave();
+        if (!kernel) {
+                mem_free(k);
+                return err ? err : CL_OUT_OF_RESOURCES;
+        }
+        *k = (struct backend_kernel){ .backend = p->backend,
+                                      .domain = p->domain,
+                                      .kernel = kernel };
+        *ret = k;
+        return CL_SUCCESS;
+}
+
+static cl_int native_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
+                                    struct backend_buffer *buffer, struct backend_sampler *sampler)
+{
+        size_t size = (size_t)a->size;
+        const void *value = a->value;
+        cl_mem mem = buffer ? buffer->mem : NULL;
+        switch (a->kind) {
+        /* PoCL 3.1 aborts at a size of 0. */
+        case ARG_VALUE:
+                if (!size)
+                        return CL_INVALID_ARG_SIZE;
+                break;
+        case ARG_LOCAL:
+                if (!size)
+                        return CL_INVALID_ARG_SIZE;
+                value = NULL;
+                break;
+        case ARG_BUFFER:
+        case ARG_IMAGE:
+                if (!buffer && a->kind == ARG_IMAGE)
+                        return CL_INVALID_MEM_OBJECT;
+                if (buffer &&
+                    (buffer->domain != k->domain || !buffer->image.type != (a->kind == ARG_BUFFER)))
+                        return CL_INVALID_MEM_OBJECT;
+                size = sizeof(mem);
+                value = &mem;
+                break;
+        case ARG_SAMPLER:
+                if (!sampler || sampler->domain != k->domain)
+                        return CL_INVALID_SAMPLER;
+                size = sizeof(sampler->sampler);
+                value = &sampler->sampler;
+                break;
+        default:
+                return CL_INVALID_ARG_VALUE;
+        }
+        op_enter();
+        cl_int r = k->domain->api->clSetKernelArg(k->kernel, a->index, size, value);
+        op_leave();
+        return r;
+}
+
+static void native_kernel_release(struct backend_kernel *k)
+{
+        if (!k)
+                return;
+        op_enter();
+        k->domain->api->clReleaseKernel(k->kernel);
+        op_leave();
+        mem_free(k);
+}
+
+const struct backend_ops backend_native = {
+        .name = "native",
+        .open = native_open,
+        .close = native_close,
+        .device_count = native_device_count,
+        .device_domain = native_device_domain,
+        .domain_count = native_domain_count,
+        .device_info = native_device_info,
+        .buffer_create = native_buffer_create,
+        .sub_buffer_create = native_sub_buffer_create,
+        .image_create = native_image_create,
+        .sampler_create = native_sampler_create,
+        .sampler_release = native_sampler_release,
+        .buffer_release = native_buffer_release,
+        .queue_create = native_queue_create,
+        .queue_release = native_queue_release,
+        .queue_flush = native_queue_flush,
+        .program_create = native_program_create,
+        .program_build = native_program_build,
+        .program_compile = native_program_compile,
+        .program_link = native_program_link,
+        .program_constant = native_program_constant,
+        .program_binary = native_program_binary,
+        .program_release = native_program_release,
+        .kernel_create = native_kernel_create,
+        .kernel_set_arg = native_kernel_set_arg,
+        .kernel_query = native_kernel_query,
+        .kernel_release = native_kernel_release,
+        .submit = native_submit,
+        .event_release = native_event_release,
+};

@@ -1,0 +1,171 @@
+/* Inside of the native backend: what its files share. Objects are those of backend.h; each wraps the
+ * native handle. Threads as in backend.h.
+ *
+ * Native implementations may call back on the very thread that is in one of their functions. So
+ * operations that the engine calls under its lock stand between op_enter and op_leave, and a
+ * completion that comes in between is handed to the backend's own thread (notify.h). */
+#ifndef SPANCL_BACKEND_NATIVE_NATIVE_H
+#define SPANCL_BACKEND_NATIVE_NATIVE_H
+
+#include <CL/cl_ext.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "backend/backend.h"
+#include "backend/emit.h"
+#include "backend/native/icd.h"
+#include "backend/native/quirks.h"
+#include "base/list.h"
+
+struct native_device {
+        cl_device_id id;
+        unsigned domain;
+        const struct icd_platform *platform;
+        cl_device_type type;
+        cl_command_queue_properties queue_props;
+        /* CLOCK_MONOTONIC minus the device's clock in ns; INT64_MAX: not known. */
+        _Atomic int64_t clock_offset;
+};
+
+struct native_domain {
+        const struct icd_platform *platform;
+        const cl_icd_dispatch *api; /* the platform's */
+        const struct quirks *quirks;
+        cl_context context;
+};
+
+struct notifier; /* notify.h */
+
+struct backend {
+        void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
+        void *user;
+        /* Immutable once open. */
+        struct icd_platform *platforms;
+        size_t platform_count;
+        struct native_domain *domains;
+        unsigned domain_count;
+        struct native_device *devices;
+        unsigned device_count;
+
+        /* The engine's lock guards these. */
+        struct notifier *
+                *notifiers; /* [0] delivers what came inside an operation; others wait for queues */
+        size_t notifier_count;
+
+        pthread_mutex_t lock; /* guards in_flight; a leaf */
+        pthread_cond_t idle;
+        size_t in_flight; /* reports to come */
+};
+
+struct backend_buffer {
+        struct native_domain *domain;
+        cl_mem mem;
+        size_t size;
+        struct image_desc image; /* type 0: a buffer */
+};
+
+struct backend_sampler {
+        struct native_domain *domain;
+        cl_sampler sampler;
+};
+
+struct backend_queue {
+        atomic_uint refs; /* the engine's and its events' */
+        struct backend *backend;
+        struct native_domain *domain;
+        struct native_device *device;
+        cl_command_queue queue;
+        bool profiling;
+        bool estimate_clock;       /* the device has no timer query: QUEUED times tell */
+        struct notifier *notifier; /* COMPLETION_WAIT: who waits; else NULL */
+        /* Commands submitted, and those of them that are flushed. */
+        uint64_t submitted, flushed;
+};
+
+struct backend_event {
+        atomic_uint refs; /* the engine's and its report's */
+        struct backend_queue *queue;
+        cl_event event;
+        uint64_t number;              /* in its queue, from 1 */
+        void *cookie;                 /* NULL: queue_release's own marker */
+        uint64_t enter_ns, return_ns; /* around its clEnqueue*, if profiling */
+        cl_int status;                /* > 0: a notifier is to wait for it */
+        struct list link;             /* notifier's */
+};
+
+struct backend_program {
+        struct backend *backend;
+        struct native_domain *domain;
+        cl_program program;
+        unsigned kind; /* as in program_create */
+};
+
+struct backend_kernel {
+        struct backend *backend;
+        struct native_domain *domain;
+        cl_kernel kernel;
+};
+
+/* native.c: is this thread inside an operation? */
+extern _Thread_local unsigned op_depth;
+
+static inline void op_enter(void)
+{
+        op_depth++;
+}
+
+static inline void op_leave(void)
+{
+        op_depth--;
+}
+
+uint64_t native_now_ns(void);
+
+/* devinfo.c */
+int native_device_info(struct backend *b, unsigned device, struct buf *out);
+
+/* kernelquery.c. The platform's clGetKernelSubGroupInfo, also of the extension; NULL: none. */
+typedef clGetKernelSubGroupInfoKHR_fn native_sub_group_info_fn;
+native_sub_group_info_fn native_sub_group_info(const struct native_domain *d);
+cl_int native_kernel_query(struct backend_kernel *k, unsigned device, uint32_t name,
+                           const size_t *input, size_t input_count, size_t size, void *ret);
+
+/* program.c */
+cl_int native_program_create(struct backend *b, unsigned domain, unsigned kind,
+                             const unsigned *devices, size_t device_count, struct bytes parts,
+                             struct backend_program **ret);
+cl_int native_program_build(struct backend_program *p, const unsigned *devices, size_t device_count,
+                            const char *options, struct buf *info);
+cl_int native_program_compile(struct backend_program *p, const unsigned *devices,
+                              size_t device_count, const char *options, struct buf *info);
+cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *devices,
+                           size_t device_count, struct backend_program *const *inputs,
+                           size_t input_count, const char *options, struct buf *info,
+                           struct backend_program **ret);
+cl_int native_program_constant(struct backend_program *p, cl_uint id, struct bytes value);
+cl_int native_program_binary(struct backend_program *p, unsigned device, struct buf *out);
+void native_program_release(struct backend_program *p);
+
+/* image.c */
+cl_int native_image_create(struct backend *b, unsigned domain, cl_mem_flags flags,
+                           const struct image_desc *d, struct backend_buffer *parent,
+                           struct backend_buffer **ret);
+cl_int native_sampler_create(struct backend *b, unsigned domain, const struct sampler_desc *d,
+                             struct backend_sampler **ret);
+void native_sampler_release(struct backend_sampler *s);
+/* The INFO_IMAGE_FORMATS records of a domain. */
+void native_emit_formats(struct emit *e, const struct native_domain *domain);
+/* The clEnqueue* of an image operation. */
+cl_int native_enqueue_image(struct backend_queue *q, const struct backend_command *c, cl_uint count,
+                            const cl_event *deps, cl_event *ret);
+
+/* command.c */
+cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_properties props,
+                           struct backend_queue **ret);
+void native_queue_release(struct backend_queue *q);
+void native_queue_flush(struct backend_queue *q);
+cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
+                     struct backend_event **ret);
+void native_event_release(struct backend_event *e);
+
+#endif

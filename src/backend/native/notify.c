@@ -1,0 +1,151 @@
+#include "backend/native/notify.h"
+
+#include "backend/native/clock.h"
+#include "base/log.h"
+
+void queue_unref(struct backend_queue *q)
+{
+        if (q && atomic_fetch_sub(&q->refs, 1) == 1)
+                mem_free(q);
+}
+
+void event_unref(struct backend_event *e)
+{
+        if (!e || atomic_fetch_sub(&e->refs, 1) != 1)
+                return;
+        if (e->event)
+                e->queue->domain->api->clReleaseEvent(e->event);
+        queue_unref(e->queue);
+        mem_free(e);
+}
+
+/* Outside any operation. Drops the reference. */
+static void report(struct backend_event *e)
+{
+        struct backend *b = e->queue->backend;
+        if (e->cookie) {
+                struct backend_times times = { 0 };
+                if (e->queue->profiling && e->status == CL_COMPLETE)
+                        times = clock_times(e);
+                b->complete(b->user, e->cookie, e->status, &times);
+        }
+        event_unref(e);
+        pthread_mutex_lock(&b->lock);
+        if (!--b->in_flight)
+                pthread_cond_broadcast(&b->idle);
+        pthread_mutex_unlock(&b->lock);
+}
+
+static void wait_for(struct backend_event *e)
+{
+        const cl_icd_dispatch *api = e->queue->domain->api;
+        cl_int status = CL_COMPLETE;
+        cl_int r = api->clWaitForEvents(1, &e->event);
+        if (api->clGetEventInfo(e->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                                &status, NULL) != CL_SUCCESS ||
+            status > CL_COMPLETE)
+                status = r < 0 ? r : CL_OUT_OF_RESOURCES;
+        e->status = status;
+}
+
+static void *notifier_main(void *arg)
+{
+        struct notifier *n = arg;
+        pthread_mutex_lock(&n->lock);
+        for (;;) {
+                if (list_empty(&n->events)) {
+                        if (n->stop)
+                                break;
+                        pthread_cond_wait(&n->changed, &n->lock);
+                        continue;
+                }
+                struct backend_event *e = list_entry(n->events.next, struct backend_event, link);
+                list_remove(&e->link);
+                pthread_mutex_unlock(&n->lock);
+                if (e->status > CL_COMPLETE)
+                        wait_for(e);
+                report(e);
+                pthread_mutex_lock(&n->lock);
+        }
+        pthread_mutex_unlock(&n->lock);
+        return NULL;
+}
+
+int notifier_new(struct notifier **ret)
+{
+        struct notifier *n = mem_zalloc(sizeof(*n));
+        if (!n)
+                return SP_E_NOMEM;
+        list_init(&n->events);
+        pthread_mutex_init(&n->lock, NULL);
+        pthread_cond_init(&n->changed, NULL);
+        if (pthread_create(&n->thread, NULL, notifier_main, n)) {
+                pthread_cond_destroy(&n->changed);
+                pthread_mutex_destroy(&n->lock);
+                mem_free(n);
+                return SP_E_NOMEM;
+        }
+        *ret = n;
+        return 0;
+}
+
+void notifier_free(struct notifier *n)
+{
+        if (!n)
+                return;
+        pthread_mutex_lock(&n->lock);
+        n->stop = true;
+        pthread_cond_signal(&n->changed);
+        pthread_mutex_unlock(&n->lock);
+        pthread_join(n->thread, NULL);
+        pthread_cond_destroy(&n->changed);
+        pthread_mutex_destroy(&n->lock);
+        mem_free(n);
+}
+
+void notifier_push(struct notifier *n, struct backend_event *e)
+{
+        pthread_mutex_lock(&n->lock);
+        list_append(&n->events, &e->link);
+        pthread_cond_signal(&n->changed);
+        pthread_mutex_unlock(&n->lock);
+}
+
+static void CL_CALLBACK on_complete(cl_event event, cl_int status, void *user)
+{
+        struct backend_event *e = user;
+        e->status = status < 0 ? status : CL_COMPLETE;
+        if (op_depth)
+                notifier_push(e->queue->backend->notifiers[0], e);
+        else
+                report(e);
+}
+
+void notify_when_complete(struct backend_event *e)
+{
+        struct backend_queue *q = e->queue;
+        struct backend *b = q->backend;
+        pthread_mutex_lock(&b->lock);
+        b->in_flight++;
+        pthread_mutex_unlock(&b->lock);
+
+        e->status = CL_SUBMITTED;
+        if (q->notifier) {
+                notifier_push(q->notifier, e);
+                return;
+        }
+        cl_api_clSetEventCallback set = q->domain->api->clSetEventCallback;
+        cl_int r = set ? set(e->event, CL_COMPLETE, on_complete, e) : CL_INVALID_OPERATION;
+        if (r != CL_SUCCESS) {
+                log_info("native", "no completion callback (%d), waiting instead", r);
+                notifier_push(b->notifiers[0], e);
+        }
+}
+
+void notify_wait_idle(struct backend *b)
+{
+        pthread_mutex_lock(&b->lock);
+        while (b->in_flight)
+                pthread_cond_wait(&b->idle, &b->lock);
+        pthread_mutex_unlock(&b->lock);
+}

@@ -1,0 +1,38 @@
+/* Threads that report completions where the native implementation's own callback can't: it came inside
+ * an operation, or somebody has to wait for the event. Events are reported in the order in which they
+ * were handed over. */
+#ifndef SPANCL_BACKEND_NATIVE_NOTIFY_H
+#define SPANCL_BACKEND_NATIVE_NOTIFY_H
+
+#include "backend/native/native.h"
+
+struct notifier {
+        pthread_t thread;
+        pthread_mutex_t lock; /* guards what follows; a leaf */
+        pthread_cond_t changed;
+        struct list events;
+        bool stop;
+        bool taken; /* by a queue; the engine's lock guards it */
+};
+
+/* Starts the thread. SP_E_NOMEM. */
+SP_NODISCARD int notifier_new(struct notifier **ret);
+
+/* Reports what is left, then ends the thread. NULL is allowed. */
+void notifier_free(struct notifier *n);
+
+/* Report `e` on the notifier's thread; if e->status > 0, when its event is complete. Takes over the
+ * report's reference. */
+void notifier_push(struct notifier *n, struct backend_event *e);
+
+/* Arrange that `e` is reported once; takes over a reference. Inside an operation. */
+void notify_when_complete(struct backend_event *e);
+
+/* Wait until everything was reported. Outside any operation. */
+void notify_wait_idle(struct backend *b);
+
+/* Drop a reference. */
+void event_unref(struct backend_event *e);
+void queue_unref(struct backend_queue *q);
+
+#endif

@@ -1,0 +1,414 @@
+/* Programs: created from the message's parts, built on any thread, described by info records. */
+#include "backend/emit.h"
+#include "backend/native/kernelinfo.h"
+#include "backend/native/native.h"
+#include "base/log.h"
+
+/* Kinds of program_create, and what program_link makes. */
+enum { SOURCE, BINARIES, IL, BUILT_IN, LINKED };
+
+/* ---- creation ------------------------------------------------------------------------------- */
+
+/* The native ids of backend devices; false: one is not of this domain. */
+static bool take_devices(struct native_domain *domain, struct backend *b, const unsigned *devices,
+                         size_t count, cl_device_id *ret)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (devices[i] >= b->device_count ||
+                    &b->domains[b->devices[devices[i]].domain] != domain)
+                        return false;
+                ret[i] = b->devices[devices[i]].id;
+        }
+        return true;
+}
+
+static cl_program create_from_source(struct native_domain *d, struct bytes part, cl_int *err)
+{
+        const char *text = part.size ? part.data : "";
+        return d->api->clCreateProgramWithSource(d->context, 1, &text, &part.size, err);
+}
+
+static cl_program create_from_binaries(struct native_domain *d, const cl_device_id *ids,
+                                       size_t count, struct bytes parts, cl_int *err)
+{
+        *err = CL_OUT_OF_HOST_MEMORY;
+        size_t *sizes = mem_alloc(count * sizeof(*sizes));
+        const unsigned char **data = mem_alloc(count * sizeof(*data));
+        cl_program program = NULL;
+        if (sizes && data) {
+                struct info_entry e;
+                size_t n = 0;
+                while (n < count && info_next(&parts, &e)) {
+                        sizes[n] = e.value.size;
+                        data[n++] = e.value.data;
+                }
+                *err = CL_INVALID_VALUE;
+                if (n == count && d->api->clCreateProgramWithBinary)
+                        program = d->api->clCreateProgramWithBinary(d->context, (cl_uint)count, ids,
+                                                                    sizes, data, NULL, err);
+        }
+        mem_free(sizes);
+        mem_free(data);
+        return program;
+}
+
+static cl_program create_from_il(struct native_domain *d, struct bytes part, cl_int *err)
+{
+        if (d->api->clCreateProgramWithIL)
+                return d->api->clCreateProgramWithIL(d->context, part.data, part.size, err);
+        /* cl_khr_il_program, with OpenCL 1.2 and 2.0 */
+        clCreateProgramWithILKHR_fn create = NULL;
+        if (d->api->clGetExtensionFunctionAddressForPlatform) {
+                void *found = d->api->clGetExtensionFunctionAddressForPlatform(
+                        d->platform->id, "clCreateProgramWithILKHR");
+                memcpy(&create, &found, sizeof(create));
+        }
+        *err = CL_INVALID_OPERATION;
+        return create ? create(d->context, part.data, part.size, err) : NULL;
+}
+
+static cl_program create_built_in(struct native_domain *d, const cl_device_id *ids, size_t count,
+                                  struct bytes part, cl_int *err)
+{
+        *err = CL_INVALID_VALUE;
+        if (!d->api->clCreateProgramWithBuiltInKernels)
+                return NULL;
+        char *names = mem_alloc(part.size + 1);
+        if (!names) {
+                *err = CL_OUT_OF_HOST_MEMORY;
+                return NULL;
+        }
+        if (part.size)
+                memcpy(names, part.data, part.size);
+        names[part.size] = '\0';
+        cl_program program = d->api->clCreateProgramWithBuiltInKernels(d->context, (cl_uint)count,
+                                                                       ids, names, err);
+        mem_free(names);
+        return program;
+}
+
+static cl_program create(struct native_domain *d, unsigned kind, const cl_device_id *ids,
+                         size_t count, struct bytes parts, cl_int *err)
+{
+        struct bytes part;
+        if (kind == BINARIES)
+                return create_from_binaries(d, ids, count, parts, err);
+        *err = CL_INVALID_VALUE;
+        if (!info_find(parts, INFO_PART, &part))
+                return NULL;
+        switch (kind) {
+        case SOURCE:
+                return create_from_source(d, part, err);
+        case IL:
+                return create_from_il(d, part, err);
+        case BUILT_IN:
+                return create_built_in(d, ids, count, part, err);
+        default:
+                return NULL;
+        }
+}
+
+cl_int native_program_create(struct backend *b, unsigned domain, unsigned kind,
+                             const unsigned *devices, size_t device_count, struct bytes parts,
+                             struct backend_program **ret)
+{
+        if (domain >= b->domain_count)
+                return CL_INVALID_CONTEXT;
+        struct native_domain *d = &b->domains[domain];
+        cl_device_id *ids = mem_alloc(device_count * sizeof(*ids));
+        struct backend_program *p = mem_zalloc(sizeof(*p));
+        cl_int err = CL_OUT_OF_HOST_MEMORY;
+        cl_program program = NULL;
+        if (ids && p) {
+                err = CL_INVALID_DEVICE;
+                if (take_devices(d, b, devices, device_count, ids)) {
+                        op_enter();
+                        program = create(d, kind, ids, device_count, parts, &err);
+                        op_leave();
+                }
+        }
+        mem_free(ids);
+        if (!program) {
+                mem_free(p);
+                return err ? err : CL_OUT_OF_RESOURCES;
+        }
+        *p = (struct backend_program){
+                .backend = b, .domain = d, .program = program, .kind = kind
+        };
+        *ret = p;
+        return CL_SUCCESS;
+}
+
+void native_program_release(struct backend_program *p)
+{
+        if (!p)
+                return;
+        op_enter();
+        p->domain->api->clReleaseProgram(p->program);
+        op_leave();
+        mem_free(p);
+}
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+static const char arg_info_option[] = "-cl-kernel-arg-info";
+
+static cl_int run(struct backend_program *p, const cl_device_id *ids, size_t count,
+                  const char *options, bool compile)
+{
+        const cl_icd_dispatch *api = p->domain->api;
+        if (!compile)
+                return api->clBuildProgram(p->program, (cl_uint)count, ids, options, NULL, NULL);
+        if (!api->clCompileProgram)
+                return CL_COMPILER_NOT_AVAILABLE;
+        return api->clCompileProgram(p->program, (cl_uint)count, ids, options, 0, NULL, NULL, NULL,
+                                     NULL);
+}
+
+static cl_int build(struct backend_program *p, const cl_device_id *ids, size_t count,
+                    const char *options, bool compile)
+{
+        const struct native_domain *d = p->domain;
+        bool add = p->kind == SOURCE && d->platform->version >= 120 &&
+                   d->quirks->arg_info != ARG_INFO_KEEP && !strstr(options, arg_info_option);
+        if (add) {
+                size_t n = strlen(options);
+                char *more = mem_alloc(n + sizeof(arg_info_option) + 1);
+                if (!more)
+                        return CL_OUT_OF_HOST_MEMORY;
+                memcpy(more, options, n);
+                more[n] = ' ';
+                memcpy(more + n + 1, arg_info_option, sizeof(arg_info_option));
+                cl_int r = run(p, ids, count, n ? more : more + 1, compile);
+                mem_free(more);
+                bool retry = d->quirks->arg_info == ARG_INFO_RETRY &&
+                             (r == CL_BUILD_PROGRAM_FAILURE || r == CL_INVALID_BUILD_OPTIONS ||
+                              r == CL_COMPILE_PROGRAM_FAILURE || r == CL_INVALID_COMPILER_OPTIONS);
+                if (!retry)
+                        return r;
+        }
+        cl_int r = run(p, ids, count, options, compile);
+        /* clBuildProgram: CL_INVALID_OPERATION if the program was made from built-in kernels; they need
+         * no build. */
+        return p->kind == BUILT_IN && r == CL_INVALID_OPERATION ? CL_SUCCESS : r;
+}
+
+static void emit_log(struct emit *e, struct backend_program *p, cl_device_id id)
+{
+        cl_api_clGetProgramBuildInfo ask = p->domain->api->clGetProgramBuildInfo;
+        size_t size = 0;
+        char *text = NULL;
+        if (ask(p->program, id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS && size)
+                text = mem_zalloc(size + 1);
+        if (text && ask(p->program, id, CL_PROGRAM_BUILD_LOG, size, text, NULL) == CL_SUCCESS)
+                emit_str(e, CL_PROGRAM_BUILD_LOG, text);
+        else
+                emit_str(e, CL_PROGRAM_BUILD_LOG, "");
+        mem_free(text);
+}
+
+static void emit_build(struct emit *e, struct backend_program *p, unsigned number, cl_int result)
+{
+        cl_api_clGetProgramBuildInfo ask = p->domain->api->clGetProgramBuildInfo;
+        cl_device_id id = p->backend->devices[number].id;
+        cl_int status;
+        cl_uint type;
+        size_t globals;
+        size_t mark = emit_begin(e, INFO_BUILD);
+        emit_u64(e, INFO_BUILD_DEVICE, number);
+        if (ask(p->program, id, CL_PROGRAM_BUILD_STATUS, sizeof(status), &status, NULL) !=
+                    CL_SUCCESS ||
+            (p->kind == BUILT_IN && result == CL_SUCCESS))
+                status = result == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
+        emit_data(e, CL_PROGRAM_BUILD_STATUS, &status, sizeof(status));
+        emit_log(e, p, id);
+        if (ask(p->program, id, CL_PROGRAM_BINARY_TYPE, sizeof(type), &type, NULL) == CL_SUCCESS)
+                emit_uint(e, CL_PROGRAM_BINARY_TYPE, type);
+        if (ask(p->program, id, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE, sizeof(globals),
+                &globals, NULL) == CL_SUCCESS)
+                emit_data(e, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE, &globals,
+                          sizeof(globals));
+        emit_end(e, mark);
+}
+
+static void emit_kernels(struct emit *e, struct backend_program *p, const unsigned *devices,
+                         size_t device_count)
+{
+        const cl_icd_dispatch *api = p->domain->api;
+        cl_uint count = 0;
+        cl_int r = api->clCreateKernelsInProgram(p->program, 0, NULL, &count);
+        if (r != CL_SUCCESS || !count || count > (1 << 20)) {
+                log_debug("native", "a program without kernels (%d)", r);
+                return;
+        }
+        cl_kernel *kernels = mem_zalloc(count * sizeof(cl_kernel));
+        if (!kernels) {
+                e->status = SP_E_NOMEM;
+                return;
+        }
+        r = api->clCreateKernelsInProgram(p->program, count, kernels, NULL);
+        for (cl_uint i = 0; r == CL_SUCCESS && i < count; i++) {
+                kernelinfo_emit(e, p, kernels[i], devices, device_count);
+                api->clReleaseKernel(kernels[i]);
+        }
+        mem_free(kernels);
+}
+
+static cl_int build_and_tell(struct backend_program *p, const unsigned *devices,
+                             size_t device_count, const char *options, bool compile,
+                             struct buf *info)
+{
+        cl_device_id *ids = mem_alloc(device_count * sizeof(*ids));
+        if (!ids)
+                return CL_OUT_OF_HOST_MEMORY;
+        if (!device_count || !take_devices(p->domain, p->backend, devices, device_count, ids)) {
+                mem_free(ids);
+                return CL_INVALID_DEVICE;
+        }
+        cl_int r = build(p, ids, device_count, options ? options : "", compile);
+        mem_free(ids);
+        if (!info)
+                return r;
+
+        struct emit e = { .out = info };
+        for (size_t i = 0; i < device_count; i++)
+                emit_build(&e, p, devices[i], r);
+        if (r == CL_SUCCESS && !compile)
+                emit_kernels(&e, p, devices, device_count);
+        return e.status < 0 ? CL_OUT_OF_HOST_MEMORY : r;
+}
+
+cl_int native_program_build(struct backend_program *p, const unsigned *devices, size_t device_count,
+                            const char *options, struct buf *info)
+{
+        return build_and_tell(p, devices, device_count, options, false, info);
+}
+
+cl_int native_program_compile(struct backend_program *p, const unsigned *devices,
+                              size_t device_count, const char *options, struct buf *info)
+{
+        return build_and_tell(p, devices, device_count, options, true, info);
+}
+
+cl_int native_program_constant(struct backend_program *p, cl_uint id, struct bytes value)
+{
+        const cl_icd_dispatch *api = p->domain->api;
+        return api->clSetProgramSpecializationConstant
+                       ? api->clSetProgramSpecializationConstant(p->program, id, value.size,
+                                                                 value.data)
+                       : CL_INVALID_OPERATION;
+}
+
+/* Is it an executable for all devices, and no library? */
+static bool is_executable(struct backend_program *p, const unsigned *devices, size_t count)
+{
+        cl_api_clGetProgramBuildInfo ask = p->domain->api->clGetProgramBuildInfo;
+        for (size_t i = 0; i < count; i++) {
+                cl_uint type = CL_PROGRAM_BINARY_TYPE_NONE;
+                if (ask(p->program, p->backend->devices[devices[i]].id, CL_PROGRAM_BINARY_TYPE,
+                        sizeof(type), &type, NULL) == CL_SUCCESS &&
+                    type == CL_PROGRAM_BINARY_TYPE_LIBRARY)
+                        return false;
+        }
+        return true;
+}
+
+cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *devices,
+                           size_t device_count, struct backend_program *const *inputs,
+                           size_t input_count, const char *options, struct buf *info,
+                           struct backend_program **ret)
+{
+        if (domain >= b->domain_count)
+                return CL_INVALID_CONTEXT;
+        struct native_domain *d = &b->domains[domain];
+        if (!d->api->clLinkProgram)
+                return CL_LINKER_NOT_AVAILABLE;
+        cl_device_id *ids = mem_alloc(device_count * sizeof(*ids));
+        cl_program *programs = mem_alloc(input_count * sizeof(cl_program));
+        struct backend_program *p = mem_zalloc(sizeof(*p));
+        cl_int r = ids && programs && p ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+        if (!r && !take_devices(d, b, devices, device_count, ids))
+                r = CL_INVALID_DEVICE;
+        cl_program made = NULL;
+        if (!r) {
+                for (size_t i = 0; i < input_count; i++)
+                        programs[i] = inputs[i]->program;
+                made = d->api->clLinkProgram(d->context, (cl_uint)device_count, ids, options,
+                                             (cl_uint)input_count, programs, NULL, NULL, &r);
+        }
+        mem_free(ids);
+        mem_free(programs);
+        if (!made) {
+                mem_free(p);
+                return r ? r : CL_OUT_OF_RESOURCES;
+        }
+        *p = (struct backend_program){ .backend = b, .domain = d, .program = made, .kind = LINKED };
+        struct emit e = { .out = info };
+        for (size_t i = 0; i < device_count; i++)
+                emit_build(&e, p, devices[i], r);
+        if (r == CL_SUCCESS && is_executable(p, devices, device_count))
+                emit_kernels(&e, p, devices, device_count);
+        if (e.status < 0)
+                r = CL_OUT_OF_HOST_MEMORY;
+        if (r == CL_SUCCESS)
+                *ret = p;
+        else
+                native_program_release(p);
+        return r;
+}
+
+/* ---- binaries ------------------------------------------------------------------------------- */
+
+/* The binary of the program's device number `which` of `count`. */
+static cl_int ask_binary(struct backend_program *p, size_t which, size_t count, size_t size,
+                         struct buf *out)
+{
+        /* clGetProgramInfo, CL_PROGRAM_BINARIES: a NULL pointer stands for a device whose binary is not
+         * wanted. */
+        unsigned char **pointers = mem_zalloc(count * sizeof(*pointers));
+        unsigned char *binary = mem_alloc(size);
+        cl_int r = CL_OUT_OF_HOST_MEMORY;
+        if (pointers && binary) {
+                pointers[which] = binary;
+                r = CL_SUCCESS;
+                if (size)
+                        r = p->domain->api->clGetProgramInfo(p->program, CL_PROGRAM_BINARIES,
+                                                             count * sizeof(*pointers), pointers,
+                                                             NULL);
+                if (r == CL_SUCCESS && info_put(out, INFO_PART, binary, size) < 0)
+                        r = CL_OUT_OF_HOST_MEMORY;
+        }
+        mem_free(binary);
+        mem_free(pointers);
+        return r;
+}
+
+cl_int native_program_binary(struct backend_program *p, unsigned device, struct buf *out)
+{
+        if (device >= p->backend->device_count)
+                return CL_INVALID_DEVICE;
+        cl_device_id id = p->backend->devices[device].id;
+        cl_api_clGetProgramInfo ask = p->domain->api->clGetProgramInfo;
+        cl_uint count = 0;
+        op_enter();
+        cl_int r = ask(p->program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, NULL);
+        cl_device_id *ids = mem_alloc(count * sizeof(cl_device_id));
+        size_t *sizes = mem_alloc(count * sizeof(*sizes));
+        if (r == CL_SUCCESS && (!ids || !sizes))
+                r = CL_OUT_OF_HOST_MEMORY;
+        if (r == CL_SUCCESS)
+                r = ask(p->program, CL_PROGRAM_DEVICES, count * sizeof(cl_device_id), ids, NULL);
+        if (r == CL_SUCCESS)
+                r = ask(p->program, CL_PROGRAM_BINARY_SIZES, count * sizeof(*sizes), sizes, NULL);
+        if (r == CL_SUCCESS) {
+                size_t which = 0;
+                while (which < count && ids[which] != id)
+                        which++;
+                r = which < count ? ask_binary(p, which, count, sizes[which], out)
+                                  : CL_INVALID_DEVICE;
+        }
+        op_leave();
+        mem_free(ids);
+        mem_free(sizes);
+        return r;
+}

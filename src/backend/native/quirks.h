@@ -1,0 +1,27 @@
+/* What is special about native implementations: one table, quirks.c. */
+#ifndef SPANCL_BACKEND_NATIVE_QUIRKS_H
+#define SPANCL_BACKEND_NATIVE_QUIRKS_H
+
+enum arg_info {
+        ARG_INFO_RETRY, /* build with -cl-kernel-arg-info; if that fails, build without */
+        ARG_INFO_ADD,   /* build with it: a failure is the program's own */
+        ARG_INFO_KEEP,  /* don't add it: harmful, or the information is there anyway */
+};
+
+/* How the completion of a command is noticed; see bench/RESULTS.md for the figures. */
+enum completion {
+        COMPLETION_CALLBACK, /* clSetEventCallback, reported on the thread that calls it */
+        COMPLETION_WAIT, /* a thread for each in-order queue in clWaitForEvents; else the callback */
+};
+
+struct quirks {
+        const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
+        const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
+        enum arg_info arg_info;
+        enum completion completion;
+};
+
+/* The first row that matches; never NULL. */
+const struct quirks *quirks_find(const char *platform, const char *version);
+
+#endif

@@ -1,0 +1,27 @@
+/* Log lines to stderr: "spancl[component] level: text". Thread-safe. The level comes from
+ * SPANCL_LOG (client) or --log (server): error, warn, info, debug. Default: warn. */
+#ifndef SPANCL_BASE_LOG_H
+#define SPANCL_BASE_LOG_H
+
+/* LOG_NONE is a threshold only: tests that provoke errors. */
+enum log_level { LOG_NONE = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+extern enum log_level log_threshold;
+
+/* -1 for an unknown name. */
+int log_level_parse(const char *name);
+
+void log_write(enum log_level level, const char *component, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+#define log_at(level, component, ...)                             \
+        do {                                                      \
+                if ((level) <= log_threshold)                     \
+                        log_write(level, component, __VA_ARGS__); \
+        } while (0)
+#define log_error(component, ...) log_at(LOG_ERROR, component, __VA_ARGS__)
+#define log_warn(component, ...)  log_at(LOG_WARN, component, __VA_ARGS__)
+#define log_info(component, ...)  log_at(LOG_INFO, component, __VA_ARGS__)
+#define log_debug(component, ...) log_at(LOG_DEBUG, component, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,64 @@
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static atomic_ulong fail_countdown;
+
+void mem_fail_at(unsigned long n)
+{
+        atomic_store(&fail_countdown, n);
+}
+
+static int must_fail(void)
+{
+        unsigned long n = atomic_load_explicit(&fail_countdown, memory_order_relaxed);
+        return __builtin_expect(n != 0, 0) && atomic_fetch_sub(&fail_countdown, 1) == 1;
+}
+
+void *mem_alloc(size_t size)
+{
+        return must_fail() ? NULL : malloc(size ? size : 1);
+}
+
+void *mem_zalloc(size_t size)
+{
+        return must_fail() ? NULL : calloc(1, size ? size : 1);
+}
+
+void *mem_realloc(void *p, size_t size)
+{
+        return must_fail() ? NULL : realloc(p, size ? size : 1);
+}
+
+void *mem_dup(const void *p, size_t size)
+{
+        void *q = mem_alloc(size);
+        if (q && size)
+                memcpy(q, p, size);
+        return q;
+}
+
+char *mem_strdup(const char *s)
+{
+        return mem_dup(s, strlen(s) + 1);
+}
+
+void *mem_alloc_bulk(size_t size)
+{
+        enum { HUGE_PAGE = 2 << 20 };
+        void *p = NULL;
+        if (size < HUGE_PAGE)
+                return mem_alloc(size);
+        if (must_fail() || posix_memalign(&p, HUGE_PAGE, size))
+                return NULL;
+        madvise(p, size, MADV_HUGEPAGE); /* a hint: without it there are small pages */
+        return p;
+}
+
+void mem_free(void *p)
+{
+        free(p);
+}

@@ -1,0 +1,33 @@
+/* The commands of the tool. Each takes what stands behind its name and returns the exit status. */
+#ifndef SPANCL_CLI_COMMAND_H
+#define SPANCL_CLI_COMMAND_H
+
+#include "base/config.h"
+
+int command_list(int argc, char **argv);
+int command_ping(int argc, char **argv);
+int command_run(int argc, char **argv);
+int command_bench(int argc, char **argv);
+int command_config(int argc, char **argv);
+int command_protocol(int argc, char **argv);
+
+/* What commands share. */
+
+/* Take "--server S" (which may come several times) off the front of the arguments, in any order with
+ * the flags in `flags` (NULL-terminated; ret_flags[i] is set to true). *ret_servers: the servers given
+ * as SPANCL_SERVERS has them, to be freed with mem_free; NULL: none. Returns the index of the first
+ * other argument; an error was printed when negative. "--" ends the options. */
+int command_options(int argc, char **argv, const char *const *flags, bool *ret_flags,
+                    char **ret_servers);
+
+/* The servers named by `text`, else the configured ones. An error was printed. */
+SP_NODISCARD int command_servers(const char *text, struct server_spec **ret, size_t *ret_count);
+
+/* SPANCL_CONNECT_TIMEOUT in ms. An error was printed. */
+SP_NODISCARD int command_timeout(int *ret_ms);
+
+/* Set up the environment so that a program's ICD loader finds SpanCL alone, with these servers (NULL:
+ * as configured). An error was printed. */
+SP_NODISCARD int command_environment(const char *servers);
+
+#endif

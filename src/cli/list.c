@@ -1,0 +1,191 @@
+/* list and ping. */
+#include <CL/cl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/remote.h"
+#include "proto/info.h"
+
+enum { PINGS = 64, PINGS_SHOWN = 5, SIZE = 16 << 20 };
+
+static int compare(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+        return x < y ? -1 : x > y;
+}
+
+/* The median of many round trips, in µs. */
+static int median_ping(struct remote *r, double *ret_us)
+{
+        uint64_t ns[PINGS];
+        for (size_t i = 0; i < PINGS; i++) {
+                int status = remote_ping(r, &ns[i]);
+                if (status < 0)
+                        return status;
+        }
+        qsort(ns, PINGS, sizeof(ns[0]), compare);
+        *ret_us = (double)ns[PINGS / 2] / 1000;
+        return 0;
+}
+
+/* The text of a query, without the NUL that the value has. */
+static struct bytes text_of(struct bytes block, uint32_t key)
+{
+        struct bytes v;
+        if (!info_find(block, key, &v))
+                return bytes_str("?");
+        return bytes_of(v.data, strnlen(v.data, v.size));
+}
+
+static const char *type_name(uint64_t type)
+{
+        if (type & CL_DEVICE_TYPE_GPU)
+                return "GPU";
+        if (type & CL_DEVICE_TYPE_CPU)
+                return "CPU";
+        if (type & CL_DEVICE_TYPE_ACCELERATOR)
+                return "accelerator";
+        return "custom";
+}
+
+/* A value of 4 or 8 bytes. */
+static uint64_t number_of(struct bytes block, uint32_t key)
+{
+        struct bytes v;
+        if (!info_find(block, key, &v))
+                return 0;
+        return v.size == 4 ? bytes_get_u32(v.data) : v.size == 8 ? bytes_get_u64(v.data) : 0;
+}
+
+static void print_device(unsigned number, struct bytes d)
+{
+        struct bytes platform = { 0 };
+        (void)info_find(d, INFO_DEVICE_PLATFORM, &platform);
+        struct bytes name = text_of(d, CL_DEVICE_NAME);
+        struct bytes version = text_of(d, CL_DEVICE_VERSION);
+        struct bytes of = text_of(platform, CL_PLATFORM_NAME);
+        printf("  %u  %.*s: %s, %llu compute units, %.1f GiB, %.*s (%.*s)\n", number,
+               (int)name.size, (const char *)name.data, type_name(number_of(d, CL_DEVICE_TYPE)),
+               (unsigned long long)number_of(d, CL_DEVICE_MAX_COMPUTE_UNITS),
+               (double)number_of(d, CL_DEVICE_GLOBAL_MEM_SIZE) / (1 << 30), (int)version.size,
+               (const char *)version.data, (int)of.size, (const char *)of.data);
+}
+
+static bool chosen(const struct server_spec *spec, unsigned number)
+{
+        for (size_t i = 0; i < spec->device_count; i++)
+                if (spec->device_list[i] == number)
+                        return true;
+        return !spec->device_count || spec->in_process; /* there the engine has filtered */
+}
+
+static int list_remote(struct remote *r, const struct server_spec *spec, bool quick)
+{
+        struct bytes devices;
+        struct remote_speed speed = { 0 };
+        double us = 0;
+        int status = remote_devices(r, &devices);
+        if (!status)
+                status = median_ping(r, &us);
+        if (!status && !quick && devices.size)
+                status = remote_measure(r, 0, SIZE, &speed);
+        if (status < 0)
+                return status;
+        printf("%s: round trip %.1f us", spec->name, us);
+        if (speed.write > 0)
+                printf(", write %.2f GB/s, read %.2f GB/s", speed.write / 1e9, speed.read / 1e9);
+        printf("\n");
+        struct info_entry e;
+        for (unsigned i = 0; info_next(&devices, &e);)
+                if (e.key == INFO_DEVICE && !info_check(e.value)) {
+                        if (chosen(spec, i))
+                                print_device(i, e.value);
+                        i++;
+                }
+        return 0;
+}
+
+static int list_server(const struct server_spec *spec, int timeout_ms, bool quick)
+{
+        struct remote *r;
+        int status = remote_open(spec, timeout_ms, &r);
+        if (status < 0)
+                return status;
+        status = list_remote(r, spec, quick);
+        if (status < 0)
+                remote_complain(r, status);
+        remote_close(r);
+        return status;
+}
+
+int command_list(int argc, char **argv)
+{
+        static const char *const flags[] = { "--quick", NULL };
+        bool quick = false;
+        char *text = NULL;
+        struct server_spec *servers = NULL;
+        size_t count = 0, failed = 0;
+        int timeout_ms;
+        int i = command_options(argc, argv, flags, &quick, &text);
+        if (i < 0)
+                return 2;
+        if (i < argc) {
+                fprintf(stderr, "spancl: list takes no '%s'\n", argv[i]);
+                mem_free(text);
+                return 2;
+        }
+        int r = command_timeout(&timeout_ms);
+        if (!r)
+                r = command_servers(text, &servers, &count);
+        mem_free(text);
+        if (r < 0)
+                return 2;
+        for (size_t k = 0; k < count; k++)
+                failed += list_server(&servers[k], timeout_ms, quick) < 0;
+        config_servers_free(servers, count);
+        return failed ? 1 : 0;
+}
+
+static int ping(const struct server_spec *spec, int timeout_ms)
+{
+        struct remote *r;
+        double us = 0;
+        int status = remote_open(spec, timeout_ms, &r);
+        if (status < 0)
+                return status;
+        printf("%s: connected in %.1f ms\n", spec->name, (double)remote_connect_ns(r) / 1e6);
+        for (int i = 0; i < PINGS_SHOWN && !status; i++) {
+                uint64_t ns;
+                status = remote_ping(r, &ns);
+                if (!status)
+                        printf("%s: round trip %.1f us\n", spec->name, (double)ns / 1000);
+        }
+        if (!status)
+                status = median_ping(r, &us);
+        if (!status)
+                printf("%s: median of %d: %.1f us\n", spec->name, PINGS, us);
+        else
+                remote_complain(r, status);
+        remote_close(r);
+        return status;
+}
+
+int command_ping(int argc, char **argv)
+{
+        struct server_spec *servers;
+        size_t count;
+        int timeout_ms, failed = 0;
+        if (argc != 1 || !strncmp(argv[0], "--", 2)) {
+                fprintf(stderr, "Usage: spancl ping HOST[:PORT]\n");
+                return 2;
+        }
+        if (command_timeout(&timeout_ms) < 0 || command_servers(argv[0], &servers, &count) < 0)
+                return 2;
+        for (size_t i = 0; i < count; i++)
+                failed += ping(&servers[i], timeout_ms) < 0;
+        config_servers_free(servers, count);
+        return failed ? 1 : 0;
+}

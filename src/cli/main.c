@@ -1,0 +1,63 @@
+/* spancl: looks at servers, and runs programs on their devices. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/command.h"
+
+static const struct {
+        const char *name;
+        const char *arguments;
+        const char *help;
+        int (*run)(int argc, char **argv);
+} commands[] = {
+        { "list", "[--server S]... [--quick]",
+          "servers, their devices, latency and bandwidth of each link", command_list },
+        { "run", "[--server S]... [--] PROGRAM [ARGS]",
+          "run a program that sees the servers' devices and no other OpenCL", command_run },
+        { "ping", "HOST[:PORT]", "connect to a server and measure the round trip", command_ping },
+        { "bench", "[--server S]... [-- ARGS]",
+          "latency and bandwidth of OpenCL commands, beside the link's own", command_bench },
+        { "config", "[--markdown]", "all options, their values and where these come from",
+          command_config },
+        { "protocol", "[--markdown]", "the protocol between client and server", command_protocol },
+};
+
+static void print_help(FILE *to)
+{
+        fprintf(to, "Usage: spancl COMMAND [ARGUMENTS]\n"
+                    "Devices of other machines as local OpenCL devices.\n\n");
+        for (size_t i = 0; i < array_size(commands); i++)
+                fprintf(to, "  %s %s\n      %s\n", commands[i].name, commands[i].arguments,
+                        commands[i].help);
+        fprintf(to, "\nS is a server as in SPANCL_SERVERS: host[:port][/device,...][#peer-host], "
+                    "unix:/path, or in-process.\nWithout --server the variable counts; its default "
+                    "is localhost.\n");
+}
+
+int main(int argc, char **argv)
+{
+        uint64_t level;
+        char *error = NULL;
+        const char *name = argc > 1 ? argv[1] : "--help";
+        if (!strcmp(name, "--help") || !strcmp(name, "help")) {
+                print_help(argc > 1 ? stdout : stderr);
+                return argc > 1 ? 0 : 2;
+        }
+        if (!strcmp(name, "--version")) {
+                printf("spancl %s\n", SPANCL_VERSION);
+                return 0;
+        }
+        if (config_number(CONFIG_client_log, &level, &error) < 0) {
+                fprintf(stderr, "spancl: %s\n", error ? error : "out of memory");
+                mem_free(error);
+                return 2;
+        }
+        log_threshold = (enum log_level)level;
+        for (size_t i = 0; i < array_size(commands); i++)
+                if (!strcmp(name, commands[i].name))
+                        return commands[i].run(argc - 2, argv + 2);
+        fprintf(stderr, "spancl: no command '%s'; spancl --help lists all\n", name);
+        return 2;
+}

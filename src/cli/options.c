@@ -1,0 +1,95 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+
+static int add_server(char **servers, const char *one)
+{
+        size_t have = *servers ? strlen(*servers) + 1 : 0, n = have + strlen(one) + 1;
+        char *more = mem_realloc(*servers, n);
+        if (!more)
+                return SP_E_NOMEM;
+        if (have)
+                more[have - 1] = ' ';
+        memcpy(more + have, one, n - have);
+        *servers = more;
+        return 0;
+}
+
+/* 1: argv[*i] was an option of ours, 0: not, negative: an error that was printed. */
+static int take(int argc, char **argv, int *i, const char *const *flags, bool *ret_flags,
+                char **servers)
+{
+        const char *arg = argv[*i], *value = NULL;
+        for (size_t f = 0; flags && flags[f]; f++) {
+                if (!strcmp(arg, flags[f])) {
+                        ret_flags[f] = true;
+                        return 1;
+                }
+        }
+        if (!strncmp(arg, "--server=", 9)) {
+                value = arg + 9;
+        } else if (!strcmp(arg, "--server")) {
+                if (*i + 1 == argc) {
+                        fprintf(stderr, "spancl: --server needs a server\n");
+                        return SP_E_INVAL;
+                }
+                value = argv[++*i];
+        } else if (!strncmp(arg, "--", 2)) {
+                fprintf(stderr, "spancl: unknown option '%s'; spancl --help lists all\n", arg);
+                return SP_E_INVAL;
+        } else {
+                return 0;
+        }
+        int r = add_server(servers, value);
+        if (r < 0)
+                fprintf(stderr, "spancl: out of memory\n");
+        return r < 0 ? r : 1;
+}
+
+int command_options(int argc, char **argv, const char *const *flags, bool *ret_flags,
+                    char **ret_servers)
+{
+        char *servers = NULL;
+        int i = 0, r = 0;
+        for (; i < argc; i++) {
+                if (!strcmp(argv[i], "--")) {
+                        i++;
+                        break;
+                }
+                r = take(argc, argv, &i, flags, ret_flags, &servers);
+                if (r <= 0)
+                        break;
+        }
+        if (r < 0) {
+                mem_free(servers);
+                return r;
+        }
+        *ret_servers = servers;
+        return i;
+}
+
+int command_servers(const char *text, struct server_spec **ret, size_t *ret_count)
+{
+        char *error = NULL;
+        int r = text ? config_servers_parse(text, "--server", ret, ret_count, &error)
+                     : config_servers(ret, ret_count, &error);
+        if (r < 0)
+                fprintf(stderr, "spancl: %s\n", error ? error : status_text(r));
+        mem_free(error);
+        return r;
+}
+
+int command_timeout(int *ret_ms)
+{
+        uint64_t ms;
+        char *error = NULL;
+        int r = config_number(CONFIG_connect_timeout, &ms, &error);
+        if (r < 0)
+                fprintf(stderr, "spancl: %s\n", error ? error : status_text(r));
+        else
+                *ret_ms = (int)ms;
+        mem_free(error);
+        return r;
+}

@@ -1,0 +1,385 @@
+#include "cli/remote.h"
+
+#include <CL/cl.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "base/mem.h"
+#include "loop/clock.h"
+#include "loop/dial.h"
+#include "loop/link.h"
+#include "loop/server_loop.h"
+#include "proto/info.h"
+
+enum { ROUNDS = 4 };
+
+struct remote {
+        char *name;
+        char *address;
+        int timeout_ms;
+        struct server_loop *local; /* in-process */
+        struct session *session;
+        struct link lanes[SESSION_LANES];
+        uint64_t id[2], key[2], next;
+        uint64_t connect_ns;
+        struct session_bulk bulk;
+        uint8_t *data; /* of the transfer under way */
+        size_t size;
+        /* What has been answered. */
+        bool have_info, have_clock;
+        int64_t info_status;
+        struct buf info;
+        uint64_t done_event;
+        int64_t done_status;
+        size_t arrived;
+        int end; /* why the server closed the session */
+        char end_text[256];
+};
+
+/* ---- what the server sends ------------------------------------------------------------------- */
+
+static int on_server_info(void *user, const struct wire_server_info *m)
+{
+        struct remote *r = user;
+        r->have_info = true;
+        r->info_status = m->status;
+        return buf_put(&r->info, m->devices.data, m->devices.size);
+}
+
+static int on_clock_reply(void *user, const struct wire_clock_reply *m)
+{
+        struct remote *r = user;
+        (void)m;
+        r->have_clock = true;
+        return 0;
+}
+
+static int on_event_done(void *user, const struct wire_event_done *m)
+{
+        struct remote *r = user;
+        r->done_event = m->event;
+        r->done_status = m->status;
+        return 0;
+}
+
+static int on_close(void *user, const struct wire_close *m)
+{
+        struct remote *r = user;
+        r->end = m->status < 0 ? (int)m->status : SP_E_GONE;
+        snprintf(r->end_text, sizeof(r->end_text), "%.*s", (int)m->text.size,
+                 (const char *)m->text.data);
+        return r->end;
+}
+
+static int on_output(void *user, const struct wire_output *m)
+{
+        (void)user;
+        fwrite(m->text.data, 1, m->text.size, stdout);
+        return 0;
+}
+
+static int on_message(void *user, struct bytes msg)
+{
+        static const struct wire_handlers handlers = {
+                .server_info = on_server_info,
+                .clock_reply = on_clock_reply,
+                .event_done = on_event_done,
+                .close = on_close,
+                .output = on_output,
+        };
+        return wire_dispatch(&handlers, user, msg);
+}
+
+static int on_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                    void **ret)
+{
+        struct remote *r = user;
+        (void)transfer;
+        (void)inlined;
+        if (offset >= r->size || *len > r->size - offset)
+                return SP_E_PROTO;
+        *ret = r->data + offset;
+        return 0;
+}
+
+static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
+{
+        struct remote *r = user;
+        (void)transfer;
+        (void)offset;
+        r->arrived += len;
+        return r->arrived == r->size;
+}
+
+static const struct session_ops ops = { on_message, on_place, on_arrived };
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+void remote_complain(const struct remote *r, int status)
+{
+        if (r->end)
+                fprintf(stderr, "spancl: %s: %s\n", r->name,
+                        *r->end_text ? r->end_text : status_text(r->end));
+        else
+                fprintf(stderr, "spancl: %s: %s\n", r->name, status_text(status));
+}
+
+static int attach(struct remote *r, unsigned lane)
+{
+        struct conn *conn;
+        struct dial_reply reply;
+        const struct dial_params p = {
+                .address = r->address,
+                .timeout_ms = r->timeout_ms,
+                .role = DIAL_CLIENT,
+                .lane = lane,
+                .session_id = { r->id[0], r->id[1] },
+                .key = { r->key[0], r->key[1] },
+                .next_seq = lane ? 0 : session_next_seq(r->session),
+                .name = "spancl",
+        };
+        uint64_t before = clock_now_ns();
+        int status = r->local ? server_loop_connect(r->local, &p, &conn, &reply)
+                              : loop_connect(&p, &conn, &reply);
+        if (status < 0) {
+                fprintf(stderr, "spancl: %s\n", reply.text);
+                return status;
+        }
+        if (!lane)
+                r->connect_ns = clock_now_ns() - before;
+        return link_up(&r->lanes[lane], r->session, lane, conn, reply.next_seq);
+}
+
+int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **ret)
+{
+        struct remote *r = mem_zalloc(sizeof(*r));
+        int status = r ? 0 : SP_E_NOMEM;
+        if (!status) {
+                r->timeout_ms = timeout_ms;
+                r->name = mem_strdup(spec->name);
+                r->address = spec->address ? mem_strdup(spec->address) : NULL;
+                if (!r->name || (spec->address && !r->address))
+                        status = SP_E_NOMEM;
+        }
+        if (!status && (getrandom(r->id, sizeof(r->id), 0) != sizeof(r->id) ||
+                        getrandom(r->key, sizeof(r->key), 0) != sizeof(r->key)))
+                status = SP_E_UNSUPP;
+        if (!status)
+                status = session_new(&(struct session_params){ .ops = &ops, .user = r },
+                                     &r->session);
+        if (!status && spec->in_process)
+                status = server_loop_new(
+                        &(struct server_loop_params){ .backend = backend_find(spec->backend),
+                                                      .devices = spec->devices,
+                                                      .output_fd = -1 },
+                        &r->local);
+        if (status < 0)
+                fprintf(stderr, "spancl: %s: %s\n", spec->name, status_text(status));
+        else
+                status = attach(r, 0);
+        if (status < 0) {
+                remote_close(r);
+                return status;
+        }
+        *ret = r;
+        return 0;
+}
+
+struct remote *remote_close(struct remote *r)
+{
+        if (!r)
+                return NULL;
+        if (r->session && r->lanes[0].conn && !r->end &&
+            !session_send(r->session, close, .status = 0))
+                (void)!link_flush(&r->lanes[0], SIZE_MAX, NULL);
+        for (unsigned i = 0; i < SESSION_LANES; i++)
+                link_down(&r->lanes[i]);
+        session_free(r->session);
+        server_loop_free(r->local);
+        buf_fini(&r->info);
+        mem_free(r->name);
+        mem_free(r->address);
+        mem_free(r);
+        return NULL;
+}
+
+uint64_t remote_connect_ns(const struct remote *r)
+{
+        return r->connect_ns;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static int drive(struct remote *r, bool (*done)(struct remote *r))
+{
+        uint64_t deadline = clock_now_ns() + (uint64_t)r->timeout_ms * 1000000;
+        for (;;) {
+                struct pollfd p[2 * SESSION_LANES];
+                nfds_t n = 0;
+                for (unsigned i = 0; i < SESSION_LANES; i++) {
+                        if (!r->lanes[i].conn)
+                                continue;
+                        int status = link_flush(&r->lanes[i], SIZE_MAX, NULL);
+                        if (status < 0 && status != SP_E_AGAIN)
+                                return status;
+                }
+                if (done(r))
+                        return 0;
+                if (clock_now_ns() >= deadline)
+                        return SP_E_TIMEOUT;
+                for (unsigned i = 0; i < SESSION_LANES; i++)
+                        n += (nfds_t)link_poll(&r->lanes[i], &p[n]);
+                if (poll(p, n, clock_poll_ms(deadline)) < 0 && errno != EINTR)
+                        return SP_E_LINK;
+                for (unsigned i = 0; i < SESSION_LANES; i++) {
+                        int status = r->lanes[i].conn
+                                             ? link_receive(&r->lanes[i], LINK_BUDGET, NULL)
+                                             : 0;
+                        if (status < 0)
+                                return r->end ? r->end : status;
+                        r->lanes[i].blocked = false;
+                }
+        }
+}
+
+static bool info_came(struct remote *r)
+{
+        return r->have_info;
+}
+
+int remote_devices(struct remote *r, struct bytes *ret)
+{
+        r->have_info = false;
+        r->info.size = 0;
+        int status = session_send(r->session, server_info_query, .request = 1);
+        if (!status)
+                status = drive(r, info_came);
+        if (!status)
+                status = r->info_status ? SP_E_NODEV
+                                        : info_check(bytes_of(r->info.data, r->info.size));
+        if (!status)
+                *ret = bytes_of(r->info.data, r->info.size);
+        return status;
+}
+
+static bool clock_came(struct remote *r)
+{
+        return r->have_clock;
+}
+
+int remote_ping(struct remote *r, uint64_t *ret_ns)
+{
+        uint64_t begin = clock_now_ns();
+        r->have_clock = false;
+        int status = session_send(r->session, clock_query, .time_ns = begin);
+        if (!status)
+                status = drive(r, clock_came);
+        if (!status)
+                *ret_ns = clock_now_ns() - begin;
+        return status;
+}
+
+/* ---- bandwidth ------------------------------------------------------------------------------- */
+
+static const void *bulk_at(struct session_bulk *b, uint64_t offset, size_t *ret_len)
+{
+        struct remote *r = container_of(b, struct remote, bulk);
+        *ret_len = r->size - (size_t)offset;
+        return r->data + offset;
+}
+
+static void bulk_done(struct session_bulk *b, int status)
+{
+        (void)status;
+        b->transfer = 0;
+}
+
+static bool command_done(struct remote *r)
+{
+        return r->done_event && !r->bulk.transfer && r->arrived == r->size;
+}
+
+static int finish(struct remote *r, uint64_t begin, double *best)
+{
+        int status = drive(r, command_done);
+        if (status < 0)
+                return status;
+        if (r->done_status) {
+                fprintf(stderr, "spancl: %s: the device failed (%" PRId64 ")\n", r->name,
+                        r->done_status);
+                return SP_E_UNSUPP;
+        }
+        double speed = (double)r->size * 1e9 / (double)(clock_now_ns() - begin);
+        if (speed > *best)
+                *best = speed;
+        return 0;
+}
+
+static int write_once(struct remote *r, uint64_t queue, uint64_t buffer, double *best)
+{
+        uint64_t event = object_id(OBJECT_EVENT, ++r->next), begin = clock_now_ns();
+        r->done_event = 0;
+        r->arrived = r->size;
+        r->bulk = (struct session_bulk){
+                .transfer = event,
+                .total = r->size,
+                .at = bulk_at,
+                .done = bulk_done,
+        };
+        int status = session_send(r->session, buffer_write, .event = event, .queue = queue,
+                                  .flags = COMMAND_NOTIFY, .buffer = buffer, .size = r->size,
+                                  .transfer = event);
+        if (!status)
+                status = session_bulk_send(r->session, &r->bulk, r->size);
+        return status < 0 ? status : finish(r, begin, best);
+}
+
+static int read_once(struct remote *r, uint64_t queue, uint64_t buffer, double *best)
+{
+        uint64_t event = object_id(OBJECT_EVENT, ++r->next), begin = clock_now_ns();
+        r->done_event = 0;
+        r->arrived = 0;
+        int status = session_send(r->session, buffer_read, .event = event, .queue = queue,
+                                  .flags = COMMAND_NOTIFY, .buffer = buffer, .size = r->size,
+                                  .transfer = event);
+        return status < 0 ? status : finish(r, begin, best);
+}
+
+static int measure(struct remote *r, unsigned device, struct remote_speed *ret)
+{
+        uint64_t queue = object_id(OBJECT_QUEUE, ++r->next);
+        uint64_t buffer = object_id(OBJECT_BUFFER, ++r->next);
+        int status = session_send(r->session, queue_create, .queue = queue, .device = device);
+        if (!status)
+                status = session_send(r->session, buffer_create, .buffer = buffer,
+                                      .flags = CL_MEM_READ_WRITE, .size = r->size);
+        for (int i = 0; i < ROUNDS && !status; i++)
+                status = write_once(r, queue, buffer, &ret->write);
+        for (int i = 0; i < ROUNDS && !status; i++)
+                status = read_once(r, queue, buffer, &ret->read);
+        if (!status)
+                status = session_send(r->session, release, .object = buffer);
+        if (!status)
+                status = session_send(r->session, release, .object = queue);
+        return status;
+}
+
+int remote_measure(struct remote *r, unsigned device, size_t size, struct remote_speed *ret)
+{
+        struct remote_speed speed = { 0 };
+        int status = r->lanes[1].conn ? 0 : attach(r, 1);
+        if (status < 0)
+                return status;
+        r->size = size;
+        r->data = mem_zalloc(size);
+        status = r->data ? measure(r, device, &speed) : SP_E_NOMEM;
+        if (status < 0)
+                link_down(&r->lanes[1]); /* before the memory that it may still be given */
+        mem_free(steal(r->data));
+        r->size = 0;
+        if (!status)
+                *ret = speed;
+        return status;
+}

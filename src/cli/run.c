@@ -1,0 +1,133 @@
+/* run and bench: other programs in an environment where SpanCL is their OpenCL. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+
+#ifndef SPANCL_LIBDIR
+#define SPANCL_LIBDIR "lib"
+#endif
+
+/* The folder of this program, without a slash at the end. */
+static bool own_folder(char out[PATH_MAX])
+{
+        ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+        if (n <= 0)
+                return false;
+        out[n] = 0;
+        char *slash = strrchr(out, '/');
+        if (!slash)
+                return false;
+        *slash = 0;
+        return true;
+}
+
+/* libspancl as it lies beside this program: in the build tree, in the prefix it was installed to. */
+static bool find_library(char out[PATH_MAX])
+{
+        static const char *const places[] = {
+                "%s/../lib/libspancl.so.1",
+                "%s/../" SPANCL_LIBDIR "/libspancl.so.1",
+        };
+        char folder[PATH_MAX];
+        if (!own_folder(folder))
+                return false;
+        for (size_t i = 0; i < array_size(places); i++) {
+                char path[PATH_MAX + 64];
+                const char *rest = places[i] + 2;
+                snprintf(path, sizeof(path), "%s%s", folder, rest);
+                if (realpath(path, out) && !access(out, R_OK))
+                        return true;
+        }
+        return false;
+}
+
+int command_environment(const char *servers)
+{
+        char library[PATH_MAX];
+        if (!find_library(library)) {
+                fprintf(stderr, "spancl: libspancl.so.1 is not beside this program, in ../lib or "
+                                "../" SPANCL_LIBDIR "\n");
+                return SP_E_NOENT;
+        }
+        /* ocl-icd takes a library for OCL_ICD_VENDORS; Khronos' loader finds no folder of that name and
+         * takes OCL_ICD_FILENAMES. */
+        if ((servers && setenv("SPANCL_SERVERS", servers, 1)) ||
+            setenv("OCL_ICD_VENDORS", library, 1) || setenv("OCL_ICD_FILENAMES", library, 1)) {
+                fprintf(stderr, "spancl: out of memory\n");
+                return SP_E_NOMEM;
+        }
+        return 0;
+}
+
+/* Check the servers before the program stumbles over them. */
+static int prepare(const char *servers)
+{
+        struct server_spec *specs;
+        size_t count;
+        int r = command_servers(servers, &specs, &count);
+        if (r < 0)
+                return r;
+        config_servers_free(specs, count);
+        return command_environment(servers);
+}
+
+static int execute(char **argv)
+{
+        execvp(argv[0], argv);
+        fprintf(stderr, "spancl: %s: %s\n", argv[0], strerror(errno));
+        return errno == ENOENT ? 127 : 126;
+}
+
+int command_run(int argc, char **argv)
+{
+        char *servers = NULL;
+        int i = command_options(argc, argv, NULL, NULL, &servers);
+        if (i < 0)
+                return 2;
+        if (i == argc) {
+                fprintf(stderr, "Usage: spancl run [--server S]... [--] PROGRAM [ARGS]\n");
+                mem_free(servers);
+                return 2;
+        }
+        int r = prepare(servers);
+        mem_free(servers);
+        return r < 0 ? 2 : execute(argv + i);
+}
+
+int command_bench(int argc, char **argv)
+{
+        char *servers = NULL;
+        char folder[PATH_MAX], program[PATH_MAX + 32];
+        int i = command_options(argc, argv, NULL, NULL, &servers);
+        if (i < 0)
+                return 2;
+        int r = prepare(servers);
+        if (r < 0) {
+                mem_free(servers);
+                return 2;
+        }
+        if (!own_folder(folder))
+                folder[0] = 0;
+        snprintf(program, sizeof(program), "%s/bench_opencl", folder);
+        if (access(program, X_OK)) {
+                fprintf(stderr, "spancl: %s is missing: the benchmarks were not built\n", program);
+                mem_free(servers);
+                return 1;
+        }
+        /* The links' own figures first, for comparison. */
+        char server_option[] = "--server";
+        char *list[] = { server_option, servers };
+        r = command_list(servers ? 2 : 0, list);
+        mem_free(servers);
+        if (r)
+                return r;
+        fflush(stdout);
+        argv[i - 1] = program; /* "bench" itself, when nothing else, stands before argv[0] */
+        return execute(argv + i - 1);
+}

@@ -1,0 +1,359 @@
+#include <time.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/server.h"
+
+/* ---- the lock, ids, time -------------------------------------------------------------------- */
+
+void client_lock(struct client *c)
+{
+        pthread_mutex_lock(&c->lock);
+}
+
+void client_unlock(struct client *c)
+{
+        pthread_mutex_unlock(&c->lock);
+}
+
+uint64_t client_new_id(struct client *c, enum object_type type)
+{
+        return object_id(type, ++c->next_id);
+}
+
+uint64_t client_now_ns(struct client *c)
+{
+        return c->io->now_ns(c->io_user);
+}
+
+struct list *client_contexts(struct client *c)
+{
+        return &c->contexts;
+}
+
+cl_platform_id client_platform(struct client *c)
+{
+        return c->platform;
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+void client_changed(struct client *c)
+{
+        if (!c->waiters)
+                return;
+        pthread_cond_broadcast(&c->progress);
+        if (c->sleeping)
+                c->io->wake(c->io_user);
+}
+
+void client_flush(struct client *c)
+{
+        for (unsigned i = 0; i < c->server_count; i++)
+                server_send(c->servers[i]);
+}
+
+static bool client_receive(struct client *c)
+{
+        bool got = false;
+        for (unsigned i = 0; i < c->server_count; i++)
+                got |= server_receive(c->servers[i]);
+        return got;
+}
+
+void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *arg,
+                 uint64_t deadline_ns)
+{
+        struct io_link *links[CLIENT_SERVERS_MAX];
+        size_t count = 0;
+        c->pumping = true;
+        c->keeper_pumping = keeper;
+        client_flush(c);
+        /* Sending alone can be what was waited for. */
+        if (!client_receive(c) && !(done && done(arg))) {
+                for (unsigned i = 0; i < c->server_count; i++)
+                        if (c->servers[i]->state == SERVER_UP)
+                                links[count++] = c->servers[i]->link;
+                c->sleeping = true;
+                c->io->wait(c->io_user, links, count, deadline_ns, &c->lock);
+                c->sleeping = false;
+        }
+        c->pumping = c->keeper_pumping = false;
+        if (keeper ? c->waiters : c->waiters > 1)
+                pthread_cond_broadcast(&c->progress);
+}
+
+void client_poll(struct client *c)
+{
+        client_flush(c);
+        if (c->pumping)
+                return; /* the receiver does it */
+        c->pumping = true;
+        client_receive(c);
+        c->pumping = false;
+        if (c->waiters)
+                pthread_cond_broadcast(&c->progress);
+}
+
+/* Sleep while another thread receives. */
+static void wait_for_receiver(struct client *c, uint64_t deadline_ns)
+{
+        client_flush(c);
+        if (c->keeper_pumping && c->sleeping)
+                c->io->wake(c->io_user);
+        if (deadline_ns == UINT64_MAX) {
+                pthread_cond_wait(&c->progress, &c->lock);
+                return;
+        }
+        struct timespec t = { (time_t)(deadline_ns / 1000000000),
+                              (long)(deadline_ns % 1000000000) };
+        pthread_cond_timedwait(&c->progress, &c->lock, &t);
+}
+
+bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns)
+{
+        c->waiters++;
+        bool r;
+        while (!(r = done(arg))) {
+                if (deadline_ns != UINT64_MAX && client_now_ns(c) >= deadline_ns)
+                        break;
+                if (c->pumping)
+                        wait_for_receiver(c, deadline_ns);
+                else
+                        client_pump(c, false, done, arg, deadline_ns);
+        }
+        c->waiters--;
+        if (c->waiters && !c->pumping)
+                pthread_cond_broadcast(&c->progress);
+        if (!c->waiters)
+                keeper_relieve(c);
+        return r;
+}
+
+void client_wait(struct client *c, bool (*done)(void *arg), void *arg)
+{
+        client_wait_until(c, done, arg, UINT64_MAX);
+}
+
+/* ---- servers and devices -------------------------------------------------------------------- */
+
+static int read_config(struct client *c)
+{
+        if (c->specs)
+                return 0; /* client_new's */
+        char *error = NULL;
+        int r = config_servers(&c->own_specs, &c->own_spec_count, &error);
+        if (r < 0) {
+                log_error("client", "%s", error ? error : status_text(r));
+                mem_free(error);
+                return r;
+        }
+        c->specs = c->own_specs;
+        c->spec_count = c->own_spec_count;
+        return 0;
+}
+
+static void collect_devices(struct client *c)
+{
+        cl_uint n = 0;
+        for (unsigned i = 0; i < c->server_count; i++)
+                n += c->servers[i]->device_count;
+        c->devices = mem_alloc(n * sizeof(cl_device_id));
+        if (!c->devices)
+                return;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                for (cl_uint k = 0; k < s->device_count; k++)
+                        c->devices[c->device_count++] = s->devices[k];
+        }
+}
+
+static bool connect_finished(void *arg)
+{
+        struct client *c = arg;
+        return c->connected;
+}
+
+void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_count)
+{
+        /* The lock is released while it waits for answers: others wait until it has finished. */
+        if (!c->connected && c->connecting)
+                client_wait(c, connect_finished, c);
+        if (!c->connected && !c->closing) {
+                c->connecting = true;
+                if (read_config(c) == 0)
+                        servers_connect(c);
+                collect_devices(c);
+                c->connected = true;
+                client_changed(c);
+        }
+        *ret = c->devices;
+        *ret_count = c->device_count;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static void init_locks(struct client *c)
+{
+        pthread_condattr_t attr;
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_mutex_init(&c->lock, NULL);
+        pthread_cond_init(&c->progress, &attr);
+        pthread_cond_init(&c->keeper_cond, &attr);
+        pthread_condattr_destroy(&attr);
+}
+
+int client_new(const struct client_params *params, struct client **ret)
+{
+        struct client *c = mem_zalloc(sizeof(*c));
+        if (!c)
+                return SP_E_NOMEM;
+        c->io = params->io;
+        c->io_user = params->io_user;
+        c->specs = params->specs;
+        c->spec_count = params->spec_count;
+        list_init(&c->contexts);
+        list_init(&c->mems);
+        list_init(&c->samplers);
+        list_init(&c->deferred);
+        init_locks(c);
+        int r = platform_new(c, &c->platform);
+        if (r < 0) {
+                mem_free(c);
+                return r;
+        }
+        *ret = c;
+        return 0;
+}
+
+/* Free everything; nothing is sent any more. */
+static void destroy(struct client *c, bool after_fork)
+{
+        for (unsigned i = 0; i < c->server_count; i++)
+                server_free(c->servers[i], after_fork);
+        while (!list_empty(&c->deferred)) {
+                struct deferred *d = list_entry(c->deferred.next, struct deferred, link);
+                list_remove(&d->link);
+                mem_free(d);
+        }
+        map_fini(&c->requests);
+        map_fini(&c->events);
+        map_fini(&c->incoming);
+        map_fini(&c->queues);
+        mem_free(c->devices);
+        platform_free(c->platform);
+        if (c->own_specs)
+                config_servers_free(c->own_specs, c->own_spec_count);
+        if (!after_fork) {
+                pthread_cond_destroy(&c->keeper_cond);
+                pthread_cond_destroy(&c->progress);
+                pthread_mutex_destroy(&c->lock);
+        }
+        mem_free(c);
+}
+
+struct client *client_free(struct client *c)
+{
+        if (!c)
+                return NULL;
+        client_lock(c);
+        c->closing = true;
+        keeper_stop(c);
+        servers_close(c, false);
+        client_unlock(c);
+        destroy(c, false);
+        return NULL;
+}
+
+/* ---- the process's client ------------------------------------------------------------------- */
+
+static pthread_mutex_t global_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct client *global;
+static struct client *abandoned; /* of before a fork */
+static bool exiting;
+
+static void fork_prepare(void)
+{
+        pthread_mutex_lock(&global_lock);
+        if (global)
+                pthread_mutex_lock(&global->lock);
+}
+
+static void fork_parent(void)
+{
+        if (global)
+                pthread_mutex_unlock(&global->lock);
+        pthread_mutex_unlock(&global_lock);
+}
+
+/* The parent goes on using its connections; the child closes its descriptors and starts anew. Its
+ * objects from before the fork are of no use, as with other implementations; they are left alone, since
+ * the application still holds them. */
+static void fork_child(void)
+{
+        if (global) {
+                keeper_forget(global);
+                for (unsigned i = 0; i < global->server_count; i++)
+                        server_abandon(global->servers[i]);
+                init_locks(global);
+                global->waiters = 0;
+                global->pumping = global->keeper_pumping = global->sleeping = false;
+                global->abandoned_next = abandoned;
+                abandoned = global;
+                global = NULL;
+        }
+        pthread_mutex_init(&global_lock, NULL);
+}
+
+static void read_log_level(void)
+{
+        uint64_t level;
+        char *error = NULL;
+        if (config_number(CONFIG_client_log, &level, &error) == 0)
+                log_threshold = (enum log_level)level;
+        else if (error)
+                log_error("client", "%s", error);
+        mem_free(error);
+}
+
+struct client *client_get(void)
+{
+        static bool prepared;
+        pthread_mutex_lock(&global_lock);
+        if (!global && !exiting) {
+                if (!prepared) {
+                        pthread_atfork(fork_prepare, fork_parent, fork_child);
+                        read_log_level();
+                        prepared = true;
+                }
+                struct client_params params = { .io = &client_io_loop };
+                if (client_io_loop_new(&params.io_user) < 0 || client_new(&params, &global) < 0) {
+                        client_io_loop_free(params.io_user);
+                        global = NULL;
+                }
+        }
+        struct client *c = global;
+        pthread_mutex_unlock(&global_lock);
+        return c;
+}
+
+/* At exit, or when the library is unloaded: figures, and a goodbye to the servers. Nothing is freed: the
+ * application may still hold objects, and other libraries' destructors may still release them. */
+__attribute__((destructor)) static void client_exit(void)
+{
+        pthread_mutex_lock(&global_lock);
+        exiting = true;
+        struct client *c = global;
+        pthread_mutex_unlock(&global_lock);
+        if (!c)
+                return;
+        client_lock(c);
+        c->closing = true;
+        stats_write(c);
+        keeper_stop(c);
+        /* What in-process servers think of the others' going is of no interest now. */
+        log_threshold = LOG_ERROR;
+        servers_close(c, true);
+        client_unlock(c);
+}

@@ -1,0 +1,179 @@
+/* The client: every server, the platform, and the one lock.
+ *
+ * Lock order: client lock, then nothing else. Application callbacks run without it, on the keeper
+ * thread. The thread that waits receives (client_wait); no other thread is involved in a command. */
+#ifndef SPANCL_CORE_CLIENT_H
+#define SPANCL_CORE_CLIENT_H
+
+#include <CL/cl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "core/object.h"
+#include "session/session.h"
+
+enum { CLIENT_SERVERS_MAX = 64 };
+
+struct client;
+struct client_io;
+struct server_spec;
+
+struct client_params {
+        const struct client_io *io;
+        void *io_user; /* handed to io's functions; not owned */
+        const struct server_spec
+                *specs; /* borrowed while the client lives; NULL: the configuration's */
+        size_t spec_count;
+};
+
+/* A client of its own, for tests and the simulator; objects made from its platform belong to it and use
+ * nothing of the process's client. Connects at the first call that needs devices. SP_E_NOMEM. */
+SP_NODISCARD int client_new(const struct client_params *params, struct client **ret);
+
+/* Says goodbye to the servers and frees the client, its devices and its platform; every other object is
+ * dead by then. NULL is allowed. */
+struct client *client_free(struct client *c);
+
+/* For io without threads: run deferred callbacks and send what was left over. True: did something. No
+ * lock held. */
+bool client_step(struct client *c);
+
+/* The client's platform; immutable. The platform's and the devices' handles are made by
+ * core/platform.c and core/device.c (see the seams below). */
+cl_platform_id client_platform(struct client *c);
+
+/* The process's client: made at the first call; connects to the servers of SPANCL_SERVERS at the first
+ * call that needs devices. NULL: out of memory. Thread-safe. After fork() the child gets a new one. */
+struct client *client_get(void);
+
+void client_lock(struct client *c);
+void client_unlock(struct client *c);
+
+/* All devices of all servers, in the order of SPANCL_SERVERS; connects when needed. A server that can't
+ * be reached is logged and has none. Lock held. */
+void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_count);
+
+/* A new object id (proto/object_id.h). Lock held. */
+uint64_t client_new_id(struct client *c, enum object_type type);
+
+/* Wait until done(arg) says true: sends what is unsent, receives and dispatches on this thread when no
+ * other does. Lock held; released while it sleeps. */
+void client_wait(struct client *c, bool (*done)(void *arg), void *arg);
+
+/* A request to one server and its answer. */
+struct request {
+        uint64_t id; /* field `request` of the message */
+        bool done;
+        cl_int status;   /* the answer's; CL_DEVICE_NOT_AVAILABLE when the server is gone */
+        struct buf info; /* the answer's block; the requester's to free (buf_fini) */
+        struct server *server;
+        /* Optional: called with the lock held when done, instead of a waiter noticing. */
+        void (*notify)(struct request *r);
+        void *user;
+};
+
+/* Register `r` with a fresh id, before its message is sent. SP_E_NOMEM. Lock held. */
+SP_NODISCARD int request_begin(struct client *c, struct server *s, struct request *r);
+
+/* Wait for the answer; afterwards `r` is no longer registered. Lock held. */
+void request_wait(struct client *c, struct request *r);
+
+/* The session to send on; NULL when the server is gone: then the call returns
+ * CL_DEVICE_NOT_AVAILABLE. Lock held. */
+struct session *server_session(struct server *s);
+
+/* Number of the server in the client, < CLIENT_SERVERS_MAX: its bit in `declared` and `imported`, its
+ * index in kernel->sent. Immutable. */
+unsigned server_index(const struct server *s);
+const char *server_name(const struct server *s);
+
+/* Something was sent that nobody waits for: send now when the link is idle or enough has gathered, else
+ * leave it to the next wait, flush or the keeper thread. Lock held. */
+void server_kick(struct server *s);
+
+/* Send everything now. Lock held. */
+void server_flush(struct server *s);
+
+/* Run fn(data) soon on the keeper thread without the lock: application callbacks. SP_E_NOMEM. Lock
+ * held. */
+SP_NODISCARD int client_defer(struct client *c, void (*fn)(void *data), void *data);
+
+/* CLOCK_MONOTONIC (virtual in the simulator), ns. */
+uint64_t client_now_ns(struct client *c);
+
+/* Tell the application of an error that concerns the whole context: its notify callback, on the keeper
+ * thread (core/keeper.c). Lock held. */
+void context_notify(cl_context x, const char *text);
+
+/* The one place where SP_E_* becomes a cl_int; `link_error` is what a lost server means here, normally
+ * CL_DEVICE_NOT_AVAILABLE. */
+cl_int status_to_cl(int status);
+
+/* ---- handles -------------------------------------------------------------------------------- */
+
+/* The dispatch table that handle_init puts into each handle; api/dispatch.c defines it next to
+ * spancl_dispatch: `const void *const handle_dispatch = &spancl_dispatch;` */
+extern const void *const handle_dispatch;
+
+/* ICD 2: what the loader wants behind `dispatch` in each object (clIcdSetPlatformDispatchDataKHR), NULL
+ * until it says so; handle_init copies it. api/dispatch.c defines it. */
+extern void *handle_dispatch_data;
+
+/* Fill in dispatch, type, one application reference and the hold that goes with it. */
+void handle_init(struct handle *h, enum handle_type type);
+
+/* Is it a live handle of that type? NULL is not. */
+static inline bool handle_is(const void *handle, enum handle_type type)
+{
+        const struct handle *h = handle;
+        return h && h->type == type;
+}
+
+/* References of the application: clRetain*. clRelease* returns true when the last one went: the caller
+ * then drops the hold with the type's own *_unhold, which frees at zero. */
+void handle_retain(struct handle *h);
+bool handle_release(struct handle *h);
+
+/* Each family's file in core/ defines NAME_hold / NAME_unhold over h.holds: context, queue, mem,
+ * program, kernel, sampler, event. All with the lock held; *_unhold frees the object and sends
+ * `release` to the servers that know it when the last hold goes. */
+void context_hold(cl_context x);
+void context_unhold(cl_context x);
+void queue_hold(cl_command_queue q);
+void queue_unhold(cl_command_queue q);
+void mem_hold(cl_mem m);
+void mem_unhold(cl_mem m);
+void program_hold(cl_program p);
+void program_unhold(cl_program p);
+void kernel_hold(cl_kernel k);
+void kernel_unhold(cl_kernel k);
+void sampler_hold(cl_sampler s);
+void sampler_unhold(cl_sampler s);
+void event_hold(cl_event e);
+void event_unhold(cl_event e);
+
+/* ---- seams between the files of core -------------------------------------------------------- */
+
+/* program.c: make sure that the server knows program / kernel (sends program_create / kernel_create
+ * once per server). SP_E_*. Lock held. */
+SP_NODISCARD int program_declare(cl_program p, struct server *s);
+SP_NODISCARD int kernel_declare(cl_kernel k, struct server *s);
+
+/* platform.c: the platform of a client. SP_E_NOMEM. platform_free takes NULL. */
+SP_NODISCARD int platform_new(struct client *c, cl_platform_id *ret);
+void platform_free(cl_platform_id p);
+
+/* device.c: one device from its INFO_DEVICE block, which stays where it is while the device lives; `global`
+ * is its number in the platform. SP_E_NOMEM, SP_E_PROTO (the block lacks what a device must have).
+ * device_free takes NULL. */
+SP_NODISCARD int device_new(struct client *c, struct server *s, unsigned index, unsigned global,
+                            struct bytes info, cl_device_id *ret);
+void device_free(cl_device_id d);
+
+/* context.c: every context of a client is in client_contexts from its creation until it is freed. */
+struct list *client_contexts(struct client *c);
+
+#endif

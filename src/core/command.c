@@ -1,0 +1,429 @@
+#include "core/command.h"
+
+#include "base/mem.h"
+#include "core/event.h"
+#include "core/mem.h"
+#include "core/queue.h"
+#include "core/sampler.h"
+#include "core/server.h"
+#include "core/transfer.h"
+
+static bool has_room(void *arg)
+{
+        struct session *session = server_session(arg);
+        return !session || session_has_room(session);
+}
+
+int command_begin(struct command *m, const struct enqueue *q)
+{
+        m->client = q->queue->context->client;
+        m->enqueue = q;
+        m->queue = q->queue;
+        m->server = q->queue->device->server;
+        m->id = 0;
+        m->event = NULL;
+        m->waits = m->few_waits;
+        m->wait_count = 0;
+        m->wait_cap = array_size(m->few_waits);
+        client_lock(m->client);
+        if (!has_room(m->server))
+                client_wait(m->client, has_room, m->server);
+        m->session = server_session(m->server);
+        if (!m->session)
+                return SP_E_GONE;
+        for (cl_uint i = 0; i < q->wait_count; i++) {
+                int r = event_reach(q->waits[i], m->server);
+                if (r > 0)
+                        r = command_wait_for(m, q->waits[i]->id);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int command_wait_for(struct command *m, uint64_t event)
+{
+        if (m->wait_count == m->wait_cap) {
+                uint64_t *more = mem_alloc(m->wait_cap * 2 * sizeof(*more));
+                if (!more)
+                        return SP_E_NOMEM;
+                memcpy(more, m->waits, m->wait_count * sizeof(*more));
+                if (m->waits != m->few_waits)
+                        mem_free(m->waits);
+                m->waits = more;
+                m->wait_cap *= 2;
+        }
+        m->waits[m->wait_count++] = event;
+        return 0;
+}
+
+int command_ready(struct command *m, bool event)
+{
+        m->id = client_new_id(m->client, OBJECT_EVENT);
+        bool app = m->enqueue->ret_event != NULL;
+        /* What command_use sent may have shown that the server is gone; nobody would end the event. */
+        if (!server_session(m->server))
+                return SP_E_GONE;
+        if (!app && !event)
+                return 0;
+        return event_new(m->queue, m->enqueue->type, m->id, app, &m->event);
+}
+
+/* Errors of what should have happened before are not the call's own. */
+static cl_int blocking_status(const struct command *m)
+{
+        if (m->event->status < 0)
+                return m->event->status;
+        return CL_SUCCESS;
+}
+
+cl_int command_end(struct command *m, int r, bool wait)
+{
+        cl_int status = status_to_cl(r);
+        if (r == 0) {
+                m->queue->last_event = m->id;
+                if (wait) {
+                        if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE)
+                                server_ask_clock(m->server);
+                        client_wait(m->client, event_is_done, m->event);
+                        status = blocking_status(m);
+                } else {
+                        server_kick(m->server);
+                }
+        } else if (m->event) {
+                event_complete(m->event, status);
+        }
+        if (m->waits != m->few_waits)
+                mem_free(m->waits);
+        if (m->event && m->enqueue->ret_event && status == CL_SUCCESS)
+                *m->enqueue->ret_event = m->event;
+        else if (m->event)
+                event_unhold(m->event);
+        client_unlock(m->client);
+        return status;
+}
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+static bool arg_is_written(const struct _cl_kernel *k, cl_uint i)
+{
+        const struct kernel_arg *a = &k->args[i];
+        const struct kernel_arg_info *info = &k->info->args[i];
+        return a->mem && !info->read_only && !(a->mem->flags & CL_MEM_READ_ONLY) &&
+               info->access != CL_KERNEL_ARG_ACCESS_READ_ONLY;
+}
+
+/* The arguments that the server does not have yet. */
+static int changed_args(const struct command *m, cl_kernel k, struct buf *ret)
+{
+        uint64_t sent = k->sent[m->server->index];
+        for (cl_uint i = 0; i < k->info->arg_count; i++) {
+                struct arg a = k->args[i].arg;
+                if (k->args[i].version <= sent)
+                        continue;
+                a.index = i;
+                int r = args_put(ret, &a);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int use_args(struct command *m, cl_kernel k)
+{
+        for (cl_uint i = 0; i < k->info->arg_count; i++) {
+                cl_mem mem = k->args[i].mem;
+                cl_sampler sampler = k->args[i].sampler;
+                int r = mem ? command_use(m, mem, mem_all(mem), true) : 0;
+                if (r == 0 && sampler)
+                        r = sampler_declare(sampler, m->server);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int send_kernel(struct command *m, cl_kernel k, cl_uint dims, const size_t *offset,
+                       const size_t *global, const size_t *local)
+{
+        uint64_t values[3][3];
+        for (cl_uint i = 0; i < dims; i++) {
+                values[0][i] = offset ? offset[i] : 0;
+                values[1][i] = global[i];
+                values[2][i] = local ? local[i] : 0;
+        }
+        struct buf args = { 0 };
+        int r = changed_args(m, k, &args);
+        if (r == 0)
+                r = session_send(m->session, kernel_launch, .event = m->id, .queue = m->queue->id,
+                                 .flags = command_flags(m), .kernel = k->id,
+                                 .offset = { values[0], offset ? dims : 0 },
+                                 .global = { values[1], dims },
+                                 .local = { values[2], local ? dims : 0 },
+                                 .args = bytes_of(args.data, args.size), .waits = command_waits(m));
+        if (r == 0)
+                k->sent[m->server->index] = k->version;
+        buf_fini(&args);
+        for (cl_uint i = 0; i < k->info->arg_count && r == 0; i++) {
+                cl_mem mem = k->args[i].mem;
+                if (arg_is_written(k, i))
+                        r = command_wrote(m, mem, mem_all(mem));
+        }
+        return r;
+}
+
+cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const size_t *offset,
+                      const size_t *global, const size_t *local)
+{
+        struct command m;
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = kernel_declare(k, m.server);
+        if (r == 0)
+                r = use_args(&m, k);
+        if (r == 0)
+                r = command_ready(&m, false);
+        if (r == 0)
+                r = send_kernel(&m, k, dims, offset, global, local);
+        return command_end(&m, r, false);
+}
+
+/* ---- reads and writes ----------------------------------------------------------------------- */
+
+cl_int enqueue_write(const struct enqueue *q, cl_mem mem, size_t offset, size_t size,
+                     const void *from)
+{
+        struct command m;
+        struct range at = mem_range(mem, offset, size);
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_use(&m, mem_root(mem), at, false);
+        if (r == 0)
+                r = command_ready(&m, transfer_needs_event(q, size));
+        if (r == 0)
+                r = session_send(m.session, buffer_write, .event = m.id, .queue = m.queue->id,
+                                 .flags = command_flags(&m), .buffer = mem_root(mem)->id,
+                                 .offset = at.begin, .size = size, .transfer = m.id,
+                                 .waits = command_waits(&m));
+        if (r == 0)
+                r = command_wrote(&m, mem, at);
+        return transfer_finish_write(&m, r, host_bytes(from, size));
+}
+
+cl_int enqueue_read(const struct enqueue *q, cl_mem mem, size_t offset, size_t size, void *to)
+{
+        struct command m;
+        struct range at = mem_range(mem, offset, size);
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_use(&m, mem_root(mem), at, true);
+        if (r == 0)
+                r = command_ready(&m, true);
+        if (r == 0)
+                r = transfer_expect(&m, host_bytes(to, size), NULL);
+        if (r == 0)
+                r = session_send(m.session, buffer_read, .event = m.id, .queue = m.queue->id,
+                                 .flags = command_flags(&m), .buffer = mem_root(mem)->id,
+                                 .offset = at.begin, .size = size, .transfer = m.id,
+                                 .waits = command_waits(&m));
+        if (r < 0)
+                incoming_drop(m.client, m.id);
+        return command_end(&m, r, q->blocking);
+}
+
+/* ---- rectangles ----------------------------------------------------------------------------- */
+
+/* The box as the wire has it. */
+struct wire_box {
+        uint64_t origin[3], region[3];
+};
+
+static struct wire_box to_wire(const struct box *b, const size_t region[3])
+{
+        return (struct wire_box){ { b->origin[0], b->origin[1], b->origin[2] },
+                                  { region[0], region[1], region[2] } };
+}
+
+static struct range box_bytes(const struct _cl_mem *mem, const struct box *b,
+                              const size_t region[3])
+{
+        struct range r = box_range(b, region);
+        return mem_range(mem, (size_t)r.begin, (size_t)(r.end - r.begin));
+}
+
+/* Does the box leave no byte between its first and its last? */
+static bool is_dense(const struct box *b, const size_t region[3])
+{
+        bool rows = region[1] == 1 || b->row_pitch == region[0];
+        return rows && (region[2] == 1 || b->slice_pitch == region[0] * region[1]);
+}
+
+static struct host_box host_part(const struct box *b, const size_t region[3], const void *base)
+{
+        size_t begin = (size_t)box_range(b, region).begin;
+        return (struct host_box){ (uint8_t *)(uintptr_t)base + begin,
+                                  { region[0], region[1], region[2] },
+                                  b->row_pitch,
+                                  b->slice_pitch };
+}
+
+cl_int enqueue_write_rect(const struct enqueue *q, cl_mem mem, const struct box *at,
+                          const struct box *host, const size_t region[3], const void *from)
+{
+        struct command m;
+        struct wire_box w = to_wire(at, region);
+        struct range bytes = box_bytes(mem, at, region);
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_use(&m, mem, bytes, !is_dense(at, region));
+        if (r == 0)
+                r = command_ready(&m, transfer_needs_event(q, region[0] * region[1] * region[2]));
+        if (r == 0)
+                r = session_send(m.session, buffer_write_rect, .event = m.id, .queue = m.queue->id,
+                                 .flags = command_flags(&m), .buffer = mem->id,
+                                 .origin = { w.origin, 3 }, .region = { w.region, 3 },
+                                 .row_pitch = at->row_pitch, .slice_pitch = at->slice_pitch,
+                                 .transfer = m.id, .waits = command_waits(&m));
+        if (r == 0)
+                r = command_wrote(&m, mem, bytes);
+        return transfer_finish_write(&m, r, host_part(host, region, from));
+}
+
+cl_int enqueue_read_rect(const struct enqueue *q, cl_mem mem, const struct box *at,
+                         const struct box *host, const size_t region[3], void *to)
+{
+        struct command m;
+        struct wire_box w = to_wire(at, region);
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_use(&m, mem, box_bytes(mem, at, region), true);
+        if (r == 0)
+                r = command_ready(&m, true);
+        if (r == 0)
+                r = transfer_expect(&m, host_part(host, region, to), NULL);
+        if (r == 0)
+                r = session_send(m.session, buffer_read_rect, .event = m.id, .queue = m.queue->id,
+                                 .flags = command_flags(&m), .buffer = mem->id,
+                                 .origin = { w.origin, 3 }, .region = { w.region, 3 },
+                                 .row_pitch = at->row_pitch, .slice_pitch = at->slice_pitch,
+                                 .transfer = m.id, .waits = command_waits(&m));
+        if (r < 0)
+                incoming_drop(m.client, m.id);
+        return command_end(&m, r, q->blocking);
+}
+
+/* ---- copies and fills ----------------------------------------------------------------------- */
+
+cl_int enqueue_copy(const struct enqueue *q, cl_mem src, cl_mem dst, size_t src_offset,
+                    size_t dst_offset, size_t size)
+{
+        struct command m;
+        struct range from = mem_range(src, src_offset, size), to = mem_range(dst, dst_offset, size);
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_use(&m, mem_root(src), from, true);
+        if (r == 0)
+                r = command_use(&m, mem_root(dst), to, false);
+        if (r == 0)
+                r = command_ready(&m, false);
+        if (r == 0)
+                r = session_send(m.session, buffer_copy, .event = m.id, .queue = m.queue->id,
+                                 .flags = command_flags(&m), .src = mem_root(src)->id,
+                                 .dst = mem_root(dst)->id, .src_offset = from.begin,
+                                 .dst_offset = to.begin, .size = size, .waits = command_waits(&m));
+        if (r == 0)
+                r = command_wrote(&m, dst, to);
+        return command_end(&m, r, false);
+}
+
+cl_int enqueue_copy_rect(const struct enqueue *q, cl_mem src, cl_mem dst, const struct box *from,
+                         const struct box *to, const size_t region[3])
+{
+        struct command m;
+        struct wire_box w_from = to_wire(from, region), w_to = to_wire(to, region);
+        struct range written = box_bytes(dst, to, region);
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_use(&m, src, box_bytes(src, from, region), true);
+        if (r == 0)
+                r = command_use(&m, dst, written, !is_dense(to, region));
+        if (r == 0)
+                r = command_ready(&m, false);
+        if (r == 0)
+                r = session_send(
+                        m.session, buffer_copy_rect, .event = m.id, .queue = m.queue->id,
+                        .flags = command_flags(&m), .src = src->id, .dst = dst->id,
+                        .src_origin = { w_from.origin, 3 }, .dst_origin = { w_to.origin, 3 },
+                        .region = { w_to.region, 3 }, .src_row_pitch = from->row_pitch,
+                        .src_slice_pitch = from->slice_pitch, .dst_row_pitch = to->row_pitch,
+                        .dst_slice_pitch = to->slice_pitch, .waits = command_waits(&m));
+        if (r == 0)
+                r = command_wrote(&m, dst, written);
+        return command_end(&m, r, false);
+}
+
+cl_int enqueue_fill(const struct enqueue *q, cl_mem mem, struct bytes pattern, size_t offset,
+                    size_t size)
+{
+        struct command m;
+        struct range at = mem_range(mem, offset, size);
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_use(&m, mem_root(mem), at, false);
+        if (r == 0)
+                r = command_ready(&m, false);
+        if (r == 0)
+                r = session_send(m.session, buffer_fill, .event = m.id, .queue = m.queue->id,
+                                 .flags = command_flags(&m), .buffer = mem_root(mem)->id,
+                                 .offset = at.begin, .size = size, .pattern = pattern,
+                                 .waits = command_waits(&m));
+        if (r == 0)
+                r = command_wrote(&m, mem, at);
+        return command_end(&m, r, false);
+}
+
+/* ---- markers -------------------------------------------------------------------------------- */
+
+static int send_marker(struct command *m, bool barrier)
+{
+        /* Without a wait list it waits for everything before it: that is not meant when each event of
+         * the list is complete. */
+        if (m->enqueue->wait_count && !m->wait_count) {
+                int r = command_wait_for(m, m->enqueue->waits[0]->id);
+                if (r < 0)
+                        return r;
+        }
+        return session_send(m->session, marker, .event = m->id, .queue = m->queue->id,
+                            .flags = command_flags(m) | (barrier ? COMMAND_BARRIER : 0),
+                            .waits = command_waits(m));
+}
+
+cl_int enqueue_marker(const struct enqueue *q, bool barrier)
+{
+        struct command m;
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_ready(&m, q->blocking);
+        if (r == 0)
+                r = send_marker(&m, barrier);
+        return command_end(&m, r, q->blocking);
+}
+
+cl_int enqueue_migrate(const struct enqueue *q, cl_uint count, const cl_mem *mems,
+                       cl_mem_migration_flags flags)
+{
+        struct command m;
+        int r = command_begin(&m, q);
+        for (cl_uint i = 0; i < count && r == 0; i++) {
+                /* To the host: there is nothing to bring, maps and reads take it from where it is. */
+                if (flags & CL_MIGRATE_MEM_OBJECT_HOST)
+                        continue;
+                r = command_use(&m, mems[i], mem_all(mems[i]),
+                                !(flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED));
+        }
+        if (r == 0)
+                r = command_ready(&m, false);
+        if (r == 0)
+                r = send_marker(&m, false);
+        return command_end(&m, r, false);
+}

@@ -1,0 +1,101 @@
+#include "core/context.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+static void destroy(cl_context x)
+{
+        x->h.type = 0;
+        while (x->destructors) {
+                struct destructor *d = x->destructors;
+                x->destructors = d->next;
+                mem_free(d);
+        }
+        mem_free(x->properties);
+        mem_free(x->devices);
+        mem_free(x);
+}
+
+/* On the keeper thread, without the lock. Nobody else has the context any more. */
+static void call_destructors(void *data)
+{
+        cl_context x = data;
+        for (struct destructor *d = x->destructors; d; d = d->next)
+                d->fn(x, d->user_data);
+        destroy(x);
+}
+
+int context_new(struct client *c, const struct context_params *params, cl_context *ret)
+{
+        cl_context x = mem_zalloc(sizeof(*x));
+        if (!x)
+                return SP_E_NOMEM;
+        x->devices = mem_dup(params->devices, params->device_count * sizeof(*params->devices));
+        if (params->properties)
+                x->properties = mem_dup(params->properties,
+                                        params->property_count * sizeof(*params->properties));
+        if (!x->devices || (params->properties && !x->properties)) {
+                destroy(x);
+                return SP_E_NOMEM;
+        }
+        handle_init(&x->h, HANDLE_CONTEXT);
+        x->client = c;
+        x->device_count = params->device_count;
+        x->property_count = params->properties ? params->property_count : 0;
+        x->notify = params->notify;
+        x->notify_data = params->notify_data;
+        list_init(&x->domain_queues);
+        list_append(client_contexts(c), &x->link);
+        *ret = x;
+        return 0;
+}
+
+int context_on_destroy(cl_context x, void(CL_CALLBACK *fn)(cl_context, void *), void *user_data)
+{
+        struct destructor *d = mem_alloc(sizeof(*d));
+        if (!d)
+                return SP_E_NOMEM;
+        *d = (struct destructor){
+                .next = x->destructors,
+                .fn = (void(CL_CALLBACK *)(void *, void *))(void *)fn,
+                .user_data = user_data,
+        };
+        x->destructors = d;
+        return 0;
+}
+
+bool context_has_device(cl_context x, cl_device_id d)
+{
+        for (cl_uint i = 0; i < x->device_count; i++) {
+                if (x->devices[i] == d)
+                        return true;
+        }
+        return false;
+}
+
+void context_hold(cl_context x)
+{
+        atomic_fetch_add(&x->h.holds, 1);
+}
+
+void context_unhold(cl_context x)
+{
+        if (atomic_fetch_sub(&x->h.holds, 1) != 1)
+                return;
+        list_remove(&x->link);
+        list_each(q, &x->domain_queues, struct domain_queue, link)
+        {
+                struct session *s = server_session(q->server);
+                /* Without memory the server keeps the queue until the session ends. */
+                if (s && session_send(s, release, .object = q->queue_id) == 0)
+                        server_kick(q->server);
+                list_remove(&q->link);
+                mem_free(q);
+        }
+        if (!x->destructors) {
+                destroy(x);
+                return;
+        }
+        if (client_defer(x->client, call_destructors, x) < 0)
+                log_error("core", "out of memory: a context's destructor callbacks are not called");
+}

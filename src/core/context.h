@@ -1,0 +1,28 @@
+/* Contexts: a set of devices, of any servers. A context is the client's alone; servers have one native
+ * context per native platform and know nothing of it. */
+#ifndef SPANCL_CORE_CONTEXT_H
+#define SPANCL_CORE_CONTEXT_H
+
+#include "core/client.h"
+
+struct context_params {
+        const cl_device_id *devices; /* copied; without duplicates */
+        cl_uint device_count;
+        const cl_context_properties *properties; /* copied; NULL: none */
+        size_t property_count;                   /* with the final 0 */
+        void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *);
+        void *notify_data;
+};
+
+/* SP_E_NOMEM. Lock held. */
+SP_NODISCARD int context_new(struct client *c, const struct context_params *params,
+                             cl_context *ret);
+
+/* Call fn(context, user_data) when the context is destroyed, the last registered first. SP_E_NOMEM.
+ * Lock held. */
+SP_NODISCARD int context_on_destroy(cl_context x, void(CL_CALLBACK *fn)(cl_context, void *),
+                                    void *user_data);
+
+bool context_has_device(cl_context x, cl_device_id d);
+
+#endif

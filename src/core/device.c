@@ -1,0 +1,378 @@
+#include "core/device.h"
+
+#include <CL/cl_ext.h>
+
+#include "base/mem.h"
+#include "proto/info.h"
+
+_Static_assert(sizeof(size_t) == 8, "values travel as a 64-bit host returns them (proto/info.h)");
+
+/* ---- masks ---------------------------------------------------------------------------------- */
+
+enum mask_how {
+        MASK_DROP, /* not answered: the extension that it belongs to is not offered, or api does */
+        MASK_ZERO, /* as many zero bytes */
+        MASK_ONE_ZERO, /* a list of one zero */
+        MASK_BITS,     /* bits are cleared */
+        MASK_NAMES,    /* extensions in a text */
+        MASK_VERSIONS, /* extensions as cl_name_version */
+        MASK_FEATURES, /* OpenCL C features as cl_name_version */
+};
+
+static const struct mask {
+        cl_device_info name;
+        enum mask_how how;
+        cl_bitfield bits;
+} masks[] = {
+        /* Handles and counts are the client's own. */
+        { CL_DEVICE_PLATFORM, MASK_DROP },
+        { CL_DEVICE_PARENT_DEVICE, MASK_DROP },
+        { CL_DEVICE_REFERENCE_COUNT, MASK_DROP },
+        { CL_DEVICE_AVAILABLE, MASK_DROP },
+
+        /* The host's memory is on the other side of a network. */
+        { CL_DEVICE_HOST_UNIFIED_MEMORY, MASK_ZERO },
+        { CL_DEVICE_SVM_CAPABILITIES, MASK_ZERO },
+
+        /* No pipes, no queues on the device. */
+        { CL_DEVICE_PIPE_SUPPORT, MASK_ZERO },
+        { CL_DEVICE_MAX_PIPE_ARGS, MASK_ZERO },
+        { CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS, MASK_ZERO },
+        { CL_DEVICE_PIPE_MAX_PACKET_SIZE, MASK_ZERO },
+        { CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES, MASK_ZERO },
+        { CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES, MASK_ZERO },
+        { CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE, MASK_ZERO },
+        { CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE, MASK_ZERO },
+        { CL_DEVICE_MAX_ON_DEVICE_QUEUES, MASK_ZERO },
+        { CL_DEVICE_MAX_ON_DEVICE_EVENTS, MASK_ZERO },
+
+        /* A function of the application can't run elsewhere. */
+        { CL_DEVICE_EXECUTION_CAPABILITIES, MASK_BITS, CL_EXEC_NATIVE_KERNEL },
+
+        /* Devices can't be divided. */
+        { CL_DEVICE_PARTITION_MAX_SUB_DEVICES, MASK_ZERO },
+        { CL_DEVICE_PARTITION_PROPERTIES, MASK_ONE_ZERO },
+        { CL_DEVICE_PARTITION_AFFINITY_DOMAIN, MASK_ZERO },
+        { CL_DEVICE_PARTITION_TYPE, MASK_ONE_ZERO },
+
+        /* Names of what is offered. */
+        { CL_DEVICE_EXTENSIONS, MASK_NAMES },
+        { CL_DEVICE_EXTENSIONS_WITH_VERSION, MASK_VERSIONS },
+        { CL_DEVICE_OPENCL_C_FEATURES, MASK_FEATURES },
+
+        /* Queries of extensions that are not offered, by number where older headers lack the name. */
+        { 0x12A9, MASK_DROP }, /* cl_khr_command_buffer: capabilities */
+        { 0x12AA, MASK_DROP }, /* required queue properties */
+        { 0x129A, MASK_DROP }, /* supported queue properties */
+        { 0x12AB, MASK_DROP }, /* number of sync devices */
+        { 0x12AC, MASK_DROP }, /* sync devices */
+        { 0x12B0, MASK_DROP }, /* mutable dispatch capabilities */
+        { 0x2031, MASK_DROP }, /* cl_khr_terminate_context */
+        { 0x204C, MASK_DROP }, /* cl_khr_semaphore: types */
+        { 0x204D, MASK_DROP }, /* import handle types */
+        { 0x204E, MASK_DROP }, /* export handle types */
+        { 0x204F, MASK_DROP }, /* cl_khr_external_memory: import handle types */
+        { 0x2052, MASK_DROP }, /* handle types that assume linear images */
+        { 0x4054, MASK_DROP }, /* cl_ext_device_fission: parent */
+        { 0x4055, MASK_DROP }, /* partition types */
+        { 0x4056, MASK_DROP }, /* affinity domains */
+        { 0x4057, MASK_DROP }, /* reference count */
+        { 0x4058, MASK_DROP }, /* partition style */
+        { 0x40B6, MASK_DROP }, /* cl_arm_shared_virtual_memory */
+        { 0x40E0, MASK_DROP }, /* cl_khr_spir */
+        { 0x4104, MASK_DROP }, /* cl_intel_simultaneous_sharing: interops */
+        { 0x4105, MASK_DROP }, /* their number */
+        { 0x417E, MASK_DROP }, /* cl_intel_planar_yuv: width */
+        { 0x417F, MASK_DROP }, /* height */
+        { 0x418B, MASK_DROP }, /* cl_intel_command_queue_families */
+        { 0x4190, MASK_DROP }, /* cl_intel_unified_shared_memory: host */
+        { 0x4191, MASK_DROP }, /* device */
+        { 0x4192, MASK_DROP }, /* shared, one device */
+        { 0x4193, MASK_DROP }, /* shared, across devices */
+        { 0x4194, MASK_DROP }, /* shared, system */
+        { 0x4501, MASK_DROP }, /* cl_ext_image_requirements_info, _from_buffer */
+        { 0x5000, MASK_DROP }, /* cl_ext_buffer_device_address */
+};
+
+/* Extensions that need nothing from the API but queries, or what it has: they change the language, or
+ * tell what the device is. What is not here is not offered. */
+static const char *const extensions[] = {
+        "cl_khr_3d_image_writes",
+        "cl_khr_async_work_group_copy_fence",
+        "cl_khr_byte_addressable_store",
+        "cl_khr_depth_images",
+        "cl_khr_device_uuid",
+        "cl_khr_expect_assume",
+        "cl_khr_extended_async_copies",
+        "cl_khr_extended_bit_ops",
+        "cl_khr_extended_versioning",
+        "cl_khr_fp16",
+        "cl_khr_fp64",
+        "cl_khr_global_int32_base_atomics",
+        "cl_khr_global_int32_extended_atomics",
+        "cl_khr_il_program",
+        "cl_khr_image2d_from_buffer",
+        "cl_khr_int64_base_atomics",
+        "cl_khr_int64_extended_atomics",
+        "cl_khr_integer_dot_product",
+        "cl_khr_kernel_clock",
+        "cl_khr_local_int32_base_atomics",
+        "cl_khr_local_int32_extended_atomics",
+        "cl_khr_pci_bus_info",
+        "cl_khr_select_fprounding_mode",
+        "cl_khr_spirv_extended_debug_info",
+        "cl_khr_spirv_linkonce_odr",
+        "cl_khr_spirv_no_integer_wrap_decoration",
+        "cl_khr_spirv_queries",
+        "cl_khr_srgb_image_writes",
+        "cl_khr_subgroup_ballot",
+        "cl_khr_subgroup_clustered_reduce",
+        "cl_khr_subgroup_extended_types",
+        "cl_khr_subgroup_named_barrier",
+        "cl_khr_subgroup_non_uniform_arithmetic",
+        "cl_khr_subgroup_non_uniform_vote",
+        "cl_khr_subgroup_rotate",
+        "cl_khr_subgroup_shuffle",
+        "cl_khr_subgroup_shuffle_relative",
+        "cl_khr_subgroups",
+        "cl_khr_suggested_local_work_size",
+        "cl_khr_work_group_uniform_arithmetic",
+        "cl_ext_cxx_for_opencl",
+        "cl_ext_float_atomics",
+        "cl_amd_device_attribute_query",
+        "cl_amd_fp64",
+        "cl_amd_media_ops",
+        "cl_amd_media_ops2",
+        "cl_arm_core_id",
+        "cl_arm_integer_dot_product_accumulate_int16",
+        "cl_arm_integer_dot_product_accumulate_int8",
+        "cl_arm_integer_dot_product_accumulate_saturate_int8",
+        "cl_arm_integer_dot_product_int8",
+        "cl_arm_non_uniform_work_group_size",
+        "cl_intel_bfloat16_conversions",
+        "cl_intel_device_attribute_query",
+        "cl_intel_media_block_io",
+        "cl_intel_required_subgroup_size",
+        "cl_intel_spirv_subgroups",
+        "cl_intel_split_work_group_barrier",
+        "cl_intel_subgroup_local_block_io",
+        "cl_intel_subgroup_matrix_multiply_accumulate",
+        "cl_intel_subgroups",
+        "cl_intel_subgroups_char",
+        "cl_intel_subgroups_long",
+        "cl_intel_subgroups_short",
+        "cl_nv_compiler_options",
+        "cl_nv_device_attribute_query",
+        "cl_nv_kernel_attribute",
+        "cl_nv_pragma_unroll",
+};
+
+/* Features of OpenCL C whose objects can't be made. */
+static const char *const features_missing[] = {
+        "__opencl_c_pipes",
+        "__opencl_c_device_enqueue",
+        "__opencl_c_program_scope_host_pipe",
+};
+
+static bool name_in(const char *const *list, size_t count, const char *name, size_t size)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (strlen(list[i]) == size && !memcmp(list[i], name, size))
+                        return true;
+        }
+        return false;
+}
+
+static int mask_names(struct buf *out, cl_device_info name, struct bytes v)
+{
+        struct buf kept = { 0 };
+        const char *p = v.data;
+        size_t left = v.size;
+        int r = 0;
+        while (left && !r) {
+                size_t n = 0;
+                while (n < left && p[n] && p[n] != ' ')
+                        n++;
+                if (name_in(extensions, array_size(extensions), p, n)) {
+                        if (kept.size)
+                                r = buf_put(&kept, " ", 1);
+                        if (!r)
+                                r = buf_put(&kept, p, n);
+                }
+                if (n < left)
+                        n++;
+                p += n;
+                left -= n;
+        }
+        if (!r)
+                r = buf_put(&kept, "", 1);
+        if (!r)
+                r = info_put(out, name, kept.data, kept.size);
+        buf_fini(&kept);
+        return r;
+}
+
+static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, bool feature)
+{
+        const cl_name_version *in = v.data;
+        struct buf kept = { 0 };
+        int r = 0;
+        for (size_t i = 0; i < v.size / sizeof(*in) && !r; i++) {
+                size_t n = strnlen(in[i].name, sizeof(in[i].name));
+                bool keep = feature ? !name_in(features_missing, array_size(features_missing),
+                                               in[i].name, n)
+                                    : name_in(extensions, array_size(extensions), in[i].name, n);
+                if (keep)
+                        r = buf_put(&kept, &in[i], sizeof(in[i]));
+        }
+        if (!r)
+                r = info_put(out, name, kept.data, kept.size);
+        buf_fini(&kept);
+        return r;
+}
+
+static int mask_one(struct buf *out, cl_device_info name, struct bytes v)
+{
+        const struct mask *m = NULL;
+        for (size_t i = 0; i < array_size(masks) && !m; i++) {
+                if (masks[i].name == name)
+                        m = &masks[i];
+        }
+        if (!m)
+                return info_put(out, name, v.data, v.size);
+
+        static const char zeros[64];
+        cl_bitfield bits;
+        switch (m->how) {
+        case MASK_DROP:
+                return 0;
+        case MASK_ZERO:
+                return info_put(out, name, zeros, v.size < sizeof(zeros) ? v.size : sizeof(zeros));
+        case MASK_ONE_ZERO:
+                return info_put(out, name, zeros, sizeof(cl_device_partition_property));
+        case MASK_BITS:
+                if (v.size != sizeof(bits))
+                        return 0;
+                memcpy(&bits, v.data, sizeof(bits));
+                bits &= ~m->bits;
+                return info_put(out, name, &bits, sizeof(bits));
+        case MASK_NAMES:
+                return mask_names(out, name, v);
+        case MASK_VERSIONS:
+                return mask_versions(out, name, v, false);
+        case MASK_FEATURES:
+                return mask_versions(out, name, v, true);
+        }
+        return 0;
+}
+
+int device_mask(struct bytes native, struct buf *out)
+{
+        struct info_entry e;
+        while (info_next(&native, &e)) {
+                /* From 0x10000 on are the protocol's own. */
+                int r = e.key < 0x10000 ? mask_one(out, e.key, e.value) : 0;
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* ---- the device ----------------------------------------------------------------------------- */
+
+int device_info(cl_device_id d, cl_device_info name, struct bytes *ret)
+{
+        return name < 0x10000 && info_find(bytes_of(d->mirror.data, d->mirror.size), name, ret);
+}
+
+const char *device_text(cl_device_id d, cl_device_info name)
+{
+        struct bytes v;
+        if (!device_info(d, name, &v) || !v.size || ((const char *)v.data)[v.size - 1])
+                return "";
+        return v.data;
+}
+
+bool device_list_has(const char *list, char separator, const char *name, size_t name_size)
+{
+        for (;;) {
+                const char *end = strchrnul(list, separator);
+                if (name_size && (size_t)(end - list) == name_size &&
+                    !memcmp(list, name, name_size))
+                        return true;
+                if (!*end)
+                        return false;
+                list = end + 1;
+        }
+}
+
+/* Copy a value that every device has. */
+static int take(cl_device_id d, cl_device_info name, void *ret, size_t size)
+{
+        struct bytes v;
+        if (!device_info(d, name, &v) || v.size != size)
+                return SP_E_PROTO;
+        memcpy(ret, v.data, size);
+        return 0;
+}
+
+static int take_all(cl_device_id d)
+{
+        cl_uint dimensions, align;
+        struct bytes sizes;
+        if (take(d, CL_DEVICE_TYPE, &d->type, sizeof(d->type)) < 0 ||
+            take(d, CL_DEVICE_MAX_WORK_GROUP_SIZE, &d->max_work_group_size, sizeof(size_t)) < 0 ||
+            take(d, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, &dimensions, sizeof(dimensions)) < 0 ||
+            take(d, CL_DEVICE_MEM_BASE_ADDR_ALIGN, &align, sizeof(align)) < 0 ||
+            take(d, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &d->max_mem_alloc_size, sizeof(cl_ulong)) < 0 ||
+            take(d, CL_DEVICE_LOCAL_MEM_SIZE, &d->local_mem_size, sizeof(cl_ulong)) < 0 ||
+            take(d, CL_DEVICE_MAX_PARAMETER_SIZE, &d->max_parameter_size, sizeof(size_t)) < 0 ||
+            take(d, CL_DEVICE_QUEUE_PROPERTIES, &d->queue_properties, sizeof(d->queue_properties)) <
+                    0)
+                return SP_E_PROTO;
+        if (!device_info(d, CL_DEVICE_MAX_WORK_ITEM_SIZES, &sizes))
+                return SP_E_PROTO;
+        d->max_work_item_dimensions = dimensions;
+        d->mem_base_addr_align = align;
+        for (size_t i = 0; i < 3; i++) {
+                d->max_work_item_sizes[i] = 1;
+                if (sizes.size >= (i + 1) * sizeof(size_t))
+                        memcpy(&d->max_work_item_sizes[i],
+                               (const char *)sizes.data + i * sizeof(size_t), sizeof(size_t));
+        }
+        return *device_text(d, CL_DEVICE_NAME) ? 0 : SP_E_PROTO;
+}
+
+int device_new(struct client *c, struct server *s, unsigned index, unsigned global,
+               struct bytes info, cl_device_id *ret)
+{
+        cl_device_id d = mem_zalloc(sizeof(*d));
+        if (!d)
+                return SP_E_NOMEM;
+        handle_init(&d->h, HANDLE_DEVICE);
+        d->client = c;
+        d->server = s;
+        d->index = index;
+        d->global = global;
+        d->info = info;
+        d->domain = (unsigned)info_u64(info, INFO_DEVICE_DOMAIN, 0);
+        d->available = true;
+        int r = device_mask(info, &d->mirror);
+        if (!r)
+                r = take_all(d);
+        if (r < 0) {
+                device_free(d);
+                return r;
+        }
+        *ret = d;
+        return 0;
+}
+
+void device_free(cl_device_id d)
+{
+        if (!d)
+                return;
+        d->h.type = 0;
+        buf_fini(&d->mirror);
+        mem_free(d);
+}

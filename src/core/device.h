@@ -1,0 +1,24 @@
+/* Devices: what clGetDeviceInfo says is what the physical device said, but for what is not true over a
+ * network or not implemented (the masks in device.c). Everything here is immutable once the device is
+ * made and needs no lock. */
+#ifndef SPANCL_CORE_DEVICE_H
+#define SPANCL_CORE_DEVICE_H
+
+#include "core/client.h"
+
+/* The value of a query; 1 found, 0: the device doesn't have it (CL_INVALID_VALUE). Not for
+ * CL_DEVICE_PLATFORM, _PARENT_DEVICE, _REFERENCE_COUNT and _AVAILABLE: api answers these. */
+int device_info(cl_device_id d, cl_device_info name, struct bytes *ret);
+
+/* A text value; "" when the device doesn't have it. */
+const char *device_text(cl_device_id d, cl_device_info name);
+
+/* Is `name` one of the names in a list of names, as in CL_DEVICE_EXTENSIONS (separator ' ') or
+ * CL_DEVICE_BUILT_IN_KERNELS (';')? */
+bool device_list_has(const char *list, char separator, const char *name, size_t name_size);
+
+/* The masks applied to an INFO_DEVICE block: append what remains, changed where it must be. For
+ * device_new and tests. SP_E_NOMEM. */
+SP_NODISCARD int device_mask(struct bytes native, struct buf *out);
+
+#endif

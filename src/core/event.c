@@ -1,0 +1,367 @@
+#include "core/event.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/server.h"
+
+static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type)
+{
+        cl_event e = mem_zalloc(sizeof(*e));
+        if (!e)
+                return NULL;
+        handle_init(&e->h, HANDLE_EVENT);
+        list_init(&e->queue_link);
+        e->context = x;
+        e->id = id;
+        e->command = type;
+        e->status = CL_SUBMITTED;
+        context_hold(x);
+        return e;
+}
+
+int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app, cl_event *ret)
+{
+        struct client *c = q->context->client;
+        cl_event e = event_alloc(q->context, id, type);
+        if (!e)
+                return SP_E_NOMEM;
+        int r = map_put(&c->events, id, e);
+        if (r < 0) {
+                context_unhold(e->context);
+                mem_free(e);
+                return r;
+        }
+        if (!app)
+                atomic_store(&e->h.refs, 0);
+        e->queue = q;
+        queue_hold(q);
+        e->server = q->device->server;
+        e->parts = 1;
+        e->tracked = true;
+        event_hold(e); /* the map's */
+        list_append(&q->commands, &e->queue_link);
+        if (q->properties & CL_QUEUE_PROFILING_ENABLE)
+                e->queued_ns = client_now_ns(c);
+        *ret = e;
+        return 0;
+}
+
+int event_new_user(cl_context x, cl_event *ret)
+{
+        cl_event e = event_alloc(x, client_new_id(x->client, OBJECT_EVENT), CL_COMMAND_USER);
+        if (!e)
+                return SP_E_NOMEM;
+        e->parts = 1;
+        *ret = e;
+        return 0;
+}
+
+void event_hold(cl_event e)
+{
+        atomic_fetch_add(&e->h.holds, 1);
+}
+
+/* Tell the servers of `to` how e ended. */
+static void event_tell(cl_event e, uint64_t to)
+{
+        struct client *c = e->context->client;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                struct session *session = to & 1ull << i ? server_session(s) : NULL;
+                if (!session)
+                        continue;
+                int r = session_send(session, event_done, .event = e->id, .status = e->status);
+                if (r < 0) /* what waits there would wait for ever */
+                        s->lost_status = r;
+                server_send(s);
+        }
+}
+
+void event_unhold(cl_event e)
+{
+        if (atomic_fetch_sub(&e->h.holds, 1) != 1)
+                return;
+        cl_context x = e->context;
+        cl_command_queue q = e->queue;
+        if (e->parts && !e->queue) {
+                /* A user event that nobody can set any more: who waits for it must not for ever. */
+                e->status = CL_INVALID_EVENT;
+                event_tell(e, e->imported);
+        }
+        e->h.type = 0;
+        while (e->callbacks) {
+                struct event_callback *cb = e->callbacks;
+                e->callbacks = cb->next;
+                mem_free(cb);
+        }
+        mem_free(e);
+        if (q)
+                queue_unhold(q);
+        context_unhold(x);
+}
+
+bool event_is_done(void *event)
+{
+        cl_event e = event;
+        return e->status <= CL_COMPLETE;
+}
+
+/* ---- callbacks ------------------------------------------------------------------------------ */
+
+struct callback_call {
+        cl_event event;
+        cl_int status;
+        void(CL_CALLBACK *fn)(cl_event, cl_int, void *);
+        void *user_data;
+};
+
+static void callback_run(void *data)
+{
+        struct callback_call *call = data;
+        struct client *c = call->event->context->client;
+        call->fn(call->event, call->status, call->user_data);
+        client_lock(c);
+        event_unhold(call->event);
+        client_unlock(c);
+        mem_free(call);
+}
+
+/* The callback is due: hand it to the keeper. */
+static int callback_defer(cl_event e, const struct event_callback *cb)
+{
+        struct callback_call *call = mem_alloc(sizeof(*call));
+        if (!call)
+                return SP_E_NOMEM;
+        *call = (struct callback_call){ e, e->status < 0 ? e->status : cb->type, cb->fn,
+                                        cb->user_data };
+        event_hold(e);
+        int r = client_defer(e->context->client, callback_run, call);
+        if (r < 0) {
+                event_unhold(e);
+                mem_free(call);
+        }
+        return r;
+}
+
+int event_on(cl_event e, cl_int type, void(CL_CALLBACK *fn)(cl_event, cl_int, void *),
+             void *user_data)
+{
+        struct client *c = e->context->client;
+        struct event_callback now = { NULL, type, fn, user_data };
+        if (e->status <= type)
+                return callback_defer(e, &now);
+        struct event_callback *cb = mem_dup(&now, sizeof(now));
+        if (!cb)
+                return SP_E_NOMEM;
+        if (!e->callbacks && e->server) {
+                c->interests++;
+                keeper_wake(c);
+        }
+        /* In order of registration. */
+        struct event_callback **at = &e->callbacks;
+        while (*at)
+                at = &(*at)->next;
+        *at = cb;
+        if (e->server)
+                server_kick(e->server);
+        return 0;
+}
+
+/* ---- completion ----------------------------------------------------------------------------- */
+
+void event_complete(cl_event e, cl_int status)
+{
+        if (event_is_done(e))
+                return;
+        struct client *c = e->context->client;
+        struct event_callback *callbacks = e->callbacks;
+        e->status = status;
+        e->parts = 0;
+        e->callbacks = NULL;
+        list_remove(&e->queue_link);
+        if (callbacks && e->server)
+                c->interests--;
+        while (callbacks) {
+                struct event_callback *cb = callbacks;
+                callbacks = cb->next;
+                if (callback_defer(e, cb) < 0)
+                        log_error("client", "out of memory: an event callback is not called");
+                mem_free(cb);
+        }
+        /* User events, events without a peer link, and those whose server can't tell any more. */
+        bool lost = e->server && e->server->state == SERVER_LOST;
+        event_tell(e, e->server && !lost ? e->relay : e->imported);
+        client_changed(c);
+        if (e->tracked) {
+                e->tracked = false;
+                map_del(&c->events, e->id);
+                event_unhold(e);
+        }
+}
+
+void event_part_done(cl_event e, cl_int status)
+{
+        if (event_is_done(e))
+                return;
+        if (status < 0 && !e->result)
+                e->result = status;
+        if (--e->parts == 0)
+                event_complete(e, e->result);
+}
+
+int event_set_user(cl_event e, cl_int status)
+{
+        if (!e->parts)
+                return SP_E_BUSY;
+        event_complete(e, status);
+        return 0;
+}
+
+/* When the command ran, in the client's clock and in order whatever the clocks' error. */
+static void take_times(cl_event e, const struct server *s, const uint64_t times[3], bool timed)
+{
+        uint64_t now = client_now_ns(s->client), last = e->queued_ns;
+        cl_ulong *to[3] = { &e->submit_ns, &e->start_ns, &e->end_ns };
+        for (int i = 0; i < 3; i++) {
+                uint64_t t = timed ? server_local_ns(s, times[i]) : now;
+                if (t > now)
+                        t = now;
+                if (t < last)
+                        t = last;
+                *to[i] = last = t;
+        }
+}
+
+void event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
+                 const uint64_t times[3], bool timed)
+{
+        struct client *c = s->client;
+        cl_event e = map_get(&c->events, id);
+        if (e && e->server != s)
+                return;
+        cl_command_queue q = e ? e->queue : queue ? map_get(&c->queues, queue) : NULL;
+        if (q && q->device->server == s) {
+                if (status < 0)
+                        q->failed = true;
+                else if (!q->failed && id > q->completed)
+                        q->completed = id;
+        }
+        if (status < 0) {
+                log_debug("client", "a command failed on %s: %d", server_name(s), status);
+                incoming_drop(c, id);
+        }
+        if (!e) {
+                if (status < 0 && q && !q->deferred_error)
+                        q->deferred_error = status;
+                if (status < 0 && !q)
+                        arrival_failed(s, id);
+                return;
+        }
+        if (e->queue->properties & CL_QUEUE_PROFILING_ENABLE)
+                take_times(e, s, times, timed);
+        event_part_done(e, status);
+}
+
+void events_fail(struct server *s, cl_int status)
+{
+        struct client *c = s->client;
+        for (size_t pos = 0;;) {
+                cl_event e = map_next(&c->events, &pos);
+                if (!e)
+                        break;
+                if (e->server != s)
+                        continue;
+                event_complete(e, status);
+                pos = 0; /* the map has changed */
+        }
+}
+
+void events_relay(struct server *a, struct server *b)
+{
+        cl_event e;
+        for (size_t pos = 0; (e = map_next(&a->client->events, &pos));) {
+                if (e->server == a)
+                        e->relay |= e->imported & 1ull << b->index;
+                if (e->server == b)
+                        e->relay |= e->imported & 1ull << a->index;
+        }
+}
+
+/* ---- use in wait lists ---------------------------------------------------------------------- */
+
+int event_reach(cl_event e, struct server *s)
+{
+        uint64_t bit = 1ull << s->index;
+        if (e->status == CL_COMPLETE)
+                return 0;
+        if (e->server == s || e->imported & bit)
+                return 1;
+        struct session *to = server_session(s);
+        if (!to)
+                return SP_E_GONE;
+        bool peers = e->server && !event_is_done(e) && server_introduce(e->server, s) == 0;
+        if (peers) {
+                struct session *from = server_session(e->server);
+                if (!from)
+                        return SP_E_GONE;
+                int r = session_send(from, event_subscribe, .event = e->id, .peer = s->peer_id);
+                if (r < 0)
+                        return r;
+                server_kick(e->server);
+        }
+        int r = session_send(to, event_import, .event = e->id,
+                             .peer = peers ? e->server->peer_id : 0);
+        if (r < 0)
+                return r;
+        e->imported |= bit;
+        if (!peers)
+                e->relay |= bit;
+        if (!event_is_done(e))
+                return 1;
+        r = session_send(to, event_done, .event = e->id, .status = e->status);
+        return r < 0 ? r : 1;
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+cl_int event_status(cl_event e)
+{
+        if (!event_is_done(e))
+                client_poll(e->context->client);
+        return e->status;
+}
+
+struct wait {
+        cl_uint count;
+        const cl_event *events;
+};
+
+static bool all_done(void *arg)
+{
+        struct wait *w = arg;
+        /* From the end: the last is mostly the last to finish. */
+        while (w->count) {
+                if (!event_is_done(w->events[w->count - 1]))
+                        return false;
+                w->count--;
+        }
+        return true;
+}
+
+cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
+{
+        struct wait w = { count, events };
+        for (cl_uint i = 0; i < count; i++) {
+                event_hold(events[i]);
+                cl_command_queue q = events[i]->queue;
+                if (q && q->properties & CL_QUEUE_PROFILING_ENABLE && !event_is_done(events[i]))
+                        server_ask_clock(q->device->server);
+        }
+        client_wait(c, all_done, &w);
+        bool failed = false;
+        for (cl_uint i = 0; i < count; i++) {
+                failed |= events[i]->status < 0;
+                event_unhold(events[i]);
+        }
+        return failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
+}

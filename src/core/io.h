@@ -1,0 +1,86 @@
+/* What the client core needs from the outside: bytes moved, time, and sleep. Two implementations:
+ * sockets and threads (src/loop/client_loop.c) and the simulator's virtual time (tests/sim). Core
+ * itself polls nothing, reads no clock and opens no socket.
+ *
+ * Threads: everything but `wake` and `now_ns` is called with the client's lock held. */
+#ifndef SPANCL_CORE_IO_H
+#define SPANCL_CORE_IO_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct server_spec;
+struct session;
+
+/* The connections of one server's session; the implementation's own. */
+struct io_link;
+
+/* One server to connect to: lane 0, hello exchanged. */
+struct io_connect {
+        /* In: */
+        const struct server_spec *spec; /* borrowed while the link lives */
+        struct session *session;        /* for session_next_seq and session_lane_up */
+        uint64_t id[2], key[2];         /* of the session: hello's hi, lo */
+        /* Out: */
+        int status;           /* 0, or the SP_E_* why not */
+        char text[256];       /* what the server said about it; "" if nothing */
+        struct io_link *link; /* status 0: to be closed with `close` */
+        /* Client's clock when hello left and the answer came; the server's clock in between. */
+        uint64_t sent_ns, received_ns, remote_ns;
+};
+
+struct client_io {
+        /* May core start its keeper thread? If not, the owner calls client_step now and then. */
+        bool threads;
+
+        /* CLOCK_MONOTONIC in ns. Any thread. */
+        uint64_t (*now_ns)(void *user);
+
+        /* Connect to all at the same time and bring up lane 0 of their sessions (session_lane_up).
+         * Returns when each has succeeded or failed. */
+        void (*connect)(void *user, struct io_connect *all, size_t count);
+
+        /* Begin to attach another lane; does not block. It is up (session_lane_up) at the latest when
+         * a later `receive` finds it done; if it can't be attached, `receive` fails. */
+        int (*attach)(void *user, struct io_link *l, unsigned lane);
+
+        /* Send what the session has to send on all lanes, without blocking. 0: all of it is gone;
+         * SP_E_AGAIN: there is more, `wait` ends when there is room; SP_E_LINK and other errors: the
+         * link is lost. */
+        int (*send)(void *user, struct io_link *l);
+
+        /* Receive what is there, without blocking, and feed it to the session, which dispatches. 1:
+         * something came; 0: nothing; negative: the link or the session is lost. */
+        int (*receive)(void *user, struct io_link *l);
+
+        /* Sleep until one of the links may have something to receive, or has room again for what
+         * `send` left, or `wake` was called since the last wait began, or the deadline (UINT64_MAX:
+         * none) has passed. Releases `lock` while it sleeps, as pthread_cond_wait does; the links stay
+         * open meanwhile. One thread at a time. */
+        void (*wait)(void *user, struct io_link *const *links, size_t count, uint64_t deadline_ns,
+                     pthread_mutex_t *lock);
+
+        /* End the present or the next `wait`. Any thread, with or without the lock. */
+        void (*wake)(void *user);
+
+        /* Close. `after_fork`: in a child process, whose parent goes on using the connections: only the
+         * descriptors are closed. */
+        void (*close)(void *user, struct io_link *l, bool after_fork);
+
+        /* Random bytes for ids and keys. */
+        void (*random)(void *user, void *out, size_t size);
+
+        /* Text for the application's stdout. */
+        void (*output)(void *user, const void *text, size_t size);
+};
+
+/* The real one. Its user pointer: client_io_loop_new / _free. */
+extern const struct client_io client_io_loop;
+SP_NODISCARD int client_io_loop_new(void **ret);
+void client_io_loop_free(void *user);
+
+#endif

@@ -1,0 +1,208 @@
+/* The keeper thread: application callbacks, what nobody waits for, and nothing else. */
+#include <errno.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/server.h"
+
+enum {
+        KEEPER_NAP_NS = 200000, /* commands lie unsent no longer than about this */
+        KEEPER_NAPS = 10,       /* idle ones before it sleeps until it is woken */
+};
+
+/* Has it to receive, because nobody else does? */
+static bool must_pump(const struct client *c)
+{
+        if (c->waiters || c->pumping)
+                return false;
+        if (c->interests)
+                return true;
+        for (unsigned i = 0; i < c->server_count; i++)
+                if (c->servers[i]->state == SERVER_UP && c->servers[i]->backlog)
+                        return true;
+        return false;
+}
+
+/* When the oldest unsent message was left; 0: all is sent. */
+static uint64_t unsent_since(const struct client *c)
+{
+        uint64_t oldest = 0;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                uint64_t t = c->servers[i]->unsent_since;
+                if (t && (!oldest || t < oldest))
+                        oldest = t;
+        }
+        return oldest;
+}
+
+/* Run what is deferred; the lock is released meanwhile. True: there was something. */
+static bool run_deferred(struct client *c)
+{
+        if (list_empty(&c->deferred))
+                return false;
+        struct deferred *d = list_entry(c->deferred.next, struct deferred, link);
+        list_remove(&d->link);
+        c->keeper_calling = true;
+        pthread_mutex_unlock(&c->lock);
+        d->fn(d->data);
+        pthread_mutex_lock(&c->lock);
+        c->keeper_calling = false;
+        mem_free(d);
+        return true;
+}
+
+static void nap(struct client *c)
+{
+        uint64_t until = c->io->now_ns(c->io_user) + KEEPER_NAP_NS;
+        struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
+        pthread_cond_timedwait(&c->keeper_cond, &c->lock, &t);
+}
+
+static void *keeper_run(void *user)
+{
+        struct client *c = user;
+        unsigned naps = 0;
+        pthread_mutex_lock(&c->lock);
+        while (!c->keeper_stop) {
+                if (run_deferred(c)) {
+                        naps = 0;
+                        continue;
+                }
+                if (must_pump(c)) {
+                        uint64_t since = unsent_since(c);
+                        client_pump(c, true, NULL, NULL,
+                                    since ? since + KEEPER_NAP_NS : UINT64_MAX);
+                        naps = 0;
+                        continue;
+                }
+                uint64_t since = unsent_since(c);
+                if (since && c->io->now_ns(c->io_user) - since >= KEEPER_NAP_NS / 2) {
+                        client_flush(c);
+                        naps = 0;
+                        continue;
+                }
+                if (since || ++naps < KEEPER_NAPS) {
+                        nap(c);
+                        continue;
+                }
+                c->keeper_idle = true;
+                pthread_cond_wait(&c->keeper_cond, &c->lock);
+                c->keeper_idle = false;
+                naps = 0;
+        }
+        pthread_mutex_unlock(&c->lock);
+        return NULL;
+}
+
+void keeper_wake(struct client *c)
+{
+        if (!c->io->threads || c->keeper_stop)
+                return;
+        if (!c->keeper_started) {
+                int e = pthread_create(&c->keeper, NULL, keeper_run, c);
+                if (e)
+                        log_error("client", "can't start a thread: error %d", e);
+                else
+                        c->keeper_started = true;
+                return;
+        }
+        if (c->keeper_idle) {
+                c->keeper_idle = false;
+                pthread_cond_signal(&c->keeper_cond);
+        }
+}
+
+void keeper_relieve(struct client *c)
+{
+        if (c->interests || !list_empty(&c->deferred) || must_pump(c))
+                keeper_wake(c);
+}
+
+void keeper_stop(struct client *c)
+{
+        c->keeper_stop = true;
+        if (!c->keeper_started)
+                return;
+        if (c->keeper_calling)
+                return; /* an application callback may have called exit(), or never returns */
+        pthread_cond_signal(&c->keeper_cond);
+        c->io->wake(c->io_user);
+        pthread_mutex_unlock(&c->lock);
+        pthread_join(c->keeper, NULL);
+        pthread_mutex_lock(&c->lock);
+        c->keeper_started = false;
+}
+
+void keeper_forget(struct client *c)
+{
+        c->keeper_started = false;
+        c->keeper_stop = true;
+}
+
+int client_defer(struct client *c, void (*fn)(void *data), void *data)
+{
+        struct deferred *d = mem_alloc(sizeof(*d));
+        if (!d)
+                return SP_E_NOMEM;
+        d->fn = fn;
+        d->data = data;
+        list_append(&c->deferred, &d->link);
+        keeper_wake(c);
+        if (c->keeper_pumping && c->sleeping)
+                c->io->wake(c->io_user);
+        else if (c->keeper_started)
+                pthread_cond_signal(&c->keeper_cond);
+        return 0;
+}
+
+bool client_step(struct client *c)
+{
+        pthread_mutex_lock(&c->lock);
+        bool did = false;
+        while (run_deferred(c))
+                did = true;
+        if (unsent_since(c)) {
+                client_flush(c);
+                did = true;
+        }
+        client_poll(c);
+        pthread_mutex_unlock(&c->lock);
+        return did;
+}
+
+/* ---- errors of a context -------------------------------------------------------------------- */
+
+struct notice {
+        cl_context context;
+        char text[256];
+};
+
+static void notice_run(void *data)
+{
+        struct notice *n = data;
+        cl_context x = n->context;
+        struct client *c = x->client;
+        x->notify(n->text, NULL, 0, x->notify_data);
+        client_lock(c);
+        context_unhold(x);
+        client_unlock(c);
+        mem_free(n);
+}
+
+void context_notify(cl_context x, const char *text)
+{
+        if (!x->notify)
+                return;
+        struct notice *n = mem_zalloc(sizeof(*n));
+        if (!n)
+                return;
+        size_t len = strnlen(text, sizeof(n->text) - 1);
+        memcpy(n->text, text, len);
+        n->context = x;
+        context_hold(x);
+        if (client_defer(x->client, notice_run, n) < 0) {
+                context_unhold(x);
+                mem_free(n);
+        }
+}

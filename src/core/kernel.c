@@ -1,0 +1,361 @@
+#include "core/kernel.h"
+
+#include "base/mem.h"
+#include "core/mem.h"
+#include "core/program.h"
+#include "core/server.h"
+
+int kernel_new(cl_program p, struct kernel_info *info, cl_kernel *ret)
+{
+        cl_kernel k = mem_zalloc(sizeof(*k));
+        if (!k)
+                return SP_E_NOMEM;
+        k->args = mem_zalloc(info->arg_count * sizeof(*k->args));
+        k->sent = mem_zalloc(CLIENT_SERVERS_MAX * sizeof(*k->sent));
+        if (!k->args || !k->sent) {
+                mem_free(k->args);
+                mem_free(k->sent);
+                mem_free(k);
+                return SP_E_NOMEM;
+        }
+        handle_init(&k->h, HANDLE_KERNEL);
+        k->program = p;
+        program_hold(p);
+        k->id = client_new_id(p->context->client, OBJECT_KERNEL);
+        k->info = info;
+        k->build = p->build;
+        program_build_hold(k->build);
+        /* A server that knows the kernel and no arguments has version 1; 0 is for those that don't. */
+        k->version = 1;
+        p->kernel_count++;
+        *ret = k;
+        return 0;
+}
+
+static void destroy(cl_kernel k)
+{
+        cl_program p = k->program;
+        for (cl_uint i = 0; i < p->device_count; i++) {
+                struct server *s = p->devices[i]->server;
+                struct session *session = server_session(s);
+                /* Without memory the server keeps it until the session ends. */
+                if (k->sent[server_index(s)] && session &&
+                    session_send(session, release, .object = k->id) == 0)
+                        server_kick(s);
+                k->sent[server_index(s)] = 0;
+        }
+        k->h.type = 0;
+        for (cl_uint i = 0; i < k->info->arg_count; i++)
+                mem_free((void *)(uintptr_t)k->args[i].arg.value);
+        mem_free(k->args);
+        mem_free(k->sent);
+        program_build_unhold(k->build);
+        program_unhold(p);
+        mem_free(k);
+}
+
+void kernel_hold(cl_kernel k)
+{
+        atomic_fetch_add(&k->h.holds, 1);
+}
+
+void kernel_unhold(cl_kernel k)
+{
+        if (atomic_fetch_sub(&k->h.holds, 1) == 1)
+                destroy(k);
+}
+
+void kernel_release(cl_kernel k)
+{
+        k->program->kernel_count--;
+        kernel_unhold(k);
+}
+
+int kernel_clone(cl_kernel from, cl_kernel *ret)
+{
+        cl_kernel k;
+        int r = kernel_new(from->program, from->info, &k);
+        if (r < 0)
+                return r;
+        for (cl_uint i = 0; i < from->info->arg_count && !r; i++) {
+                const struct kernel_arg *a = &from->args[i];
+                if (!a->version)
+                        continue;
+                k->args[i] = *a;
+                k->args[i].version = ++k->version;
+                if (a->arg.value) {
+                        k->args[i].arg.value = mem_dup(a->arg.value, a->arg.size);
+                        r = k->args[i].arg.value ? 0 : SP_E_NOMEM;
+                }
+        }
+        if (r < 0) {
+                kernel_release(k);
+                return r;
+        }
+        *ret = k;
+        return 0;
+}
+
+int kernel_declare(cl_kernel k, struct server *s)
+{
+        unsigned i = server_index(s);
+        if (k->sent[i])
+                return 0;
+        int r = program_declare(k->program, s);
+        if (r < 0)
+                return r;
+        r = session_send(server_session(s), kernel_create, .kernel = k->id,
+                         .program = k->program->id, .name = bytes_str(k->info->name));
+        if (!r)
+                k->sent[i] = 1;
+        return r;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------ */
+
+/* Is it a buffer of the client? Only by comparing: it may be any value. */
+static bool is_mem(struct client *c, const void *value)
+{
+        list_each(m, &c->mems, struct _cl_mem, link)
+        {
+                if (m == value)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_sampler(struct client *c, const void *value)
+{
+        list_each(s, &c->samplers, struct _cl_sampler, link)
+        {
+                if (s == value)
+                        return true;
+        }
+        return false;
+}
+
+/* The driver did not tell what the argument is, or (of programs from binaries) only what it accepts,
+ * which for an object is anything of a pointer's size: take what the value looks like. An object of ours
+ * taken for a plain value would reach the driver as a wild pointer. */
+static enum arg_kind guess(struct client *c, size_t size, const void *value)
+{
+        if (!value)
+                return ARG_LOCAL;
+        cl_mem m;
+        if (size != sizeof(m))
+                return ARG_VALUE;
+        memcpy(&m, value, sizeof(m));
+        if (is_mem(c, m))
+                return mem_is_image(m) ? ARG_IMAGE : ARG_BUFFER;
+        return is_sampler(c, m) ? ARG_SAMPLER : ARG_VALUE;
+}
+
+static int set(cl_kernel k, cl_uint index, const struct arg *arg, cl_mem mem, const void *value)
+{
+        struct kernel_arg *a = &k->args[index];
+        void *copy = NULL;
+        if (value) {
+                /* Mostly the same size again. */
+                bool fits = a->arg.value && a->arg.size == arg->size;
+                copy = fits ? (void *)(uintptr_t)a->arg.value : mem_alloc(arg->size);
+                if (!copy)
+                        return SP_E_NOMEM;
+                memcpy(copy, value, arg->size);
+        }
+        if (a->arg.value != copy)
+                mem_free((void *)(uintptr_t)a->arg.value);
+        a->arg = *arg;
+        a->arg.index = index;
+        a->arg.value = copy;
+        a->mem = mem;
+        a->sampler = NULL;
+        a->version = ++k->version;
+        return 0;
+}
+
+static int set_mem(cl_kernel k, cl_uint index, size_t size, const void *value)
+{
+        cl_mem m = NULL;
+        /* CL_INVALID_ARG_SIZE if the argument is a memory object and arg_size is not sizeof(cl_mem). */
+        if (size != sizeof(m))
+                return CL_INVALID_ARG_SIZE;
+        /* arg_value, or what it points at, may be NULL: then the kernel gets NULL. */
+        if (value)
+                memcpy(&m, value, sizeof(m));
+        /* CL_INVALID_MEM_OBJECT if the argument is declared to be a memory object and arg_value is not
+         * a valid one; one of another context is of no use here. */
+        if (m &&
+            (!handle_is(m, HANDLE_MEM) || m->context != k->program->context || mem_is_image(m)))
+                return CL_INVALID_MEM_OBJECT;
+        return set(k, index,
+                   &(struct arg){ .kind = ARG_BUFFER, .size = 8, .object = m ? m->id : 0 }, m,
+                   NULL);
+}
+
+static int set_image(cl_kernel k, cl_uint index, size_t size, const void *value)
+{
+        cl_mem m = NULL;
+        if (size != sizeof(m))
+                return CL_INVALID_ARG_SIZE;
+        if (value)
+                memcpy(&m, value, sizeof(m));
+        /* Only a buffer may be NULL. */
+        if (!handle_is(m, HANDLE_MEM) || m->context != k->program->context || !mem_is_image(m))
+                return CL_INVALID_MEM_OBJECT;
+        /* CL_INVALID_ARG_VALUE if the argument is an image declared with the read_only qualifier and
+         * arg_value refers to an image object created with CL_MEM_WRITE_ONLY, or if it is declared with
+         * the write_only qualifier and arg_value refers to one created with CL_MEM_READ_ONLY. */
+        cl_kernel_arg_access_qualifier access = k->info->args[index].access;
+        if ((access == CL_KERNEL_ARG_ACCESS_READ_ONLY && m->flags & CL_MEM_WRITE_ONLY) ||
+            (access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY && m->flags & CL_MEM_READ_ONLY))
+                return CL_INVALID_ARG_VALUE;
+        return set(k, index, &(struct arg){ .kind = ARG_IMAGE, .size = 8, .object = m->id }, m,
+                   NULL);
+}
+
+static int set_sampler(cl_kernel k, cl_uint index, size_t size, const void *value)
+{
+        cl_sampler s = NULL;
+        /* CL_INVALID_ARG_SIZE if arg_size != sizeof(cl_sampler) and the argument is a sampler. */
+        if (size != sizeof(s))
+                return CL_INVALID_ARG_SIZE;
+        if (value)
+                memcpy(&s, value, sizeof(s));
+        /* CL_INVALID_SAMPLER for an argument declared to be of type sampler_t when arg_value is not a
+         * valid sampler object. */
+        if (!handle_is(s, HANDLE_SAMPLER) || s->context != k->program->context)
+                return CL_INVALID_SAMPLER;
+        int r = set(k, index, &(struct arg){ .kind = ARG_SAMPLER, .size = 8, .object = s->id },
+                    NULL, NULL);
+        if (r == 0)
+                k->args[index].sampler = s;
+        return r;
+}
+
+int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
+{
+        /* CL_INVALID_ARG_INDEX if arg_index is not a valid argument index. */
+        if (index >= k->info->arg_count)
+                return CL_INVALID_ARG_INDEX;
+        const struct kernel_arg_info *info = &k->info->args[index];
+        enum arg_kind kind = info->kind;
+        if (!kind || (!k->info->arg_info && value && kind != ARG_LOCAL)) {
+                enum arg_kind looks = guess(k->program->context->client, size, value);
+                if (!kind || looks != ARG_VALUE)
+                        kind = looks;
+        }
+
+        switch (kind) {
+        case ARG_BUFFER:
+                return set_mem(k, index, size, value);
+        case ARG_LOCAL:
+                /* CL_INVALID_ARG_VALUE if arg_value is not NULL for an argument with the local
+                 * qualifier; CL_INVALID_ARG_SIZE if arg_size is zero for one. */
+                if (value)
+                        return CL_INVALID_ARG_VALUE;
+                if (!size)
+                        return CL_INVALID_ARG_SIZE;
+                return set(k, index, &(struct arg){ .kind = ARG_LOCAL, .size = size }, NULL, NULL);
+        case ARG_VALUE:
+                /* CL_INVALID_ARG_VALUE if arg_value is not a valid value: there has to be one. */
+                if (!value)
+                        return CL_INVALID_ARG_VALUE;
+                /* CL_INVALID_ARG_SIZE if arg_size does not match the size of the data type. */
+                if ((info->size && size != info->size) || !size || size > ARG_VALUE_MAX)
+                        return CL_INVALID_ARG_SIZE;
+                return set(k, index, &(struct arg){ .kind = ARG_VALUE, .size = size }, NULL, value);
+        case ARG_IMAGE:
+                return set_image(k, index, size, value);
+        case ARG_SAMPLER:
+                return set_sampler(k, index, size, value);
+        /* Objects that can't be made, so no value is a valid one. */
+        case ARG_QUEUE:
+                return CL_INVALID_DEVICE_QUEUE;
+        case ARG_PIPE:
+                return CL_INVALID_MEM_OBJECT;
+        }
+        return CL_INVALID_ARG_VALUE;
+}
+
+cl_ulong kernel_local_args(const struct _cl_kernel *k)
+{
+        cl_ulong sum = 0;
+        for (cl_uint i = 0; i < k->info->arg_count; i++) {
+                if (k->args[i].version && k->args[i].arg.kind == ARG_LOCAL)
+                        sum += k->args[i].arg.size;
+        }
+        return sum;
+}
+
+/* ---- queries -------------------------------------------------------------------------------- */
+
+/* The arguments that the server does not have yet; it knows the buffers among all. */
+static int put_args(cl_kernel k, struct server *s, struct buf *out)
+{
+        for (cl_uint i = 0; i < k->info->arg_count; i++) {
+                const struct kernel_arg *a = &k->args[i];
+                int r = a->mem ? mem_declare(a->mem, s) : 0;
+                if (!r && a->version > k->sent[server_index(s)])
+                        r = args_put(out, &a->arg);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static int send_query(cl_kernel k, cl_uint i, const struct wire_kernel_query *query)
+{
+        struct server *s = k->program->devices[i]->server;
+        struct buf args = { 0 };
+        int r = kernel_declare(k, s);
+        if (!r)
+                r = put_args(k, s, &args);
+        struct wire_kernel_query m = *query;
+        m.kernel = k->id;
+        m.device = k->program->devices[i]->index;
+        m.args = bytes_of(args.data, args.size);
+        if (!r)
+                r = session_send(server_session(s), kernel_query, .request = m.request,
+                                 .kernel = m.kernel, .device = m.device, .name = m.name,
+                                 .input = m.input, .size = m.size, .args = m.args);
+        if (!r)
+                k->sent[server_index(s)] = k->version;
+        buf_fini(&args);
+        return r;
+}
+
+int kernel_query(cl_kernel k, cl_uint i, uint32_t name, const size_t *input, size_t input_count,
+                 size_t size, void *ret)
+{
+        struct client *c = k->program->context->client;
+        struct request request = { 0 };
+        uint64_t values[6];
+        if (!server_session(k->program->devices[i]->server))
+                return SP_E_GONE;
+        if (input_count > sizeof(values) / sizeof(values[0]))
+                return SP_E_INVAL;
+        for (size_t n = 0; n < input_count; n++)
+                values[n] = input[n];
+        int r = request_begin(c, k->program->devices[i]->server, &request);
+        if (r < 0)
+                return r;
+        r = send_query(k, i,
+                       &(struct wire_kernel_query){
+                               .request = request.id,
+                               .name = name,
+                               .input = { values, input_count },
+                               .size = size,
+                       });
+        if (r < 0)
+                request_done(c, request.id, status_to_cl(r), bytes_of(NULL, 0));
+        kernel_hold(k);
+        request_wait(c, &request);
+        kernel_unhold(k);
+        r = request.status;
+        if (!r && request.info.size != size)
+                r = SP_E_PROTO;
+        if (!r)
+                memcpy(ret, request.info.data, size);
+        buf_fini(&request.info);
+        return r;
+}

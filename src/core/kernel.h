@@ -1,0 +1,28 @@
+/* Kernels: values of arguments, checked against what the build told and kept here; a launch sends those
+ * that the server does not have yet (kernel->version, ->sent). */
+#ifndef SPANCL_CORE_KERNEL_H
+#define SPANCL_CORE_KERNEL_H
+
+#include "core/client.h"
+
+/* A kernel of the program's build. SP_E_NOMEM. Lock held. */
+SP_NODISCARD int kernel_new(cl_program p, struct kernel_info *info, cl_kernel *ret);
+
+/* The same with copies of `from`'s arguments. */
+SP_NODISCARD int kernel_clone(cl_kernel from, cl_kernel *ret);
+
+/* The application's last reference went: the program may be built again. Drops the hold. */
+void kernel_release(cl_kernel k);
+
+/* clSetKernelArg behind its handle check: SP_E_NOMEM or what clSetKernelArg returns. Lock held. */
+SP_NODISCARD int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value);
+
+/* Ask the server of device i of the program's (proto/schema: kernel_query); `size` bytes of answer.
+ * SP_E_* or cl_int. Lock held; released while it waits. */
+SP_NODISCARD int kernel_query(cl_kernel k, cl_uint i, uint32_t name, const size_t *input,
+                              size_t input_count, size_t size, void *ret);
+
+/* Bytes of local memory that the arguments ask for. Lock held. */
+cl_ulong kernel_local_args(const struct _cl_kernel *k);
+
+#endif

@@ -1,0 +1,215 @@
+/* clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueUnmapMemObject: the mapped bytes lie in the application's own memory
+ * (CL_MEM_USE_HOST_PTR) or in a shadow; mapping reads them from the device, unmapping writes them back. */
+#include "base/mem.h"
+#include "core/image.h"
+#include "core/server.h"
+
+/* What is given but the pointer, which is the application's memory at `offset` of m. */
+static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping *what)
+{
+        struct mapping *map = mem_dup(what, sizeof(*what));
+        if (!map)
+                return NULL;
+        map->pointer = mem_host(m, offset);
+        if (!map->pointer) {
+                mem_free(map);
+                return NULL;
+        }
+        list_init(&map->link);
+        list_append(&m->mappings, &map->link);
+        m->map_count++;
+        return map;
+}
+
+static void mapping_free(cl_mem m, struct mapping *map)
+{
+        list_remove(&map->link);
+        m->map_count--;
+        mem_free(map);
+}
+
+/* Are the bytes right in the application's memory already? */
+static bool is_at_host(cl_mem root, struct range r)
+{
+        const struct replica *host = placement_find(&root->placement, PLACEMENT_HOST, 0);
+        return root->host_ptr && host && range_set_has(&host->current, r);
+}
+
+static int send_plain(struct command *m)
+{
+        return session_send(m->session, marker, .event = m->id, .queue = m->queue->id,
+                            .flags = command_flags(m), .waits = command_waits(m));
+}
+
+/* Coordinates as the wire has them. */
+struct coords {
+        uint64_t v[3];
+};
+
+static struct coords to_wire(const size_t v[3])
+{
+        return (struct coords){ { v[0], v[1], v[2] } };
+}
+
+/* The mapped bytes in the application's memory. */
+static struct host_box mapped_box(cl_mem mem, const struct mapping *map)
+{
+        if (!mem_is_image(mem))
+                return host_bytes(map->pointer, map->size);
+        return image_box(mem, map->region, mem->row_pitch, mem->slice_pitch, map->pointer);
+}
+
+/* The bytes that are placed with it. */
+static struct range mapped_range(const struct _cl_mem *mem, const struct mapping *map)
+{
+        if (mem_is_image(mem))
+                return mem_all(mem);
+        return (struct range){ map->offset, map->offset + map->size };
+}
+
+static int send_read(struct command *m, cl_mem mem, const struct mapping *map)
+{
+        struct coords origin = to_wire(map->origin), region = to_wire(map->region);
+        cl_mem root = mem_root(mem);
+        int r = transfer_expect(m, mapped_box(mem, map), root);
+        if (r < 0)
+                return r;
+        if (mem_is_image(mem))
+                r = session_send(m->session, image_read, .event = m->id, .queue = m->queue->id,
+                                 .flags = command_flags(m), .image = mem->id,
+                                 .origin = { origin.v, 3 }, .region = { region.v, 3 },
+                                 .transfer = m->id, .waits = command_waits(m));
+        else
+                r = session_send(m->session, buffer_read, .event = m->id, .queue = m->queue->id,
+                                 .flags = command_flags(m), .buffer = root->id,
+                                 .offset = map->offset, .size = map->size, .transfer = m->id,
+                                 .waits = command_waits(m));
+        if (r < 0)
+                incoming_drop(m->client, m->id);
+        return r;
+}
+
+/* `offset`: of its first byte in the application's memory of mem. */
+static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset,
+                              const struct mapping *what, void **ret_pointer)
+{
+        struct command m;
+        struct range at = mapped_range(mem, what);
+        struct mapping *map = NULL;
+        void *pointer = NULL;
+        int r = command_begin(&m, q);
+        if (r == 0) {
+                map = mapping_new(mem, offset, what);
+                r = map ? 0 : SP_E_NOMEM;
+        }
+        bool read = r == 0 && !(what->flags & CL_MAP_WRITE_INVALIDATE_REGION) &&
+                    !is_at_host(mem_root(mem), at);
+        if (read)
+                r = command_use(&m, mem_is_image(mem) ? mem : mem_root(mem), at, true);
+        if (r == 0)
+                r = command_ready(&m, read || q->blocking);
+        if (r == 0)
+                r = read ? send_read(&m, mem, map) : send_plain(&m);
+        if (r == 0)
+                pointer = map->pointer;
+        else if (map)
+                mapping_free(mem, map);
+        cl_int status = command_end(&m, r, q->blocking);
+        if (status == CL_SUCCESS) {
+                *ret_pointer = pointer;
+                return status;
+        }
+        if (r == 0) { /* sent, but failed while we waited */
+                client_lock(m.client);
+                mapping_free(mem, map);
+                client_unlock(m.client);
+        }
+        return status;
+}
+
+cl_int enqueue_map(const struct enqueue *q, cl_mem mem, cl_map_flags flags, size_t offset,
+                   size_t size, void **ret_pointer)
+{
+        const struct mapping what = {
+                .offset = (size_t)mem_range(mem, offset, size).begin,
+                .size = size,
+                .flags = flags,
+        };
+        return enqueue_mapping(q, mem, offset, &what, ret_pointer);
+}
+
+cl_int enqueue_map_image(const struct enqueue *q, cl_mem mem, cl_map_flags flags,
+                         const size_t origin[3], const size_t region[3], void **ret_pointer)
+{
+        const struct mapping what = {
+                .origin = { origin[0], origin[1], origin[2] },
+                .region = { region[0], region[1], region[2] },
+                .flags = flags,
+        };
+        return enqueue_mapping(q, mem, image_offset(mem, origin), &what, ret_pointer);
+}
+
+/* The latest mapping that starts there. */
+static struct mapping *mapping_find(cl_mem m, const void *pointer)
+{
+        struct mapping *found = NULL;
+        list_each(map, &m->mappings, struct mapping, link)
+        {
+                if (map->pointer == pointer)
+                        found = map;
+        }
+        return found;
+}
+
+static int send_write(struct command *m, cl_mem mem, const struct mapping *map)
+{
+        struct coords origin = to_wire(map->origin), region = to_wire(map->region);
+        if (mem_is_image(mem))
+                return session_send(m->session, image_write, .event = m->id, .queue = m->queue->id,
+                                    .flags = command_flags(m), .image = mem->id,
+                                    .origin = { origin.v, 3 }, .region = { region.v, 3 },
+                                    .transfer = m->id, .waits = command_waits(m));
+        return session_send(m->session, buffer_write, .event = m->id, .queue = m->queue->id,
+                            .flags = command_flags(m), .buffer = mem_root(mem)->id,
+                            .offset = map->offset, .size = map->size, .transfer = m->id,
+                            .waits = command_waits(m));
+}
+
+static int send_back(struct command *m, cl_mem mem, struct mapping map)
+{
+        cl_mem root = mem_root(mem), used = mem_is_image(mem) ? mem : root;
+        struct range at = mapped_range(mem, &map);
+        bool bring = mem_is_image(mem) && !image_is_covered(mem, map.region);
+        int r = command_use(m, used, at, bring);
+        if (r == 0)
+                r = command_ready(m, at.end - at.begin > SESSION_INLINE_DEFAULT);
+        if (r == 0)
+                r = send_write(m, mem, &map);
+        if (r == 0)
+                r = command_wrote(m, root, at);
+        if (r == 0)
+                r = transfer_send(m, mapped_box(mem, &map), root, NULL);
+        return r;
+}
+
+cl_int enqueue_unmap(const struct enqueue *q, cl_mem mem, void *pointer)
+{
+        struct command m;
+        struct mapping map = { 0 };
+        int r = command_begin(&m, q);
+        struct mapping *found = r == 0 ? mapping_find(mem, pointer) : NULL;
+        if (r == 0 && !found)
+                r = CL_INVALID_VALUE;
+        if (found)
+                map = *found;
+        if (r == 0 && map.flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) {
+                r = send_back(&m, mem, map);
+        } else if (r == 0) {
+                r = command_ready(&m, false);
+                if (r == 0)
+                        r = send_plain(&m);
+        }
+        if (r == 0)
+                mapping_free(mem, found);
+        return command_end(&m, r, false);
+}

@@ -1,0 +1,259 @@
+#include "core/mem.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/image.h"
+#include "core/server.h"
+
+enum { SHADOW_ALIGN = 4096 };
+
+static void destroy(cl_mem m)
+{
+        m->h.type = 0;
+        while (m->destructors) {
+                struct destructor *d = m->destructors;
+                m->destructors = d->next;
+                mem_free(d);
+        }
+        list_each(map, &m->mappings, struct mapping, link)
+        {
+                list_remove(&map->link);
+                mem_free(map);
+        }
+        placement_fini(&m->placement);
+        free(m->shadow);
+        mem_free(m->initial);
+        mem_free(m->properties);
+        mem_free(m);
+}
+
+static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size)
+{
+        cl_mem m = mem_zalloc(sizeof(*m));
+        if (!m)
+                return NULL;
+        handle_init(&m->h, HANDLE_MEM);
+        list_init(&m->mappings);
+        list_init(&m->link);
+        m->flags = flags;
+        m->size = size;
+        m->id = client_new_id(x->client, OBJECT_BUFFER);
+        m->context = x;
+        return m;
+}
+
+static void mem_enlist(cl_mem m)
+{
+        list_append(&m->context->client->mems, &m->link);
+        context_hold(m->context);
+}
+
+int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret)
+{
+        cl_mem m = mem_new(x, params->flags, params->size);
+        if (!m)
+                return SP_E_NOMEM;
+        bool nomem = false;
+        if (params->properties) {
+                m->properties = mem_dup(params->properties,
+                                        params->property_count * sizeof(*params->properties));
+                m->property_count = params->property_count;
+                nomem |= !m->properties;
+        }
+        if (params->flags & CL_MEM_COPY_HOST_PTR) {
+                m->initial = mem_dup(params->host_ptr, params->size);
+                nomem |= !m->initial;
+        } else if (params->flags & CL_MEM_USE_HOST_PTR) {
+                m->host_ptr = params->host_ptr;
+        }
+        if (params->flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR))
+                nomem |= placement_write(&m->placement, PLACEMENT_HOST, 0,
+                                         (struct range){ 0, params->size }, 0, 0) < 0;
+        if (nomem) {
+                destroy(m);
+                return SP_E_NOMEM;
+        }
+        mem_enlist(m);
+        *ret = m;
+        return 0;
+}
+
+int mem_new_sub_buffer(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size, cl_mem *ret)
+{
+        cl_mem m = mem_new(parent->context, flags, size);
+        if (!m)
+                return SP_E_NOMEM;
+        m->parent = parent;
+        m->origin = origin;
+        if (parent->host_ptr)
+                m->host_ptr = (uint8_t *)parent->host_ptr + origin;
+        mem_hold(parent);
+        mem_enlist(m);
+        *ret = m;
+        return 0;
+}
+
+/* The application's memory is the image's layout, up to the last pixel. */
+static int image_take_host(cl_mem m, void *host_ptr)
+{
+        if (m->flags & CL_MEM_COPY_HOST_PTR) {
+                m->initial = mem_dup(host_ptr, image_host_size(m));
+                if (!m->initial)
+                        return SP_E_NOMEM;
+        } else if (m->flags & CL_MEM_USE_HOST_PTR) {
+                m->host_ptr = host_ptr;
+        } else {
+                return 0;
+        }
+        return placement_write(&m->placement, PLACEMENT_HOST, 0, mem_all(m), 0, 0);
+}
+
+int mem_new_image(cl_context x, const struct image_params *params, cl_mem *ret)
+{
+        size_t all[3];
+        image_region(&params->desc, all);
+        size_t size = image_bytes(&params->desc, all);
+        cl_mem parent = params->parent;
+        if (parent)
+                size = mem_is_image(parent) ? parent->size : image_span(&params->desc);
+        cl_mem m = mem_new(x, params->flags, size);
+        if (!m)
+                return SP_E_NOMEM;
+        m->image = params->desc;
+        m->row_pitch = params->row_pitch;
+        m->slice_pitch = params->slice_pitch;
+        int r = 0;
+        if (params->properties) {
+                m->properties = mem_dup(params->properties,
+                                        params->property_count * sizeof(*params->properties));
+                m->property_count = params->property_count;
+                r = m->properties ? 0 : SP_E_NOMEM;
+        }
+        if (!r && !parent)
+                r = image_take_host(m, params->host_ptr);
+        if (r < 0) {
+                destroy(m);
+                return r;
+        }
+        if (parent) {
+                m->parent = parent;
+                m->host_ptr = parent->host_ptr;
+                mem_hold(parent);
+        }
+        mem_enlist(m);
+        *ret = m;
+        return 0;
+}
+
+int mem_on_destroy(cl_mem m, void(CL_CALLBACK *fn)(cl_mem, void *), void *user_data)
+{
+        struct destructor *d = mem_alloc(sizeof(*d));
+        if (!d)
+                return SP_E_NOMEM;
+        *d = (struct destructor){
+                .next = m->destructors,
+                .fn = (void(CL_CALLBACK *)(void *, void *))(void *)fn,
+                .user_data = user_data,
+        };
+        m->destructors = d;
+        return 0;
+}
+
+void mem_hold(cl_mem m)
+{
+        atomic_fetch_add(&m->h.holds, 1);
+}
+
+/* On the keeper thread, without the lock. Nobody else has the object any more. */
+static void call_destructors(void *data)
+{
+        cl_mem m = data;
+        for (struct destructor *d = m->destructors; d; d = d->next)
+                d->fn(m, d->user_data);
+        destroy(m);
+}
+
+void mem_unhold(cl_mem m)
+{
+        if (atomic_fetch_sub(&m->h.holds, 1) != 1)
+                return;
+        cl_context x = m->context;
+        cl_mem parent = m->parent;
+        struct client *c = x->client;
+        list_remove(&m->link);
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct session *s = m->declared & 1ull << i ? server_session(c->servers[i]) : NULL;
+                /* Without memory the server keeps the buffer until the session ends. */
+                if (s && session_send(s, release, .object = m->id) == 0)
+                        server_kick(c->servers[i]);
+        }
+        if (!m->destructors)
+                destroy(m);
+        else if (client_defer(c, call_destructors, m) < 0)
+                log_error("client", "out of memory: destructor callbacks are not called");
+        if (parent)
+                mem_unhold(parent);
+        context_unhold(x);
+}
+
+int mem_declare(cl_mem m, struct server *s)
+{
+        uint64_t bit = 1ull << s->index;
+        if (m->declared & bit)
+                return 0;
+        if (m->parent) {
+                int r = mem_declare(m->parent, s);
+                if (r < 0)
+                        return r;
+        }
+        struct session *session = server_session(s);
+        if (!session)
+                return SP_E_GONE;
+        /* What the application may do with the host is checked here; there it is only storage. */
+        cl_mem_flags flags = m->flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
+        const struct image_desc *d = &m->image;
+        int r;
+        if (mem_is_image(m))
+                r = session_send(session, image_create, .image = m->id, .flags = flags,
+                                 .type = d->type, .order = d->order, .data_type = d->data_type,
+                                 .width = d->width, .height = d->height, .depth = d->depth,
+                                 .array_size = d->array_size, .row_pitch = d->row_pitch,
+                                 .parent = m->parent ? m->parent->id : 0);
+        else if (m->parent)
+                r = session_send(session, sub_buffer_create, .buffer = m->id,
+                                 .parent = m->parent->id, .flags = flags, .origin = m->origin,
+                                 .size = m->size);
+        else
+                r = session_send(session, buffer_create, .buffer = m->id, .flags = flags,
+                                 .size = m->size);
+        if (r < 0)
+                return r;
+        m->declared |= bit;
+        return 0;
+}
+
+void *mem_host(cl_mem m, size_t offset)
+{
+        cl_mem root = mem_root(m);
+        size_t at = mem_root_offset(m) + offset;
+        if (root->host_ptr)
+                return (uint8_t *)root->host_ptr + at;
+        size_t size = mem_is_image(root) ? image_host_size(root) : root->size;
+        if (!root->shadow && posix_memalign(&root->shadow, SHADOW_ALIGN, size ? size : 1) != 0)
+                return NULL;
+        return (uint8_t *)root->shadow + at;
+}
+
+void mem_drop_initial(cl_mem root)
+{
+        struct range all = { 0, root->size }, r;
+        const struct replica *host = placement_find(&root->placement, PLACEMENT_HOST, 0);
+        if (!root->initial || root->sending)
+                return;
+        if (host && range_set_next(&host->current, all, true, &r))
+                return;
+        mem_free(root->initial);
+        root->initial = NULL;
+}

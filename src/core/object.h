@@ -1,0 +1,254 @@
+/* The objects behind OpenCL's handles. The first two members of each are what the ICD loader needs.
+ * Everything mutable is guarded by the client's lock (core/client.h); what is said to be immutable may
+ * be read without it. */
+#ifndef SPANCL_CORE_OBJECT_H
+#define SPANCL_CORE_OBJECT_H
+
+#include <CL/cl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "core/placement.h"
+#include "proto/args.h"
+#include "proto/image.h"
+
+struct client;
+struct server;
+
+/* Type tags; the values are random so that a wrong pointer is noticed. Zeroed when freed. */
+enum handle_type {
+        HANDLE_PLATFORM = 0x70a1c3e5,
+        HANDLE_DEVICE = 0x3b9d27f1,
+        HANDLE_CONTEXT = 0x51e08b6d,
+        HANDLE_QUEUE = 0x1c7f4a93,
+        HANDLE_MEM = 0x6d2b95c7,
+        HANDLE_PROGRAM = 0x2fa6e019,
+        HANDLE_KERNEL = 0x48c3d77b,
+        HANDLE_EVENT = 0x07b5f28d,
+        HANDLE_SAMPLER = 0x6a19d3f4,
+};
+
+struct handle {
+        const void *dispatch; /* struct _cl_icd_dispatch: the ICD 1 table */
+        void *dispatch_data;  /* ICD 2: the loader's, see api/icd.c */
+        enum handle_type type;
+        atomic_uint refs; /* the application's references */
+        /* References by other objects and commands in flight; the object is freed when both are 0.
+         * The application's references together hold one of these. */
+        atomic_uint holds;
+};
+
+struct _cl_platform_id {
+        struct handle h;
+        struct client *client;
+};
+
+/* Lives as long as the client. Immutable but `available`. */
+struct _cl_device_id {
+        struct handle h;
+        struct server *server;
+        unsigned index;    /* number on the server */
+        unsigned domain;   /* number of the native context on the server */
+        unsigned global;   /* number in the platform */
+        struct bytes info; /* its INFO_DEVICE block; borrowed from the server */
+        cl_device_type type;
+        bool available;
+        struct client *client;
+        struct buf mirror; /* what clGetDeviceInfo answers: `info` with core/device.c's masks */
+        /* often asked */
+        size_t max_work_group_size, max_work_item_sizes[3];
+        unsigned max_work_item_dimensions;
+        unsigned mem_base_addr_align; /* bits */
+        cl_ulong max_mem_alloc_size, local_mem_size;
+        size_t max_parameter_size;
+        cl_command_queue_properties queue_properties;
+};
+
+/* A side queue for migrations on one domain. */
+struct domain_queue {
+        struct list link; /* context's */
+        struct server *server;
+        unsigned domain;
+        uint64_t queue_id;
+};
+
+struct destructor {
+        struct destructor *next; /* called in reverse order of registration */
+        void(CL_CALLBACK *fn)(void *object, void *user_data);
+        void *user_data;
+};
+
+struct _cl_context {
+        struct handle h;
+        struct list link; /* client_contexts() */
+        struct client *client;
+        cl_device_id *devices; /* immutable */
+        cl_uint device_count;
+        cl_context_properties *properties; /* as given, with the final 0; NULL if none */
+        size_t property_count;             /* values in it */
+        void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *);
+        void *notify_data;
+        struct destructor *destructors;
+        struct list domain_queues;
+};
+
+struct _cl_command_queue {
+        struct handle h;
+        cl_context context;
+        cl_device_id device;
+        uint64_t id;
+        cl_command_queue_properties properties;
+        cl_queue_properties *property_list; /* as given to clCreateCommandQueueWithProperties */
+        size_t property_count;
+        /* Core's (core/queue.c). */
+        uint64_t last_event; /* id of the last command, 0: none */
+        uint64_t completed;  /* in-order: every command up to this id is known to be complete */
+        bool failed;         /* in-order: a command failed, so that ids tell nothing any more */
+        struct list
+                commands; /* events not known to be complete (queue_link), in order of their ids */
+        cl_int deferred_error; /* of a command without an event, for the next call that waits */
+};
+
+struct mapping {
+        struct list link; /* mem's */
+        void *pointer;
+        size_t offset, size;         /* buffer: of the root buffer's bytes */
+        size_t origin[3], region[3]; /* image */
+        cl_map_flags flags;
+};
+
+struct _cl_mem {
+        struct handle h;
+        struct list link; /* the client's: every mem object */
+        cl_context context;
+        uint64_t id;
+        cl_mem_flags flags; /* with the defaults filled in */
+        /* Bytes that are placed: of an image of its own those of its pixels without gaps, of one in a
+         * buffer all from its first to its last. */
+        size_t size;
+        struct image_desc image; /* type 0: a buffer */
+        /* Image: in the application's memory; slice_pitch 0: it has no slices. */
+        size_t row_pitch, slice_pitch;
+        void *host_ptr;   /* USE_HOST_PTR */
+        void *initial;    /* COPY_HOST_PTR: our copy, until it has gone to a server; else NULL */
+        unsigned sending; /* transfers that read `initial` now */
+        cl_mem parent; /* whose bytes it has: sub-buffer, image in a buffer or image; else NULL */
+        size_t origin; /* in the parent */
+        cl_mem_properties *properties;
+        size_t property_count;
+        struct destructor *destructors;
+        struct list mappings;
+        cl_uint map_count;
+        /* Backing of mappings (and ALLOC_HOST_PTR), made at the first map. */
+        void *shadow;
+        struct placement placement; /* of the root only; what has a parent uses the parent's */
+        uint64_t declared;          /* bit per server (client->servers index): it knows the id */
+};
+
+struct _cl_sampler {
+        struct handle h;
+        struct list link; /* the client's: every sampler */
+        cl_context context;
+        uint64_t id;
+        struct sampler_desc desc;
+        cl_sampler_properties *properties; /* as given, with the final 0; NULL: none */
+        size_t property_count;
+        uint64_t declared; /* bit per server */
+};
+
+/* What is known of one kernel of a built program; immutable. */
+struct kernel_arg_info {
+        enum arg_kind kind;
+        size_t size; /* of a value; 0: not known */
+        cl_kernel_arg_address_qualifier address;
+        cl_kernel_arg_access_qualifier access;
+        cl_kernel_arg_type_qualifier type_qualifier;
+        char *type_name, *name; /* NULL: not known */
+        bool read_only;         /* the kernel can't write the buffer (const or constant) */
+};
+
+struct kernel_info {
+        char *name, *attributes;
+        cl_uint arg_count;
+        struct kernel_arg_info *args;
+        bool arg_info; /* CL_KERNEL_ARG_* may be queried */
+        bool differs;  /* devices disagree about the arguments: no kernel object can be made */
+        /* For each device of the program that was built (index in the program's devices): the block
+         * INFO_KERNEL_DEVICE, size 0 if it was not built there. */
+        struct bytes *devices;
+};
+
+struct program_build; /* core/program.h */
+struct program_job;
+
+struct _cl_program {
+        struct handle h;
+        cl_context context;
+        uint64_t id;
+        cl_device_id *devices;
+        cl_uint device_count;
+        unsigned kind; /* enum program_kind */
+        char *source;  /* with a final NUL; NULL for binaries */
+        size_t source_size;
+        void *il;
+        size_t il_size;
+        struct buf constants;     /* of IL: INFO_CONSTANT for each that was set */
+        struct bytes *binaries;   /* per device, given by the application; owned; NULL for source */
+        char *kernel_names_given; /* built-in kernels */
+        struct program_build *build; /* of the last clBuildProgram; NULL: none yet */
+        struct program_job *job;     /* the one in progress; NULL: none */
+        struct bytes *executables;   /* per device: its binary as clGetProgramInfo gives it; owned,
+                                        NULL or empty until asked for */
+        struct buf sent_source; /* what the servers have, if it is not `source` (core/include.h) */
+        uint64_t declared;      /* bit per server */
+        unsigned kernel_count;  /* attached kernel objects */
+};
+
+/* One argument's value; `version` is 0 while not set. */
+struct kernel_arg {
+        uint64_t version;   /* value of kernel->version when it was set */
+        struct arg arg;     /* arg.value is owned */
+        cl_mem mem;         /* ARG_BUFFER, ARG_IMAGE; not retained (clSetKernelArg doesn't) */
+        cl_sampler sampler; /* ARG_SAMPLER; the same */
+};
+
+struct _cl_kernel {
+        struct handle h;
+        cl_program program;
+        uint64_t id;
+        struct kernel_info *info; /* owned by the program's build, which the kernel holds */
+        struct program_build *build;
+        struct kernel_arg *args;
+        uint64_t version; /* counts clSetKernelArg */
+        uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
+};
+
+struct event_callback {
+        struct event_callback *next;
+        cl_int type;
+        void(CL_CALLBACK *fn)(cl_event, cl_int, void *);
+        void *user_data;
+};
+
+struct _cl_event {
+        struct handle h;
+        cl_context context;
+        cl_command_queue queue; /* NULL: user event */
+        cl_command_type command;
+        uint64_t id;
+        struct server
+                *server; /* where it completes; NULL: user event, or completed by the client */
+        cl_int status;   /* CL_QUEUED ... CL_COMPLETE or negative */
+        cl_int result;   /* the first error of its parts */
+        unsigned parts;  /* what has to happen before it is complete: the server's word, bytes */
+        bool tracked;    /* in the client's map of pending events, which then has a hold */
+        cl_ulong queued_ns, submit_ns, start_ns, end_ns; /* client's CLOCK_MONOTONIC */
+        struct event_callback *callbacks;
+        uint64_t imported; /* bit per server: it has or will be told of the completion */
+        uint64_t relay;    /* those that this client has to tell, because no peer will */
+        struct list queue_link;
+};
+
+#endif

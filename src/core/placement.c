@@ -1,0 +1,301 @@
+#include "core/placement.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+/* ---- range sets ----------------------------------------------------------------------------- */
+
+/* Make room for `more` ranges. */
+static int set_reserve(struct range_set *s, size_t more)
+{
+        if (s->cap - s->count >= more)
+                return 0;
+        size_t cap = s->cap ? s->cap * 2 : 4;
+        while (cap - s->count < more)
+                cap *= 2;
+        struct range *p = mem_realloc(s->ranges, cap * sizeof(*p));
+        if (!p)
+                return SP_E_NOMEM;
+        s->ranges = p;
+        s->cap = cap;
+        return 0;
+}
+
+/* Index of the first range that ends at or behind `at`. */
+static size_t set_find(const struct range_set *s, uint64_t at)
+{
+        size_t lo = 0, hi = s->count;
+        while (lo < hi) {
+                size_t mid = lo + (hi - lo) / 2;
+                if (s->ranges[mid].end < at)
+                        lo = mid + 1;
+                else
+                        hi = mid;
+        }
+        return lo;
+}
+
+/* Replace ranges [first, last) by `n` others; there is room. */
+static void set_splice(struct range_set *s, size_t first, size_t last, const struct range *with,
+                       size_t n)
+{
+        memmove(s->ranges + first + n, s->ranges + last, (s->count - last) * sizeof(*s->ranges));
+        if (n)
+                memcpy(s->ranges + first, with, n * sizeof(*with));
+        s->count = s->count - (last - first) + n;
+}
+
+int range_set_add(struct range_set *s, struct range r)
+{
+        if (r.begin >= r.end)
+                return 0;
+        int e = set_reserve(s, 1);
+        if (e < 0)
+                return e;
+        size_t first = set_find(s, r.begin), last = first;
+        while (last < s->count && s->ranges[last].begin <= r.end) {
+                if (s->ranges[last].begin < r.begin)
+                        r.begin = s->ranges[last].begin;
+                if (s->ranges[last].end > r.end)
+                        r.end = s->ranges[last].end;
+                last++;
+        }
+        set_splice(s, first, last, &r, 1);
+        return 0;
+}
+
+int range_set_remove(struct range_set *s, struct range r)
+{
+        if (r.begin >= r.end || !s->count)
+                return 0;
+        int e = set_reserve(s, 1);
+        if (e < 0)
+                return e;
+        struct range keep[2];
+        size_t n = 0, first = set_find(s, r.begin);
+        while (first < s->count && s->ranges[first].end <= r.begin)
+                first++;
+        size_t last = first;
+        while (last < s->count && s->ranges[last].begin < r.end) {
+                struct range old = s->ranges[last++];
+                if (old.begin < r.begin)
+                        keep[n++] = (struct range){ old.begin, r.begin };
+                if (old.end > r.end)
+                        keep[n++] = (struct range){ r.end, old.end };
+        }
+        set_splice(s, first, last, keep, n);
+        return 0;
+}
+
+int range_set_next(const struct range_set *s, struct range within, bool member, struct range *ret)
+{
+        size_t i = set_find(s, within.begin);
+        uint64_t at = within.begin;
+        while (at < within.end) {
+                while (i < s->count && s->ranges[i].end <= at)
+                        i++;
+                bool inside = i < s->count && s->ranges[i].begin <= at;
+                uint64_t end = within.end;
+                if (inside && s->ranges[i].end < end)
+                        end = s->ranges[i].end;
+                if (!inside && i < s->count && s->ranges[i].begin < end)
+                        end = s->ranges[i].begin;
+                if (inside == member) {
+                        *ret = (struct range){ at, end };
+                        return 1;
+                }
+                at = end;
+        }
+        return 0;
+}
+
+bool range_set_has(const struct range_set *s, struct range r)
+{
+        struct range hole;
+        return !range_set_next(s, r, false, &hole);
+}
+
+void range_set_fini(struct range_set *s)
+{
+        mem_free(s->ranges);
+        *s = (struct range_set){ 0 };
+}
+
+/* ---- replicas ------------------------------------------------------------------------------- */
+
+struct replica *placement_find(const struct placement *p, uint32_t server, uint32_t domain)
+{
+        for (size_t i = 0; i < p->count; i++)
+                if (p->replicas[i].server == server && p->replicas[i].domain == domain)
+                        return &p->replicas[i];
+        return NULL;
+}
+
+struct replica *placement_at(struct placement *p, uint32_t server, uint32_t domain)
+{
+        struct replica *old = placement_find(p, server, domain);
+        if (old)
+                return old;
+        struct replica *all = mem_realloc(p->replicas, (p->count + 1) * sizeof(*all));
+        if (!all)
+                return NULL;
+        p->replicas = all;
+        all[p->count] = (struct replica){ .server = server, .domain = domain };
+        return &all[p->count++];
+}
+
+static bool within(struct range inner, struct range outer)
+{
+        return inner.begin >= outer.begin && inner.end <= outer.end;
+}
+
+static void writer_del(struct replica *at, size_t i)
+{
+        at->writer_count--;
+        memmove(at->writers + i, at->writers + i + 1,
+                (at->writer_count - i) * sizeof(*at->writers));
+}
+
+static int writer_add(struct replica *at, struct writer w)
+{
+        for (size_t i = at->writer_count; i-- > 0;) {
+                const struct writer *old = &at->writers[i];
+                /* In the same in-order queue the later one comes after the earlier; who writes where
+                 * a copy has arrived has waited for that; an arrival waits for those before it. */
+                bool after = w.arrival ? old->arrival
+                                       : w.queue && (old->queue == w.queue || old->seen == w.queue);
+                if (after && within(old->range, w.range))
+                        writer_del(at, i);
+        }
+        if (at->writer_count == at->writer_cap) {
+                size_t cap = at->writer_cap ? at->writer_cap * 2 : 4;
+                struct writer *p = mem_realloc(at->writers, cap * sizeof(*p));
+                if (!p)
+                        return SP_E_NOMEM;
+                at->writers = p;
+                at->writer_cap = cap;
+        }
+        at->writers[at->writer_count++] = w;
+        return 0;
+}
+
+int placement_write(struct placement *p, uint32_t server, uint32_t domain, struct range r,
+                    uint64_t event, uint64_t queue)
+{
+        struct replica *at = placement_at(p, server, domain);
+        if (!at)
+                return SP_E_NOMEM;
+        /* With room for one more range everywhere nothing below can fail. */
+        int e = writer_add(at, (struct writer){ .range = r, .event = event, .queue = queue });
+        for (size_t i = 0; i < p->count && !e; i++)
+                e = set_reserve(&p->replicas[i].current, 1);
+        for (size_t i = 0; i < p->count && !e; i++)
+                if (&p->replicas[i] != at)
+                        e = range_set_remove(&p->replicas[i].current, r);
+        return e < 0 ? e : range_set_add(&at->current, r);
+}
+
+int placement_copy(struct placement *p, uint32_t server, uint32_t domain, struct range r,
+                   uint64_t event)
+{
+        struct replica *at = placement_at(p, server, domain);
+        if (!at)
+                return SP_E_NOMEM;
+        int e = writer_add(at, (struct writer){ .range = r, .event = event, .arrival = true });
+        return e < 0 ? e : range_set_add(&at->current, r);
+}
+
+/* How much we like to bring data from `from`. */
+static int preference(const struct replica *from, uint32_t server)
+{
+        if (from->server == server)
+                return 3;
+        return from->server == PLACEMENT_HOST ? 1 : 2;
+}
+
+int placement_stale(const struct placement *p, uint32_t server, uint32_t domain, struct range part,
+                    struct range *ret, const struct replica **ret_from)
+{
+        static const struct range_set none;
+        const struct replica *at = placement_find(p, server, domain);
+        struct range hole;
+        while (range_set_next(at ? &at->current : &none, part, false, &hole)) {
+                const struct replica *best = NULL;
+                struct range got = { 0, 0 };
+                for (size_t i = 0; i < p->count; i++) {
+                        const struct replica *from = &p->replicas[i];
+                        struct range r;
+                        if (from == at || !range_set_next(&from->current, hole, true, &r))
+                                continue;
+                        if (best && (r.begin > got.begin ||
+                                     (r.begin == got.begin &&
+                                      preference(from, server) <= preference(best, server))))
+                                continue;
+                        best = from;
+                        got = r;
+                }
+                if (best) {
+                        *ret = got;
+                        *ret_from = best;
+                        return 1;
+                }
+                part.begin = hole.end;
+        }
+        return 0;
+}
+
+int placement_drop(struct placement *p, uint32_t server, uint32_t domain, struct range r)
+{
+        struct replica *at = placement_find(p, server, domain);
+        return at ? range_set_remove(&at->current, r) : 0;
+}
+
+bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t event)
+{
+        bool found = false;
+        for (size_t i = 0; i < p->count; i++) {
+                struct replica *at = &p->replicas[i];
+                for (size_t k = at->writer_count; at->server == server && k-- > 0;) {
+                        struct writer w = at->writers[k];
+                        if (w.event != event || !w.arrival)
+                                continue;
+                        writer_del(at, k);
+                        found = true;
+                        /* Rather too much than too little when there is no memory to split. */
+                        if (range_set_remove(&at->current, w.range) < 0)
+                                at->current.count = 0;
+                }
+        }
+        return found;
+}
+
+void replica_collapse(struct replica *r, struct range all, uint64_t event)
+{
+        if (!r->writer_count)
+                return;
+        /* It stands for arrivals too, so later users have to wait for it. */
+        r->writers[0] = (struct writer){ .range = all, .event = event, .arrival = true };
+        r->writer_count = 1;
+}
+
+void placement_forget_server(struct placement *p, uint32_t server)
+{
+        for (size_t i = 0; i < p->count; i++) {
+                struct replica *r = &p->replicas[i];
+                if (r->server != server)
+                        continue;
+                r->current.count = 0;
+                r->writer_count = 0;
+        }
+}
+
+void placement_fini(struct placement *p)
+{
+        for (size_t i = 0; i < p->count; i++) {
+                range_set_fini(&p->replicas[i].current);
+                mem_free(p->replicas[i].writers);
+        }
+        mem_free(p->replicas);
+        *p = (struct placement){ 0 };
+}

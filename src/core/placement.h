@@ -1,0 +1,97 @@
+/* Placement: which bytes of a buffer are current where, and which commands are still to be waited for.
+ * Pure bookkeeping, no I/O; guarded by its owner. A location is one domain of one server. A byte that is
+ * current nowhere is undefined (a fresh buffer) and needs no transfer. */
+#ifndef SPANCL_CORE_PLACEMENT_H
+#define SPANCL_CORE_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Half-open range of bytes. */
+struct range {
+        uint64_t begin, end;
+};
+
+/* Sorted, disjoint, not adjacent. Zeroed memory is an empty set. */
+struct range_set {
+        struct range *ranges;
+        size_t count, cap;
+};
+
+SP_NODISCARD int range_set_add(struct range_set *s, struct range r);
+SP_NODISCARD int range_set_remove(struct range_set *s, struct range r);
+/* Is all of r in the set? An empty range is. */
+bool range_set_has(const struct range_set *s, struct range r);
+/* The first part of `within` from `within.begin` on that is in the set (member) or not. 0: none. */
+int range_set_next(const struct range_set *s, struct range within, bool member, struct range *ret);
+void range_set_fini(struct range_set *s);
+
+/* A command that made bytes current at a location. */
+struct writer {
+        struct range range;
+        uint64_t event;
+        uint64_t queue; /* the in-order queue that it runs in; 0: none */
+        bool arrival;   /* it brought a copy from elsewhere: every later user waits for it */
+        uint64_t seen;  /* arrival: the in-order queue that has waited for it, 0: none */
+};
+
+struct replica {
+        uint32_t server; /* server_index; PLACEMENT_HOST: the application's memory */
+        uint32_t domain;
+        struct range_set current;
+        /* What a migration from here has to wait for: the last writer of each byte, and maybe more.
+         * Bounded: the owner replaces them by one marker when they are PLACEMENT_WRITERS_MAX. */
+        struct writer *writers;
+        size_t writer_count, writer_cap;
+};
+
+enum { PLACEMENT_HOST = UINT32_MAX, PLACEMENT_WRITERS_MAX = 32 };
+
+struct placement {
+        struct replica *replicas;
+        size_t count;
+};
+
+/* The replica at a location, made if new. NULL: out of memory. The pointer is valid until the next
+ * call. */
+struct replica *placement_at(struct placement *p, uint32_t server, uint32_t domain);
+
+/* The same, but NULL when there is none. */
+struct replica *placement_find(const struct placement *p, uint32_t server, uint32_t domain);
+
+/* Bytes r were written at the location by command `event` in the in-order queue `queue` (0: out of
+ * order): current there and nowhere else. SP_E_NOMEM: nothing is claimed to be current that is not. */
+SP_NODISCARD int placement_write(struct placement *p, uint32_t server, uint32_t domain,
+                                 struct range r, uint64_t event, uint64_t queue);
+
+/* Bytes r arrive at the location as a copy, by command `event`, which waits for the arrivals that r
+ * overlaps. SP_E_NOMEM as above. */
+SP_NODISCARD int placement_copy(struct placement *p, uint32_t server, uint32_t domain,
+                                struct range r, uint64_t event);
+
+/* The first stale part of `within` at the location and the replica to bring it from; prefers the same
+ * server, then other servers, then the host. 1 found; 0: all current (or undefined everywhere). *ret is
+ * cut to what one source has. */
+int placement_stale(const struct placement *p, uint32_t server, uint32_t domain,
+                    struct range within, struct range *ret, const struct replica **ret_from);
+
+/* Bytes r are not current at the location any more. */
+SP_NODISCARD int placement_drop(struct placement *p, uint32_t server, uint32_t domain,
+                                struct range r);
+
+/* The command that should have brought bytes to the server has failed: they are not current there. True:
+ * it was one of this buffer's. */
+bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t event);
+
+/* Replace all writers at the replica by one command that waited for them. */
+void replica_collapse(struct replica *r, struct range all, uint64_t event);
+
+/* Everything at a server is lost. */
+void placement_forget_server(struct placement *p, uint32_t server);
+
+void placement_fini(struct placement *p);
+
+#endif

@@ -1,0 +1,228 @@
+#include "core/queue.h"
+
+#include "base/mem.h"
+#include "core/server.h"
+
+static void destroy(cl_command_queue q)
+{
+        q->h.type = 0;
+        mem_free(q->property_list);
+        mem_free(q);
+}
+
+int queue_new(cl_context x, const struct queue_params *params, cl_command_queue *ret)
+{
+        struct client *c = x->client;
+        struct server *s = params->device->server;
+        struct session *session = server_session(s);
+        if (!session)
+                return SP_E_GONE;
+        cl_command_queue q = mem_zalloc(sizeof(*q));
+        if (!q)
+                return SP_E_NOMEM;
+        handle_init(&q->h, HANDLE_QUEUE);
+        list_init(&q->commands);
+        q->device = params->device;
+        q->properties = params->properties;
+        q->id = client_new_id(c, OBJECT_QUEUE);
+        if (params->list) {
+                q->property_list =
+                        mem_dup(params->list, params->list_count * sizeof(*params->list));
+                q->property_count = params->list_count;
+        }
+        int r = params->list && !q->property_list ? SP_E_NOMEM : map_put(&c->queues, q->id, q);
+        if (r < 0) {
+                destroy(q);
+                return r;
+        }
+        r = session_send(session, queue_create, .queue = q->id, .device = q->device->index,
+                         .properties = q->properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE |
+                                                        CL_QUEUE_PROFILING_ENABLE));
+        if (r < 0) {
+                map_del(&c->queues, q->id);
+                destroy(q);
+                return r;
+        }
+        q->context = x;
+        context_hold(x);
+        server_kick(s);
+        *ret = q;
+        return 0;
+}
+
+void queue_hold(cl_command_queue q)
+{
+        atomic_fetch_add(&q->h.holds, 1);
+}
+
+void queue_unhold(cl_command_queue q)
+{
+        if (atomic_fetch_sub(&q->h.holds, 1) != 1)
+                return;
+        cl_context x = q->context;
+        struct server *s = q->device->server;
+        struct session *session = server_session(s);
+        map_del(&x->client->queues, q->id);
+        /* Without memory the server keeps the queue until the session ends. */
+        if (session && session_send(session, release, .object = q->id) == 0)
+                server_kick(s);
+        destroy(q);
+        context_unhold(x);
+}
+
+/* The context's device that stands for a domain. */
+static cl_device_id domain_device(cl_context x, const struct server *s, unsigned domain)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->server == s && x->devices[i]->domain == domain)
+                        return x->devices[i];
+        return NULL;
+}
+
+int queue_side(cl_context x, struct server *s, unsigned domain, uint64_t *ret_id)
+{
+        list_each(d, &x->domain_queues, struct domain_queue, link)
+        {
+                if (d->server == s && d->domain == domain) {
+                        *ret_id = d->queue_id;
+                        return 0;
+                }
+        }
+        cl_device_id device = domain_device(x, s, domain);
+        struct session *session = server_session(s);
+        if (!device || !session)
+                return SP_E_GONE;
+        struct domain_queue *d = mem_zalloc(sizeof(*d));
+        if (!d)
+                return SP_E_NOMEM;
+        d->server = s;
+        d->domain = domain;
+        d->queue_id = client_new_id(x->client, OBJECT_QUEUE);
+        int r = session_send(session, queue_create, .queue = d->queue_id, .device = device->index,
+                             .properties = device->queue_properties &
+                                           CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        if (r < 0) {
+                mem_free(d);
+                return r;
+        }
+        list_append(&x->domain_queues, &d->link);
+        *ret_id = d->queue_id;
+        return 0;
+}
+
+cl_int queue_take_error(cl_command_queue q)
+{
+        cl_int error = q->deferred_error;
+        q->deferred_error = CL_SUCCESS;
+        return error;
+}
+
+cl_int queue_flush(cl_command_queue q)
+{
+        struct server *s = q->device->server;
+        struct session *session = server_session(s);
+        if (!session)
+                return CL_DEVICE_NOT_AVAILABLE;
+        if (!q->last_event || (queue_in_order(q) && !q->failed && q->last_event <= q->completed))
+                return CL_SUCCESS;
+        int r = session_send(session, queue_flush, .queue = q->id);
+        if (r < 0)
+                return status_to_cl(r);
+        client_flush(q->context->client); /* it may depend on other servers */
+        return CL_SUCCESS;
+}
+
+struct finish {
+        cl_command_queue queue;
+        cl_event last; /* NULL: only bytes are to come */
+        uint64_t id;
+};
+
+static bool is_finished(void *arg)
+{
+        struct finish *f = arg;
+        if (f->last && !event_is_done(f->last))
+                return false;
+        if (list_empty(&f->queue->commands))
+                return true;
+        /* Commands that have events, and transfers, end with these. */
+        return list_entry(f->queue->commands.next, struct _cl_event, queue_link)->id > f->id;
+}
+
+/* The event of the last command, watched if the server would not tell; held. */
+static int watch_last(cl_command_queue q, struct session *session, cl_event *ret)
+{
+        cl_event e = map_get(&q->context->client->events, q->last_event);
+        if (e) {
+                event_hold(e);
+                *ret = e;
+                return 0;
+        }
+        int r = event_new(q, CL_COMMAND_MARKER, q->last_event, false, &e);
+        if (r < 0)
+                return r;
+        r = session_send(session, event_watch, .event = q->last_event);
+        if (r < 0) {
+                event_complete(e, CL_OUT_OF_HOST_MEMORY);
+                event_unhold(e);
+                return r;
+        }
+        *ret = e;
+        return 0;
+}
+
+/* A marker behind everything, for queues whose last command tells nothing about the others; held. */
+static int watch_marker(cl_command_queue q, struct session *session, cl_event *ret)
+{
+        cl_event e;
+        uint64_t id = client_new_id(q->context->client, OBJECT_EVENT);
+        int r = event_new(q, CL_COMMAND_MARKER, id, false, &e);
+        if (r < 0)
+                return r;
+        r = session_send(session, marker, .event = id, .queue = q->id, .flags = COMMAND_NOTIFY);
+        if (r < 0) {
+                event_complete(e, CL_OUT_OF_HOST_MEMORY);
+                event_unhold(e);
+                return r;
+        }
+        q->last_event = id;
+        *ret = e;
+        return 0;
+}
+
+cl_int queue_finish(cl_command_queue q)
+{
+        struct client *c = q->context->client;
+        struct session *session = server_session(q->device->server);
+        struct finish f = { q, NULL, q->last_event };
+        if (!session)
+                return CL_DEVICE_NOT_AVAILABLE;
+        if (!q->last_event)
+                return queue_take_error(q);
+        bool told = queue_in_order(q) && !q->failed;
+        int r = 0;
+        if (!told)
+                r = watch_marker(q, session, &f.last);
+        else if (q->last_event > q->completed)
+                r = watch_last(q, session, &f.last);
+        if (r < 0)
+                return status_to_cl(r);
+        f.id = q->last_event;
+        queue_hold(q);
+        if (q->properties & CL_QUEUE_PROFILING_ENABLE)
+                server_ask_clock(q->device->server);
+        client_wait(c, is_finished, &f);
+        cl_int status = CL_SUCCESS;
+        if (!server_session(q->device->server))
+                status = CL_DEVICE_NOT_AVAILABLE;
+        else if (queue_in_order(q) && !told && f.last->status == CL_COMPLETE) {
+                q->failed = false; /* all up to the marker is known again */
+                q->completed = f.id > q->completed ? f.id : q->completed;
+        }
+        if (f.last)
+                event_unhold(f.last);
+        if (status == CL_SUCCESS)
+                status = queue_take_error(q);
+        queue_unhold(q);
+        return status;
+}

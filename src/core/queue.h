@@ -1,0 +1,32 @@
+/* Command queues. */
+#ifndef SPANCL_CORE_QUEUE_H
+#define SPANCL_CORE_QUEUE_H
+
+#include "core/client.h"
+
+struct queue_params {
+        cl_device_id device;
+        cl_command_queue_properties properties;
+        const cl_queue_properties *list; /* as given, with the final 0; NULL: none */
+        size_t list_count;
+};
+
+/* SP_E_NOMEM, SP_E_GONE (the server is lost). Lock held. */
+SP_NODISCARD int queue_new(cl_context x, const struct queue_params *params, cl_command_queue *ret);
+
+/* Submit what was enqueued. A cl_int. Lock held. */
+cl_int queue_flush(cl_command_queue q);
+
+/* Wait until everything enqueued is complete; the error of a command that nobody has an event of, since
+ * the last call that waited. A cl_int. Lock held. */
+cl_int queue_finish(cl_command_queue q);
+
+/* The error of a command that nobody has an event of, once. Lock held. */
+cl_int queue_take_error(cl_command_queue q);
+
+static inline bool queue_in_order(const struct _cl_command_queue *q)
+{
+        return !(q->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+
+#endif

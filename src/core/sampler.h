@@ -1,0 +1,15 @@
+/* Samplers. */
+#ifndef SPANCL_CORE_SAMPLER_H
+#define SPANCL_CORE_SAMPLER_H
+
+#include "core/client.h"
+
+/* `properties`: with the final 0; NULL: none. SP_E_NOMEM. Lock held. */
+SP_NODISCARD int sampler_new(cl_context x, const struct sampler_desc *desc,
+                             const cl_sampler_properties *properties, size_t property_count,
+                             cl_sampler *ret);
+
+/* Make sure that the server knows the object. Lock held. */
+SP_NODISCARD int sampler_declare(cl_sampler s, struct server *server);
+
+#endif

@@ -1,0 +1,216 @@
+/* The insides of the client and its servers, for the files of core/ that move messages. Everything is
+ * guarded by the client's lock. */
+#ifndef SPANCL_CORE_SERVER_H
+#define SPANCL_CORE_SERVER_H
+
+#include "base/config.h"
+#include "core/client.h"
+#include "core/io.h"
+
+enum server_state { SERVER_NEW, SERVER_UP, SERVER_LOST };
+
+struct server {
+        struct client *client;
+        unsigned index;
+        const struct server_spec *spec;
+        enum server_state state;
+        int lost_status; /* found while sending; server_lost follows (0: none) */
+        bool receiving;  /* its session is dispatching: it must stay */
+        bool reaped;     /* lost, and connections and session are freed */
+        struct session *session;
+        struct io_link *link;
+        uint64_t id[2], key[2];
+
+        struct buf info; /* the server_info block; devices borrow from it */
+        cl_device_id *devices;
+        cl_uint device_count;
+
+        uint64_t peer_id;   /* names it on the other servers */
+        uint64_t peers;     /* bit per server: introduced to each other */
+        uint64_t peers_bad; /* they can't reach each other */
+
+        bool bulk_lane;        /* lane 1 was asked for */
+        bool backlog;          /* the last send left something: it waits for room */
+        uint64_t unsent_since; /* when server_kick first left something; 0: nothing */
+        uint64_t last_traffic; /* when something was last sent or received */
+
+        /* remote clock = client's + clock_offset, as the exchange with the least round trip showed. */
+        int64_t clock_offset;
+        uint64_t clock_rtt_ns, clock_at_ns, clock_asked_ns;
+        unsigned clock_pings; /* to be sent yet */
+
+        uint8_t sink[4096]; /* for bytes that nobody wants any more */
+};
+
+/* A call deferred to the keeper. */
+struct deferred {
+        struct list link;
+        void (*fn)(void *data);
+        void *data;
+};
+
+struct client {
+        const struct client_io *io;
+        void *io_user;
+        pthread_mutex_t lock;
+        cl_platform_id platform;
+        struct server_spec *own_specs; /* from the configuration */
+        size_t own_spec_count;
+        const struct server_spec *specs;
+        size_t spec_count;
+        unsigned server_count;
+        struct server *servers[CLIENT_SERVERS_MAX];
+        bool connecting, connected; /* tries to, tried to */
+        bool closing;
+        cl_device_id *devices;
+        cl_uint device_count;
+
+        uint64_t next_id; /* one counter for all types */
+        struct map requests, events, incoming, queues;
+        struct list contexts, mems, samplers;
+
+        /* Waiting (client.c). */
+        pthread_cond_t progress; /* something was dispatched, or the receiver's place is free */
+        unsigned waiters;        /* in client_wait */
+        bool pumping;            /* somebody receives */
+        bool keeper_pumping;     /* it is the keeper */
+        bool sleeping;           /* in io->wait */
+
+        /* The keeper (keeper.c). */
+        pthread_t keeper;
+        pthread_cond_t keeper_cond;
+        bool keeper_started, keeper_stop;
+        bool keeper_idle;    /* sleeps until it is signalled */
+        bool keeper_calling; /* in a callback */
+        struct list deferred;
+        unsigned interests; /* callbacks that wait for a server's word */
+        struct client *abandoned_next;
+};
+
+/* ---- client.c ------------------------------------------------------------------------------- */
+
+/* As client_wait, but not longer than until deadline_ns. True: done. */
+bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns);
+
+/* Something that a waiter may look at has changed. */
+void client_changed(struct client *c);
+
+/* Receive what is there without waiting (and send what is unsent). */
+void client_poll(struct client *c);
+
+/* Send what is unsent on all servers. */
+void client_flush(struct client *c);
+
+/* One round of the receiver: send, receive, and, if nothing came and `done` (may be NULL) does not say true,
+ * sleep until the deadline. The caller has checked that nobody is `pumping`. */
+void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *arg,
+                 uint64_t deadline_ns);
+
+/* ---- server.c ------------------------------------------------------------------------------- */
+
+/* SP_E_NOMEM. */
+SP_NODISCARD int server_new(struct client *c, unsigned index, const struct server_spec *spec,
+                            struct server **ret);
+struct server *server_free(struct server *s, bool after_fork);
+
+/* In the child of a fork: close the descriptors; it is lost here. */
+void server_abandon(struct server *s);
+
+/* Connect to all servers and ask for their devices. Those that fail are logged and have none. */
+void servers_connect(struct client *c);
+
+/* Tell the servers that the client ends, and disconnect. `exiting`: the process ends; then those inside it
+ * are left alone, because the native implementations may have ended already. */
+void servers_close(struct client *c, bool exiting);
+
+/* The server is gone: complete with errors what it had, tell the contexts. */
+void server_lost(struct server *s, int status, const char *text);
+
+/* Send / receive without blocking; may lose the server. True: something was received. */
+void server_send(struct server *s);
+bool server_receive(struct server *s);
+
+/* Lanes for bulk of `size` bytes, when it will not travel inline. */
+void server_want_bulk(struct server *s, uint64_t size);
+
+/* Make two servers able to reach each other. SP_E_HOST: they can't. */
+SP_NODISCARD int server_introduce(struct server *a, struct server *b);
+
+/* A time of the server's clock in the client's. */
+uint64_t server_local_ns(const struct server *s, uint64_t remote_ns);
+/* Ask for the server's clock when the last answer is old; just before a wait, so that the answer is seen
+ * as soon as it comes. */
+void server_ask_clock(struct server *s);
+
+/* ---- request.c ------------------------------------------------------------------------------ */
+
+void request_done(struct client *c, uint64_t id, cl_int status, struct bytes info);
+void requests_fail(struct server *s, cl_int status);
+
+/* ---- event.c -------------------------------------------------------------------------------- */
+
+/* A command's event with an object, known to the client's map until it is complete; one part: the
+ * server's word. `app`: with a reference of the application; in both cases one hold is the caller's.
+ * SP_E_NOMEM. */
+SP_NODISCARD int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app,
+                           cl_event *ret);
+
+/* One of e->parts is done. */
+void event_part_done(cl_event e, cl_int status);
+
+/* Complete with `status`, whatever is still open. */
+void event_complete(cl_event e, cl_int status);
+
+/* The server's word on an event. */
+void event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
+                 const uint64_t times[3], bool timed);
+
+/* All events of a server that is lost. */
+void events_fail(struct server *s, cl_int status);
+
+/* Make sure that `s` knows or will be told of e, so that its id may stand in a wait list there. 1: yes;
+ * 0: not necessary, it is complete; negative: SP_E_*. */
+SP_NODISCARD int event_reach(cl_event e, struct server *s);
+
+/* The link between two servers is lost: what either waits for comes through the client. */
+void events_relay(struct server *a, struct server *b);
+
+/* Has `e` ended, one way or the other? For client_wait. */
+bool event_is_done(void *event);
+
+/* ---- queue.c -------------------------------------------------------------------------------- */
+
+/* The side queue for migrations of a domain. SP_E_*. */
+SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uint64_t *ret_id);
+
+/* ---- transfer.c ----------------------------------------------------------------------------- */
+
+/* The servers will not send what was asked for. */
+void incoming_fail(struct server *s);
+/* A command without an event has failed; if it brought data to the server, they are not there. */
+void arrival_failed(struct server *s, uint64_t event);
+/* The command of that transfer has failed: its bytes, if they come, are not wanted. */
+void incoming_drop(struct client *c, uint64_t transfer);
+
+/* session_ops for bulk data; user is the server. */
+int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                   void **ret);
+int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len);
+
+/* ---- keeper.c ------------------------------------------------------------------------------- */
+
+/* There is something for the keeper: starts it at first, wakes it when it sleeps. */
+void keeper_wake(struct client *c);
+/* The last waiter has left: does the keeper have to take over? */
+void keeper_relieve(struct client *c);
+/* End the thread, unless it is in a callback. Lock held; released meanwhile. */
+void keeper_stop(struct client *c);
+/* The child of a fork has no keeper. */
+void keeper_forget(struct client *c);
+
+/* ---- stats.c -------------------------------------------------------------------------------- */
+
+/* Write what crossed each link to the file of SPANCL_STATS, if set; asks the servers for theirs. */
+void stats_write(struct client *c);
+
+#endif

@@ -1,0 +1,489 @@
+#include "core/transfer.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/image.h"
+#include "core/mem.h"
+#include "core/queue.h"
+#include "core/server.h"
+
+static uint64_t box_size(const struct host_box *b)
+{
+        return (uint64_t)b->region[0] * b->region[1] * b->region[2];
+}
+
+/* Where byte `offset` of the box without gaps lies, and how many follow it in one piece. */
+static uint8_t *box_at(const struct host_box *b, uint64_t offset, size_t *ret_len)
+{
+        uint64_t rows = b->region[1], width = b->region[0];
+        bool whole_rows = b->row_pitch == width;
+        if (whole_rows && (b->region[2] == 1 || b->slice_pitch == width * rows)) {
+                *ret_len = (size_t)(box_size(b) - offset);
+                return b->at + offset;
+        }
+        uint64_t row = offset / width, x = offset % width;
+        uint64_t slice = row / rows, y = row % rows;
+        *ret_len = (size_t)(width - x);
+        if (whole_rows)
+                *ret_len += (size_t)((rows - y - 1) * width);
+        return b->at + slice * b->slice_pitch + y * b->row_pitch + x;
+}
+
+/* ---- to servers ----------------------------------------------------------------------------- */
+
+struct outgoing {
+        struct session_bulk bulk;
+        struct client *client;
+        struct host_box from;
+        cl_event event; /* that it is a part of, held; NULL: none */
+        cl_mem root;    /* whose initial data it is, held; NULL: none */
+        cl_mem keep;    /* whose memory it is, held; NULL: the application's */
+        struct sent *sent;
+};
+
+static const void *outgoing_at(struct session_bulk *b, uint64_t offset, size_t *ret_len)
+{
+        return box_at(&container_of(b, struct outgoing, bulk)->from, offset, ret_len);
+}
+
+static void outgoing_done(struct session_bulk *b, int status)
+{
+        struct outgoing *o = container_of(b, struct outgoing, bulk);
+        if (o->sent) {
+                *o->sent = (struct sent){ true, status };
+                client_changed(o->client);
+        }
+        if (o->event) {
+                event_part_done(o->event, CL_SUCCESS);
+                event_unhold(o->event);
+        }
+        if (o->root) {
+                o->root->sending--;
+                mem_drop_initial(o->root);
+                mem_unhold(o->root);
+        }
+        if (o->keep)
+                mem_unhold(o->keep);
+        mem_free(o);
+}
+
+static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct host_box from)
+{
+        struct outgoing *o = mem_zalloc(sizeof(*o));
+        if (!o)
+                return NULL;
+        o->client = c;
+        o->from = from;
+        o->bulk = (struct session_bulk){
+                .transfer = transfer,
+                .total = box_size(&from),
+                .at = outgoing_at,
+                .done = outgoing_done,
+        };
+        return o;
+}
+
+/* The message that announces it is sent. */
+static void outgoing_start(struct outgoing *o, struct server *s, struct session *session)
+{
+        server_want_bulk(s, o->bulk.total);
+        int r = session_bulk_send(session, &o->bulk, o->bulk.total);
+        if (r == 0)
+                return;
+        /* The server would wait for it for ever. */
+        s->lost_status = r;
+        outgoing_done(&o->bulk, r);
+}
+
+int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct sent *sent)
+{
+        struct outgoing *o = outgoing_new(m->client, m->id, from);
+        if (!o) {
+                m->server->lost_status = SP_E_NOMEM; /* it would wait for it for ever */
+                return SP_E_NOMEM;
+        }
+        o->sent = sent;
+        o->keep = keep;
+        if (keep)
+                mem_hold(keep);
+        if (m->event) {
+                o->event = m->event;
+                event_hold(m->event);
+                m->event->parts++;
+        }
+        outgoing_start(o, m->server, m->session);
+        return 0;
+}
+
+static bool is_sent(void *arg)
+{
+        return ((struct sent *)arg)->done;
+}
+
+cl_int transfer_finish_write(struct command *m, int r, struct host_box from)
+{
+        struct sent sent = { false, 0 };
+        bool only_data = m->enqueue->blocking && !m->enqueue->wait_count;
+        if (r == 0)
+                r = transfer_send(m, from, NULL, only_data ? &sent : NULL);
+        if (r == 0 && only_data) {
+                server_kick(m->server);
+                if (!sent.done)
+                        client_wait(m->client, is_sent, &sent);
+                r = sent.status < 0 ? SP_E_GONE : 0;
+        }
+        return command_end(m, r, m->enqueue->blocking && !only_data);
+}
+
+bool transfer_needs_event(const struct enqueue *q, uint64_t size)
+{
+        if (q->blocking)
+                return q->wait_count != 0;
+        return size > SESSION_INLINE_DEFAULT; /* the memory is read after the call */
+}
+
+/* ---- from servers --------------------------------------------------------------------------- */
+
+struct incoming {
+        uint64_t transfer;
+        struct server *server;
+        cl_event event; /* that it is a part of; held */
+        cl_mem keep;    /* whose memory it is, held; NULL: the application's */
+        struct host_box to;
+        bool unwanted; /* the command has failed */
+        uint64_t received;
+};
+
+static void incoming_end(struct incoming *in, cl_int status)
+{
+        cl_event e = in->event;
+        cl_mem keep = in->keep;
+        map_del(&in->server->client->incoming, in->transfer);
+        mem_free(in);
+        event_part_done(e, status);
+        event_unhold(e);
+        if (keep)
+                mem_unhold(keep);
+}
+
+int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
+{
+        struct incoming *in = mem_zalloc(sizeof(*in));
+        if (!in)
+                return SP_E_NOMEM;
+        in->transfer = m->id;
+        in->server = m->server;
+        in->event = m->event;
+        in->to = to;
+        in->keep = keep;
+        int r = map_put(&m->client->incoming, in->transfer, in);
+        if (r < 0) {
+                mem_free(in);
+                return r;
+        }
+        event_hold(in->event);
+        if (keep)
+                mem_hold(keep);
+        in->event->parts++;
+        server_want_bulk(m->server, box_size(&to));
+        return 0;
+}
+
+int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                   void **ret)
+{
+        struct server *s = user;
+        struct incoming *in = map_get(&s->client->incoming, transfer);
+        if (!in || in->server != s || offset >= box_size(&in->to) ||
+            *len > box_size(&in->to) - offset)
+                return SP_E_PROTO;
+        size_t fits = sizeof(s->sink);
+        *ret = in->unwanted ? s->sink : box_at(&in->to, offset, &fits);
+        if (*len > fits)
+                *len = fits;
+        return 0;
+}
+
+int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
+{
+        struct server *s = user;
+        struct incoming *in = map_get(&s->client->incoming, transfer);
+        if (!in)
+                return SP_E_PROTO;
+        in->received += len;
+        if (in->received < box_size(&in->to))
+                return 0;
+        incoming_end(in, CL_SUCCESS);
+        return 1;
+}
+
+void incoming_drop(struct client *c, uint64_t transfer)
+{
+        struct incoming *in = map_get(&c->incoming, transfer);
+        if (!in || in->unwanted)
+                return;
+        in->unwanted = true;
+        event_part_done(in->event, CL_SUCCESS);
+}
+
+void incoming_fail(struct server *s)
+{
+        for (size_t pos = 0;;) {
+                struct incoming *in = map_next(&s->client->incoming, &pos);
+                if (!in)
+                        break;
+                if (in->server != s)
+                        continue;
+                incoming_end(in, CL_DEVICE_NOT_AVAILABLE);
+                pos = 0; /* the map has changed */
+        }
+}
+
+/* ---- from server to server ------------------------------------------------------------------ */
+
+/* What these commands wait for only orders them: a writer that failed leaves the bytes as they were, or
+ * undefined, but readable (COMMAND_REGARDLESS). */
+
+/* Event ids, a few without allocation. */
+struct ids {
+        uint64_t few[PLACEMENT_WRITERS_MAX + 1];
+        size_t count;
+};
+
+static bool overlap(struct range a, struct range b)
+{
+        return a.begin < b.end && b.begin < a.end;
+}
+
+/* The commands at the replica that r has to wait for: all writers, or arrivals only. */
+static struct ids replica_waits(const struct replica *at, struct range r, bool arrivals)
+{
+        struct ids ids = { .count = 0 };
+        for (size_t i = 0; at && i < at->writer_count && ids.count < array_size(ids.few); i++) {
+                const struct writer *w = &at->writers[i];
+                if (w->event && overlap(w->range, r) && (w->arrival || !arrivals))
+                        ids.few[ids.count++] = w->event;
+        }
+        return ids;
+}
+
+static struct wire_u64s ids_waits(const struct ids *ids)
+{
+        return (struct wire_u64s){ ids->few, ids->count };
+}
+
+void arrival_failed(struct server *s, uint64_t event)
+{
+        list_each(m, &s->client->mems, struct _cl_mem, link)
+        {
+                if (placement_arrival_failed(&m->placement, s->index, event))
+                        log_error("client", "data of a buffer could not be brought to %s",
+                                  server_name(s));
+        }
+}
+
+/* Too many writers to name: one marker that waits for them all. */
+static int collapse(cl_mem root, struct server *s, unsigned domain)
+{
+        struct replica *at = placement_find(&root->placement, s->index, domain);
+        struct range all = { 0, root->size };
+        uint64_t queue;
+        if (!at || at->writer_count < PLACEMENT_WRITERS_MAX)
+                return 0;
+        int r = queue_side(root->context, s, domain, &queue);
+        if (r < 0)
+                return r;
+        uint64_t id = client_new_id(s->client, OBJECT_EVENT);
+        struct ids ids = replica_waits(at, all, false);
+        r = session_send(server_session(s), marker, .event = id, .queue = queue,
+                         .flags = COMMAND_REGARDLESS, .waits = ids_waits(&ids));
+        if (r < 0)
+                return r;
+        replica_collapse(at, all, id);
+        return 0;
+}
+
+/* Where the pixels of an image are, all of them: an image is brought as a whole. */
+static const uint64_t image_origin[3];
+
+struct image_size {
+        uint64_t v[3];
+};
+
+static struct image_size image_size(const struct _cl_mem *root)
+{
+        size_t all[3];
+        image_region(&root->image, all);
+        return (struct image_size){ { all[0], all[1], all[2] } };
+}
+
+static int send_bring_read(struct session *session, cl_mem root, struct range part,
+                           const struct wire_buffer_read *m)
+{
+        struct image_size all = image_size(root);
+        if (mem_is_image(root))
+                return session_send(session, image_read, .event = m->event, .queue = m->queue,
+                                    .flags = COMMAND_REGARDLESS, .image = root->id,
+                                    .origin = { image_origin, 3 }, .region = { all.v, 3 },
+                                    .peer = m->peer, .transfer = m->transfer, .waits = m->waits);
+        return session_send(session, buffer_read, .event = m->event, .queue = m->queue,
+                            .flags = COMMAND_REGARDLESS, .buffer = root->id, .offset = part.begin,
+                            .size = part.end - part.begin, .peer = m->peer, .transfer = m->transfer,
+                            .waits = m->waits);
+}
+
+static int send_bring_write(struct session *session, cl_mem root, struct range part,
+                            const struct wire_buffer_write *m)
+{
+        struct image_size all = image_size(root);
+        if (mem_is_image(root))
+                return session_send(session, image_write, .event = m->event, .queue = m->queue,
+                                    .flags = COMMAND_REGARDLESS, .image = root->id,
+                                    .origin = { image_origin, 3 }, .region = { all.v, 3 },
+                                    .peer = m->peer, .transfer = m->transfer, .waits = m->waits);
+        return session_send(session, buffer_write, .event = m->event, .queue = m->queue,
+                            .flags = COMMAND_REGARDLESS, .buffer = root->id, .offset = part.begin,
+                            .size = part.end - part.begin, .peer = m->peer, .transfer = m->transfer,
+                            .waits = m->waits);
+}
+
+static struct host_box host_part(const struct _cl_mem *root, struct range part)
+{
+        const uint8_t *from = root->initial ? root->initial : root->host_ptr;
+        size_t all[3];
+        if (!mem_is_image(root))
+                return host_bytes(from + part.begin, (size_t)(part.end - part.begin));
+        image_region(&root->image, all);
+        return image_box(root, all, root->row_pitch, root->slice_pitch, from);
+}
+
+static int bring_from_host(struct command *m, cl_mem root, struct range part, uint64_t id,
+                           uint64_t queue)
+{
+        struct ids waits = replica_waits(
+                placement_find(&root->placement, m->server->index, m->queue->device->domain), part,
+                true);
+        struct outgoing *o = outgoing_new(m->client, id, host_part(root, part));
+        if (!o)
+                return SP_E_NOMEM;
+        int r = send_bring_write(
+                m->session, root, part,
+                &(struct wire_buffer_write){
+                        .event = id, .queue = queue, .transfer = id, .waits = ids_waits(&waits) });
+        if (r < 0) {
+                mem_free(o);
+                return r;
+        }
+        o->root = root;
+        root->sending++;
+        mem_hold(root);
+        /* Others get it from that server; what is kept of it here can go. */
+        if (root->initial)
+                r = placement_drop(&root->placement, PLACEMENT_HOST, 0, part);
+        outgoing_start(o, m->server, m->session);
+        return r;
+}
+
+static int bring_from_server(struct command *m, cl_mem root, struct range part, struct server *from,
+                             unsigned from_domain, uint64_t id, uint64_t queue)
+{
+        uint64_t from_queue, to_peer = PEER_SELF, from_peer = PEER_SELF;
+        if (from != m->server) {
+                int r = server_introduce(from, m->server);
+                if (r < 0)
+                        return r;
+                to_peer = m->server->peer_id;
+                from_peer = from->peer_id;
+        }
+        int r = queue_side(m->queue->context, from, from_domain, &from_queue);
+        if (r < 0)
+                return r;
+        struct session *session = server_session(from);
+        if (!session)
+                return SP_E_GONE;
+        struct placement *p = &root->placement;
+        struct ids before = replica_waits(placement_find(p, from->index, from_domain), part, false);
+        r = send_bring_read(
+                session, root, part,
+                &(struct wire_buffer_read){ .event = client_new_id(m->client, OBJECT_EVENT),
+                                            .queue = from_queue,
+                                            .peer = to_peer,
+                                            .transfer = id,
+                                            .waits = ids_waits(&before) });
+        if (r < 0)
+                return r;
+        struct ids waits = replica_waits(
+                placement_find(p, m->server->index, m->queue->device->domain), part, true);
+        r = send_bring_write(m->session, root, part,
+                             &(struct wire_buffer_write){ .event = id,
+                                                          .queue = queue,
+                                                          .peer = from_peer,
+                                                          .transfer = id,
+                                                          .waits = ids_waits(&waits) });
+        if (from != m->server)
+                server_kick(from);
+        return r;
+}
+
+/* Bring one part that one source has. */
+static int bring(struct command *m, cl_mem root, struct range part, const struct replica *from)
+{
+        struct client *c = m->client;
+        unsigned domain = m->queue->device->domain;
+        uint32_t from_server = from->server, from_domain = from->domain;
+        uint64_t queue;
+        int r = queue_side(m->queue->context, m->server, domain, &queue);
+        if (r < 0)
+                return r;
+        uint64_t id = client_new_id(c, OBJECT_EVENT);
+        if (from_server == PLACEMENT_HOST)
+                r = bring_from_host(m, root, part, id, queue);
+        else
+                r = bring_from_server(m, root, part, c->servers[from_server], from_domain, id,
+                                      queue);
+        if (r < 0)
+                return r;
+        r = placement_copy(&root->placement, m->server->index, domain, part, id);
+        if (r == 0)
+                r = collapse(root, m->server, domain);
+        log_debug("client", "bytes %llu to %llu of a memory object go to %s",
+                  (unsigned long long)part.begin, (unsigned long long)part.end,
+                  server_name(m->server));
+        return r;
+}
+
+int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
+{
+        cl_mem root = mem_root(mem);
+        struct placement *p = &root->placement;
+        uint32_t server = m->server->index, domain = m->queue->device->domain;
+        int e = mem_declare(mem, m->server);
+        const struct replica *from;
+        struct range part;
+        while (e == 0 && bring_it && placement_stale(p, server, domain, r, &part, &from))
+                e = bring(m, root, part, from);
+
+        struct replica *at = placement_find(p, server, domain);
+        uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;
+        for (size_t i = 0; e == 0 && at && i < at->writer_count; i++) {
+                struct writer *w = &at->writers[i];
+                if (!w->arrival || !overlap(w->range, r) || (queue && w->seen == queue))
+                        continue;
+                e = command_wait_for(m, w->event);
+                w->seen = queue ? queue : w->seen;
+        }
+        return e;
+}
+
+int command_wrote(struct command *m, cl_mem mem, struct range r)
+{
+        cl_mem root = mem_root(mem);
+        unsigned domain = m->queue->device->domain;
+        int e = placement_write(&root->placement, m->server->index, domain, r, m->id,
+                                queue_in_order(m->queue) ? m->queue->id : 0);
+        if (e == 0)
+                e = collapse(root, m->server, domain);
+        if (e < 0) /* nobody knows any more which bytes are right */
+                m->server->lost_status = e;
+        return e;
+}

@@ -1,0 +1,37 @@
+/* What supervisor and worker say to each other over a SOCK_SEQPACKET pair: one packet per message, a
+ * kind and its bytes, perhaps with a descriptor. No state. */
+#ifndef SPANCL_DAEMON_CONTROL_H
+#define SPANCL_DAEMON_CONTROL_H
+
+#include "base/bytes.h"
+#include "proto/frame.h"
+
+enum control_kind {
+        /* supervisor to worker */
+        CONTROL_CONNECTION = 'C', /* the descriptor of a connection and the hello read from it */
+        CONTROL_STOP = 'S',       /* end the session; the reason as text */
+        /* worker to supervisor */
+        CONTROL_READY = 'R',  /* the backend is open; text: number of devices */
+        CONTROL_FAILED = 'F', /* it can't be; text: for the client and the log; the worker ends */
+};
+
+enum {
+        CONTROL_FD = 3, /* the worker's end */
+        CONTROL_MAX = FRAME_MAGIC_SIZE + FRAME_HEADER_SIZE + FRAME_HELLO_MAX,
+};
+
+struct control {
+        enum control_kind kind;
+        size_t size;
+        int fd;                                    /* the receiver's to close; -1: none */
+        _Alignas(8) uint8_t data[CONTROL_MAX + 1]; /* NUL behind the last byte */
+};
+
+/* Does not block. `fd` -1: none; else it is copied to the other process and stays the caller's.
+ * SP_E_AGAIN: the other side does not keep up; SP_E_LINK: it is gone; SP_E_LIMIT: too large. */
+SP_NODISCARD int control_send(int socket, enum control_kind kind, struct bytes data, int fd);
+
+/* Does not block. SP_E_AGAIN: nothing there; SP_E_LINK: the other side is gone; SP_E_PROTO. */
+SP_NODISCARD int control_receive(int socket, struct control *ret);
+
+#endif

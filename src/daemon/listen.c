@@ -1,0 +1,188 @@
+#include "daemon/listen.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#define LOG "listen"
+
+enum { PORT_ATTEMPTS = 8 };
+
+static int add(struct listeners *l, struct listener *one)
+{
+        struct listener **more = mem_realloc(l->all, (l->count + 1) * sizeof(*l->all));
+        if (!more) {
+                listener_close(one);
+                return SP_E_NOMEM;
+        }
+        l->all = more;
+        l->all[l->count++] = one;
+        return 0;
+}
+
+static bool is_loopback(const struct listener *l, unsigned *ret_port)
+{
+        struct sockaddr_storage a;
+        socklen_t len = sizeof(a);
+        *ret_port = 0;
+        if (getsockname(l->fd, (struct sockaddr *)&a, &len) < 0)
+                return false;
+        if (a.ss_family == AF_INET) {
+                struct sockaddr_in in;
+                memcpy(&in, &a, sizeof(in));
+                *ret_port = ntohs(in.sin_port);
+                return ntohl(in.sin_addr.s_addr) >> 24 == 127;
+        }
+        if (a.ss_family == AF_INET6) {
+                struct sockaddr_in6 in6;
+                memcpy(&in6, &a, sizeof(in6));
+                *ret_port = ntohs(in6.sin6_port);
+                return IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+        }
+        return a.ss_family == AF_UNIX;
+}
+
+static int open_tcp(struct listeners *l, const char *host, unsigned port, bool insecure,
+                    unsigned *ret_port)
+{
+        char address[300];
+        struct listener *one;
+        snprintf(address, sizeof(address), "tcp:%s:%u", host, port);
+        int r = transport_tcp.listen(address, &one);
+        if (r < 0)
+                return r;
+        if (!is_loopback(one, ret_port) && !insecure) {
+                log_error(LOG,
+                          "%s is not a loopback address. Connections are neither encrypted nor "
+                          "authenticated yet: whoever reaches the port can run programs here. To "
+                          "listen there all the same, add --insecure",
+                          one->address + 4);
+                listener_close(one);
+                return SP_E_AUTH;
+        }
+        log_info(LOG, "listening on %s", one->address + 4);
+        if (!l->port)
+                l->port = *ret_port;
+        return add(l, one);
+}
+
+/* "localhost": IPv4 and IPv6 with one port. A host may lack one of them. */
+static int open_localhost(struct listeners *l, unsigned port)
+{
+        int r = 0;
+        for (int i = 0; i < PORT_ATTEMPTS; i++) {
+                unsigned got, got6;
+                r = open_tcp(l, "127.0.0.1", port, true, &got);
+                if (r == SP_E_HOST)
+                        return open_tcp(l, "[::1]", port, true, &got);
+                if (r < 0)
+                        return r;
+                r = open_tcp(l, "[::1]", got, true, &got6);
+                if (r != SP_E_BUSY || port)
+                        break;
+                /* The system's choice is taken on the other side: let it choose again. */
+                l->port = 0;
+                l->all[l->count - 1] = listener_close(l->all[l->count - 1]);
+                l->count--;
+        }
+        return r == SP_E_HOST ? 0 : r;
+}
+
+/* "HOST", "HOST:PORT", "[V6]", "[V6]:PORT". */
+static int split(const char *text, char host[256], unsigned *ret_port)
+{
+        const char *end = text[0] == '[' ? strchr(text, ']') : text;
+        const char *colon = end ? strchr(end, ':') : NULL;
+        size_t n = colon ? (size_t)(colon - text) : strlen(text);
+        if (!end || !n || n >= 256 || (text[0] == '[' && text[n - 1] != ']'))
+                return SP_E_INVAL;
+        *ret_port = CONFIG_PORT;
+        if (colon) {
+                size_t digits = strspn(colon + 1, "0123456789");
+                if (!digits || digits > 5 || colon[1 + digits] ||
+                    sscanf(colon + 1, "%u", ret_port) != 1 || *ret_port > 65535)
+                        return SP_E_INVAL;
+        }
+        memcpy(host, text, n);
+        host[n] = 0;
+        return 0;
+}
+
+static int open_listen(struct listeners *l, const char *text, bool insecure)
+{
+        char host[256];
+        unsigned port, got;
+        int r = split(text, host, &port);
+        if (!r)
+                r = strcmp(host, "localhost") ? open_tcp(l, host, port, insecure, &got)
+                                              : open_localhost(l, port);
+        switch (r) {
+        case 0:
+        case SP_E_AUTH:
+                break;
+        case SP_E_BUSY:
+                log_error(LOG, "--listen %s: the address is in use; is a spancld running already?",
+                          text);
+                break;
+        case SP_E_HOST:
+                log_error(LOG, "--listen %s: not an address of this host", text);
+                break;
+        case SP_E_INVAL:
+                log_error(LOG,
+                          "--listen %s: it takes HOST:PORT, an address that this user may "
+                          "listen on",
+                          text);
+                break;
+        default:
+                log_error(LOG, "--listen %s: %s", text, status_text(r));
+        }
+        return r;
+}
+
+static int open_socket(struct listeners *l, const char *path)
+{
+        char address[300];
+        struct listener *one;
+        int n = snprintf(address, sizeof(address), "unix:%s", path);
+        int r = n < (int)sizeof(address) ? transport_unix.listen(address, &one) : SP_E_INVAL;
+        if (!r) {
+                log_info(LOG, "listening on %s", address);
+                return add(l, one);
+        }
+        if (r == SP_E_BUSY)
+                log_error(LOG, "--socket %s: it is in use, or another file has that name", path);
+        else if (r == SP_E_INVAL)
+                log_error(LOG, "--socket %s: the socket can't be made there", path);
+        else
+                log_error(LOG, "--socket %s: %s", path, status_text(r));
+        return r;
+}
+
+int listeners_open(const struct config_options *o, struct listeners *ret)
+{
+        bool insecure = config_option_flag(o, CONFIG_insecure);
+        *ret = (struct listeners){ 0 };
+        for (size_t i = 0; i < o->list_count; i++) {
+                int r = o->list[i].id == CONFIG_socket
+                                ? open_socket(ret, o->list[i].value)
+                                : open_listen(ret, o->list[i].value, insecure);
+                if (r < 0)
+                        return r;
+        }
+        if (o->list_count)
+                return 0;
+        return open_listen(ret, config_entry(CONFIG_listen)->fallback, insecure);
+}
+
+void listeners_close(struct listeners *l)
+{
+        for (size_t i = 0; i < l->count; i++)
+                listener_close(l->all[i]);
+        mem_free(l->all);
+        *l = (struct listeners){ 0 };
+}

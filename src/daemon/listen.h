@@ -1,0 +1,22 @@
+/* What spancld listens on: the addresses of --listen and --socket. */
+#ifndef SPANCL_DAEMON_LISTEN_H
+#define SPANCL_DAEMON_LISTEN_H
+
+#include <stddef.h>
+
+#include "base/config.h"
+#include "transport/transport.h"
+
+struct listeners {
+        struct listener **all;
+        size_t count;
+        unsigned port; /* of the first TCP listener; 0: none */
+};
+
+/* Listen on everything that the options name. An error was logged, with what to do. The result is freed
+ * with listeners_close, also after an error. */
+SP_NODISCARD int listeners_open(const struct config_options *o, struct listeners *ret);
+
+void listeners_close(struct listeners *l);
+
+#endif

@@ -1,0 +1,72 @@
+/* spancld: lends the OpenCL devices of this host to SpanCL clients. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/supervisor.h"
+#include "daemon/worker.h"
+
+static void print_help(void)
+{
+        printf("Usage: spancld [OPTIONS]\n"
+               "Lends the OpenCL devices of this host to SpanCL clients.\n");
+        for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
+                const struct config_entry *e = config_entry(id);
+                if (e->side != CONFIG_SERVER)
+                        continue;
+                printf("\n  %s%s%s\n", e->name, *e->value ? " " : "", e->value);
+                size_t column = 0;
+                for (const char *p = e->doc; *p;) {
+                        size_t n = strcspn(p, " ");
+                        if (column + n > 70) {
+                                printf("\n");
+                                column = 0;
+                        }
+                        printf("%s%.*s", column ? " " : "      ", (int)n, p);
+                        column += n + 1;
+                        p += n + strspn(p + n, " ");
+                }
+                if (*e->fallback && e->kind != CONFIG_FLAG)
+                        printf("\n      Default: %s", e->fallback);
+                printf("\n");
+        }
+}
+
+static int run(const struct config_options *o, int argc, char **argv, const char *scratch_dir)
+{
+        if (config_option_flag(o, CONFIG_help)) {
+                print_help();
+                return 0;
+        }
+        if (config_option_flag(o, CONFIG_version)) {
+                printf("spancld %s\n", SPANCL_VERSION);
+                return 0;
+        }
+        log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
+        return scratch_dir ? worker_main(o, scratch_dir) : supervisor_main(o, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+        /* Workers are started as "spancld --worker SCRATCH_DIR" and the supervisor's own options. */
+        const char *scratch_dir = NULL;
+        if (argc >= 3 && !strcmp(argv[1], "--worker")) {
+                scratch_dir = argv[2];
+                argc -= 2;
+                argv += 2;
+        }
+        struct config_options o;
+        char *error = NULL;
+        int r = config_options_parse(argc, argv, &o, &error);
+        if (r < 0) {
+                fprintf(stderr, "spancld: %s\n", error ? error : status_text(r));
+                mem_free(error);
+                config_options_fini(&o);
+                return 2;
+        }
+        r = run(&o, argc, argv, scratch_dir);
+        config_options_fini(&o);
+        return r;
+}

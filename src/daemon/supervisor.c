@@ -1,0 +1,765 @@
+#include "daemon/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/control.h"
+#include "daemon/listen.h"
+#include "daemon/notify.h"
+#include "daemon/scratch.h"
+#include "loop/clock.h"
+#include "session/hello.h"
+
+#define LOG "supervisor"
+#define MS  1000000ull /* ns */
+
+enum {
+        VISITORS_MAX = 1024, /* connections whose hello has not come */
+        WAITING_MAX = 256,   /* new sessions that wait for a worker */
+        HELLO_MS = 10000,    /* how long a hello may take */
+        WAIT_MS = 60000,     /* how long a worker may take */
+        WARMING_MAX = 4,     /* workers that open their backends at a time */
+        RESPAWN_MS = 300,    /* before the next warm worker is made, out of the new session's way */
+        CRASHES_TOLD = 3,    /* failed starts after which clients are told */
+        BACKOFF_MAX_MS = 10000,
+        ACCEPT_PAUSE_MS = 100, /* when out of descriptors */
+        ACCEPT_BATCH = 64,
+        SHUTDOWN_MS = 5000,
+        EVENTS = 64,
+};
+
+enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_VISITOR, SOURCE_WORKER };
+
+/* What an epoll event names: the first member of each. */
+struct source {
+        enum source_kind kind;
+};
+
+struct listener_source {
+        struct source source;
+        struct listener *listener;
+};
+
+/* A connection that no worker has yet. */
+struct visitor {
+        struct source source;
+        struct list link;  /* supervisor's visitors, waiting or dead */
+        struct conn *conn; /* NULL: dead */
+        bool waits;
+        uint64_t deadline_ns;
+        struct buf hello;
+};
+
+enum worker_state { WORKER_WARMING, WORKER_WARM, WORKER_BUSY };
+
+struct worker {
+        struct source source;
+        struct list link;
+        enum worker_state state;
+        pid_t pid; /* 0: it was reaped */
+        int control;
+        uint64_t id[2]; /* its session */
+        char scratch[SCRATCH_PATH_MAX];
+        bool told; /* it said why it can't serve */
+        bool gone; /* it hears nothing any more; SIGCHLD will follow */
+};
+
+struct supervisor {
+        const struct config_options *options;
+        int argc;
+        char **argv;
+        struct listeners listeners;
+        struct listener_source *listener_sources;
+        struct source signal_source;
+        int epoll, signals;
+        struct list visitors; /* in order of arrival */
+        size_t visitor_count;
+        struct list waiting; /* whose hello asks for a new session */
+        size_t waiting_count;
+        struct list workers;
+        struct list dead;   /* visitors to free once the events at hand are done */
+        uint64_t spawn_ns;  /* when to make a warm worker; UINT64_MAX: when one is asked for */
+        uint64_t accept_ns; /* when to accept again; UINT64_MAX: accepting */
+        unsigned crashes;   /* failed starts in a row */
+        bool stopping;
+};
+
+/* ---- visitors ------------------------------------------------------------------------------- */
+
+static int watch(struct supervisor *s, int fd, void *source)
+{
+        struct epoll_event e = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = source };
+        return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+static void unwatch(struct supervisor *s, int fd)
+{
+        (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* Forget the visitor; its memory stays until the events at hand are done. */
+static void visitor_leave(struct supervisor *s, struct visitor *v)
+{
+        unwatch(s, v->conn->fd);
+        v->conn = conn_close(v->conn);
+        list_remove(&v->link);
+        --*(v->waits ? &s->waiting_count : &s->visitor_count);
+        list_append(&s->dead, &v->link);
+}
+
+static struct visitor *first(struct list *l)
+{
+        return list_empty(l) ? NULL : list_entry(l->next, struct visitor, link);
+}
+
+static void bury(struct supervisor *s)
+{
+        while (!list_empty(&s->dead)) {
+                struct visitor *v = first(&s->dead);
+                list_remove(&v->link);
+                buf_fini(&v->hello);
+                mem_free(v);
+        }
+}
+
+/* Answer why not. The caller lets the visitor leave. */
+static void refuse(struct visitor *v, int status, const char *text)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const struct wire_hello_reply m = {
+                .status = status,
+                .time_ns = clock_now_ns(),
+                .text = bytes_str(text),
+        };
+        log_info(LOG, "a connection was refused: %s", text);
+        if (hello_put_reply(&out, &m) < 0)
+                return;
+        struct iovec iov = { out.data, out.size };
+        if (v->conn->ops->sendv(v->conn, &iov, 1) > 0)
+                (void)shutdown(v->conn->fd, SHUT_WR);
+}
+
+static void refuse_all_waiting(struct supervisor *s, int status, const char *text)
+{
+        for (struct visitor *v; (v = first(&s->waiting));) {
+                refuse(v, status, text);
+                visitor_leave(s, v);
+        }
+}
+
+/* ---- workers -------------------------------------------------------------------------------- */
+
+static size_t count_workers(const struct supervisor *s, enum worker_state state)
+{
+        size_t n = 0;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                n += w->state == state && !w->gone;
+        }
+        return n;
+}
+
+static struct worker *find_worker(struct supervisor *s, uint64_t hi, uint64_t lo)
+{
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->state == WORKER_BUSY && !w->gone && w->id[0] == hi && w->id[1] == lo)
+                        return w;
+        }
+        return NULL;
+}
+
+static struct worker *find_warm(struct supervisor *s)
+{
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->state == WORKER_WARM && !w->gone)
+                        return w;
+        }
+        return NULL;
+}
+
+/* Run our own program as a worker with `control` as its descriptor 3. */
+static int spawn(struct supervisor *s, int control, char *scratch, pid_t *ret)
+{
+        char **argv = mem_alloc(((size_t)s->argc + 3) * sizeof(*argv));
+        if (!argv)
+                return SP_E_NOMEM;
+        static char worker[] = "--worker";
+        argv[0] = s->argv[0];
+        argv[1] = worker;
+        argv[2] = scratch;
+        for (int i = 1; i <= s->argc; i++)
+                argv[i + 2] = s->argv[i]; /* and the NULL at the end */
+
+        posix_spawn_file_actions_t files;
+        posix_spawnattr_t attr;
+        sigset_t none, standard;
+        sigemptyset(&none);
+        sigfillset(&standard);
+        posix_spawn_file_actions_init(&files);
+        posix_spawnattr_init(&attr);
+        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_adddup2(&files, control, CONTROL_FD);
+        posix_spawnattr_setsigmask(&attr, &none);
+        posix_spawnattr_setsigdefault(&attr, &standard);
+        /* A process group of its own: a terminal's ^C is for the supervisor. */
+        posix_spawnattr_setpgroup(&attr, 0);
+        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                POSIX_SPAWN_SETPGROUP);
+        int r = posix_spawn(ret, "/proc/self/exe", &files, &attr, argv, environ);
+        posix_spawnattr_destroy(&attr);
+        posix_spawn_file_actions_destroy(&files);
+        mem_free(argv);
+        return r ? SP_E_LIMIT : 0;
+}
+
+static int worker_start(struct supervisor *s)
+{
+        int pair[2];
+        struct worker *w = mem_zalloc(sizeof(*w));
+        if (!w)
+                return SP_E_NOMEM;
+        w->source.kind = SOURCE_WORKER;
+        int r = scratch_make(w->scratch);
+        if (!r && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                r = SP_E_LIMIT;
+        if (r < 0) {
+                scratch_remove(w->scratch);
+                mem_free(w);
+                return r;
+        }
+        w->control = pair[0];
+        r = spawn(s, pair[1], w->scratch, &w->pid);
+        close(pair[1]);
+        if (!r && watch(s, w->control, w) < 0) {
+                kill(w->pid, SIGKILL);
+                r = SP_E_LIMIT;
+        }
+        if (r < 0) {
+                close(w->control);
+                scratch_remove(w->scratch);
+                mem_free(w);
+                return r;
+        }
+        list_append(&s->workers, &w->link);
+        log_debug(LOG, "worker %d started", (int)w->pid);
+        return 0;
+}
+
+/* A start failed: try again later, more and more rarely. */
+static void back_off(struct supervisor *s, const char *why)
+{
+        uint64_t ms = 100ull << (s->crashes < 7 ? s->crashes : 7);
+        s->crashes++;
+        s->spawn_ns = clock_now_ns() + (ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS) * MS;
+        if (s->crashes >= CRASHES_TOLD)
+                refuse_all_waiting(s, SP_E_NODEV, why);
+}
+
+/* Make as many workers as are needed now. */
+static void provide(struct supervisor *s)
+{
+        if (s->stopping || clock_now_ns() < s->spawn_ns)
+                return;
+        size_t warming = count_workers(s, WORKER_WARMING);
+        size_t wanted = s->waiting_count ? s->waiting_count : 1;
+        if (!s->waiting_count && find_warm(s))
+                wanted = 0;
+        if (wanted > WARMING_MAX)
+                wanted = WARMING_MAX;
+        s->spawn_ns = UINT64_MAX;
+        for (; warming < wanted; warming++) {
+                int r = worker_start(s);
+                if (!r)
+                        continue;
+                log_error(LOG, "a worker can't be started: %s", status_text(r));
+                back_off(s, "this server can't start a process for the session; see its log");
+                return;
+        }
+}
+
+/* Ask for a warm worker at that time, or at once when somebody waits. */
+static void provide_at(struct supervisor *s, uint64_t ns)
+{
+        if (ns < s->spawn_ns)
+                s->spawn_ns = ns;
+        if (!s->crashes && s->waiting_count)
+                s->spawn_ns = 0;
+}
+
+/* ---- routing -------------------------------------------------------------------------------- */
+
+/* Give the connection to the worker. False: the worker is gone. */
+static bool hand_over(struct supervisor *s, struct visitor *v, struct worker *w)
+{
+        int r = control_send(w->control, CONTROL_CONNECTION, bytes_of(v->hello.data, v->hello.size),
+                             v->conn->fd);
+        if (r < 0)
+                log_warn(LOG, "worker %d does not take connections: %s", (int)w->pid,
+                         status_text(r));
+        w->gone |= r == SP_E_LINK;
+        if (r != SP_E_LINK)
+                unwatch(s, v->conn->fd); /* else the event would outlive our close */
+        return r != SP_E_LINK;
+}
+
+enum routed { ROUTED, ROUTED_WAIT };
+
+/* Decide on a whole hello. ROUTED: the visitor may leave. */
+static enum routed route(struct supervisor *s, struct visitor *v)
+{
+        struct wire_hello m;
+        uint64_t version;
+        const char *text;
+        if (hello_get(bytes_of(v->hello.data, v->hello.size), &m) < 0) {
+                refuse(v, SP_E_PROTO, "the hello is not valid");
+                return ROUTED;
+        }
+        int r = hello_negotiate(&m, &version, &text);
+        if (r < 0) {
+                refuse(v, r, text);
+                return ROUTED;
+        }
+        struct worker *w = find_worker(s, m.session_hi, m.session_lo);
+        if (w && hand_over(s, v, w))
+                return ROUTED;
+        if (m.role || m.lane || m.next_seq) {
+                refuse(v, SP_E_GONE, "this server has no such session (any more)");
+                return ROUTED;
+        }
+        if (count_workers(s, WORKER_BUSY) >= config_option_number(s->options, CONFIG_sessions)) {
+                refuse(v, SP_E_LIMIT, "this server has no room for another session (--sessions)");
+                return ROUTED;
+        }
+        do
+                w = find_warm(s);
+        while (w && !hand_over(s, v, w));
+        if (!w)
+                return ROUTED_WAIT;
+        w->state = WORKER_BUSY;
+        w->id[0] = m.session_hi;
+        w->id[1] = m.session_lo;
+        log_info(LOG, "worker %d takes a new session (%.*s)", (int)w->pid, (int)m.name.size,
+                 (const char *)m.name.data);
+        provide_at(s, clock_now_ns() + RESPAWN_MS * MS);
+        return ROUTED;
+}
+
+/* A worker has become ready: those who waited go on. */
+static void serve_waiting(struct supervisor *s)
+{
+        struct visitor *v;
+        while ((v = first(&s->waiting)) && route(s, v) == ROUTED)
+                visitor_leave(s, v);
+}
+
+static void start_waiting(struct supervisor *s, struct visitor *v)
+{
+        if (s->waiting_count == WAITING_MAX) {
+                refuse(v, SP_E_LIMIT, "too many sessions begin at once on this server");
+                visitor_leave(s, v);
+                return;
+        }
+        list_remove(&v->link);
+        s->visitor_count--;
+        list_append(&s->waiting, &v->link);
+        s->waiting_count++;
+        v->waits = true;
+        v->deadline_ns = clock_now_ns() + WAIT_MS * MS;
+        provide_at(s, s->crashes ? s->spawn_ns : 0);
+}
+
+/* Read no more than the hello. 1: it is whole, 0: more has to come, negative: not one of ours. */
+static int read_hello(struct visitor *v)
+{
+        for (;;) {
+                int whole = hello_size(bytes_of(v->hello.data, v->hello.size));
+                if (whole < 0)
+                        return whole;
+                if (v->hello.size == (size_t)whole)
+                        return 1;
+                size_t left = (size_t)whole - v->hello.size;
+                int r = buf_reserve(&v->hello, left);
+                if (r < 0)
+                        return r;
+                struct iovec iov = { v->hello.data + v->hello.size, left };
+                ssize_t n = v->conn->ops->recvv(v->conn, &iov, 1);
+                if (n <= 0)
+                        return n == SP_E_AGAIN ? 0 : SP_E_LINK;
+                v->hello.size += (size_t)n;
+        }
+}
+
+static void on_visitor(struct supervisor *s, struct visitor *v)
+{
+        if (!v->conn)
+                return; /* it left while earlier events were handled */
+        if (v->waits) { /* it is gone, or says more before it was answered */
+                visitor_leave(s, v);
+                return;
+        }
+        int r = read_hello(v);
+        if (!r)
+                return;
+        if (r < 0)
+                log_info(LOG, "a connection was dropped: %s",
+                         r == SP_E_PROTO ? "it does not speak SpanCL" : status_text(r));
+        if (r < 0 || route(s, v) == ROUTED)
+                visitor_leave(s, v);
+        else
+                start_waiting(s, v);
+}
+
+/* ---- accepting ------------------------------------------------------------------------------ */
+
+static void pause_accepting(struct supervisor *s)
+{
+        for (size_t i = 0; i < s->listeners.count; i++)
+                unwatch(s, s->listeners.all[i]->fd);
+        s->accept_ns = clock_now_ns() + ACCEPT_PAUSE_MS * MS;
+}
+
+static int start_accepting(struct supervisor *s)
+{
+        s->accept_ns = UINT64_MAX;
+        for (size_t i = 0; i < s->listeners.count; i++) {
+                s->listener_sources[i] = (struct listener_source){
+                        .source = { SOURCE_LISTENER },
+                        .listener = s->listeners.all[i],
+                };
+                if (watch(s, s->listeners.all[i]->fd, &s->listener_sources[i]) < 0)
+                        return SP_E_LIMIT;
+        }
+        return 0;
+}
+
+static int welcome(struct supervisor *s, struct conn *conn)
+{
+        struct visitor *v = mem_zalloc(sizeof(*v));
+        if (!v) {
+                conn_close(conn);
+                return SP_E_NOMEM;
+        }
+        v->source.kind = SOURCE_VISITOR;
+        v->conn = conn;
+        v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
+        if (watch(s, conn->fd, v) < 0) {
+                conn_close(conn);
+                mem_free(v);
+                return SP_E_LIMIT;
+        }
+        list_append(&s->visitors, &v->link);
+        s->visitor_count++;
+        if (s->visitor_count > VISITORS_MAX) {
+                log_info(LOG, "too many connections without a hello: the oldest is dropped");
+                visitor_leave(s, first(&s->visitors));
+        }
+        return 0;
+}
+
+static void on_listener(struct supervisor *s, struct listener *l)
+{
+        for (int i = 0; i < ACCEPT_BATCH; i++) {
+                struct conn *conn;
+                int r = l->ops->accept(l, &conn);
+                if (!r)
+                        r = welcome(s, conn);
+                switch (r) {
+                case 0:
+                case SP_E_LINK:
+                        continue;
+                case SP_E_AGAIN:
+                        return;
+                default:
+                        break;
+                }
+                log_warn(LOG, "no more connections can be taken: %s", status_text(r));
+                struct visitor *oldest = first(&s->visitors);
+                if (oldest) {
+                        visitor_leave(s, oldest);
+                        continue;
+                }
+                pause_accepting(s);
+                return;
+        }
+}
+
+/* ---- the ends of workers -------------------------------------------------------------------- */
+
+static void worker_free(struct worker *w)
+{
+        list_remove(&w->link);
+        if (w->control >= 0)
+                close(w->control);
+        scratch_remove(w->scratch);
+        mem_free(w);
+}
+
+static void worker_ended(struct supervisor *s, struct worker *w, int status)
+{
+        bool crashed = !WIFEXITED(status) || WEXITSTATUS(status);
+        char how[64];
+        if (WIFSIGNALED(status))
+                snprintf(how, sizeof(how), "by signal %d", WTERMSIG(status));
+        else
+                snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(status));
+        if (s->stopping || w->told || (!crashed && w->state == WORKER_BUSY)) {
+                log_debug(LOG, "worker %d ended %s", (int)w->pid, how);
+        } else if (w->state == WORKER_BUSY) {
+                log_error(LOG, "worker %d ended %s; its session is lost", (int)w->pid, how);
+        } else {
+                log_error(LOG, "worker %d ended %s before it had a session", (int)w->pid, how);
+                back_off(s, "an OpenCL driver of this server fails while it is loaded; see "
+                            "spancld's log");
+        }
+        worker_free(w);
+}
+
+static void reap(struct supervisor *s)
+{
+        int status;
+        pid_t pid;
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+                list_each(w, &s->workers, struct worker, link)
+                {
+                        if (w->pid == pid)
+                                worker_ended(s, w, status);
+                }
+        }
+}
+
+/* What a worker says. Its death is SIGCHLD's business. */
+static void hear(struct supervisor *s, struct worker *w)
+{
+        static struct control c;
+        int r;
+        while (!(r = control_receive(w->control, &c))) {
+                if (c.fd >= 0)
+                        close(c.fd);
+                if (w->state != WORKER_WARMING)
+                        continue;
+                if (c.kind == CONTROL_READY) {
+                        log_info(LOG, "worker %d is ready, %s device(s)", (int)w->pid,
+                                 (const char *)c.data);
+                        w->state = WORKER_WARM;
+                        s->crashes = 0;
+                        serve_waiting(s);
+                } else if (c.kind == CONTROL_FAILED) {
+                        log_warn(LOG, "%s", (const char *)c.data);
+                        w->told = w->gone = true;
+                        s->crashes = 0;
+                        refuse_all_waiting(s, SP_E_NODEV, (const char *)c.data);
+                }
+        }
+        if (r != SP_E_LINK)
+                return;
+        w->gone = true;
+        unwatch(s, w->control);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+static void on_signal(struct supervisor *s)
+{
+        struct signalfd_siginfo info;
+        while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
+                if (info.ssi_signo == SIGCHLD)
+                        reap(s);
+                else
+                        s->stopping = true;
+        }
+}
+
+static uint64_t next_deadline(const struct supervisor *s)
+{
+        uint64_t d = s->accept_ns;
+        if (s->spawn_ns < d)
+                d = s->spawn_ns;
+        if (!list_empty(&s->visitors)) {
+                uint64_t v = list_entry(s->visitors.next, struct visitor, link)->deadline_ns;
+                d = v < d ? v : d;
+        }
+        if (!list_empty(&s->waiting)) {
+                uint64_t v = list_entry(s->waiting.next, struct visitor, link)->deadline_ns;
+                d = v < d ? v : d;
+        }
+        return d;
+}
+
+static void expire(struct supervisor *s)
+{
+        uint64_t now = clock_now_ns();
+        struct visitor *v;
+        while ((v = first(&s->visitors)) && v->deadline_ns <= now) {
+                log_info(LOG, "a connection without a hello was dropped");
+                visitor_leave(s, v);
+        }
+        while ((v = first(&s->waiting)) && v->deadline_ns <= now) {
+                refuse(v, SP_E_TIMEOUT, "this server's OpenCL drivers take too long to load");
+                visitor_leave(s, v);
+        }
+        if (s->accept_ns <= now && start_accepting(s) < 0)
+                pause_accepting(s);
+}
+
+static void run_events(struct supervisor *s, int timeout_ms)
+{
+        struct epoll_event events[EVENTS];
+        int n = epoll_wait(s->epoll, events, EVENTS, timeout_ms);
+        bool signalled = false;
+        for (int i = 0; i < n; i++) {
+                struct source *source = events[i].data.ptr;
+                switch (source->kind) {
+                case SOURCE_LISTENER:
+                        on_listener(s,
+                                    container_of(source, struct listener_source, source)->listener);
+                        break;
+                case SOURCE_VISITOR:
+                        on_visitor(s, container_of(source, struct visitor, source));
+                        break;
+                case SOURCE_WORKER:
+                        hear(s, container_of(source, struct worker, source));
+                        break;
+                case SOURCE_SIGNALS:
+                        signalled = true;
+                        break;
+                }
+        }
+        bury(s);
+        if (signalled) /* last: it frees workers, which events above may name */
+                on_signal(s);
+}
+
+static void stop_workers(struct supervisor *s)
+{
+        static const char text[] = "the server is being shut down";
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->state == WORKER_WARMING ||
+                    control_send(w->control, CONTROL_STOP, bytes_str(text), -1) < 0)
+                        kill(w->pid, SIGKILL);
+        }
+        uint64_t deadline = clock_now_ns() + SHUTDOWN_MS * MS;
+        while (!list_empty(&s->workers) && clock_now_ns() < deadline)
+                run_events(s, clock_poll_ms(deadline));
+        list_each(w, &s->workers, struct worker, link)
+        {
+                log_warn(LOG, "worker %d did not end in time", (int)w->pid);
+                kill(w->pid, SIGKILL);
+                waitpid(w->pid, NULL, 0);
+                worker_free(w);
+        }
+}
+
+static int tell_ready(struct supervisor *s)
+{
+        if (s->options->values[CONFIG_ready_fd]) {
+                int fd = (int)config_option_number(s->options, CONFIG_ready_fd);
+                int n = dprintf(fd, "ready %u\n", s->listeners.port);
+                close(fd);
+                if (n < 0) {
+                        log_error(LOG, "--ready-fd %d: it can't be written to", fd);
+                        return SP_E_INVAL;
+                }
+        }
+        notify_send("READY=1");
+        return 0;
+}
+
+/* Descriptors for many connections: as many as this user may have. */
+static void raise_limits(void)
+{
+        struct rlimit r;
+        if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+                return;
+        rlim_t wanted = 8192;
+        if (r.rlim_cur >= wanted || r.rlim_cur == RLIM_INFINITY)
+                return;
+        r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > wanted ? wanted : r.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static int prepare(struct supervisor *s)
+{
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        raise_limits();
+        if (s->options->values[CONFIG_ready_fd]) {
+                int fd = (int)config_option_number(s->options, CONFIG_ready_fd);
+                if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
+                        log_error(LOG, "--ready-fd %d: no such descriptor", fd);
+                        return SP_E_INVAL;
+                }
+        }
+        s->epoll = epoll_create1(EPOLL_CLOEXEC);
+        s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        s->signal_source.kind = SOURCE_SIGNALS;
+        if (s->epoll < 0 || s->signals < 0 || watch(s, s->signals, &s->signal_source) < 0)
+                return SP_E_LIMIT;
+        int r = listeners_open(s->options, &s->listeners);
+        if (r < 0)
+                return r;
+        s->listener_sources = mem_zalloc(s->listeners.count * sizeof(*s->listener_sources));
+        return s->listener_sources ? start_accepting(s) : SP_E_NOMEM;
+}
+
+int supervisor_main(const struct config_options *o, int argc, char **argv)
+{
+        struct supervisor s = {
+                .options = o,
+                .argc = argc,
+                .argv = argv,
+                .epoll = -1,
+                .signals = -1,
+                .accept_ns = UINT64_MAX,
+        };
+        list_init(&s.visitors);
+        list_init(&s.waiting);
+        list_init(&s.workers);
+        list_init(&s.dead);
+        int r = prepare(&s);
+        if (!r)
+                r = tell_ready(&s);
+        if (!r)
+                log_info(LOG, "spancld %s is ready", SPANCL_VERSION);
+        while (!r && !s.stopping) {
+                expire(&s);
+                provide(&s);
+                bury(&s);
+                run_events(&s, clock_poll_ms(next_deadline(&s)));
+        }
+        if (s.stopping)
+                notify_send("STOPPING=1");
+        s.stopping = true;
+        listeners_close(&s.listeners);
+        for (struct visitor *v; (v = first(&s.visitors));)
+                visitor_leave(&s, v);
+        refuse_all_waiting(&s, SP_E_GONE, "the server is being shut down");
+        bury(&s);
+        stop_workers(&s);
+        mem_free(s.listener_sources);
+        if (s.epoll >= 0)
+                close(s.epoll);
+        if (s.signals >= 0)
+                close(s.signals);
+        return r < 0 ? 1 : 0;
+}

@@ -1,0 +1,214 @@
+#include "daemon/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+#include "daemon/scratch.h"
+#include "loop/server_loop.h"
+
+#define LOG "worker"
+
+enum {
+        OUTPUT_PIPE_SIZE = 1 << 20,
+        ORPHAN_SECONDS = 5, /* to clean up when the supervisor died */
+        END_SECONDS = 10,   /* to let commands in flight end when the session has ended */
+};
+
+struct worker {
+        struct server_loop *loop;
+        int ended_fd; /* an eventfd, set when the session is over */
+};
+
+/* The supervisor died: the main thread sees that too and cleans up, but may hang in a driver. */
+static void on_orphaned(int sig)
+{
+        (void)sig;
+        alarm(ORPHAN_SECONDS); /* whose signal ends the process */
+}
+
+static void watch_supervisor(void)
+{
+        struct sigaction sa = { .sa_handler = on_orphaned, .sa_flags = SA_RESTART };
+        sigemptyset(&sa.sa_mask);
+        sigaction(SIGHUP, &sa, NULL);
+        prctl(PR_SET_PDEATHSIG, SIGHUP);
+}
+
+/* Everything printed to stdout, by kernels that is, goes into a pipe. The reading end, or -1. */
+static int capture_stdout(void)
+{
+        int fds[2];
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -1;
+        (void)fcntl(fds[1], F_SETPIPE_SZ, OUTPUT_PIPE_SIZE);
+        if (fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 || dup2(fds[1], STDOUT_FILENO) < 0) {
+                close(fds[0]);
+                close(fds[1]);
+                return -1;
+        }
+        close(fds[1]);
+        setvbuf(stdout, NULL, _IONBF, 0);
+        return fds[0];
+}
+
+/* What drivers said while they were loaded is not for the client. */
+static void divert_output(int fd)
+{
+        char text[4096];
+        ssize_t n;
+        while ((n = read(fd, text, sizeof(text))) > 0)
+                (void)!write(STDERR_FILENO, text, (size_t)n);
+}
+
+static void on_ended(void *user, int status, const char *text)
+{
+        struct worker *w = user;
+        (void)status;
+        (void)text;
+        while (eventfd_write(w->ended_fd, 1) < 0 && errno == EINTR)
+                ;
+}
+
+static void tell(enum control_kind kind, const char *text)
+{
+        if (control_send(CONTROL_FD, kind, bytes_str(text), -1) < 0)
+                log_debug(LOG, "the supervisor is gone");
+}
+
+/* Where compiled programs are kept; NULL: nowhere. */
+static const char *cache_folder(const struct config_options *o, char path[PATH_MAX])
+{
+        const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+        int n;
+        if (!config_option_number(o, CONFIG_cache_size))
+                return NULL;
+        if (*config_option_text(o, CONFIG_cache))
+                return config_option_text(o, CONFIG_cache);
+        if (base && *base == '/')
+                n = snprintf(path, PATH_MAX, "%s/spancl", base);
+        else if (home && *home == '/')
+                n = snprintf(path, PATH_MAX, "%s/.cache/spancl", home);
+        else
+                return NULL;
+        return n < PATH_MAX ? path : NULL;
+}
+
+static int open_backend(struct worker *w, const struct config_options *o, const char *scratch_dir)
+{
+        int output = capture_stdout();
+        char folder[PATH_MAX];
+        int mine = output < 0 ? -1 : fcntl(output, F_DUPFD_CLOEXEC, 0);
+        const struct server_loop_params params = {
+                .backend = backend_find(config_option_text(o, CONFIG_backend)),
+                .devices = config_option_text(o, CONFIG_devices),
+                .scratch_dir = scratch_dir,
+                .cache_dir = cache_folder(o, folder),
+                .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,
+                .linger_s = (unsigned)config_option_number(o, CONFIG_linger),
+                .output_fd = output,
+                .ended = on_ended,
+                .user = w,
+        };
+        int r = params.backend ? server_loop_new(&params, &w->loop) : SP_E_UNSUPP;
+        if (mine >= 0) {
+                divert_output(mine);
+                close(mine);
+        }
+        char text[256];
+        switch (r) {
+        case 0:
+                snprintf(text, sizeof(text), "%u", server_loop_devices(w->loop));
+                tell(CONTROL_READY, text);
+                return 0;
+        case SP_E_NODEV:
+                if (*params.devices)
+                        snprintf(
+                                text, sizeof(text),
+                                "no OpenCL device of this server matches --devices '%.64s'; clinfo -l "
+                                "lists what there is",
+                                params.devices);
+                else
+                        snprintf(
+                                text, sizeof(text),
+                                "this server has no OpenCL devices: install an OpenCL driver there "
+                                "(for its CPU on Debian: apt install pocl-opencl-icd) and check with "
+                                "clinfo -l");
+                break;
+        default:
+                snprintf(text, sizeof(text), "the devices can't be opened: %s", status_text(r));
+        }
+        tell(CONTROL_FAILED, text);
+        return r;
+}
+
+/* One message of the supervisor. False: it is gone. */
+static bool obey(struct worker *w)
+{
+        static struct control c; /* large; only this thread uses it */
+        struct conn *conn;
+        switch (control_receive(CONTROL_FD, &c)) {
+        case 0:
+                break;
+        case SP_E_LINK:
+                return false;
+        default:
+                return true;
+        }
+        switch (c.kind) {
+        case CONTROL_CONNECTION:
+                if (c.fd < 0 || conn_from_fd(c.fd, &conn) < 0)
+                        log_warn(LOG, "a connection was lost on its way here");
+                else if (server_loop_attach(w->loop, conn, bytes_of(c.data, c.size)) < 0)
+                        log_warn(LOG, "a connection could not be taken");
+                break;
+        case CONTROL_STOP:
+                server_loop_stop(w->loop, (const char *)c.data);
+                break;
+        default:
+                log_warn(LOG, "the supervisor said what this version does not know");
+        }
+        return true;
+}
+
+int worker_main(const struct config_options *o, const char *scratch_dir)
+{
+        struct worker w = { 0 };
+        bool orphan = false, ended = false;
+        watch_supervisor();
+        w.ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (w.ended_fd < 0)
+                return 1;
+        /* Children of drivers, compilers for instance, shall not hold it open. */
+        (void)fcntl(CONTROL_FD, F_SETFD, FD_CLOEXEC);
+        if (open_backend(&w, o, scratch_dir) < 0) {
+                close(w.ended_fd);
+                return 1;
+        }
+        while (!orphan && !ended) {
+                struct pollfd p[] = { { .fd = CONTROL_FD, .events = POLLIN },
+                                      { .fd = w.ended_fd, .events = POLLIN } };
+                if (poll(p, 2, -1) < 0)
+                        continue;
+                if (p[0].revents)
+                        orphan = !obey(&w);
+                ended = p[1].revents != 0;
+        }
+        /* A kernel that never ends can't be waited for: then the alarm's signal ends the process. */
+        alarm(END_SECONDS);
+        w.loop = server_loop_free(w.loop);
+        close(w.ended_fd);
+        if (orphan)
+                scratch_remove(scratch_dir);
+        return 0;
+}

@@ -1,0 +1,767 @@
+#include "engine/build.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "engine/include.h"
+#include "engine/saved.h"
+
+enum {
+        STORES_MAX = 256,     /* builds that wait to be put into the cache */
+        QUIET_MS = 300,       /* so long nothing has to happen before one is */
+        STORES_END_MS = 3000, /* how long they may take when the session has ended */
+};
+
+enum action { ACTION_BUILD, ACTION_COMPILE, ACTION_LINK };
+
+/* The devices of one domain. */
+struct part {
+        unsigned domain;
+        unsigned *devices;
+        size_t device_count;
+        bool whole; /* all that the program has there */
+        bool keyed, loaded;
+        struct cache_key key;
+        cl_int status;
+        struct buf info;
+};
+
+struct build {
+        struct list link;
+        struct engine *engine;
+        struct program *program; /* held */
+        uint64_t request;
+        enum action action;
+        struct build_input in;
+        struct program **inputs; /* of a link; held and shared */
+        size_t input_count;
+        size_t part_count;
+        struct part *parts;
+        cl_int status;
+        struct buf info;
+};
+
+/* A build to be put into the cache: what it was, and for whom. */
+struct store {
+        struct list link;
+        struct program *program; /* held */
+        struct part part;
+};
+
+void engine_builder_init(struct builder *b)
+{
+        pthread_condattr_t attr;
+        list_init(&b->jobs);
+        list_init(&b->stores);
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(&b->wake, &attr);
+        pthread_cond_init(&b->unshared, NULL);
+        pthread_condattr_destroy(&attr);
+}
+
+void engine_builder_fini(struct builder *b)
+{
+        pthread_cond_destroy(&b->wake);
+        pthread_cond_destroy(&b->unshared);
+}
+
+static void part_fini(struct part *p)
+{
+        mem_free(p->devices);
+        buf_fini(&p->info);
+}
+
+/* Nobody but us reads it any more. Lock held. */
+static void program_unshare(struct program *p)
+{
+        p->shared--;
+        pthread_cond_broadcast(&p->object.engine->builder.unshared);
+        engine_object_unref(&p->object);
+}
+
+/* Lock held. */
+static struct build *build_free(struct build *b)
+{
+        if (!b)
+                return NULL;
+        for (size_t i = 0; i < b->part_count; i++)
+                part_fini(&b->parts[i]);
+        mem_free(b->parts);
+        for (size_t i = 0; i < b->input_count; i++)
+                program_unshare(b->inputs[i]);
+        mem_free(b->inputs);
+        if (b->program) {
+                b->program->building = false;
+                engine_object_unref(&b->program->object);
+        }
+        build_input_fini(&b->in);
+        buf_fini(&b->info);
+        mem_free(b);
+        return NULL;
+}
+
+/* ---- merging what the domains say ----------------------------------------------------------- */
+
+/* The kernel `name` in a part's info. */
+static bool find_kernel(const struct part *part, struct bytes name, struct bytes *ret)
+{
+        struct bytes block = { part->info.data, part->info.size };
+        struct info_entry e;
+        struct bytes n;
+        while (info_next(&block, &e)) {
+                if (e.key != INFO_KERNEL || !info_find(e.value, CL_KERNEL_FUNCTION_NAME, &n) ||
+                    n.size != name.size || memcmp(n.data, name.data, n.size))
+                        continue;
+                *ret = e.value;
+                return true;
+        }
+        return false;
+}
+
+/* Append a kernel as part `first` has it, with what later parts say of their devices. */
+static int put_kernel(struct build *b, size_t first, struct bytes kernel, struct bytes name)
+{
+        size_t mark;
+        int r = info_begin(&b->info, INFO_KERNEL, &mark);
+        if (!r)
+                r = buf_put(&b->info, kernel.data, kernel.size);
+        for (size_t i = first + 1; i < b->part_count; i++) {
+                struct bytes other;
+                struct info_entry e;
+                if (!find_kernel(&b->parts[i], name, &other))
+                        continue;
+                while (!r && info_next(&other, &e))
+                        if (e.key == INFO_KERNEL_DEVICE)
+                                r = info_put(&b->info, e.key, e.value.data, e.value.size);
+        }
+        if (!r)
+                info_end(&b->info, mark);
+        return r;
+}
+
+static int merge_part(struct build *b, size_t index)
+{
+        struct bytes block = { b->parts[index].info.data, b->parts[index].info.size };
+        struct info_entry e;
+        while (info_next(&block, &e)) {
+                struct bytes name, other;
+                bool known = false;
+                int r = 0;
+                if (e.key != INFO_KERNEL) {
+                        r = info_put(&b->info, e.key, e.value.data, e.value.size);
+                } else if (info_find(e.value, CL_KERNEL_FUNCTION_NAME, &name)) {
+                        for (size_t i = 0; i < index && !known; i++)
+                                known = find_kernel(&b->parts[i], name, &other);
+                        if (!known)
+                                r = put_kernel(b, index, e.value, name);
+                }
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static void merge(struct build *b)
+{
+        int r = 0;
+        for (size_t i = 0; i < b->part_count && !r; i++) {
+                if (b->status == CL_SUCCESS)
+                        b->status = b->parts[i].status;
+                r = merge_part(b, i);
+        }
+        if (!r && b->info.size <= WIRE_BLOB_MAX)
+                return;
+        buf_fini(&b->info);
+        b->status = r == SP_E_NOMEM ? CL_OUT_OF_HOST_MEMORY : CL_OUT_OF_RESOURCES;
+}
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+/* Builds hold no lock; those of single-threaded engines run where it is held. */
+static void lock(struct build *b)
+{
+        if (!b->engine->params.single_threaded)
+                engine_lock(b->engine);
+}
+
+static void unlock(struct build *b)
+{
+        if (!b->engine->params.single_threaded)
+                engine_unlock(b->engine);
+}
+
+/* A folder for headers that there are only here. In the client itself, where there is no scratch folder,
+ * the client's files are where they are; but not what it embeds. False: none is needed, or none can be
+ * made (*ret_status). */
+static bool folder_name(struct build *b, const struct build_input *in, char folder[PATH_MAX],
+                        cl_int *ret_status)
+{
+        struct engine *e = b->engine;
+        *ret_status = CL_SUCCESS;
+        if (e->scratch_dir) {
+                if (!in->headers.size && !strstr(in->options, "-I"))
+                        return false;
+                lock(b);
+                unsigned long number = e->builder.counter++;
+                unlock(b);
+                int n = snprintf(folder, PATH_MAX, "%s/headers-%lu", e->scratch_dir, number);
+                if (n < PATH_MAX)
+                        return true;
+        } else if (!in->embedded) {
+                return false;
+        } else {
+                const char *base = getenv("TMPDIR");
+                int n = snprintf(folder, PATH_MAX, "%s/spancl-headers-XXXXXX",
+                                 base && *base == '/' ? base : "/tmp");
+                if (n < PATH_MAX && mkdtemp(folder))
+                        return true;
+        }
+        *ret_status = CL_OUT_OF_RESOURCES;
+        return false;
+}
+
+static cl_int write_headers(const char *folder, const struct build_input *in, char **ret_options)
+{
+        int r = engine_include_write(folder, bytes_of(in->headers.data, in->headers.size));
+        if (!r)
+                r = engine_include_rewrite(folder, in->options, ret_options);
+        if (!r)
+                return CL_SUCCESS;
+        log_warn("engine", "can't write headers below %s", folder);
+        return r == SP_E_NOMEM ? CL_OUT_OF_HOST_MEMORY : CL_OUT_OF_RESOURCES;
+}
+
+static cl_int set_constants(struct build *b, struct backend_program *native, struct bytes constants)
+{
+        struct info_entry e;
+        cl_int status = CL_SUCCESS;
+        while (status == CL_SUCCESS && info_next(&constants, &e)) {
+                const uint8_t *p = e.value.data;
+                status = b->engine->be->program_constant(native, (cl_uint)bytes_get_u64(p),
+                                                         bytes_of(p + 8, e.value.size - 8));
+        }
+        return status;
+}
+
+static cl_int native_run(struct build *b, struct backend_program *native, const unsigned *devices,
+                         size_t count, const struct build_input *in, bool compile, struct buf *info)
+{
+        const struct backend_ops *be = b->engine->be;
+        char folder[PATH_MAX], *options = NULL;
+        cl_int status;
+        bool own = folder_name(b, in, folder, &status);
+        if (own)
+                status = write_headers(folder, in, &options);
+        if (status == CL_SUCCESS)
+                status = set_constants(b, native, bytes_of(in->constants.data, in->constants.size));
+        if (status == CL_SUCCESS)
+                status = (compile ? be->program_compile : be->program_build)(
+                        native, devices, count, own ? options : in->options, info);
+        mem_free(options);
+        if (own)
+                engine_include_remove(folder);
+        return status;
+}
+
+static bool part_has(const struct part *p, unsigned device)
+{
+        for (size_t i = 0; i < p->device_count; i++)
+                if (p->devices[i] == device)
+                        return true;
+        return false;
+}
+
+/* The program in this domain had come from the cache, for all of its devices; it was replaced by one of
+ * its source. Build that for those devices that this build is not about, as they were. */
+static cl_int restore(struct build *b, const struct part *p, struct backend_program *native,
+                      const struct build_input *in)
+{
+        struct engine *e = b->engine;
+        const struct program *program = b->program;
+        unsigned *others = mem_alloc(program->device_count * sizeof(*others));
+        size_t count = 0;
+        if (!others)
+                return CL_OUT_OF_HOST_MEMORY;
+        for (size_t i = 0; i < program->device_count; i++)
+                if (!part_has(p, program->devices[i]) &&
+                    e->be->device_domain(e->backend, program->devices[i]) == p->domain)
+                        others[count++] = program->devices[i];
+        struct buf info = { 0 };
+        cl_int status = count ? native_run(b, native, others, count, in, false, &info) : CL_SUCCESS;
+        buf_fini(&info);
+        mem_free(others);
+        return status;
+}
+
+/* From source, IL or binaries. */
+static cl_int part_build(struct build *b, struct part *p)
+{
+        struct program_replica *r = &b->program->replicas[p->domain];
+        struct backend_program *native = NULL;
+        lock(b);
+        struct build_input *before = steal(r->cached);
+        if (before)
+                engine_program_replace(b->program, p->domain, NULL, NULL);
+        cl_int status = engine_program_native(b->program, p->domain, &native);
+        unlock(b);
+        if (before) {
+                if (status == CL_SUCCESS)
+                        status = restore(b, p, native, before);
+                build_input_fini(before);
+                mem_free(before);
+        }
+        if (status < 0)
+                return status;
+        return native_run(b, native, p->devices, p->device_count, &b->in,
+                          b->action == ACTION_COMPILE, &p->info);
+}
+
+/* From the cache, if it is there. */
+static bool part_load(struct build *b, struct part *p)
+{
+        struct backend_program *native;
+        struct build_input *in = NULL;
+        if (!p->keyed)
+                return false;
+        if (p->device_count > 1) {
+                in = mem_zalloc(sizeof(*in));
+                if (!in || build_input_copy(&b->in, in) < 0) {
+                        mem_free(in);
+                        return false;
+                }
+        }
+        p->loaded = saved_load(b->engine, &p->key, p->domain, p->devices, p->device_count,
+                               b->in.options, &native, &p->info);
+        if (!p->loaded) {
+                if (in)
+                        build_input_fini(in);
+                mem_free(in);
+                return false;
+        }
+        lock(b);
+        engine_program_replace(b->program, p->domain, native, in);
+        unlock(b);
+        return true;
+}
+
+static cl_int part_link(struct build *b, struct part *p)
+{
+        struct engine *e = b->engine;
+        struct backend_program **inputs = mem_alloc(b->input_count * sizeof(*inputs)), *made;
+        cl_int status = inputs ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+        lock(b);
+        for (size_t i = 0; i < b->input_count && status == CL_SUCCESS; i++)
+                status = engine_program_native(b->inputs[i], p->domain, &inputs[i]);
+        unlock(b);
+        if (status == CL_SUCCESS)
+                status =
+                        e->be->program_link(e->backend, p->domain, p->devices, p->device_count,
+                                            inputs, b->input_count, b->in.options, &p->info, &made);
+        mem_free(inputs);
+        if (status == CL_SUCCESS) {
+                lock(b);
+                engine_program_replace(b->program, p->domain, made, NULL);
+                unlock(b);
+        }
+        return status;
+}
+
+/* Without the lock, or in single-threaded engines with it. */
+static void build_run(struct build *b)
+{
+        for (size_t i = 0; i < b->part_count; i++) {
+                struct part *p = &b->parts[i];
+                if (b->action == ACTION_LINK)
+                        p->status = part_link(b, p);
+                else if (!part_load(b, p))
+                        p->status = part_build(b, p);
+        }
+        merge(b);
+}
+
+/* ---- keeping -------------------------------------------------------------------------------- */
+
+static void store_free(struct store *s)
+{
+        engine_object_unref(&s->program->object);
+        part_fini(&s->part);
+        mem_free(s);
+}
+
+/* What was built now is put into the cache when there is nothing else to do: to make a binary takes some
+ * implementations as long as the build. Lock held. */
+static void stores_add(struct build *b)
+{
+        struct builder *builder = &b->engine->builder;
+        for (size_t i = 0; i < b->part_count; i++) {
+                struct part *p = &b->parts[i];
+                if (!p->keyed || p->loaded || p->status < 0 || builder->store_count >= STORES_MAX)
+                        continue;
+                struct store *s = mem_zalloc(sizeof(*s));
+                if (!s)
+                        return;
+                s->program = b->program;
+                engine_object_ref(&s->program->object);
+                s->part = *p;
+                *p = (struct part){ 0 };
+                list_append(&builder->stores, &s->link);
+                builder->store_count++;
+        }
+}
+
+/* The program is about to be built anew. Lock held. */
+static void stores_drop(struct program *p)
+{
+        struct builder *b = &p->object.engine->builder;
+        list_each(s, &b->stores, struct store, link)
+        {
+                if (s->program != p)
+                        continue;
+                list_remove(&s->link);
+                b->store_count--;
+                store_free(s);
+        }
+}
+
+static struct store *stores_take(struct builder *b)
+{
+        struct store *s = list_entry(b->stores.next, struct store, link);
+        list_remove(&s->link);
+        b->store_count--;
+        return s;
+}
+
+/* Lock not held; the program is shared or the engine is at its end. */
+static void store_run(struct engine *e, struct store *s)
+{
+        struct part *p = &s->part;
+        saved_store(e, &p->key, s->program->replicas[p->domain].native, p->devices, p->device_count,
+                    bytes_of(p->info.data, p->info.size));
+}
+
+/* Lock held; left meanwhile. */
+static void store_next(struct engine *e)
+{
+        struct store *s = stores_take(&e->builder);
+        struct program *p = s->program;
+        p->shared++;
+        engine_object_ref(&p->object);
+        engine_unlock(e);
+        store_run(e, s);
+        engine_lock(e);
+        program_unshare(p);
+        store_free(s);
+}
+
+static uint64_t now_ms(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Wait for a job or, with something to store, for quiet: then store it. Lock held. */
+static void builder_rest(struct engine *e)
+{
+        struct builder *b = &e->builder;
+        int r = 0;
+        uint64_t seen = e->activity, until_ms = now_ms() + QUIET_MS;
+        struct timespec until = { (time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000 };
+        bool watch = !list_empty(&b->stores) && !b->watched;
+        b->idle++;
+        if (watch) {
+                b->watched = true;
+                r = pthread_cond_timedwait(&b->wake, &e->lock, &until);
+                b->watched = false;
+        } else {
+                pthread_cond_wait(&b->wake, &e->lock);
+        }
+        b->idle--;
+        if (r == ETIMEDOUT && !b->stop && seen == e->activity && !e->running && !e->held &&
+            list_empty(&b->jobs) && !list_empty(&b->stores))
+                store_next(e);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+/* Answer. Lock held. */
+static void build_done(struct build *b)
+{
+        peer_send(engine_client(b->engine), program_built, .request = b->request,
+                  .status = b->status, .info = bytes_of(b->info.data, b->info.size));
+        if (b->program)
+                stores_add(b);
+        build_free(b);
+}
+
+static void *builder_main(void *arg)
+{
+        struct engine *e = arg;
+        struct builder *b = &e->builder;
+        engine_lock(e);
+        while (!b->stop) {
+                if (list_empty(&b->jobs)) {
+                        builder_rest(e);
+                        continue;
+                }
+                struct build *job = list_entry(b->jobs.next, struct build, link);
+                list_remove(&job->link);
+                b->job_count--;
+                /* Links that were asked for before, and the cache, still read it. */
+                while (job->program->shared)
+                        pthread_cond_wait(&b->unshared, &e->lock);
+                engine_unlock(e);
+                build_run(job);
+                engine_lock(e);
+                build_done(job);
+                engine_settle(e);
+        }
+        engine_unlock(e);
+        return NULL;
+}
+
+void engine_builder_stop(struct engine *e)
+{
+        struct builder *b = &e->builder;
+        engine_lock(e);
+        b->stop = true;
+        pthread_cond_broadcast(&b->wake);
+        engine_unlock(e);
+        for (unsigned i = 0; i < b->thread_count; i++)
+                pthread_join(b->threads[i], NULL);
+        b->thread_count = 0;
+        while (!list_empty(&b->jobs)) {
+                struct build *job = list_entry(b->jobs.next, struct build, link);
+                list_remove(&job->link);
+                build_free(job);
+        }
+        for (uint64_t end_ms = now_ms() + STORES_END_MS; !list_empty(&b->stores);) {
+                struct store *s = stores_take(b);
+                if (now_ms() < end_ms)
+                        store_run(e, s);
+                store_free(s);
+        }
+}
+
+/* Signals are the program's business, not this thread's. */
+static bool start_thread(struct engine *e)
+{
+        struct builder *b = &e->builder;
+        sigset_t all, old;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        int r = pthread_create(&b->threads[b->thread_count], NULL, builder_main, e);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        if (r)
+                return false;
+        b->thread_count++;
+        return true;
+}
+
+/* Lock held. False: no thread to do it. */
+static bool builder_start(struct engine *e, struct build *job)
+{
+        struct builder *b = &e->builder;
+        if (b->job_count >= BUILD_QUEUE_MAX)
+                return false;
+        if (b->idle <= b->job_count && b->thread_count < BUILD_THREADS_MAX && !start_thread(e) &&
+            !b->thread_count)
+                return false;
+        list_append(&b->jobs, &job->link);
+        b->job_count++;
+        pthread_cond_signal(&b->wake);
+        return true;
+}
+
+/* ---- the messages --------------------------------------------------------------------------- */
+
+static bool is_whole(const struct program *p, const struct part *part)
+{
+        const struct engine *e = p->object.engine;
+        size_t count = 0;
+        for (size_t i = 0; i < p->device_count; i++)
+                count += e->be->device_domain(e->backend, p->devices[i]) == part->domain;
+        return count == part->device_count;
+}
+
+/* Sort the devices by domain. */
+static cl_int take_devices(struct build *b, struct wire_u64s devices)
+{
+        struct engine *e = b->engine;
+        struct program *p = b->program;
+        size_t count = devices.count ? devices.count : p->device_count;
+        b->parts = mem_zalloc(e->domain_count * sizeof(*b->parts));
+        if (!b->parts)
+                return CL_OUT_OF_HOST_MEMORY;
+        for (unsigned domain = 0; domain < e->domain_count; domain++) {
+                struct part *part = &b->parts[b->part_count];
+                part->domain = domain;
+                for (size_t i = 0; i < count; i++) {
+                        uint64_t device = devices.count ? wire_u64s_at(devices, i) : p->devices[i];
+                        if (!engine_program_has(p, device))
+                                return CL_INVALID_DEVICE;
+                        if (e->be->device_domain(e->backend, (unsigned)device) != domain ||
+                            part_has(part, (unsigned)device))
+                                continue;
+                        if (!part->devices) {
+                                b->part_count++;
+                                part->devices = mem_alloc(count * sizeof(*part->devices));
+                                if (!part->devices)
+                                        return CL_OUT_OF_HOST_MEMORY;
+                        }
+                        part->devices[part->device_count++] = (unsigned)device;
+                }
+                if (!part->device_count)
+                        continue;
+                part->whole = is_whole(p, part);
+                part->keyed = b->action == ACTION_BUILD && part->whole &&
+                              saved_key(p, &b->in, part->devices, part->device_count, &part->key);
+        }
+        return CL_SUCCESS;
+}
+
+static cl_int take_options(struct build *b, struct bytes options)
+{
+        b->in.options = mem_alloc(options.size + 1);
+        if (!b->in.options)
+                return CL_OUT_OF_HOST_MEMORY;
+        if (options.size)
+                memcpy(b->in.options, options.data, options.size);
+        b->in.options[options.size] = '\0';
+        return CL_SUCCESS;
+}
+
+static cl_int take_input(struct build *b, const struct wire_program_build *m)
+{
+        b->in.embedded = m->flags & BUILD_EMBEDDED;
+        if (buf_put(&b->in.headers, m->headers.data, m->headers.size) < 0 ||
+            buf_put(&b->in.constants, m->constants.data, m->constants.size) < 0)
+                return CL_OUT_OF_HOST_MEMORY;
+        return take_options(b, m->options);
+}
+
+static bool constants_valid(struct bytes constants)
+{
+        struct info_entry e;
+        while (info_next(&constants, &e))
+                if (e.key != INFO_CONSTANT || e.value.size < 9 ||
+                    bytes_get_u64(e.value.data) > UINT32_MAX)
+                        return false;
+        return true;
+}
+
+static struct build *build_new(struct engine *e, uint64_t request, enum action action)
+{
+        struct build *b = mem_zalloc(sizeof(*b));
+        if (!b)
+                return NULL;
+        list_init(&b->link);
+        b->engine = e;
+        b->request = request;
+        b->action = action;
+        return b;
+}
+
+static void build_start(struct build *b)
+{
+        if (!b->status && b->engine->params.single_threaded)
+                build_run(b);
+        else if (!b->status && builder_start(b->engine, b))
+                return;
+        else if (!b->status)
+                b->status = CL_OUT_OF_RESOURCES;
+        build_done(b);
+}
+
+int engine_handle_program_build(void *user, const struct wire_program_build *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct program *p = engine_program_find(e, m->program);
+        if (!p || p->kind == PROGRAM_KIND_LINKED || !engine_include_valid(m->headers) ||
+            !constants_valid(m->constants))
+                return SP_E_PROTO;
+        struct build *b =
+                build_new(e, m->request, m->flags & BUILD_COMPILE ? ACTION_COMPILE : ACTION_BUILD);
+        if (!b)
+                return SP_E_NOMEM;
+        if (p->building) {
+                /* "CL_INVALID_OPERATION if the build of a program executable for any of the devices
+                 * listed in device_list by a previous call to clBuildProgram has not completed." */
+                b->status = CL_INVALID_OPERATION;
+                build_done(b);
+                return 0;
+        }
+        stores_drop(p);
+        b->program = p;
+        engine_object_ref(&p->object);
+        p->building = true;
+        /* What the source itself does not show (may_print). */
+        e->prints |= memmem(m->headers.data, m->headers.size, "printf", 6) ||
+                     memmem(m->options.data, m->options.size, "printf", 6);
+        b->status = take_input(b, m);
+        if (!b->status)
+                b->status = take_devices(b, m->devices);
+        build_start(b);
+        return 0;
+}
+
+/* Hold the inputs. Each has all of the devices. */
+static int take_programs(struct build *b, const struct wire_program_link *m)
+{
+        b->inputs = mem_alloc(m->inputs.count * sizeof(struct program *));
+        if (!b->inputs)
+                return SP_E_NOMEM;
+        for (size_t i = 0; i < m->inputs.count; i++) {
+                struct program *p = engine_program_find(b->engine, wire_u64s_at(m->inputs, i));
+                if (!p)
+                        return SP_E_PROTO;
+                for (size_t k = 0; k < m->devices.count; k++)
+                        if (!engine_program_has(p, wire_u64s_at(m->devices, k)))
+                                return SP_E_PROTO;
+                /* "CL_INVALID_OPERATION if the compilation or build of a program executable for any
+                 * of the devices listed in device_list by a previous call [...] for program has not
+                 * completed." */
+                if (p->building)
+                        b->status = CL_INVALID_OPERATION;
+                b->inputs[b->input_count++] = p;
+                engine_object_ref(&p->object);
+                p->shared++;
+        }
+        return 0;
+}
+
+int engine_handle_program_link(void *user, const struct wire_program_link *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        if (!m->devices.count || !m->inputs.count)
+                return SP_E_PROTO;
+        struct build *b = build_new(e, m->request, ACTION_LINK);
+        if (!b)
+                return SP_E_NOMEM;
+        int r = take_programs(b, m);
+        struct program *p = NULL;
+        if (!r)
+                r = engine_program_new(e, m->program, PROGRAM_KIND_LINKED, m->devices,
+                                       bytes_of(NULL, 0), &p);
+        if (r < 0) {
+                build_free(b);
+                return r;
+        }
+        b->program = p;
+        engine_object_ref(&p->object);
+        p->building = true;
+        e->prints = true; /* as of binaries, that is not known */
+        if (!b->status)
+                b->status = take_options(b, m->options);
+        if (!b->status)
+                b->status = take_devices(b, m->devices);
+        build_start(b);
+        return 0;
+}

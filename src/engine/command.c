@@ -1,0 +1,504 @@
+#include "engine/command.h"
+
+#include "base/mem.h"
+
+/* ---- making and ending ---------------------------------------------------------------------- */
+
+/* Give back what belongs to others, but memory that native parts in flight may use. */
+static void command_release(struct command *c)
+{
+        list_remove(&c->held);
+        list_remove(&c->barrier);
+        list_remove(&c->ready);
+        for (size_t i = 0; i < c->dep_count; i++)
+                engine_event_drop(&c->deps[i]);
+        for (size_t i = 0; i < c->arg_count; i++) {
+                engine_value_unref(c->args[i]);
+                engine_object_unref(c->arg_objects[i]);
+        }
+        struct object *held[] = {
+                c->buffer ? &c->buffer->object : NULL,
+                c->source ? &c->source->object : NULL,
+                c->kernel ? &c->kernel->object : NULL,
+        };
+        for (size_t i = 0; i < array_size(held); i++)
+                engine_object_unref(held[i]);
+        if (c->last)
+                c->queue->object.engine->be->event_release(c->last);
+        if (c->queue)
+                engine_object_unref(&c->queue->object);
+        c->dep_count = c->arg_count = 0;
+        c->buffer = c->source = NULL;
+        c->kernel = NULL;
+        c->last = NULL;
+        c->queue = NULL;
+}
+
+static void command_free(struct command *c)
+{
+        command_release(c);
+        if (c->transfer)
+                engine_transfer_leave(c->transfer, c);
+        list_remove(&c->link);
+        mem_free(c);
+}
+
+void engine_command_abandon_all(struct engine *e)
+{
+        list_each(c, &e->commands, struct command, link)
+        {
+                command_release(c);
+        }
+}
+
+void engine_command_free_all(struct engine *e)
+{
+        while (!list_empty(&e->commands))
+                command_free(list_entry(e->commands.next, struct command, link));
+}
+
+static void command_depend(struct command *c, struct wire_u64s waits)
+{
+        bool failed = false;
+        for (size_t i = 0; i < waits.count; i++) {
+                struct dependency *d = &c->deps[c->dep_count];
+                list_init(&d->link);
+                d->command = c;
+                int r = engine_event_depend(c->queue->object.engine, wire_u64s_at(waits, i),
+                                            c->queue->domain, d);
+                if (r > 0) {
+                        c->dep_count++;
+                        c->blocking += d->blocking;
+                }
+                failed |= r < 0;
+        }
+        if (failed && !c->regardless)
+                engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+}
+
+int engine_command_new(struct engine *e, const struct command_params *params, struct command **ret)
+{
+        struct queue *q = engine_queue_find(e, params->queue);
+        if (!q)
+                return SP_E_PROTO;
+        if (e->held >= ENGINE_HELD_MAX)
+                return SP_E_LIMIT;
+        size_t tail = params->waits.count * sizeof(struct dependency) +
+                      params->arg_count * (sizeof(struct value *) + sizeof(struct object *));
+        struct command *c = mem_zalloc(sizeof(*c) + tail);
+        if (!c)
+                return SP_E_NOMEM;
+        int r = engine_event_new(e, params->event, &c->event);
+        if (r < 0) {
+                mem_free(c);
+                return r;
+        }
+        c->event->notify = params->flags & COMMAND_NOTIFY;
+        c->event->queue = q->object.id;
+        struct list *lists[] = { &c->ready, &c->held, &c->barrier };
+        for (size_t i = 0; i < array_size(lists); i++)
+                list_init(lists[i]);
+        list_append(&e->commands, &c->link);
+        c->queue = q;
+        engine_object_ref(&q->object);
+        c->deps = (struct dependency *)(c + 1);
+        c->args = (struct value **)(c->deps + params->waits.count);
+        c->arg_objects = (struct object **)(c->args + params->arg_count);
+        c->arg_count = params->arg_count;
+        if (params->marker && !q->in_order) {
+                c->is_barrier = params->flags & COMMAND_BARRIER;
+                c->after_all = !params->waits.count;
+        }
+        c->regardless = params->flags & COMMAND_REGARDLESS;
+        command_depend(c, params->waits);
+        if (q->status < 0)
+                engine_command_fail(c, q->status);
+        *ret = c;
+        return 0;
+}
+
+static void send_output(struct engine *e)
+{
+        struct buf text = { 0 };
+        e->params.ops->output(e->params.user, &text);
+        for (size_t at = 0; at < text.size;) {
+                size_t n = text.size - at < WIRE_TEXT_MAX ? text.size - at : WIRE_TEXT_MAX;
+                peer_send(engine_client(e), output, .text = bytes_of(text.data + at, n));
+                at += n;
+        }
+        buf_fini(&text);
+}
+
+void engine_command_finish(struct command *c)
+{
+        struct engine *e = c->queue->object.engine;
+        if (c->status < 0 && c->transfer && c->transfer->reader == c &&
+            engine_transfer_abort(c->transfer, c->status))
+                return;
+        if (c->kernel && e->prints && e->params.ops->output)
+                send_output(e);
+        engine_event_complete(c->event, c->status, c->queue->profiling ? &c->times : NULL);
+        command_free(c);
+}
+
+/* ---- holding -------------------------------------------------------------------------------- */
+
+void engine_command_poke(struct command *c)
+{
+        if (c->in_queue && list_empty(&c->ready))
+                list_append(&c->event->engine->ready, &c->ready);
+}
+
+void engine_command_fail(struct command *c, cl_int status)
+{
+        if (c->status >= 0)
+                c->status = status;
+}
+
+void engine_command_unblock(struct dependency *d, cl_int status)
+{
+        struct command *c = d->command;
+        if (d->blocking) {
+                d->blocking = false;
+                c->blocking--;
+        }
+        if (status < 0 && !c->regardless)
+                engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        if (!c->blocking)
+                engine_command_poke(c);
+}
+
+static struct command *queue_head(const struct queue *q)
+{
+        return list_empty(&q->held) ? NULL : list_entry(q->held.next, struct command, held);
+}
+
+/* Does nothing that was enqueued before it, and nothing that it waits for, hold it back? */
+static bool command_may_go(const struct command *c)
+{
+        const struct queue *q = c->queue;
+        if (c->blocking)
+                return false;
+        if (q->in_order || c->after_all)
+                return queue_head(q) == c;
+        if (list_empty(&q->barriers))
+                return true;
+        const struct command *first = list_entry(q->barriers.next, struct command, barrier);
+        return first->seq >= c->seq;
+}
+
+/* It is wholly submitted, or will never be: those behind it may be able to go. */
+static void command_leave_queue(struct command *c)
+{
+        struct queue *q = c->queue;
+        list_remove(&c->held);
+        list_remove(&c->barrier);
+        list_remove(&c->ready);
+        c->in_queue = false;
+        q->object.engine->held--;
+        struct command *head = queue_head(q);
+        if (!head)
+                return;
+        if (!c->is_barrier) {
+                if (q->in_order || head->after_all)
+                        engine_command_poke(head);
+                return;
+        }
+        list_each(next, &q->held, struct command, held)
+        {
+                engine_command_poke(next);
+                if (next->is_barrier)
+                        break;
+        }
+}
+
+/* ---- submitting ----------------------------------------------------------------------------- */
+
+/* The native events to wait for: those of the wait list, later those of the part before. */
+static cl_int native_deps(struct command *c, struct backend_command *n)
+{
+        struct buf *deps = &c->queue->object.engine->deps;
+        deps->size = 0;
+        if (c->last)
+                return buf_put(deps, &c->last, sizeof(c->last)) < 0 ? CL_OUT_OF_HOST_MEMORY : 0;
+        for (size_t i = 0; i < c->dep_count; i++) {
+                const struct event *ev = c->deps[i].event;
+                if (ev && ev->native && buf_put(deps, &ev->native, sizeof(ev->native)) < 0)
+                        return CL_OUT_OF_HOST_MEMORY;
+        }
+        return CL_SUCCESS;
+}
+
+/* Submit one part of the command. */
+static cl_int command_submit(struct command *c, const struct backend_command *what)
+{
+        struct queue *q = c->queue;
+        struct engine *e = q->object.engine;
+        struct backend_command n = *what;
+        struct backend_event *native = NULL;
+        cl_int status = native_deps(c, &n);
+        if (status < 0)
+                return status;
+        n.deps = (struct backend_event *const *)(const void *)e->deps.data;
+        n.dep_count = e->deps.size / sizeof(native);
+        n.cookie = c;
+        status = e->be->submit(q->native, &n, &native);
+        if (status < 0)
+                return status;
+        if (c->last)
+                e->be->event_release(c->last);
+        c->last = native;
+        if (!c->running++)
+                e->running++;
+        q->running++;
+        engine_queue_dirty(q);
+        return CL_SUCCESS;
+}
+
+/* All parts that there will be are submitted. */
+static void command_submitted(struct command *c)
+{
+        for (size_t i = 0; i < c->dep_count; i++)
+                engine_event_drop(&c->deps[i]);
+        command_leave_queue(c);
+        if (c->status >= 0 && c->last)
+                engine_event_submitted(c->event, steal(c->last), c->queue->domain);
+        if (!c->running)
+                engine_command_finish(c);
+}
+
+static bool command_waits(const struct command *c)
+{
+        for (size_t i = 0; i < c->dep_count; i++)
+                if (c->deps[i].event)
+                        return true;
+        return false;
+}
+
+/* It fails without being executed, but not before those that it comes after: the client relies on the
+ * order of an in-order queue, so does what follows a barrier, and who waits for this one may rely on
+ * what it waits for. */
+static void start_failed(struct command *c)
+{
+        struct queue *q = c->queue;
+        bool ordered = q->running && (q->in_order || c->is_barrier);
+        if (q->native && (ordered || command_waits(c))) {
+                const struct backend_command stand_in = {
+                        .op = c->is_barrier ? BACKEND_BARRIER : BACKEND_MARKER,
+                };
+                /* When even that can't be submitted, it just fails early. */
+                (void)command_submit(c, &stand_in);
+        }
+        command_submitted(c);
+}
+
+/* Submit the part for the chunk that begins at c->sent. */
+static cl_int submit_chunk(struct command *c)
+{
+        struct backend_command n = c->native;
+        uint64_t len;
+        n.host = engine_transfer_at(c->transfer, c->sent, &len);
+        if (!n.host)
+                return CL_OUT_OF_HOST_MEMORY;
+        if (n.op == BACKEND_WRITE || n.op == BACKEND_READ) {
+                n.size = (size_t)len;
+                n.offset_bytes += (size_t)c->sent;
+        }
+        cl_int status = command_submit(c, &n);
+        if (status >= 0)
+                c->sent += len;
+        return status;
+}
+
+static cl_int submit_read(struct command *c)
+{
+        cl_int status = CL_SUCCESS;
+        while (c->sent < c->transfer->total && status >= 0)
+                status = submit_chunk(c);
+        return status;
+}
+
+/* Submit what has arrived. 1: that was all of it, 0: not yet. */
+static cl_int submit_write(struct command *c)
+{
+        const struct transfer *t = c->transfer;
+        if (t->status < 0)
+                return t->status;
+        while (c->sent < t->total) {
+                uint64_t left = t->total - c->sent;
+                if (t->arrived < c->sent + (left < t->chunk_size ? left : t->chunk_size))
+                        return 0;
+                cl_int status = submit_chunk(c);
+                if (status < 0)
+                        return status;
+        }
+        return 1;
+}
+
+/* Storage in the queue's domain. */
+static cl_int prepare_buffers(struct command *c)
+{
+        unsigned domain = c->queue->domain;
+        cl_int status = CL_SUCCESS;
+        if (c->buffer)
+                status = engine_buffer_native(c->buffer, domain, &c->native.buffer);
+        if (c->source && status >= 0)
+                status = engine_buffer_native(c->source, domain, &c->native.source);
+        return status;
+}
+
+static bool command_is_write(const struct command *c)
+{
+        return c->native.op == BACKEND_WRITE || c->native.op == BACKEND_WRITE_RECT ||
+               c->native.op == BACKEND_WRITE_IMAGE;
+}
+
+/* A marker with a wait list that is complete, in a queue without order. */
+static bool command_is_empty(const struct command *c)
+{
+        if (c->native.op != BACKEND_MARKER && c->native.op != BACKEND_BARRIER)
+                return false;
+        return !c->queue->in_order && !c->after_all && !command_waits(c);
+}
+
+/* Everything but writes, which go on as bytes arrive. */
+static cl_int submit_whole(struct command *c)
+{
+        switch (c->native.op) {
+        case BACKEND_KERNEL: {
+                cl_int status =
+                        engine_kernel_prepare(c->kernel, c->queue->domain, c->args, c->arg_objects,
+                                              c->arg_count, &c->native.kernel);
+                return status < 0 ? status : command_submit(c, &c->native);
+        }
+        case BACKEND_READ:
+        case BACKEND_READ_RECT:
+        case BACKEND_READ_IMAGE:
+                return submit_read(c);
+        default:
+                return command_submit(c, &c->native);
+        }
+}
+
+static void command_pump(struct command *c)
+{
+        cl_int r = c->status < 0 ? c->status : submit_write(c);
+        if (r < 0)
+                engine_command_fail(c, r);
+        if (r < 0 && !c->last)
+                start_failed(c);
+        else if (r)
+                command_submitted(c);
+}
+
+static void command_start(struct command *c)
+{
+        c->started = true;
+        if (c->status >= 0 && command_is_empty(c)) {
+                command_submitted(c);
+                return;
+        }
+        if (c->status >= 0) {
+                cl_int status = prepare_buffers(c);
+                if (status < 0)
+                        engine_command_fail(c, status);
+        }
+        if (c->status < 0) {
+                start_failed(c);
+                return;
+        }
+        if (command_is_write(c)) {
+                command_pump(c);
+                return;
+        }
+        cl_int status = submit_whole(c);
+        if (status < 0)
+                engine_command_fail(c, status);
+        if (status < 0 && !c->running)
+                start_failed(c);
+        else
+                command_submitted(c);
+}
+
+void engine_command_enqueue(struct command *c)
+{
+        struct queue *q = c->queue;
+        c->seq = q->next_seq++;
+        c->in_queue = true;
+        q->object.engine->held++;
+        list_append(&q->held, &c->held);
+        if (c->is_barrier)
+                list_append(&q->barriers, &c->barrier);
+        if (command_may_go(c))
+                command_start(c);
+}
+
+void engine_run(struct engine *e)
+{
+        while (!list_empty(&e->ready) && !e->closing) {
+                struct command *c = list_entry(e->ready.next, struct command, ready);
+                list_remove(&c->ready);
+                if (c->started)
+                        command_pump(c);
+                else if (command_may_go(c))
+                        command_start(c);
+        }
+}
+
+/* ---- completing ----------------------------------------------------------------------------- */
+
+/* The span of all parts. */
+static void add_times(struct command *c, const struct backend_times *t)
+{
+        if (!t || !t->end_ns)
+                return;
+        if (!c->times.end_ns) {
+                c->times = *t;
+                return;
+        }
+        if (t->submit_ns < c->times.submit_ns)
+                c->times.submit_ns = t->submit_ns;
+        if (t->start_ns < c->times.start_ns)
+                c->times.start_ns = t->start_ns;
+        if (t->end_ns > c->times.end_ns)
+                c->times.end_ns = t->end_ns;
+}
+
+static void part_complete(struct command *c, cl_int status, const struct backend_times *t)
+{
+        struct engine *e = c->queue->object.engine;
+        c->queue->running--;
+        if (!--c->running)
+                e->running--;
+        add_times(c, t);
+        struct transfer *data = c->transfer;
+        if (status >= 0 && c->status >= 0 && data) {
+                /* Parts complete in order: each waits for the one before. */
+                uint64_t ready = ++c->parts * data->chunk_size;
+                if (ready > data->total)
+                        ready = data->total;
+                if (data->reader == c)
+                        status = engine_transfer_progress(data, ready);
+                else
+                        engine_transfer_pass(data, ready);
+        }
+        if (status < 0)
+                engine_command_fail(c, status);
+        if (c->in_queue)
+                engine_command_poke(c); /* a write that still waits for bytes */
+        else if (!c->running)
+                engine_command_finish(c);
+}
+
+void engine_command_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)
+{
+        struct engine *e = user;
+        struct command *c = cookie;
+        engine_lock(e);
+        if (!e->closing) {
+                part_complete(c, status, t);
+                engine_run(e);
+                engine_settle(e);
+        }
+        engine_unlock(e);
+}

@@ -1,0 +1,103 @@
+/* Commands: held until everything they wait for is native or complete, then submitted. */
+#ifndef SPANCL_ENGINE_COMMAND_H
+#define SPANCL_ENGINE_COMMAND_H
+
+#include "engine/event.h"
+#include "engine/kernel.h"
+#include "engine/transfer.h"
+
+struct command {
+        struct list link;    /* engine's commands */
+        struct list ready;   /* engine's ready */
+        struct queue *queue; /* held */
+        struct event *event;
+        uint64_t seq; /* in the queue */
+
+        /* Holding. */
+        struct list held;    /* queue's */
+        struct list barrier; /* queue's */
+        bool in_queue;       /* not wholly submitted */
+        bool is_barrier;     /* out-of-order queue: what follows it is held behind it */
+        bool regardless;     /* dependencies that fail do not fail it */
+        bool after_all;      /* out-of-order queue: waits for all before it */
+        bool started;
+        size_t blocking; /* dependencies that do */
+        size_t dep_count;
+        struct dependency *deps;
+
+        /* What to submit. */
+        struct backend_command native; /* without what is known at submission only */
+        size_t offset[3], global[3], local[3];
+        uint8_t pattern[128];
+        struct buffer *buffer, *source; /* held */
+        struct kernel *kernel;          /* held */
+        size_t arg_count;
+        struct value **args;         /* held */
+        struct object **arg_objects; /* held; NULL: not an object */
+        struct transfer *transfer;
+
+        /* What became of it. */
+        cl_int status;
+        size_t running;             /* parts in flight */
+        uint64_t sent;              /* read, write: bytes submitted, one part for each chunk */
+        uint64_t parts;             /* read, write: complete ones */
+        struct backend_event *last; /* the part submitted last */
+        struct backend_times times;
+};
+
+struct command_params {
+        uint64_t queue, event, flags;
+        struct wire_u64s waits;
+        size_t arg_count;
+        bool marker; /* flags may make it a barrier */
+};
+
+/* A new command with its event, dependencies and queue. SP_E_PROTO, SP_E_NOMEM, SP_E_LIMIT. */
+SP_NODISCARD int engine_command_new(struct engine *e, const struct command_params *params,
+                                    struct command **ret);
+
+/* It is described: submit or hold it. */
+void engine_command_enqueue(struct command *c);
+
+/* It will fail with `status` (the first one counts) instead of being executed, when all that it waits
+ * for is complete. */
+void engine_command_fail(struct command *c, cl_int status);
+
+/* A dependency is native or complete, with `status`. */
+void engine_command_unblock(struct dependency *d, cl_int status);
+
+/* Bytes of its transfer arrived, or it failed: goes on in engine_run. */
+void engine_command_poke(struct command *c);
+
+/* It waited for its transfer before being reported as failed. */
+void engine_command_finish(struct command *c);
+
+/* struct backend_params.complete */
+void engine_command_complete(void *user, void *cookie, cl_int status,
+                             const struct backend_times *t);
+
+/* Drop what the commands hold of the backend and other objects; parts in flight may still be reported.
+ * Then, when they were, free them. */
+void engine_command_abandon_all(struct engine *e);
+void engine_command_free_all(struct engine *e);
+
+/* ---- enqueue.c: the messages ---------------------------------------------------------------- */
+
+int engine_handle_kernel_launch(void *user, const struct wire_kernel_launch *m);
+int engine_handle_buffer_write(void *user, const struct wire_buffer_write *m);
+int engine_handle_buffer_read(void *user, const struct wire_buffer_read *m);
+int engine_handle_buffer_write_rect(void *user, const struct wire_buffer_write_rect *m);
+int engine_handle_buffer_read_rect(void *user, const struct wire_buffer_read_rect *m);
+int engine_handle_buffer_copy(void *user, const struct wire_buffer_copy *m);
+int engine_handle_buffer_copy_rect(void *user, const struct wire_buffer_copy_rect *m);
+int engine_handle_buffer_fill(void *user, const struct wire_buffer_fill *m);
+int engine_handle_image_write(void *user, const struct wire_image_write *m);
+int engine_handle_image_read(void *user, const struct wire_image_read *m);
+int engine_handle_image_copy(void *user, const struct wire_image_copy *m);
+int engine_handle_image_to_buffer(void *user, const struct wire_image_to_buffer *m);
+int engine_handle_buffer_to_image(void *user, const struct wire_buffer_to_image *m);
+int engine_handle_image_fill(void *user, const struct wire_image_fill *m);
+int engine_handle_marker(void *user, const struct wire_marker *m);
+int engine_handle_queue_flush(void *user, const struct wire_queue_flush *m);
+
+#endif

@@ -1,0 +1,241 @@
+#include "engine/engine.h"
+
+#include "base/mem.h"
+#include "engine/cache.h"
+#include "engine/command.h"
+#include "engine/query.h"
+
+struct engine *engine_free(struct engine *e)
+{
+        if (!e)
+                return NULL;
+        engine_builder_stop(e);
+        engine_lock(e);
+        e->closing = true;
+        engine_unlock(e);
+
+        /* Completions do nothing any more, so the rest needs no lock. */
+        engine_command_abandon_all(e);
+        engine_event_free_all(e);
+        size_t pos = 0;
+        struct object *o;
+        while ((o = map_next(&e->objects, &pos)))
+                engine_object_unref(o);
+        map_fini(&e->objects);
+
+        /* Commands in flight use host memory of transfers: first wait, then free it. */
+        if (e->backend)
+                e->be->close(e->backend);
+        engine_command_free_all(e);
+        for (size_t i = 0; i < e->peer_count; i++)
+                e->peers[i]->session = session_free(e->peers[i]->session);
+        engine_transfer_free_all(e);
+        for (size_t i = 0; i < e->peer_count; i++)
+                engine_peer_free(e->peers[i]);
+        mem_free(e->peers);
+        staging_fini(&e->staging);
+        buf_fini(&e->deps);
+        engine_builder_fini(&e->builder);
+        pthread_mutex_destroy(&e->lock);
+        cache_free(e->cache);
+        mem_free(e->device_keys);
+        mem_free(e->scratch_dir);
+        mem_free(e);
+        return NULL;
+}
+
+static void engine_freep(struct engine **e)
+{
+        engine_free(*e);
+}
+
+int engine_new(const struct engine_params *params, struct engine **ret)
+{
+        struct engine *made = mem_zalloc(sizeof(*made));
+        if (!made)
+                return SP_E_NOMEM;
+        pthread_mutex_init(&made->lock, NULL);
+        engine_builder_init(&made->builder);
+        struct list *lists[] = { &made->failed, &made->early, &made->commands, &made->ready,
+                                 &made->dirty_queues };
+        for (size_t i = 0; i < array_size(lists); i++)
+                list_init(lists[i]);
+        auto_clean(engine_freep) struct engine *e = made;
+
+        e->params = *params;
+        e->be = params->backend;
+        if (params->scratch_dir) {
+                e->scratch_dir = mem_strdup(params->scratch_dir);
+                if (!e->scratch_dir)
+                        return SP_E_NOMEM;
+        }
+        struct peer *client;
+        int r = engine_peer_new(e, 0, &client);
+        if (!r && params->cache_dir && !params->single_threaded)
+                r = cache_new(params->cache_dir, params->cache_bytes, &e->cache);
+        if (r < 0)
+                return r;
+        const struct backend_params bp = {
+                .devices = params->devices,
+                .scratch_dir = e->scratch_dir,
+                .complete = engine_command_complete,
+                .user = e,
+        };
+        r = e->be->open(&bp, &e->backend);
+        if (r < 0)
+                return r;
+        e->device_count = e->be->device_count(e->backend);
+        e->domain_count = e->be->domain_count(e->backend);
+        *ret = steal(e);
+        return 0;
+}
+
+void engine_lock(struct engine *e)
+{
+        pthread_mutex_lock(&e->lock);
+}
+
+void engine_unlock(struct engine *e)
+{
+        pthread_mutex_unlock(&e->lock);
+}
+
+struct session *engine_session(struct engine *e)
+{
+        return engine_client(e)->session;
+}
+
+bool engine_closed(struct engine *e)
+{
+        return e->closed;
+}
+
+struct backend *engine_backend(struct engine *e)
+{
+        return e->backend;
+}
+
+void engine_get_counts(struct engine *e, struct engine_counts *ret)
+{
+        *ret = (struct engine_counts){
+                .objects = e->objects.count,
+                .events = e->events.count - e->failed_count - e->early_count,
+                .transfers = e->transfer_count,
+                .commands_held = e->held,
+                .commands_running = e->running,
+        };
+}
+
+void engine_settle(struct engine *e)
+{
+        e->activity++;
+        engine_run(e);
+        while (!list_empty(&e->dirty_queues)) {
+                struct queue *q = list_entry(e->dirty_queues.next, struct queue, dirty);
+                list_remove(&q->dirty);
+                e->be->queue_flush(q->native);
+        }
+        for (size_t i = 0; i < e->peer_count; i++) {
+                struct peer *p = e->peers[i];
+                if (!p->dirty)
+                        continue;
+                p->dirty = false;
+                if (!p->lost)
+                        e->params.ops->flush(e->params.user, p->session);
+        }
+}
+
+/* ---- messages about the engine itself ------------------------------------------------------- */
+
+static int put_devices(struct engine *e, struct buf *out)
+{
+        for (unsigned i = 0; i < e->device_count; i++) {
+                size_t mark;
+                int r = info_begin(out, INFO_DEVICE, &mark);
+                if (r < 0)
+                        return r;
+                r = e->be->device_info(e->backend, i, out);
+                if (r < 0)
+                        return r;
+                struct bytes inside = { out->data + mark + 8, out->size - mark - 8 }, found;
+                if (!info_find(inside, INFO_DEVICE_DOMAIN, &found))
+                        r = info_put_u64(out, INFO_DEVICE_DOMAIN,
+                                         e->be->device_domain(e->backend, i));
+                if (r < 0)
+                        return r;
+                info_end(out, mark);
+        }
+        return 0;
+}
+
+static int handle_server_info_query(void *user, const struct wire_server_info_query *m)
+{
+        struct peer *p = user;
+        struct buf info = { 0 };
+        int r = put_devices(p->engine, &info);
+        peer_send(p, server_info, .request = m->request, .status = r,
+                  .devices = bytes_of(info.data, r < 0 ? 0 : info.size));
+        buf_fini(&info);
+        return 0;
+}
+
+static int handle_close(void *user, const struct wire_close *m)
+{
+        struct peer *p = user;
+        (void)m;
+        p->engine->closed = true;
+        return 0;
+}
+
+const struct wire_handlers engine_client_handlers = {
+        .close = handle_close,
+        .clock_query = engine_handle_clock_query,
+        .clock_reply = engine_handle_clock_reply,
+        .server_info_query = handle_server_info_query,
+        .stats_query = engine_handle_stats_query,
+        .peer_open = engine_handle_peer_open,
+        .peer_expect = engine_handle_peer_expect,
+        .peer_lost = engine_handle_peer_lost,
+
+        .buffer_create = engine_handle_buffer_create,
+        .sub_buffer_create = engine_handle_sub_buffer_create,
+        .image_create = engine_handle_image_create,
+        .sampler_create = engine_handle_sampler_create,
+        .queue_create = engine_handle_queue_create,
+        .program_create = engine_handle_program_create,
+        .program_build = engine_handle_program_build,
+        .program_link = engine_handle_program_link,
+        .program_binaries_query = engine_handle_program_binaries_query,
+        .kernel_create = engine_handle_kernel_create,
+        .kernel_query = engine_handle_kernel_query,
+        .release = engine_handle_release,
+
+        .kernel_launch = engine_handle_kernel_launch,
+        .buffer_write = engine_handle_buffer_write,
+        .buffer_read = engine_handle_buffer_read,
+        .buffer_write_rect = engine_handle_buffer_write_rect,
+        .buffer_read_rect = engine_handle_buffer_read_rect,
+        .buffer_copy = engine_handle_buffer_copy,
+        .buffer_copy_rect = engine_handle_buffer_copy_rect,
+        .buffer_fill = engine_handle_buffer_fill,
+        .image_write = engine_handle_image_write,
+        .image_read = engine_handle_image_read,
+        .image_copy = engine_handle_image_copy,
+        .image_to_buffer = engine_handle_image_to_buffer,
+        .buffer_to_image = engine_handle_buffer_to_image,
+        .image_fill = engine_handle_image_fill,
+        .marker = engine_handle_marker,
+        .queue_flush = engine_handle_queue_flush,
+
+        .event_import = engine_handle_event_import,
+        .event_subscribe = engine_handle_event_subscribe,
+        .event_watch = engine_handle_event_watch,
+        .event_done = engine_handle_event_done,
+};
+
+const struct wire_handlers engine_server_handlers = {
+        .clock_query = engine_handle_clock_query,
+        .clock_reply = engine_handle_clock_reply,
+        .event_done = engine_handle_event_done,
+        .transfer_failed = engine_handle_transfer_failed,
+};

@@ -1,0 +1,89 @@
+/* The engine executes one session's command stream on a backend: it holds the server-side event graph,
+ * the objects, the transfers and the links to peers. spancld is an engine behind a listener; for the
+ * client's own devices the same engine runs inside the application behind the in-process transport.
+ *
+ * Sans-IO: bytes move through the engine's sessions, time comes in as an argument. One lock
+ * (engine_lock) guards an engine and its sessions: whoever calls an engine_* function below or a
+ * session_* function on one of its sessions holds it, unless said otherwise. Completions arrive on
+ * the backend's threads; the engine takes its lock there itself. */
+#ifndef SPANCL_ENGINE_ENGINE_H
+#define SPANCL_ENGINE_ENGINE_H
+
+#include "backend/backend.h"
+#include "session/session.h"
+
+struct engine;
+
+struct engine_ops {
+        /* A session got something to send, outside session_lane_received of the loop's own thread:
+         * called on any thread with the lock held, at the end of what caused it. The loop sends now,
+         * without blocking, or wakes the thread that polls. */
+        void (*flush)(void *user, struct session *s);
+
+        /* Connect to a peer in the background, lane 0 and lane 1: hello with role 1, the given session
+         * and token as key; then session_lane_up on `s`, or engine_peer_failed. Strings are copied by
+         * the callee. */
+        void (*dial)(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
+                     const uint64_t session_id[2], const uint64_t token[2]);
+
+        /* Text that the client's kernels printed since the last call (device printf): append to `text`.
+         * May be NULL. */
+        void (*output)(void *user, struct buf *text);
+
+        /* CLOCK_MONOTONIC in ns (virtual in the simulator). */
+        uint64_t (*now_ns)(void *user);
+};
+
+struct engine_params {
+        const struct backend_ops *backend;
+        const char *devices;     /* filter, see backend.h */
+        const char *scratch_dir; /* private folder for temporary files; NULL: none, no headers */
+        const char *cache_dir;   /* where compiled programs are kept; NULL: nowhere */
+        uint64_t cache_bytes;    /* how much there may be in it */
+        const struct engine_ops *ops;
+        void *user;
+        /* true: builds run inside the message handler instead of on a thread (simulator). */
+        bool single_threaded;
+};
+
+/* Opens the backend. SP_E_NODEV, SP_E_NOMEM. No lock needed. */
+SP_NODISCARD int engine_new(const struct engine_params *params, struct engine **ret);
+
+/* Stops: waits for builds and commands in flight, then frees all. No lock held. NULL is allowed. */
+struct engine *engine_free(struct engine *e);
+
+void engine_lock(struct engine *e);
+void engine_unlock(struct engine *e);
+
+/* The session with the client. */
+struct session *engine_session(struct engine *e);
+
+/* The session with the peer that the client said would show `token`. NULL: none such (yet). */
+struct session *engine_peer_session(struct engine *e, const uint64_t token[2]);
+
+/* All sessions: the i-th (0 is the client's), NULL past the end. */
+struct session *engine_session_at(struct engine *e, size_t i);
+
+/* Dialling the peer of `s` failed, or its link is lost for good: what waits for it fails, the client is
+ * told. */
+void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text);
+
+/* To be called after each batch of bytes received on any lane of any of its sessions: starts what was
+ * enqueued (clFlush), and calls ops->flush for each session that got something to send or whose bulk
+ * lane may receive again (session_lane_want). */
+void engine_settle(struct engine *e);
+
+/* Has the client closed the session (regular end)? */
+bool engine_closed(struct engine *e);
+
+/* The backend, e.g. for backend_reference_step. */
+struct backend *engine_backend(struct engine *e);
+
+/* What the engine holds now: for leak tests and statistics. Events: those not complete; peers are no
+ * objects here. */
+struct engine_counts {
+        size_t objects, events, transfers, commands_held, commands_running;
+};
+void engine_get_counts(struct engine *e, struct engine_counts *ret);
+
+#endif

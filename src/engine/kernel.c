@@ -1,0 +1,181 @@
+#include "engine/kernel.h"
+
+#include "base/mem.h"
+
+static void values_drop(struct value **values, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                engine_value_unref(values[i]);
+        mem_free(values);
+}
+
+static void kernel_free(struct object *o)
+{
+        struct kernel *k = container_of(o, struct kernel, object);
+        for (unsigned i = 0; i < o->engine->domain_count; i++) {
+                if (k->replicas[i].native)
+                        o->engine->be->kernel_release(k->replicas[i].native);
+                values_drop(k->replicas[i].set, k->replicas[i].set_count);
+        }
+        values_drop(k->args, k->arg_count);
+        if (k->program)
+                engine_object_unref(&k->program->object);
+        mem_free(k->name);
+        mem_free(k);
+}
+
+struct kernel *engine_kernel_find(struct engine *e, uint64_t id)
+{
+        struct object *o = engine_object_find(e, id);
+        return o ? container_of(o, struct kernel, object) : NULL;
+}
+
+void engine_value_ref(struct value *v)
+{
+        if (v)
+                v->refs++;
+}
+
+void engine_value_unref(struct value *v)
+{
+        if (v && !--v->refs)
+                mem_free(v);
+}
+
+static struct value *value_new(const struct arg *a)
+{
+        size_t size = a->kind == ARG_VALUE ? (size_t)a->size : 0;
+        struct value *v = mem_alloc(sizeof(*v) + size);
+        if (!v)
+                return NULL;
+        v->refs = 1;
+        v->arg = *a;
+        v->arg.value = v->bytes;
+        if (size)
+                memcpy(v->bytes, a->value, size);
+        return v;
+}
+
+/* Make room for `count` values. */
+static int values_grow(struct value ***values, size_t *have, size_t count)
+{
+        if (count <= *have)
+                return 0;
+        struct value **p = mem_realloc(*values, count * sizeof(*p));
+        if (!p)
+                return SP_E_NOMEM;
+        memset(p + *have, 0, (count - *have) * sizeof(*p));
+        *values = p;
+        *have = count;
+        return 0;
+}
+
+int engine_kernel_update(struct kernel *k, struct bytes args)
+{
+        struct arg a;
+        while (args_next(&args, &a)) {
+                int r = values_grow(&k->args, &k->arg_count, (size_t)a.index + 1);
+                if (r < 0)
+                        return r;
+                struct value *v = value_new(&a);
+                if (!v)
+                        return SP_E_NOMEM;
+                engine_value_unref(k->args[a.index]);
+                k->args[a.index] = v;
+        }
+        return 0;
+}
+
+static cl_int replica_create(struct kernel *k, unsigned domain)
+{
+        struct backend_program *program;
+        if (k->program->building)
+                return CL_INVALID_PROGRAM_EXECUTABLE;
+        cl_int status = engine_program_native(k->program, domain, &program);
+        if (status < 0)
+                return status;
+        return k->object.engine->be->kernel_create(program, k->name, &k->replicas[domain].native);
+}
+
+static cl_int arg_set(struct kernel *k, unsigned domain, struct value *v, struct object *o)
+{
+        struct backend_buffer *buffer = NULL;
+        struct backend_sampler *sampler = NULL;
+        cl_int status = CL_SUCCESS;
+        if (o && v->arg.kind == ARG_SAMPLER)
+                status = engine_sampler_native(container_of(o, struct sampler, object), domain,
+                                               &sampler);
+        else if (o)
+                status = engine_buffer_native(container_of(o, struct buffer, object), domain,
+                                              &buffer);
+        if (status < 0)
+                return status;
+        return k->object.engine->be->kernel_set_arg(k->replicas[domain].native, &v->arg, buffer,
+                                                    sampler);
+}
+
+cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **ret)
+{
+        *ret = NULL;
+        if (a->kind == ARG_SAMPLER) {
+                struct sampler *s = engine_sampler_find(e, a->object);
+                if (s)
+                        *ret = &s->object;
+                return s ? CL_SUCCESS : CL_INVALID_SAMPLER;
+        }
+        struct buffer *b = engine_buffer_find(e, a->object);
+        if (!b || engine_buffer_is_image(b) != (a->kind == ARG_IMAGE))
+                return CL_INVALID_MEM_OBJECT;
+        *ret = &b->object;
+        return CL_SUCCESS;
+}
+
+cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **values,
+                             struct object **objects, size_t count, struct backend_kernel **ret)
+{
+        struct kernel_replica *r = &k->replicas[domain];
+        if (!r->native) {
+                cl_int status = replica_create(k, domain);
+                if (status < 0)
+                        return status;
+        }
+        if (values_grow(&r->set, &r->set_count, count) < 0)
+                return CL_OUT_OF_HOST_MEMORY;
+        for (size_t i = 0; i < count; i++) {
+                struct value *v = values[i];
+                if (!v || v == r->set[i])
+                        continue;
+                engine_value_unref(r->set[i]);
+                r->set[i] = NULL;
+                cl_int status = arg_set(k, domain, v, objects[i]);
+                if (status < 0)
+                        return status;
+                engine_value_ref(v);
+                r->set[i] = v;
+        }
+        *ret = r->native;
+        return CL_SUCCESS;
+}
+
+int engine_handle_kernel_create(void *user, const struct wire_kernel_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct program *p = engine_program_find(e, m->program);
+        if (!p)
+                return SP_E_PROTO;
+        struct kernel *k = mem_zalloc(sizeof(*k) + e->domain_count * sizeof(k->replicas[0]));
+        if (!k)
+                return SP_E_NOMEM;
+        k->object = (struct object){ e, m->kernel, 1, kernel_free };
+        k->program = p;
+        engine_object_ref(&p->object);
+        k->name = mem_alloc(m->name.size + 1);
+        int r = k->name ? engine_object_add(e, &k->object) : SP_E_NOMEM;
+        if (r < 0) {
+                engine_object_unref(&k->object);
+                return r;
+        }
+        memcpy(k->name, m->name.data, m->name.size);
+        k->name[m->name.size] = '\0';
+        return 0;
+}

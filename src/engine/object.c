@@ -1,0 +1,291 @@
+#include "engine/object.h"
+
+#include "base/mem.h"
+#include "engine/command.h"
+
+int engine_object_add(struct engine *e, struct object *o)
+{
+        if (map_get(&e->objects, o->id))
+                return SP_E_PROTO;
+        if (e->objects.count >= ENGINE_OBJECTS_MAX)
+                return SP_E_LIMIT;
+        return map_put(&e->objects, o->id, o);
+}
+
+struct object *engine_object_find(struct engine *e, uint64_t id)
+{
+        return map_get(&e->objects, id);
+}
+
+void engine_object_ref(struct object *o)
+{
+        o->refs++;
+}
+
+void engine_object_unref(struct object *o)
+{
+        if (o && !--o->refs)
+                o->free(o);
+}
+
+int engine_handle_release(void *user, const struct wire_release *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        /* Events end by themselves, peers with the session. */
+        if (object_id_type(m->object) == OBJECT_PEER)
+                return engine_peer_find(e, m->object) ? 0 : SP_E_PROTO;
+        struct object *o = map_del(&e->objects, m->object);
+        if (!o)
+                return SP_E_PROTO;
+        engine_object_unref(o);
+        return 0;
+}
+
+/* ---- buffers and images --------------------------------------------------------------------- */
+
+static void buffer_free(struct object *o)
+{
+        struct buffer *b = container_of(o, struct buffer, object);
+        for (unsigned i = 0; i < o->engine->domain_count; i++)
+                if (b->replicas[i].native)
+                        o->engine->be->buffer_release(b->replicas[i].native);
+        if (b->parent)
+                engine_object_unref(&b->parent->object);
+        mem_free(b);
+}
+
+/* What has neither parent nor image needs only a size. */
+struct buffer_params {
+        uint64_t id;
+        cl_mem_flags flags;
+        uint64_t origin, size;
+        struct buffer *parent;
+        struct image_desc image;
+};
+
+static int buffer_new(struct engine *e, const struct buffer_params *params)
+{
+        struct buffer *b = mem_zalloc(sizeof(*b) + e->domain_count * sizeof(b->replicas[0]));
+        struct buffer *parent = params->parent;
+        if (!b)
+                return SP_E_NOMEM;
+        b->object = (struct object){ e, params->id, 1, buffer_free };
+        b->flags = params->flags;
+        b->origin = params->origin;
+        b->size = params->size;
+        b->image = params->image;
+        if (parent) {
+                b->parent = parent;
+                engine_object_ref(&parent->object);
+        }
+        int r = engine_object_add(e, &b->object);
+        if (r < 0)
+                engine_object_unref(&b->object);
+        return r;
+}
+
+struct buffer *engine_buffer_find(struct engine *e, uint64_t id)
+{
+        struct object *o = object_id_type(id) == OBJECT_BUFFER ? engine_object_find(e, id) : NULL;
+        return o ? container_of(o, struct buffer, object) : NULL;
+}
+
+/* How kernels use it is native; where the host sees it, and how, is between application and client. */
+static cl_mem_flags native_flags(cl_mem_flags flags)
+{
+        return flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
+}
+
+static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_buffer **ret)
+{
+        struct engine *e = b->object.engine;
+        struct backend_buffer *parent = NULL;
+        cl_int status = b->parent ? engine_buffer_native(b->parent, domain, &parent) : CL_SUCCESS;
+        if (status < 0)
+                return status;
+        if (engine_buffer_is_image(b))
+                return e->be->image_create(e->backend, domain, native_flags(b->flags), &b->image,
+                                           parent, ret);
+        if (!parent)
+                return e->be->buffer_create(e->backend, domain, native_flags(b->flags),
+                                            (size_t)b->size, ret);
+        return e->be->sub_buffer_create(e->backend, parent, native_flags(b->flags),
+                                        (size_t)b->origin, (size_t)b->size, ret);
+}
+
+cl_int engine_buffer_native(struct buffer *b, unsigned domain, struct backend_buffer **ret)
+{
+        struct replica *r = &b->replicas[domain];
+        if (!r->native && r->status == CL_SUCCESS)
+                r->status = replica_create(b, domain, &r->native);
+        if (r->status < 0)
+                return r->status;
+        *ret = r->native;
+        return CL_SUCCESS;
+}
+
+int engine_handle_buffer_create(void *user, const struct wire_buffer_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        return buffer_new(
+                e, &(struct buffer_params){ .id = m->buffer, .flags = m->flags, .size = m->size });
+}
+
+int engine_handle_sub_buffer_create(void *user, const struct wire_sub_buffer_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct buffer *parent = engine_buffer_find(e, m->parent);
+        /* Sub-buffers of sub-buffers do not exist in OpenCL. */
+        if (!parent || parent->parent || engine_buffer_is_image(parent))
+                return SP_E_PROTO;
+        if (m->origin > parent->size || m->size > parent->size - m->origin)
+                return SP_E_PROTO;
+        return buffer_new(e, &(struct buffer_params){ .id = m->buffer,
+                                                      .flags = m->flags,
+                                                      .origin = m->origin,
+                                                      .size = m->size,
+                                                      .parent = parent });
+}
+
+/* A 1D image of a buffer, a 2D image in a buffer, or a 2D image with the pixels of another one. */
+static bool parent_fits(const struct image_desc *d, const struct buffer *parent)
+{
+        if (!parent)
+                return d->type != CL_MEM_OBJECT_IMAGE1D_BUFFER && !d->row_pitch;
+        if (!engine_buffer_is_image(parent)) {
+                bool pitched = d->type == CL_MEM_OBJECT_IMAGE2D && d->row_pitch &&
+                               d->row_pitch / image_pixel_size(d->order, d->data_type) >= d->width;
+                bool line = d->type == CL_MEM_OBJECT_IMAGE1D_BUFFER && !d->row_pitch;
+                size_t span = image_span(d);
+                return (pitched || line) && span && span <= parent->size;
+        }
+        return d->type == CL_MEM_OBJECT_IMAGE2D && parent->image.type == d->type &&
+               parent->image.width == d->width && parent->image.height == d->height &&
+               image_pixel_size(parent->image.order, parent->image.data_type) ==
+                       image_pixel_size(d->order, d->data_type);
+}
+
+int engine_handle_image_create(void *user, const struct wire_image_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct buffer *parent = m->parent ? engine_buffer_find(e, m->parent) : NULL;
+        const struct image_desc d = {
+                .type = (uint32_t)m->type,
+                .order = (uint32_t)m->order,
+                .data_type = (uint32_t)m->data_type,
+                .width = (size_t)m->width,
+                .height = (size_t)m->height,
+                .depth = (size_t)m->depth,
+                .array_size = (size_t)m->array_size,
+                .row_pitch = (size_t)m->row_pitch,
+        };
+        size_t all[3];
+        if ((m->parent && !parent) || !image_is_valid(&d) || !parent_fits(&d, parent))
+                return SP_E_PROTO;
+        image_region(&d, all);
+        if (!image_bytes(&d, all))
+                return SP_E_PROTO;
+        return buffer_new(
+                e, &(struct buffer_params){
+                           .id = m->image, .flags = m->flags, .parent = parent, .image = d });
+}
+
+/* ---- samplers ------------------------------------------------------------------------------- */
+
+static void sampler_free(struct object *o)
+{
+        struct sampler *s = container_of(o, struct sampler, object);
+        for (unsigned i = 0; i < o->engine->domain_count; i++)
+                if (s->replicas[i].native)
+                        o->engine->be->sampler_release(s->replicas[i].native);
+        mem_free(s);
+}
+
+struct sampler *engine_sampler_find(struct engine *e, uint64_t id)
+{
+        struct object *o = object_id_type(id) == OBJECT_SAMPLER ? engine_object_find(e, id) : NULL;
+        return o ? container_of(o, struct sampler, object) : NULL;
+}
+
+cl_int engine_sampler_native(struct sampler *s, unsigned domain, struct backend_sampler **ret)
+{
+        struct engine *e = s->object.engine;
+        struct sampler_replica *r = &s->replicas[domain];
+        if (!r->native && r->status == CL_SUCCESS)
+                r->status = e->be->sampler_create(e->backend, domain, &s->desc, &r->native);
+        if (r->status < 0)
+                return r->status;
+        *ret = r->native;
+        return CL_SUCCESS;
+}
+
+int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct sampler *s = mem_zalloc(sizeof(*s) + e->domain_count * sizeof(s->replicas[0]));
+        if (!s)
+                return SP_E_NOMEM;
+        s->object = (struct object){ e, m->sampler, 1, sampler_free };
+        s->desc = (struct sampler_desc){ m->normalized, (uint32_t)m->addressing,
+                                         (uint32_t)m->filter };
+        int r = engine_object_add(e, &s->object);
+        if (r < 0)
+                engine_object_unref(&s->object);
+        return r;
+}
+
+/* ---- queues --------------------------------------------------------------------------------- */
+
+static void queue_free(struct object *o)
+{
+        struct queue *q = container_of(o, struct queue, object);
+        list_remove(&q->dirty);
+        if (q->native)
+                o->engine->be->queue_release(q->native);
+        mem_free(q);
+}
+
+struct queue *engine_queue_find(struct engine *e, uint64_t id)
+{
+        struct object *o = engine_object_find(e, id);
+        return o ? container_of(o, struct queue, object) : NULL;
+}
+
+void engine_queue_dirty(struct queue *q)
+{
+        if (list_empty(&q->dirty))
+                list_append(&q->object.engine->dirty_queues, &q->dirty);
+}
+
+int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        if (m->device >= e->device_count)
+                return SP_E_PROTO;
+        struct queue *q = mem_zalloc(sizeof(*q));
+        if (!q)
+                return SP_E_NOMEM;
+        q->object = (struct object){ e, m->queue, 1, queue_free };
+        q->device = (unsigned)m->device;
+        q->domain = e->be->device_domain(e->backend, q->device);
+        q->profiling = m->properties & CL_QUEUE_PROFILING_ENABLE;
+        q->in_order = !(m->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        list_init(&q->held);
+        list_init(&q->barriers);
+        list_init(&q->dirty);
+        int r = engine_object_add(e, &q->object);
+        if (r < 0) {
+                mem_free(q);
+                return r;
+        }
+        cl_command_queue_properties props =
+                m->properties &
+                (CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        q->status = e->be->queue_create(e->backend, q->device, props, &q->native);
+        if (q->status == CL_INVALID_QUEUE_PROPERTIES && !q->in_order) {
+                /* One order is as good as any: what is submitted depends on earlier ones only. */
+                props &= ~(cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+                q->status = e->be->queue_create(e->backend, q->device, props, &q->native);
+        }
+        return 0;
+}

@@ -1,0 +1,101 @@
+/* The objects that the client declared, by id, and buffers and queues among them. A reference is held by
+ * the table until `release`, by objects made from it, and by commands in flight. */
+#ifndef SPANCL_ENGINE_OBJECT_H
+#define SPANCL_ENGINE_OBJECT_H
+
+#include "engine/peer.h"
+
+struct object {
+        struct engine *engine;
+        uint64_t id;
+        size_t refs;
+        void (*free)(struct object *o);
+};
+
+/* Put a new object, with one reference, into the table, which takes that reference over.
+ * SP_E_PROTO: the id is taken; SP_E_NOMEM, SP_E_LIMIT. On failure the caller still owns it. */
+SP_NODISCARD int engine_object_add(struct engine *e, struct object *o);
+
+/* NULL: unknown. The type is in the id. */
+struct object *engine_object_find(struct engine *e, uint64_t id);
+
+void engine_object_ref(struct object *o);
+/* NULL is allowed. */
+void engine_object_unref(struct object *o);
+
+/* ---- buffers and images --------------------------------------------------------------------- */
+
+/* Storage in one domain, made when a command first uses it there; `status` says why it could not. */
+struct replica {
+        struct backend_buffer *native;
+        cl_int status;
+};
+
+struct buffer {
+        struct object object;
+        struct buffer *parent; /* held; NULL: has storage of its own */
+        cl_mem_flags flags;
+        uint64_t origin, size;     /* of a buffer */
+        struct image_desc image;   /* type 0: a buffer */
+        struct replica replicas[]; /* by domain */
+};
+
+struct buffer *engine_buffer_find(struct engine *e, uint64_t id);
+
+/* The buffer's storage in a domain. Fails as the native creation did, then and ever after. */
+SP_NODISCARD cl_int engine_buffer_native(struct buffer *b, unsigned domain,
+                                         struct backend_buffer **ret);
+
+static inline bool engine_buffer_is_image(const struct buffer *b)
+{
+        return b->image.type != 0;
+}
+
+/* ---- samplers ------------------------------------------------------------------------------- */
+
+struct sampler_replica {
+        struct backend_sampler *native;
+        cl_int status;
+};
+
+struct sampler {
+        struct object object;
+        struct sampler_desc desc;
+        struct sampler_replica replicas[]; /* by domain */
+};
+
+/* NULL: there is none of that id. */
+struct sampler *engine_sampler_find(struct engine *e, uint64_t id);
+
+/* As engine_buffer_native. */
+SP_NODISCARD cl_int engine_sampler_native(struct sampler *s, unsigned domain,
+                                          struct backend_sampler **ret);
+
+/* ---- queues --------------------------------------------------------------------------------- */
+
+struct queue {
+        struct object object;
+        unsigned device, domain;
+        bool in_order, profiling;
+        struct backend_queue *native;
+        cl_int status; /* why there is no native one */
+        uint64_t next_seq;
+        struct list held;     /* commands not wholly submitted, in order */
+        struct list barriers; /* out-of-order: the barriers among them */
+        size_t running;       /* native commands in flight */
+        struct list dirty;    /* engine's dirty_queues */
+};
+
+struct queue *engine_queue_find(struct engine *e, uint64_t id);
+
+/* Something was submitted: engine_settle flushes. */
+void engine_queue_dirty(struct queue *q);
+
+int engine_handle_buffer_create(void *user, const struct wire_buffer_create *m);
+int engine_handle_sub_buffer_create(void *user, const struct wire_sub_buffer_create *m);
+int engine_handle_image_create(void *user, const struct wire_image_create *m);
+int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m);
+int engine_handle_queue_create(void *user, const struct wire_queue_create *m);
+int engine_handle_release(void *user, const struct wire_release *m);
+
+#endif

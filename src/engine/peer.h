@@ -1,0 +1,48 @@
+/* A peer is the other end of one of the engine's sessions: the client, or another server. */
+#ifndef SPANCL_ENGINE_PEER_H
+#define SPANCL_ENGINE_PEER_H
+
+#include "engine/state.h"
+
+struct peer {
+        struct engine *engine;
+        uint64_t id; /* 0: the client */
+        struct session *session;
+        uint64_t token[2];
+        bool expected; /* it connects and shows the token; else this server did */
+        bool lost;
+        bool dirty;    /* has something to send, or may receive again: engine_settle flushes */
+        bool waiting;  /* its bulk lane waits for a transfer to become known */
+        uint8_t *sink; /* where bytes go that nobody needs: one half for inlined ones */
+};
+
+enum { PEER_SINK_SIZE = 64 << 10 }; /* of one half */
+
+/* The handlers of what the client, and what another server, may send. */
+extern const struct wire_handlers engine_client_handlers, engine_server_handlers;
+
+/* Make a peer with its session. SP_E_NOMEM, SP_E_LIMIT, SP_E_PROTO (that id is taken). */
+SP_NODISCARD int engine_peer_new(struct engine *e, uint64_t id, struct peer **ret);
+struct peer *engine_peer_free(struct peer *p);
+
+struct peer *engine_client(struct engine *e);
+
+/* By id, 0 being the client. NULL: never announced. */
+struct peer *engine_peer_find(struct engine *e, uint64_t id);
+
+/* peer_send(peer, marker, .event = e, ...): a message that cannot be refused: when memory lacks, the
+ * session is beyond repair. */
+#define peer_send(p, name, ...) engine_peer_sent(p, session_send((p)->session, name, __VA_ARGS__))
+void engine_peer_sent(struct peer *p, int status);
+
+/* A transfer became known: lanes that wait for one go on. */
+void engine_peer_retry_all(struct engine *e);
+
+int engine_handle_peer_open(void *user, const struct wire_peer_open *m);
+int engine_handle_peer_expect(void *user, const struct wire_peer_expect *m);
+int engine_handle_peer_lost(void *user, const struct wire_peer_lost *m);
+int engine_handle_stats_query(void *user, const struct wire_stats_query *m);
+int engine_handle_clock_query(void *user, const struct wire_clock_query *m);
+int engine_handle_clock_reply(void *user, const struct wire_clock_reply *m);
+
+#endif

@@ -1,0 +1,183 @@
+#include "engine/program.h"
+
+#include "base/mem.h"
+#include "engine/saved.h"
+
+void engine_program_replace(struct program *p, unsigned domain, struct backend_program *native,
+                            struct build_input *cached)
+{
+        struct program_replica *r = &p->replicas[domain];
+        if (r->native)
+                p->object.engine->be->program_release(r->native);
+        if (r->cached) {
+                build_input_fini(r->cached);
+                mem_free(r->cached);
+        }
+        *r = (struct program_replica){ native, cached };
+}
+
+static void program_free(struct object *o)
+{
+        struct program *p = container_of(o, struct program, object);
+        for (unsigned i = 0; i < o->engine->domain_count; i++)
+                engine_program_replace(p, i, NULL, NULL);
+        mem_free(p->devices);
+        buf_fini(&p->parts);
+        mem_free(p);
+}
+
+struct program *engine_program_find(struct engine *e, uint64_t id)
+{
+        struct object *o = engine_object_find(e, id);
+        return o ? container_of(o, struct program, object) : NULL;
+}
+
+bool engine_program_has(const struct program *p, uint64_t device)
+{
+        for (size_t i = 0; i < p->device_count; i++)
+                if (p->devices[i] == device)
+                        return true;
+        return false;
+}
+
+/* The devices of one domain, and of binaries their parts. */
+static cl_int native_create(struct program *p, unsigned domain)
+{
+        struct engine *e = p->object.engine;
+        /* What a link did not make. */
+        if (p->kind == PROGRAM_KIND_LINKED)
+                return CL_INVALID_PROGRAM_EXECUTABLE;
+        struct bytes parts = { p->parts.data, p->parts.size };
+        struct buf own = { 0 };
+        struct info_entry part;
+        size_t count = 0;
+        unsigned *devices = mem_alloc(p->device_count * sizeof(*devices));
+        int r = devices ? 0 : SP_E_NOMEM;
+        for (size_t i = 0; !r && i < p->device_count; i++) {
+                bool here = e->be->device_domain(e->backend, p->devices[i]) == domain;
+                if (here)
+                        devices[count++] = p->devices[i];
+                if (p->kind == PROGRAM_KIND_BINARY && info_next(&parts, &part) && here)
+                        r = info_put(&own, part.key, part.value.data, part.value.size);
+        }
+        cl_int status = CL_OUT_OF_HOST_MEMORY;
+        if (!r && !count)
+                status = CL_INVALID_DEVICE;
+        else if (!r)
+                status = e->be->program_create(
+                        e->backend, domain, p->kind, devices, count,
+                        p->kind == PROGRAM_KIND_BINARY ? bytes_of(own.data, own.size) : parts,
+                        &p->replicas[domain].native);
+        buf_fini(&own);
+        mem_free(devices);
+        return status;
+}
+
+cl_int engine_program_native(struct program *p, unsigned domain, struct backend_program **ret)
+{
+        if (!p->replicas[domain].native) {
+                cl_int status = native_create(p, domain);
+                if (status < 0)
+                        return status;
+        }
+        *ret = p->replicas[domain].native;
+        return CL_SUCCESS;
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+/* As many parts as the kind wants, and nothing else. */
+static int parts_check(const struct wire_program_create *m)
+{
+        struct bytes parts = m->parts;
+        struct info_entry part;
+        size_t count = 0;
+        while (info_next(&parts, &part)) {
+                if (part.key != INFO_PART)
+                        return SP_E_PROTO;
+                count++;
+        }
+        return count == (m->kind == 1 ? m->devices.count : 1) ? 0 : SP_E_PROTO;
+}
+
+/* Without printf in its source a program prints nothing; of binaries and IL that is not known. */
+static bool may_print(const struct wire_program_create *m)
+{
+        return m->kind == 1 || m->kind == 2 ||
+               (m->kind == 0 && memmem(m->parts.data, m->parts.size, "printf", 6));
+}
+
+int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire_u64s devices,
+                       struct bytes parts, struct program **ret)
+{
+        struct program *p = mem_zalloc(sizeof(*p) + e->domain_count * sizeof(p->replicas[0]));
+        if (!p)
+                return SP_E_NOMEM;
+        p->object = (struct object){ e, id, 1, program_free };
+        p->kind = kind;
+        p->devices = mem_alloc(devices.count * sizeof(*p->devices));
+        int r = p->devices ? buf_put(&p->parts, parts.data, parts.size) : SP_E_NOMEM;
+        for (size_t i = 0; !r && i < devices.count; i++) {
+                uint64_t device = wire_u64s_at(devices, i);
+                if (device >= e->device_count || engine_program_has(p, device))
+                        r = SP_E_PROTO;
+                else
+                        p->devices[p->device_count++] = (unsigned)device;
+        }
+        if (!r)
+                r = engine_object_add(e, &p->object);
+        if (r < 0)
+                engine_object_unref(&p->object);
+        else
+                *ret = p;
+        return r;
+}
+
+int engine_handle_program_create(void *user, const struct wire_program_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        int r = parts_check(m);
+        if (r < 0 || !m->devices.count)
+                return SP_E_PROTO;
+        struct program *p;
+        r = engine_program_new(e, m->program, (unsigned)m->kind, m->devices, m->parts, &p);
+        if (!r)
+                e->prints |= may_print(m);
+        return r;
+}
+
+static cl_int put_binaries(struct program *p, struct wire_u64s devices, struct buf *out)
+{
+        struct engine *e = p->object.engine;
+        if (p->building)
+                return CL_INVALID_OPERATION;
+        for (size_t i = 0; i < devices.count; i++) {
+                uint64_t device = wire_u64s_at(devices, i);
+                struct backend_program *native;
+                if (!engine_program_has(p, device))
+                        return CL_INVALID_DEVICE;
+                cl_int status = engine_program_native(
+                        p, e->be->device_domain(e->backend, (unsigned)device), &native);
+                if (!status)
+                        status = e->be->program_binary(native, (unsigned)device, out);
+                if (status < 0)
+                        return status;
+                if (out->size > WIRE_BLOB_MAX)
+                        return CL_OUT_OF_RESOURCES;
+        }
+        return CL_SUCCESS;
+}
+
+int engine_handle_program_binaries_query(void *user, const struct wire_program_binaries_query *m)
+{
+        struct peer *peer = user;
+        struct program *p = engine_program_find(peer->engine, m->program);
+        if (!p)
+                return SP_E_PROTO;
+        struct buf out = { 0 };
+        cl_int status = put_binaries(p, m->devices, &out);
+        peer_send(peer, program_binaries, .request = m->request, .status = status,
+                  .parts = bytes_of(out.data, status < 0 ? 0 : out.size));
+        buf_fini(&out);
+        return 0;
+}

@@ -1,0 +1,58 @@
+/* Programs: one per (program, domain) at the backend. */
+#ifndef SPANCL_ENGINE_PROGRAM_H
+#define SPANCL_ENGINE_PROGRAM_H
+
+#include "engine/object.h"
+
+/* Kinds of program_create, and what program_link makes. */
+enum program_kind_number {
+        PROGRAM_KIND_SOURCE,
+        PROGRAM_KIND_BINARY,
+        PROGRAM_KIND_IL,
+        PROGRAM_KIND_BUILT_IN,
+        PROGRAM_KIND_LINKED,
+};
+
+struct build_input;
+
+struct program_replica {
+        struct backend_program *native; /* made when first needed */
+        /* It came from the compile cache, as built with this for all devices of the domain; NULL: it
+         * did not. */
+        struct build_input *cached;
+};
+
+struct program {
+        struct object object;
+        unsigned kind;
+        unsigned *devices; /* those it may be built for */
+        size_t device_count;
+        struct buf parts;
+        bool building;   /* a builder's thread uses the native programs */
+        unsigned shared; /* others that only read them: links that have it as input, the cache */
+        struct program_replica replicas[]; /* by domain */
+};
+
+struct program *engine_program_find(struct engine *e, uint64_t id);
+
+/* A program of `kind` for `count` devices of the engine, in the table. SP_E_PROTO, SP_E_NOMEM,
+ * SP_E_LIMIT. */
+SP_NODISCARD int engine_program_new(struct engine *e, uint64_t id, unsigned kind,
+                                    struct wire_u64s devices, struct bytes parts,
+                                    struct program **ret);
+
+/* Put `native`, which may be NULL, in the place of the one in a domain; both are taken over. */
+void engine_program_replace(struct program *p, unsigned domain, struct backend_program *native,
+                            struct build_input *cached);
+
+/* The program in a domain. */
+SP_NODISCARD cl_int engine_program_native(struct program *p, unsigned domain,
+                                          struct backend_program **ret);
+
+/* Is `device` one of its devices? */
+bool engine_program_has(const struct program *p, uint64_t device);
+
+int engine_handle_program_create(void *user, const struct wire_program_create *m);
+int engine_handle_program_binaries_query(void *user, const struct wire_program_binaries_query *m);
+
+#endif

@@ -1,0 +1,205 @@
+#include "engine/saved.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+/* Entries of a saved value, after one INFO_PART for each device. */
+enum { SAVED_INFO = 0x10180 };
+
+/* Of values and of what INFO_BUILD and INFO_KERNEL hold: to be changed with either. */
+static const char format[] = "2";
+
+int build_input_copy(const struct build_input *from, struct build_input *ret)
+{
+        struct build_input in = { .embedded = from->embedded };
+        in.options = mem_strdup(from->options);
+        int r = in.options ? 0 : SP_E_NOMEM;
+        if (!r)
+                r = buf_put(&in.headers, from->headers.data, from->headers.size);
+        if (!r)
+                r = buf_put(&in.constants, from->constants.data, from->constants.size);
+        if (r < 0)
+                build_input_fini(&in);
+        else
+                *ret = in;
+        return r;
+}
+
+void build_input_fini(struct build_input *in)
+{
+        mem_free(steal(in->options));
+        buf_fini(&in->headers);
+        buf_fini(&in->constants);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* What the compiler makes for a device depends on these. */
+static int device_key(struct engine *e, unsigned device, struct cache_key *ret)
+{
+        static const uint32_t keys[] = {
+                CL_DEVICE_NAME,           CL_DEVICE_VENDOR,     CL_DEVICE_VENDOR_ID,
+                CL_DEVICE_VERSION,        CL_DRIVER_VERSION,    CL_DEVICE_OPENCL_C_VERSION,
+                CL_DEVICE_TYPE,           CL_DEVICE_EXTENSIONS, CL_DEVICE_MAX_COMPUTE_UNITS,
+                CL_DEVICE_LOCAL_MEM_SIZE, INFO_DEVICE_PLATFORM, CL_DEVICE_MAX_WORK_GROUP_SIZE,
+        };
+        struct buf info = { 0 };
+        int r = e->be->device_info(e->backend, device, &info);
+        struct blake2b b;
+        blake2b_init(&b);
+        for (size_t i = 0; !r && i < array_size(keys); i++) {
+                struct bytes v = { 0 };
+                (void)info_find(bytes_of(info.data, info.size), keys[i], &v);
+                blake2b_field(&b, v);
+        }
+        blake2b_final(&b, ret->bytes);
+        buf_fini(&info);
+        return r;
+}
+
+/* Devices don't change: their keys are made once. */
+static int device_keys(struct engine *e)
+{
+        if (e->device_keys)
+                return 0;
+        struct cache_key *keys = mem_alloc(e->device_count * sizeof(*keys));
+        if (!keys)
+                return SP_E_NOMEM;
+        for (unsigned i = 0; i < e->device_count; i++) {
+                int r = device_key(e, i, &keys[i]);
+                if (r < 0) {
+                        mem_free(keys);
+                        return r;
+                }
+        }
+        e->device_keys = keys;
+        return 0;
+}
+
+static bool has(struct bytes text, const char *word)
+{
+        return text.size && memmem(text.data, text.size, word, strlen(word));
+}
+
+/* Is it another program each time it is built? */
+static bool tells_time(struct bytes text)
+{
+        return has(text, "__DATE__") || has(text, "__TIME__") || has(text, "__TIMESTAMP__");
+}
+
+bool saved_key(struct program *p, const struct build_input *in, const unsigned *devices,
+               size_t device_count, struct cache_key *ret)
+{
+        struct engine *e = p->object.engine;
+        struct bytes source = bytes_of(p->parts.data, p->parts.size);
+        struct bytes headers = bytes_of(in->headers.data, in->headers.size);
+        if (!e->cache || (p->kind != PROGRAM_KIND_SOURCE && p->kind != PROGRAM_KIND_IL) ||
+            tells_time(source) || tells_time(headers) || device_keys(e) < 0)
+                return false;
+        uint8_t kind[8];
+        bytes_put_u64(kind, p->kind);
+        struct blake2b b;
+        blake2b_init(&b);
+        blake2b_field(&b, bytes_str(format));
+        blake2b_field(&b, bytes_str(SPANCL_VERSION));
+        blake2b_field(&b, bytes_str(e->be->name));
+        blake2b_field(&b, bytes_of(kind, sizeof(kind)));
+        blake2b_field(&b, source);
+        blake2b_field(&b, bytes_str(in->options));
+        blake2b_field(&b, headers);
+        blake2b_field(&b, bytes_of(in->constants.data, in->constants.size));
+        for (size_t i = 0; i < device_count; i++) {
+                /* What is kept names devices by their numbers. */
+                uint8_t number[8];
+                bytes_put_u64(number, devices[i]);
+                blake2b_field(&b, bytes_of(number, sizeof(number)));
+                blake2b_field(&b, bytes_of(e->device_keys[devices[i]].bytes, BLAKE2B_SIZE));
+        }
+        blake2b_final(&b, ret->bytes);
+        return true;
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+/* The parts of a value: as many binaries as there are devices, none empty, and the info. */
+static bool value_take(struct bytes value, size_t device_count, struct bytes *ret_binaries,
+                       struct bytes *ret_info)
+{
+        if (info_check(value) < 0)
+                return false;
+        struct bytes rest = value;
+        struct info_entry entry;
+        for (size_t i = 0; i < device_count; i++)
+                if (!info_next(&rest, &entry) || entry.key != INFO_PART || !entry.value.size)
+                        return false;
+        *ret_binaries = bytes_of(value.data, value.size - rest.size);
+        if (!info_next(&rest, &entry) || entry.key != SAVED_INFO || rest.size ||
+            info_check(entry.value) < 0)
+                return false;
+        *ret_info = entry.value;
+        return true;
+}
+
+static cl_int make(struct engine *e, unsigned domain, const unsigned *devices, size_t device_count,
+                   const char *options, struct bytes binaries, struct backend_program **ret)
+{
+        struct backend_program *native = NULL;
+        engine_lock(e);
+        cl_int r = e->be->program_create(e->backend, domain, PROGRAM_KIND_BINARY, devices,
+                                         device_count, binaries, &native);
+        engine_unlock(e);
+        if (r < 0)
+                return r;
+        r = e->be->program_build(native, devices, device_count, options, NULL);
+        if (r < 0) {
+                engine_lock(e);
+                e->be->program_release(native);
+                engine_unlock(e);
+                return r;
+        }
+        *ret = native;
+        return CL_SUCCESS;
+}
+
+bool saved_load(struct engine *e, const struct cache_key *key, unsigned domain,
+                const unsigned *devices, size_t device_count, const char *options,
+                struct backend_program **ret, struct buf *info)
+{
+        struct buf value = { 0 };
+        if (cache_get(e->cache, key, &value) < 0) {
+                buf_fini(&value);
+                return false;
+        }
+        struct bytes binaries, told;
+        struct backend_program *native = NULL;
+        cl_int r = CL_INVALID_BINARY;
+        if (value_take(bytes_of(value.data, value.size), device_count, &binaries, &told))
+                r = make(e, domain, devices, device_count, options, binaries, &native);
+        if (r == CL_SUCCESS && buf_put(info, told.data, told.size) < 0) {
+                engine_lock(e);
+                e->be->program_release(steal(native));
+                engine_unlock(e);
+        } else if (r < 0) {
+                log_info("cache", "a binary is refused (%d) and made anew", r);
+                cache_drop(e->cache, key);
+        }
+        buf_fini(&value);
+        *ret = native;
+        return native;
+}
+
+void saved_store(struct engine *e, const struct cache_key *key, struct backend_program *native,
+                 const unsigned *devices, size_t device_count, struct bytes info)
+{
+        struct buf value = { 0 };
+        cl_int r = CL_SUCCESS;
+        for (size_t i = 0; r == CL_SUCCESS && i < device_count; i++)
+                r = e->be->program_binary(native, devices[i], &value);
+        struct bytes binaries, told;
+        if (r < 0)
+                log_debug("cache", "no binary to keep (%d)", r);
+        else if (info_put(&value, SAVED_INFO, info.data, info.size) == 0 &&
+                 value_take(bytes_of(value.data, value.size), device_count, &binaries, &told))
+                cache_put(e->cache, key, bytes_of(value.data, value.size));
+        buf_fini(&value);
+}

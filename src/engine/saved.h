@@ -1,0 +1,33 @@
+/* Builds in the compile cache: what names one, and what is kept of it (the native binaries, and all that
+ * the client is told: logs and kernels). */
+#ifndef SPANCL_ENGINE_SAVED_H
+#define SPANCL_ENGINE_SAVED_H
+
+#include "engine/cache.h"
+#include "engine/program.h"
+
+/* What a build is made from, beside the program's source. */
+struct build_input {
+        char *options; /* as the client sent them */
+        struct buf headers, constants;
+        bool embedded; /* some headers are no files of the client */
+};
+
+SP_NODISCARD int build_input_copy(const struct build_input *from, struct build_input *ret);
+void build_input_fini(struct build_input *in);
+
+/* Name a build of all devices that the program has in a domain. False: it is not to be kept. Lock held. */
+bool saved_key(struct program *p, const struct build_input *in, const unsigned *devices,
+               size_t device_count, struct cache_key *ret);
+
+/* Take it from the cache: a program that is built, for the caller to own, and `info` is appended. False:
+ * it is not there, or was not usable. Lock not held. */
+bool saved_load(struct engine *e, const struct cache_key *key, unsigned domain,
+                const unsigned *devices, size_t device_count, const char *options,
+                struct backend_program **ret, struct buf *info);
+
+/* Put it into the cache. Lock not held. */
+void saved_store(struct engine *e, const struct cache_key *key, struct backend_program *native,
+                 const unsigned *devices, size_t device_count, struct bytes info);
+
+#endif

@@ -1,0 +1,72 @@
+/* What the engine's files share: struct engine, the limits, and the order in which a message's or a
+ * completion's consequences are worked off. Private to engine/. Everything is guarded by engine.lock
+ * but what is said to be immutable. */
+#ifndef SPANCL_ENGINE_STATE_H
+#define SPANCL_ENGINE_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "engine/build.h"
+#include "engine/engine.h"
+#include "engine/staging.h"
+
+/* What one client may make the engine hold. Past them its session ends with SP_E_LIMIT, unless said
+ * otherwise. */
+enum {
+        ENGINE_OBJECTS_MAX = 1 << 20,
+        ENGINE_EVENTS_MAX = 4 << 20, /* not complete */
+        ENGINE_HELD_MAX = 1 << 20,   /* commands */
+        ENGINE_TRANSFERS_MAX = 1 << 20,
+        ENGINE_PEERS_MAX = 1024,
+        ENGINE_FAILED_MAX = 65536,     /* failed events remembered: the newest */
+        ENGINE_EARLY_MAX = 65536,      /* completions before their import: the newest */
+        ENGINE_EARLY_BYTES = 64 << 20, /* bulk data of peers before its command */
+        ENGINE_EARLY_TRANSFERS = 65536,
+};
+
+struct peer;
+
+struct engine {
+        /* Immutable. */
+        struct engine_params params;
+        char *scratch_dir;
+        const struct backend_ops *be;
+        struct backend *backend;
+        unsigned device_count, domain_count;
+        struct cache *cache; /* NULL: none */
+
+        pthread_mutex_t lock;
+        int status; /* why the client's session must end: 0, or the error met outside its messages */
+        bool closed;  /* the client said close */
+        bool closing; /* engine_free: nothing is started any more */
+        bool prints;  /* some program may use printf */
+
+        struct peer **peers; /* the first is the client */
+        size_t peer_count;
+
+        struct cache_key *device_keys; /* engine/saved.c; NULL: not made yet */
+        uint64_t activity;             /* counts what arrives */
+
+        struct map objects, events, transfers;
+        struct list failed, early; /* complete events that are remembered, oldest first */
+        size_t failed_count, early_count;
+        size_t transfer_count;
+        size_t early_transfers, early_bytes;
+
+        struct list commands;     /* all */
+        struct list ready;        /* commands that may be able to go on: engine_run */
+        struct list dirty_queues; /* with submissions not flushed */
+        size_t held, running;     /* commands */
+
+        struct staging staging;
+        struct buf deps; /* room for a wait list while it is handed to the backend */
+        struct builder builder;
+};
+
+/* Work off what became ready. Handlers and completions end with it; nothing below it recurses. */
+void engine_run(struct engine *e);
+
+#endif

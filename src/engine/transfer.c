@@ -1,0 +1,464 @@
+#include "engine/transfer.h"
+
+#include "base/mem.h"
+#include "engine/command.h"
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* Is a chunk of that size one of the store's? Small ones are cheap, larger ones (of data that must lie
+ * in one piece) too rare. */
+static bool size_is_stored(uint64_t size)
+{
+        return size > STAGING_CHUNK / 32 && size <= STAGING_CHUNK;
+}
+
+uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len)
+{
+        uint64_t i = offset / t->chunk_size, in = offset % t->chunk_size;
+        uint64_t left = t->total - offset, len = t->chunk_size - in;
+        if (!t->chunks[i] && t->chunk_size <= SIZE_MAX / 2)
+                t->chunks[i] = size_is_stored(t->chunk_size)
+                                       ? staging_get(&t->engine->staging)
+                                       : mem_alloc_bulk((size_t)t->chunk_size);
+        *ret_len = len < left ? len : left;
+        return t->chunks[i] ? t->chunks[i] + in : NULL;
+}
+
+void engine_transfer_pass(struct transfer *t, uint64_t offset)
+{
+        while (t->freed < t->total && (t->freed + t->chunk_size <= offset || offset == t->total)) {
+                uint8_t **chunk = &t->chunks[t->freed / t->chunk_size];
+                if (size_is_stored(t->chunk_size))
+                        staging_put(&t->engine->staging, *chunk);
+                else
+                        mem_free(*chunk);
+                *chunk = NULL;
+                t->freed += t->chunk_size;
+        }
+}
+
+static int transfer_set_total(struct transfer *t, uint64_t total, bool whole)
+{
+        t->total = total;
+        t->chunk_size = whole || total < STAGING_CHUNK ? total : STAGING_CHUNK;
+        uint64_t count = total ? (total - 1) / t->chunk_size + 1 : 1;
+        t->chunks = &t->only;
+        if (count > 1)
+                t->chunks = count > SIZE_MAX / 16 ? NULL : mem_zalloc(count * sizeof(*t->chunks));
+        return t->chunks ? 0 : SP_E_NOMEM;
+}
+
+static void transfer_unref(struct transfer *t)
+{
+        if (--t->refs)
+                return;
+        t->engine->transfer_count--;
+        if (t->chunks) {
+                engine_transfer_pass(t, t->total);
+                if (t->chunks != &t->only)
+                        mem_free(t->chunks);
+        }
+        mem_free(t);
+}
+
+static int transfer_new(struct engine *e, struct peer *peer, uint64_t id, uint64_t total,
+                        bool whole, struct transfer **ret)
+{
+        if (e->transfer_count >= ENGINE_TRANSFERS_MAX)
+                return SP_E_LIMIT;
+        struct transfer *t = mem_zalloc(sizeof(*t));
+        if (!t)
+                return SP_E_NOMEM;
+        if (transfer_set_total(t, total, whole) < 0) {
+                mem_free(t);
+                return SP_E_NOMEM;
+        }
+        t->good = UINT64_MAX;
+        t->engine = e;
+        t->id = id;
+        t->peer = peer;
+        t->refs = 1;
+        e->transfer_count++;
+        *ret = t;
+        return 0;
+}
+
+/* A new one in the table, which takes over its reference. */
+static int transfer_enter(struct engine *e, struct peer *peer, uint64_t id, uint64_t total,
+                          bool whole, struct transfer **ret)
+{
+        struct transfer *t;
+        int r = transfer_new(e, peer, id, total, whole, &t);
+        if (r < 0)
+                return r;
+        r = map_put(&e->transfers, id, t);
+        if (r < 0) {
+                transfer_unref(t);
+                return r;
+        }
+        *ret = t;
+        return 0;
+}
+
+/* Nothing will be looked up under its id any more. */
+static void transfer_leave_table(struct transfer *t)
+{
+        map_del(&t->engine->transfers, t->id);
+        transfer_unref(t);
+}
+
+/* It failed: its writer, now or when it comes, fails too. */
+static void transfer_fail(struct transfer *t, cl_int status)
+{
+        if (!t->status)
+                t->status = status;
+        if (t->writer)
+                engine_command_poke(t->writer);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+/* Was it announced before its command, by inlined data or a failure? */
+static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, bool whole)
+{
+        struct engine *e = t->engine;
+        if (t->peer != from)
+                return SP_E_PROTO;
+        t->early = false;
+        e->early_transfers--;
+        e->early_bytes -= t->only ? (size_t)t->total : 0;
+        if (t->swallow) {
+                int r = transfer_set_total(t, total, whole);
+                if (r < 0)
+                        return r;
+                engine_peer_retry_all(e);
+        }
+        /* What a server sends is not the client's fault. */
+        if (t->total != total && !t->status)
+                t->status = CL_INVALID_VALUE;
+        return 0;
+}
+
+int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uint64_t total,
+                           bool whole, struct command *writer, struct transfer **ret)
+{
+        struct transfer *t = map_get(&e->transfers, id);
+        bool all_there = false;
+        int r;
+        if (!t) {
+                r = transfer_enter(e, from, id, total, whole, &t);
+                if (r < 0)
+                        return r;
+                if (from)
+                        engine_peer_retry_all(e);
+                if (from && from->lost) {
+                        t->status = CL_DEVICE_NOT_AVAILABLE;
+                        all_there = true;
+                }
+        } else if (t->early && from) {
+                r = adopt_early(t, from, total, whole);
+                if (r < 0)
+                        return r;
+                all_there = !t->swallow;
+        } else {
+                if (t->peer || from || t->writer || t->total != total)
+                        return SP_E_PROTO;
+                all_there = true; /* both ends are */
+        }
+        t->writer = writer;
+        t->refs++;
+        if (all_there)
+                transfer_leave_table(t);
+        *ret = t;
+        return 0;
+}
+
+int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64_t total,
+                          bool whole, struct command *reader, struct transfer **ret)
+{
+        struct transfer *t;
+        int r;
+        if (to) {
+                r = transfer_new(e, to, id, total, whole, &t);
+                if (r < 0)
+                        return r;
+                t->reader = reader;
+                *ret = t;
+                return 0;
+        }
+        t = map_get(&e->transfers, id);
+        if (!t) {
+                r = transfer_enter(e, NULL, id, total, whole, &t);
+                if (r < 0)
+                        return r;
+                t->refs++;
+        } else {
+                if (t->peer || t->reader || t->early || t->total != total)
+                        return SP_E_PROTO;
+                t->refs++;
+                transfer_leave_table(t);
+        }
+        t->reader = reader;
+        *ret = t;
+        return 0;
+}
+
+void engine_transfer_leave(struct transfer *t, struct command *c)
+{
+        if (t->reader == c)
+                t->reader = NULL;
+        if (t->writer == c)
+                t->writer = NULL;
+        transfer_unref(t);
+}
+
+/* ---- outgoing ------------------------------------------------------------------------------- */
+
+static const void *bulk_at(struct session_bulk *b, uint64_t offset, size_t *ret_len)
+{
+        static const uint8_t zeros[4096];
+        struct transfer *t = container_of(b, struct transfer, bulk);
+        uint64_t len;
+        if (offset >= t->good) {
+                *ret_len = sizeof(zeros);
+                return zeros;
+        }
+        const uint8_t *p = engine_transfer_at(t, offset, &len);
+        *ret_len = (size_t)(len < t->good - offset ? len : t->good - offset);
+        return p;
+}
+
+static void bulk_passed(struct session_bulk *b, uint64_t offset)
+{
+        struct transfer *t = container_of(b, struct transfer, bulk);
+        if (offset < t->good)
+                engine_transfer_pass(t, offset);
+}
+
+static void bulk_done(struct session_bulk *b, int status)
+{
+        struct transfer *t = container_of(b, struct transfer, bulk);
+        (void)status;
+        t->sending = false;
+        /* A failed reader waits for this. */
+        if (t->reader && t->status < 0 && !t->engine->closing)
+                engine_command_finish(t->reader);
+        transfer_unref(t);
+}
+
+static cl_int bulk_start(struct transfer *t, uint64_t ready)
+{
+        t->bulk = (struct session_bulk){
+                .transfer = t->id,
+                .total = t->total,
+                .at = bulk_at,
+                .done = bulk_done,
+                .passed = bulk_passed,
+        };
+        t->sending = true;
+        t->refs++;
+        int r = session_bulk_send(t->peer->session, &t->bulk, ready);
+        t->peer->dirty = true;
+        if (r < 0) {
+                t->sending = false;
+                transfer_unref(t);
+                return CL_OUT_OF_HOST_MEMORY;
+        }
+        return CL_SUCCESS;
+}
+
+cl_int engine_transfer_progress(struct transfer *t, uint64_t ready)
+{
+        if (!t->peer) {
+                t->arrived = ready;
+                if (t->writer)
+                        engine_command_poke(t->writer);
+                return CL_SUCCESS;
+        }
+        bool first = !t->arrived;
+        t->arrived = ready;
+        if (t->peer->lost)
+                return CL_DEVICE_NOT_AVAILABLE;
+        if (first)
+                return bulk_start(t, ready);
+        session_bulk_ready(t->peer->session, &t->bulk, ready);
+        t->peer->dirty = true;
+        return CL_SUCCESS;
+}
+
+bool engine_transfer_abort(struct transfer *t, cl_int status)
+{
+        if (!t->status)
+                t->status = status;
+        if (!t->peer) {
+                transfer_fail(t, status);
+                return false;
+        }
+        if (t->peer->lost)
+                return false;
+        if (t->peer->id && t->arrived < t->total)
+                peer_send(t->peer, transfer_failed, .transfer = t->id, .status = status,
+                          .started = t->sending);
+        if (t->sending && t->arrived < t->total) {
+                /* A transfer can't be taken back: the rest goes out as zeros. */
+                t->good = t->arrived;
+                t->arrived = t->total;
+                session_bulk_ready(t->peer->session, &t->bulk, t->total);
+                t->peer->dirty = true;
+        }
+        /* The client must not hear of the end while bytes are still to come. */
+        return t->sending && !t->peer->id;
+}
+
+/* ---- incoming ------------------------------------------------------------------------------- */
+
+/* Inlined data of a peer whose command has not come from the client yet: keep all of it. */
+static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len, void **ret)
+{
+        struct engine *e = p->engine;
+        struct transfer *t;
+        if (!p->id || offset)
+                return SP_E_PROTO;
+        if (e->early_transfers >= ENGINE_EARLY_TRANSFERS || len > ENGINE_EARLY_BYTES ||
+            e->early_bytes > ENGINE_EARLY_BYTES - len)
+                return SP_E_LIMIT;
+        int r = transfer_enter(e, p, id, len, true, &t);
+        if (r < 0)
+                return r;
+        t->early = true;
+        e->early_transfers++;
+        uint64_t all;
+        *ret = engine_transfer_at(t, 0, &all);
+        if (!*ret) {
+                e->early_transfers--;
+                transfer_leave_table(t);
+                return SP_E_NOMEM;
+        }
+        e->early_bytes += len;
+        return 0;
+}
+
+/* Where bytes go whose command failed. */
+static int place_sink(struct peer *p, bool inlined, size_t *len, void **ret)
+{
+        if (!p->sink)
+                p->sink = mem_alloc(2 * (size_t)PEER_SINK_SIZE);
+        if (!p->sink)
+                return SP_E_NOMEM;
+        if (*len > PEER_SINK_SIZE)
+                *len = PEER_SINK_SIZE;
+        *ret = p->sink + (inlined ? PEER_SINK_SIZE : 0);
+        return 0;
+}
+
+int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                          void **ret)
+{
+        struct peer *p = user;
+        struct transfer *t = map_get(&p->engine->transfers, transfer);
+        if (!t && inlined)
+                return place_early(p, transfer, offset, *len, ret);
+        if (!t) {
+                p->waiting = true;
+                return SP_E_AGAIN;
+        }
+        if (t->early && !inlined) {
+                p->waiting = true;
+                return SP_E_AGAIN; /* an early failure whose bytes come nevertheless */
+        }
+        /* Bytes come in order, from the one who was named, all on one lane. */
+        if (t->peer != p || t->early || offset > t->arrived || offset >= t->total ||
+            *len > t->total - offset || (inlined && (t->placed || t->arrived)))
+                return SP_E_PROTO;
+        t->placed = !inlined;
+        bool wanted = t->writer && t->writer->status >= 0 && !t->status;
+        uint64_t fits;
+        uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;
+        if (place) {
+                if (*len > fits)
+                        *len = (size_t)fits;
+                *ret = place;
+                return 0;
+        }
+        if (wanted)
+                transfer_fail(t, CL_OUT_OF_HOST_MEMORY);
+        return place_sink(p, inlined, len, ret);
+}
+
+int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
+{
+        struct peer *p = user;
+        struct engine *e = p->engine;
+        struct transfer *t = map_get(&e->transfers, transfer);
+        if (!t || t->peer != p)
+                return SP_E_PROTO;
+        t->placed = false;
+        if (offset + len > t->arrived)
+                t->arrived = offset + len;
+        bool last = t->arrived == t->total;
+        if (t->early)
+                return last;
+        if (t->writer)
+                engine_command_poke(t->writer);
+        if (last)
+                transfer_leave_table(t);
+        engine_run(e);
+        return last;
+}
+
+int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m)
+{
+        struct peer *p = user;
+        struct engine *e = p->engine;
+        cl_int status =
+                m->status < 0 && m->status >= INT32_MIN ? (cl_int)m->status : CL_OUT_OF_RESOURCES;
+        struct transfer *t = map_get(&e->transfers, m->transfer);
+        if (!t) {
+                if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
+                        return SP_E_LIMIT;
+                int r = transfer_enter(e, p, m->transfer, 0, true, &t);
+                if (r < 0)
+                        return r;
+                t->early = true;
+                t->swallow = m->started;
+                t->status = status;
+                e->early_transfers++;
+                return 0;
+        }
+        if (t->peer != p || t->early || (!m->started && (t->placed || t->arrived)))
+                return SP_E_PROTO;
+        transfer_fail(t, status);
+        if (!m->started)
+                transfer_leave_table(t);
+        return 0;
+}
+
+void engine_transfer_fail_peer(struct peer *p, cl_int status)
+{
+        struct engine *e = p->engine;
+        for (bool again = true; again;) {
+                again = false;
+                size_t pos = 0;
+                struct transfer *t;
+                while ((t = map_next(&e->transfers, &pos))) {
+                        if (t->peer != p || t->early || t->status)
+                                continue;
+                        transfer_fail(t, status);
+                        /* Its memory stays while a lane may still be writing there. */
+                        if (t->placed)
+                                continue;
+                        transfer_leave_table(t);
+                        again = true; /* the table changed */
+                        break;
+                }
+        }
+}
+
+void engine_transfer_free_all(struct engine *e)
+{
+        size_t pos = 0;
+        struct transfer *t;
+        while ((t = map_next(&e->transfers, &pos)))
+                transfer_unref(t);
+        map_fini(&e->transfers);
+}

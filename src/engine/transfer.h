@@ -1,0 +1,71 @@
+/* Bulk data of one command: incoming (a session fills it, a write consumes it), outgoing (a read fills
+ * it, a session sends it), or local (a read fills it, a write of this same server consumes it). */
+#ifndef SPANCL_ENGINE_TRANSFER_H
+#define SPANCL_ENGINE_TRANSFER_H
+
+#include "engine/peer.h"
+
+struct command;
+
+struct transfer {
+        struct engine *engine;
+        uint64_t id, total;
+        size_t refs;      /* the table, reader, writer, the session that sends */
+        uint8_t **chunks; /* its memory, in pieces of chunk_size, each made when first needed */
+        uint8_t *only;    /* `chunks` when there is one */
+        uint64_t chunk_size;
+        uint64_t freed;   /* bytes below it were given back */
+        uint64_t good;    /* outgoing: bytes from here on failed, zeros are sent; else UINT64_MAX */
+        uint64_t arrived; /* bytes below it are there */
+        cl_int status;    /* negative: the rest will not come, or has no meaning */
+        struct peer *peer; /* the other end; NULL: local */
+        bool early;        /* incoming: the command that consumes it has not come yet */
+        bool swallow;      /* early and failed: its bytes come nevertheless */
+        bool placed;       /* incoming: a lane may be writing to the place it was given */
+        bool sending;      /* outgoing: `bulk` is the session's */
+        struct command *reader, *writer;
+        struct session_bulk bulk;
+};
+
+/* For a write: the transfer `id` of `total` bytes from `from`, NULL: from a read of this server.
+ * `whole`: in one piece of memory. SP_E_PROTO: the id is in use, or the sizes differ; SP_E_NOMEM,
+ * SP_E_LIMIT. */
+SP_NODISCARD int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id,
+                                        uint64_t total, bool whole, struct command *writer,
+                                        struct transfer **ret);
+
+/* For a read: the same to `to`, NULL: to a write of this server. */
+SP_NODISCARD int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id,
+                                       uint64_t total, bool whole, struct command *reader,
+                                       struct transfer **ret);
+
+/* The memory of the bytes from `offset` on, made when needed, and in *ret_len how many of them lie there
+ * in one piece. NULL: out of memory. */
+uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len);
+
+/* Bytes below `offset` are not needed any more. */
+void engine_transfer_pass(struct transfer *t, uint64_t offset);
+
+/* The reader has `ready` bytes: send them on. */
+SP_NODISCARD cl_int engine_transfer_progress(struct transfer *t, uint64_t ready);
+
+/* The reader failed: its other end will know. True: the client is still being sent bytes, and the
+ * reader must wait with its completion until it is called again. */
+bool engine_transfer_abort(struct transfer *t, cl_int status);
+
+/* The command that used it is complete. */
+void engine_transfer_leave(struct transfer *t, struct command *c);
+
+/* The peer is lost: what it should have sent fails. */
+void engine_transfer_fail_peer(struct peer *p, cl_int status);
+
+void engine_transfer_free_all(struct engine *e);
+
+/* For struct session_ops. */
+int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                          void **ret);
+int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len);
+
+int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m);
+
+#endif

@@ -1,0 +1,529 @@
+/* The client's side of the outside world: core/io.h over sockets, poll(2) and threads. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "backend/backend.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/io.h"
+#include "loop/clock.h"
+#include "loop/dial.h"
+#include "loop/link.h"
+#include "loop/server_loop.h"
+
+enum {
+        SPIN_MAX_NS = 30000, /* how long a wait may look again and again before it sleeps */
+        SPIN_CORES = 3,      /* with fewer cores the other side needs the one that would spin */
+        RECEIVE_BUDGET = 4 << 20,
+};
+
+struct client_loop {
+        int wake_fd;
+        atomic_bool woken; /* wake_fd is readable, or about to be */
+        int timeout_ms;
+        bool may_spin;
+        uint64_t spin_ns; /* adapts to how long answers take */
+};
+
+/* A further lane being connected on a thread of its own. */
+struct attach {
+        struct client_loop *loop;
+        struct dial_params dial;
+        struct server_loop *local;
+        unsigned lane;
+        pthread_mutex_t lock; /* guards the following */
+        bool finished, abandoned;
+        int status;
+        struct conn *conn;
+        struct dial_reply reply;
+};
+
+struct io_link {
+        struct link lanes[SESSION_LANES];
+        struct session *session;
+        const struct server_spec *spec;
+        uint64_t id[2], key[2];
+        struct server_loop *local; /* in-process: its engine */
+        char scratch[64];          /* its folder; "": none */
+        struct attach *attach;
+        bool more_in, more_out; /* the last call left something that could go at once */
+        bool quiet;             /* poll just said that nothing is there */
+        /* `attach` has finished; set by its thread. In a word of its own: gcc reads neighbouring
+         * flags together. */
+        _Alignas(8) atomic_bool attached;
+};
+
+/* ---- dialling ------------------------------------------------------------------------------- */
+
+static int dial(struct server_loop *local, const struct dial_params *p, struct conn **ret,
+                struct dial_reply *reply)
+{
+        return local ? server_loop_connect(local, p, ret, reply) : loop_connect(p, ret, reply);
+}
+
+/* The engine for this host's own devices. */
+static int start_local(struct io_link *l, struct dial_reply *reply)
+{
+        const struct backend_ops *backend = backend_find(l->spec->backend);
+        const char *tmp = getenv("TMPDIR");
+        if (!backend)
+                return SP_E_NOENT;
+        int n = snprintf(l->scratch, sizeof(l->scratch), "%s/spancl.XXXXXX",
+                         tmp && *tmp ? tmp : "/tmp");
+        if (n < 0 || (size_t)n >= sizeof(l->scratch) || !mkdtemp(l->scratch))
+                l->scratch[0] = 0; /* no programs with headers then */
+        struct server_loop_params params = {
+                .backend = backend,
+                .scratch_dir = l->scratch[0] ? l->scratch : NULL,
+                .output_fd = -1,
+        };
+        /* Native implementations are not all ready to be opened by two threads at a time. */
+        static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+        pthread_mutex_lock(&one_at_a_time);
+        int r = server_loop_new(&params, &l->local);
+        pthread_mutex_unlock(&one_at_a_time);
+        if (r < 0)
+                snprintf(reply->text, sizeof(reply->text), "in-process: %s", status_text(r));
+        return r;
+}
+
+struct dialling {
+        pthread_t thread;
+        bool running;
+        struct client_loop *loop;
+        struct io_connect *at;
+        struct io_link *link;
+        struct conn *conn;
+        struct dial_reply reply;
+        int status;
+};
+
+static void *dial_run(void *arg)
+{
+        struct dialling *d = arg;
+        struct io_link *l = d->link;
+        if (l->spec->in_process) {
+                d->status = start_local(l, &d->reply);
+                if (d->status < 0)
+                        return NULL;
+        }
+        struct dial_params p = {
+                .address = l->spec->address,
+                .timeout_ms = d->loop->timeout_ms,
+                .role = DIAL_CLIENT,
+                .session_id = { l->id[0], l->id[1] },
+                .key = { l->key[0], l->key[1] },
+                .next_seq = session_next_seq(l->session),
+                .name = program_invocation_short_name,
+        };
+        d->status = dial(l->local, &p, &d->conn, &d->reply);
+        return NULL;
+}
+
+static void link_free(struct io_link *l)
+{
+        server_loop_free(l->local);
+        if (l->scratch[0] && rmdir(l->scratch) < 0)
+                log_debug("client", "%s stays behind", l->scratch);
+        mem_free(l);
+}
+
+static void dial_finish(struct dialling *d)
+{
+        struct io_connect *at = d->at;
+        struct io_link *l = d->link;
+        if (d->running)
+                pthread_join(d->thread, NULL);
+        if (d->status == 0)
+                d->status = link_up(&l->lanes[0], l->session, 0, d->conn, d->reply.next_seq);
+        at->status = d->status;
+        snprintf(at->text, sizeof(at->text), "%.*s", (int)sizeof(at->text) - 1, d->reply.text);
+        if (at->status < 0) {
+                link_free(l);
+                return;
+        }
+        at->link = l;
+        at->sent_ns = d->reply.sent_ns;
+        at->received_ns = d->reply.received_ns;
+        at->remote_ns = d->reply.time_ns;
+}
+
+static void loop_connect_all(void *user, struct io_connect *all, size_t count)
+{
+        struct dialling *d = mem_zalloc(count * sizeof(*d));
+        for (size_t i = 0; i < count; i++) {
+                struct io_link *l = d ? mem_zalloc(sizeof(*l)) : NULL;
+                if (!l) {
+                        all[i].status = SP_E_NOMEM;
+                        continue;
+                }
+                l->session = all[i].session;
+                l->spec = all[i].spec;
+                memcpy(l->id, all[i].id, sizeof(l->id));
+                memcpy(l->key, all[i].key, sizeof(l->key));
+                d[i].loop = user;
+                d[i].at = &all[i];
+                d[i].link = l;
+                /* The last one on this thread. */
+                d[i].running =
+                        i + 1 < count && pthread_create(&d[i].thread, NULL, dial_run, &d[i]) == 0;
+        }
+        for (size_t i = 0; d && i < count; i++)
+                if (d[i].link && !d[i].running)
+                        dial_run(&d[i]);
+        for (size_t i = 0; d && i < count; i++)
+                if (d[i].link)
+                        dial_finish(&d[i]);
+        mem_free(d);
+}
+
+/* ---- further lanes -------------------------------------------------------------------------- */
+
+static void loop_wake(void *user);
+
+static void attach_free(struct attach *a)
+{
+        conn_close(a->conn);
+        pthread_mutex_destroy(&a->lock);
+        mem_free(a);
+}
+
+struct attach_start {
+        struct attach *attach;
+        atomic_bool *attached;
+};
+
+static void *attach_run(void *arg)
+{
+        struct attach_start start = *(struct attach_start *)arg;
+        struct attach *a = start.attach;
+        mem_free(arg);
+        struct conn *conn = NULL;
+        struct dial_reply reply;
+        int status = dial(a->local, &a->dial, &conn, &reply);
+        pthread_mutex_lock(&a->lock);
+        a->finished = true;
+        a->status = status;
+        a->conn = conn;
+        a->reply = reply;
+        bool abandoned = a->abandoned;
+        if (!abandoned) { /* else the link is gone, and the loop may be */
+                atomic_store(start.attached, true);
+                loop_wake(a->loop);
+        }
+        pthread_mutex_unlock(&a->lock);
+        if (abandoned)
+                attach_free(a);
+        return NULL;
+}
+
+static int loop_attach(void *user, struct io_link *l, unsigned lane)
+{
+        struct client_loop *loop = user;
+        struct attach *a = mem_zalloc(sizeof(*a));
+        struct attach_start *start = mem_alloc(sizeof(*start));
+        if (!a || !start) {
+                mem_free(a);
+                mem_free(start);
+                return SP_E_NOMEM;
+        }
+        a->loop = loop;
+        a->local = l->local;
+        a->lane = lane;
+        a->dial = (struct dial_params){
+                .address = l->spec->address,
+                .timeout_ms = loop->timeout_ms,
+                .role = DIAL_CLIENT,
+                .lane = lane,
+                .session_id = { l->id[0], l->id[1] },
+                .key = { l->key[0], l->key[1] },
+                .name = program_invocation_short_name,
+        };
+        pthread_mutex_init(&a->lock, NULL);
+        *start = (struct attach_start){ a, &l->attached };
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, attach_run, start) != 0) {
+                mem_free(start);
+                attach_free(a);
+                return SP_E_LIMIT;
+        }
+        pthread_detach(thread);
+        l->attach = a;
+        return 0;
+}
+
+/* The lane is connected, or could not be. */
+static int attach_finish(struct io_link *l)
+{
+        struct attach *a = l->attach;
+        /* The thread still holds the lock for a moment. */
+        pthread_mutex_lock(&a->lock);
+        int r = a->status;
+        struct conn *conn = a->conn;
+        a->conn = NULL;
+        pthread_mutex_unlock(&a->lock);
+        atomic_store(&l->attached, false);
+        l->attach = NULL;
+        if (r < 0)
+                log_error("client", "%s", a->reply.text);
+        else
+                r = link_up(&l->lanes[a->lane], l->session, a->lane, conn, a->reply.next_seq);
+        attach_free(a);
+        return r;
+}
+
+static void attach_abandon(struct io_link *l)
+{
+        struct attach *a = l->attach;
+        if (!a)
+                return;
+        pthread_mutex_lock(&a->lock);
+        bool finished = a->finished;
+        a->abandoned = true;
+        pthread_mutex_unlock(&a->lock);
+        if (finished)
+                attach_free(a);
+        l->attach = NULL;
+}
+
+/* ---- moving bytes --------------------------------------------------------------------------- */
+
+static int loop_send(void *user, struct io_link *l)
+{
+        int result = 0;
+        l->more_out = false;
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                if (!l->lanes[lane].conn && lane)
+                        continue;
+                int r = link_flush(&l->lanes[lane], lane ? LINK_BUDGET : SIZE_MAX, NULL);
+                if (r == SP_E_BUSY) {
+                        l->more_out = true;
+                        r = SP_E_AGAIN;
+                }
+                if (r < 0 && r != SP_E_AGAIN)
+                        return r;
+                result = r < 0 ? r : result;
+        }
+        return result;
+}
+
+static uint64_t received(const struct session *s)
+{
+        const struct session_stats *stats = session_get_stats(s);
+        return stats->bytes_received + stats->bulk_received;
+}
+
+static int loop_receive(void *user, struct io_link *l)
+{
+        bool quiet = l->quiet;
+        l->quiet = false;
+        l->more_in = false;
+        if (atomic_load(&l->attached)) {
+                int r = attach_finish(l);
+                return r < 0 ? r : 1; /* there may be something to send on it now */
+        }
+        if (quiet) {
+                return 0;
+        }
+        uint64_t before = received(l->session);
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                if (!l->lanes[lane].conn)
+                        continue;
+                int r = link_receive(&l->lanes[lane], RECEIVE_BUDGET, NULL);
+                if (r < 0)
+                        return r;
+                l->more_in |= r > 0;
+        }
+        return received(l->session) != before;
+}
+
+/* ---- sleeping ------------------------------------------------------------------------------- */
+
+/* Look without sleeping for a moment: an answer is often there sooner than a sleeper wakes up. */
+static int spin(struct client_loop *loop, struct pollfd *fds, nfds_t n)
+{
+        uint64_t start = clock_now_ns(), now = start;
+        while (now - start < loop->spin_ns) {
+                int r = poll(fds, n, 0);
+                if (r) {
+                        loop->spin_ns = SPIN_MAX_NS;
+                        return r;
+                }
+                sched_yield();
+                now = clock_now_ns();
+        }
+        loop->spin_ns = loop->spin_ns / 2 > 1000 ? loop->spin_ns / 2 : 1000;
+        return 0;
+}
+
+static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n,
+                          uint64_t deadline_ns)
+{
+        if (loop->may_spin && spin(loop, fds, n))
+                return;
+        struct timespec left, *timeout = NULL;
+        if (deadline_ns != UINT64_MAX) {
+                uint64_t now = clock_now_ns();
+                uint64_t ns = deadline_ns > now ? deadline_ns - now : 0;
+                left = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+                timeout = &left;
+        }
+        if (ppoll(fds, n, timeout, NULL) < 0)
+                for (nfds_t i = 0; i < n; i++)
+                        fds[i].revents = POLLIN; /* interrupted: look at all */
+}
+
+static void loop_wait(void *user, struct io_link *const *links, size_t count, uint64_t deadline_ns,
+                      pthread_mutex_t *lock)
+{
+        enum { PER_LINK = 2 * SESSION_LANES };
+        struct client_loop *loop = user;
+        struct pollfd fds[1 + CONFIG_SERVERS_MAX * PER_LINK];
+        nfds_t first[CONFIG_SERVERS_MAX + 1], n = 0;
+        fds[n++] = (struct pollfd){ .fd = loop->wake_fd, .events = POLLIN };
+        for (size_t i = 0; i < count; i++) {
+                first[i] = n;
+                if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
+                        deadline_ns = 0;
+                for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                        n += (nfds_t)link_poll(&links[i]->lanes[lane], fds + n);
+        }
+        first[count] = n;
+        pthread_mutex_unlock(lock);
+        if (deadline_ns)
+                sleep_in_poll(loop, fds, n, deadline_ns);
+        else
+                poll(fds, n, 0);
+        if (fds[0].revents) {
+                uint64_t ticks;
+                if (read(loop->wake_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
+                        log_debug("client", "can't read an eventfd: error %d", errno);
+                /* Who found it still set meant this wait, which has ended. */
+                atomic_store(&loop->woken, false);
+        }
+        pthread_mutex_lock(lock);
+        for (size_t i = 0; i < count; i++) {
+                bool something = links[i]->more_in;
+                for (nfds_t k = first[i]; k < first[i + 1]; k++)
+                        something |= fds[k].revents != 0;
+                links[i]->quiet = !something;
+        }
+}
+
+static void loop_wake(void *user)
+{
+        struct client_loop *loop = user;
+        uint64_t one = 1;
+        if (atomic_exchange(&loop->woken, true))
+                return;
+        if (write(loop->wake_fd, &one, sizeof(one)) < 0)
+                log_debug("client", "can't write to an eventfd: error %d", errno);
+}
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+static uint64_t loop_now(void *user)
+{
+        return clock_now_ns();
+}
+
+static void loop_close(void *user, struct io_link *l, bool after_fork)
+{
+        if (after_fork) {
+                /* The parent's connections and memory, half of it in use by threads that are not here:
+                 * only the descriptors are ours. */
+                for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                        if (l->lanes[lane].conn && l->lanes[lane].conn->fd >= 0)
+                                close(l->lanes[lane].conn->fd);
+                return;
+        }
+        attach_abandon(l);
+        for (unsigned lane = SESSION_LANES; lane-- > 0;)
+                link_down(&l->lanes[lane]);
+        link_free(l);
+}
+
+static void loop_random(void *user, void *out, size_t size)
+{
+        uint8_t *p = out;
+        while (size) {
+                ssize_t n = getrandom(p, size, 0);
+                if (n < 0 && errno != EINTR) {
+                        log_error("client", "no random numbers: error %d", errno);
+                        abort(); /* keys that can be guessed are worse */
+                }
+                if (n > 0) {
+                        p += n;
+                        size -= (size_t)n;
+                }
+        }
+}
+
+static void loop_output(void *user, const void *text, size_t size)
+{
+        const char *p = text;
+        fflush(stdout);
+        while (size) {
+                ssize_t n = write(STDOUT_FILENO, p, size);
+                if (n < 0 && errno != EINTR)
+                        return;
+                if (n > 0) {
+                        p += n;
+                        size -= (size_t)n;
+                }
+        }
+}
+
+const struct client_io client_io_loop = {
+        .threads = true,
+        .now_ns = loop_now,
+        .connect = loop_connect_all,
+        .attach = loop_attach,
+        .send = loop_send,
+        .receive = loop_receive,
+        .wait = loop_wait,
+        .wake = loop_wake,
+        .close = loop_close,
+        .random = loop_random,
+        .output = loop_output,
+};
+
+int client_io_loop_new(void **ret)
+{
+        struct client_loop *loop = mem_zalloc(sizeof(*loop));
+        if (!loop)
+                return SP_E_NOMEM;
+        uint64_t timeout = 10000;
+        char *error = NULL;
+        if (config_number(CONFIG_connect_timeout, &timeout, &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        mem_free(error);
+        loop->timeout_ms = (int)timeout;
+        loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (loop->wake_fd < 0) {
+                mem_free(loop);
+                return SP_E_LIMIT;
+        }
+        loop->may_spin = sysconf(_SC_NPROCESSORS_ONLN) >= SPIN_CORES;
+        loop->spin_ns = SPIN_MAX_NS;
+        *ret = loop;
+        return 0;
+}
+
+void client_io_loop_free(void *user)
+{
+        struct client_loop *loop = user;
+        if (!loop)
+                return;
+        close(loop->wake_fd);
+        mem_free(loop);
+}

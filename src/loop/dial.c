@@ -1,0 +1,190 @@
+#include "loop/dial.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "loop/clock.h"
+#include "session/hello.h"
+
+enum { TIMEOUT_DEFAULT_MS = 10000 };
+
+__attribute__((format(printf, 2, 3))) static void say(struct dial_reply *reply, const char *fmt,
+                                                      ...)
+{
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(reply->text, sizeof(reply->text), fmt, ap);
+        va_end(ap);
+}
+
+static int wait_for(struct conn *c, bool in, uint64_t deadline_ns)
+{
+        struct pollfd p[2];
+        int n = conn_poll(c, in, !in, p);
+        if (clock_now_ns() >= deadline_ns)
+                return SP_E_TIMEOUT;
+        return poll(p, (nfds_t)n, clock_poll_ms(deadline_ns)) < 0 ? SP_E_AGAIN : 0;
+}
+
+static int send_all(struct conn *c, struct bytes data, uint64_t deadline_ns)
+{
+        const uint8_t *p = data.data;
+        for (size_t at = 0; at < data.size;) {
+                struct iovec iov = { (void *)(uintptr_t)(p + at), data.size - at };
+                ssize_t n = c->ops->sendv(c, &iov, 1);
+                if (n > 0) {
+                        at += (size_t)n;
+                        continue;
+                }
+                int r = n == SP_E_AGAIN ? wait_for(c, false, deadline_ns) : SP_E_LINK;
+                if (r < 0 && r != SP_E_AGAIN)
+                        return r;
+        }
+        return 0;
+}
+
+/* Receive exactly one hello exchange into `out`, at most `cap` bytes; its size, or a status. */
+static int receive_hello(struct conn *c, uint8_t *out, size_t cap, uint64_t deadline_ns)
+{
+        size_t have = 0;
+        for (;;) {
+                int whole = hello_size(bytes_of(out, have));
+                if (whole < 0 || (size_t)whole > cap)
+                        return SP_E_PROTO;
+                if (have == (size_t)whole)
+                        return whole;
+                struct iovec iov = { out + have, (size_t)whole - have };
+                ssize_t n = c->ops->recvv(c, &iov, 1);
+                if (n > 0) {
+                        have += (size_t)n;
+                        continue;
+                }
+                int r = n == SP_E_AGAIN ? wait_for(c, true, deadline_ns) : SP_E_LINK;
+                if (r < 0 && r != SP_E_AGAIN)
+                        return r;
+        }
+}
+
+static const char *shown(const char *address)
+{
+        if (!address)
+                return "the in-process server";
+        return strncmp(address, "tcp:", 4) ? address : address + 4;
+}
+
+/* Why the exchange failed and what may help. */
+static void explain(const struct dial_params *p, int status, struct dial_reply *reply)
+{
+        const char *where = shown(p->address);
+        switch (status) {
+        case SP_E_HOST:
+                say(reply, "%s: the host name does not resolve", where);
+                break;
+        case SP_E_REFUSED:
+                say(reply, "%s: connection refused: is spancld running there?", where);
+                break;
+        case SP_E_TIMEOUT:
+                say(reply, "%s: no answer in time", where);
+                break;
+        case SP_E_INVAL:
+                say(reply, "%s: not an address that can be connected to", where);
+                break;
+        case SP_E_PROTO:
+                say(reply, "%s: what answers there is not SpanCL", where);
+                break;
+        case SP_E_LINK:
+                say(reply, "%s: the connection was closed before the server answered", where);
+                break;
+        default:
+                say(reply, "%s: %s", where, status_text(status));
+        }
+}
+
+static int exchange(const struct dial_params *p, struct conn *c, struct dial_reply *reply,
+                    uint64_t deadline_ns)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        struct wire_hello hello = {
+                .version_min = WIRE_VERSION,
+                .version_max = WIRE_VERSION,
+                .features = FEATURE_NONE,
+                .role = p->role,
+                .lane = p->lane,
+                .session_hi = p->session_id[0],
+                .session_lo = p->session_id[1],
+                .key_hi = p->key[0],
+                .key_lo = p->key[1],
+                .next_seq = p->next_seq,
+                .name = bytes_str(p->name ? p->name : ""),
+        };
+        int r = hello_put(&out, &hello);
+        if (r < 0)
+                return r;
+        reply->sent_ns = clock_now_ns();
+        r = send_all(c, bytes_of(out.data, out.size), deadline_ns);
+        if (r < 0)
+                return r;
+
+        _Alignas(8) uint8_t in[HELLO_PREFIX + FRAME_HELLO_MAX];
+        struct wire_hello_reply m;
+        int size = receive_hello(c, in, sizeof(in), deadline_ns);
+        if (size < 0)
+                return size;
+        reply->received_ns = clock_now_ns();
+        r = hello_get_reply(bytes_of(in, (size_t)size), &m);
+        if (r < 0)
+                return r;
+        if (m.status) {
+                say(reply, "%s: %.*s", shown(p->address), (int)m.text.size,
+                    (const char *)m.text.data);
+                return m.status < 0 && m.status > -20000 ? (int)m.status : SP_E_PROTO;
+        }
+        reply->version = m.version;
+        reply->features = m.features;
+        reply->next_seq = m.next_seq;
+        reply->time_ns = m.time_ns;
+        return 0;
+}
+
+static int hello_until(const struct dial_params *p, struct conn *conn, struct conn **ret,
+                       struct dial_reply *reply, uint64_t deadline_ns)
+{
+        *reply = (struct dial_reply){ 0 };
+        int r = exchange(p, conn, reply, deadline_ns);
+        if (r < 0) {
+                if (!reply->text[0])
+                        explain(p, r, reply);
+                conn_close(conn);
+                return r;
+        }
+        *ret = conn;
+        return 0;
+}
+
+static uint64_t deadline_of(const struct dial_params *p)
+{
+        int ms = p->timeout_ms > 0 ? p->timeout_ms : TIMEOUT_DEFAULT_MS;
+        return clock_now_ns() + (uint64_t)ms * 1000000;
+}
+
+int loop_hello(const struct dial_params *p, struct conn *conn, struct conn **ret,
+               struct dial_reply *reply)
+{
+        return hello_until(p, conn, ret, reply, deadline_of(p));
+}
+
+int loop_connect(const struct dial_params *p, struct conn **ret, struct dial_reply *reply)
+{
+        uint64_t deadline = deadline_of(p);
+        const struct transport_ops *t = transport_of(p->address);
+        struct conn *conn;
+        *reply = (struct dial_reply){ 0 };
+        int r = t ? t->connect(p->address, clock_poll_ms(deadline), &conn) : SP_E_INVAL;
+        if (r < 0) {
+                explain(p, r, reply);
+                return r;
+        }
+        return hello_until(p, conn, ret, reply, deadline);
+}

@@ -1,0 +1,43 @@
+/* Dialling: connect to an address and exchange hellos. Blocking, with a timeout; no locks, any thread.
+ * Used for the client's lanes, for peers and by the command-line tool. */
+#ifndef SPANCL_LOOP_DIAL_H
+#define SPANCL_LOOP_DIAL_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "transport/transport.h"
+
+enum dial_role { DIAL_CLIENT = 0, DIAL_PEER = 1 };
+
+struct dial_params {
+        const char *address; /* of a transport (transport.h) */
+        int timeout_ms;      /* for all of it; 0: 10 s */
+        enum dial_role role;
+        unsigned lane;
+        uint64_t session_id[2], key[2]; /* hello's hi, lo */
+        uint64_t next_seq;              /* session_next_seq of the session on this side, lane 0 */
+        const char *name;               /* of this program, for the server's log; NULL: none */
+};
+
+struct dial_reply {
+        uint64_t version, features;
+        uint64_t next_seq;             /* for session_lane_up */
+        uint64_t time_ns;              /* the server's clock when it answered */
+        uint64_t sent_ns, received_ns; /* this side's, when hello went and the answer came */
+        /* Always written: why it failed and what to do, as a sentence naming the address; "" on
+         * success. */
+        char text[1200];
+};
+
+/* SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK (no answer), SP_E_PROTO (not SpanCL that answers),
+ * SP_E_INVAL (address), SP_E_NOMEM, or what the server said: SP_E_VERSION, SP_E_AUTH, SP_E_NODEV,
+ * SP_E_GONE, SP_E_LIMIT. */
+SP_NODISCARD int loop_connect(const struct dial_params *p, struct conn **ret,
+                              struct dial_reply *reply);
+
+/* The same over a conn that is already connected; closed when it fails. */
+SP_NODISCARD int loop_hello(const struct dial_params *p, struct conn *conn, struct conn **ret,
+                            struct dial_reply *reply);
+
+#endif

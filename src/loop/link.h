@@ -1,0 +1,64 @@
+/* A link joins one lane of a session with a conn: it moves bytes between them without blocking.
+ *
+ * Threads: the session's lock (whatever guards the session) is held around every call. Given a
+ * struct link_lock, bulk lanes release it while bytes are copied, so that lane 0 goes on meanwhile;
+ * other threads may then use the session and call link_flush, which leaves the sending to the thread
+ * that is at it. At most one thread receives on a link. */
+#ifndef SPANCL_LOOP_LINK_H
+#define SPANCL_LOOP_LINK_H
+
+#include <poll.h>
+
+#include "session/session.h"
+#include "transport/transport.h"
+
+/* How to release and take the session's lock. */
+struct link_lock {
+        void (*lock)(void *user);
+        void (*unlock)(void *user);
+        void *user;
+};
+
+/* Zeroed memory is a link that is down. */
+struct link {
+        struct session *session;
+        unsigned lane;
+        struct conn *conn; /* NULL: down */
+        bool blocked;      /* the conn takes no more now: poll for room */
+        bool waiting;   /* link_poll found that nothing can be received before session_bulk_retry */
+        bool sending;   /* a thread is in sendv without the lock */
+        bool receiving; /* the same for recvv */
+        bool doomed;    /* link_down was called meanwhile */
+};
+
+enum {
+        /* Bytes that one call moves on a bulk lane before other lanes get their turn. */
+        LINK_BUDGET = 1 << 20,
+};
+
+/* Both hellos were exchanged over `conn`, which the link takes over, also when it fails: the session's
+ * lane is up. SP_E_PROTO: see session_lane_up. A conn that the link has is closed before. */
+SP_NODISCARD int link_up(struct link *l, struct session *s, unsigned lane, struct conn *conn,
+                         uint64_t peer_next_seq);
+
+/* Close the conn, the session's lane is down. Harmless when it is down. While another thread is in
+ * sendv or recvv without the lock, that thread does it when it returns (until then link_busy). */
+void link_down(struct link *l);
+bool link_busy(const struct link *l);
+
+/* Send what the lane has to send, at most about `budget` bytes (SIZE_MAX: all that fits). 0: nothing is
+ * left to send, or another thread is at it; SP_E_AGAIN: the conn takes no more now (poll for room);
+ * SP_E_BUSY: the budget is used up, call again; SP_E_LINK: the connection is lost, call link_down.
+ * `unlock` may be NULL. */
+SP_NODISCARD int link_flush(struct link *l, size_t budget, const struct link_lock *unlock);
+
+/* Receive what is there, at most about `budget` bytes, and feed the session, which calls its ops.
+ * 1: the budget is used up, call again; 0: nothing more is there now (poll), or the lane waits for
+ * session_bulk_retry; SP_E_LINK: the connection is lost, call link_down; other errors: the session has
+ * ended. */
+SP_NODISCARD int link_receive(struct link *l, size_t budget, const struct link_lock *unlock);
+
+/* What poll(2) has to wait for; returns the number of entries, at most 2, 0 when down. */
+int link_poll(struct link *l, struct pollfd ret[2]);
+
+#endif

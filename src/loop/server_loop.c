@@ -1,0 +1,948 @@
+#include "loop/server_loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "engine/engine.h"
+#include "loop/clock.h"
+#include "loop/link.h"
+#include "session/hello.h"
+
+#define LOG "server"
+
+enum {
+        DIRECT_BULK_MAX = 256 << 10, /* bulk that a completion's thread sends itself */
+        EARLY_MAX = 64,              /* peers that came before the client announced them */
+        EARLY_WAIT_MS = 8000,
+        DIAL_TIMEOUT_MS = 10000,
+        OUTPUT_MAX = 1 << 20, /* bytes of printf text in one message */
+        FAREWELL_MS = 1000,
+        POLL_MAX = 2 + 2 * SESSION_LANES, /* entries of one channel, and ours */
+};
+
+/* One of the engine's sessions with its connections. Lives as long as the loop. */
+struct channel {
+        struct list link;
+        struct session *session;
+        struct link lanes[SESSION_LANES];
+        bool failed; /* a peer that the engine was told is lost */
+};
+
+/* What other threads leave for the loop's thread. */
+struct arrival {
+        struct list link;
+        struct conn *conn; /* NULL: dialling failed */
+        /* A connection that came: its hello. */
+        struct buf hello;
+        uint64_t deadline_ns;
+        /* One that was dialled: where it belongs. */
+        struct session *session;
+        unsigned lane;
+        uint64_t next_seq;
+        int status;
+        char text[sizeof(((struct dial_reply *)NULL)->text)];
+};
+
+/* Outlives the loop while threads that dial hold it. */
+struct mailbox {
+        pthread_mutex_t lock; /* guards all below; innermost */
+        unsigned refs;
+        bool closed;
+        bool stop;
+        char stop_text[256];
+        struct list arrivals;
+        int wake_fd;
+};
+
+struct server_loop {
+        struct server_loop_params params;
+        struct engine *engine;
+        struct mailbox *box;
+        struct link_lock unlock;
+        pthread_t thread;
+        bool started;
+
+        /* Guarded by the engine's lock. */
+        pthread_t self; /* the thread, known once `running` */
+        bool running;
+        bool asleep; /* the thread is in poll, or about to be */
+        struct list channels;
+        struct channel *client;
+        bool claimed; /* a client has attached: id and key are its */
+        uint64_t id[2], key[2];
+        bool over; /* nobody may attach any more */
+
+        /* The thread's own. */
+        struct list early;
+        uint64_t linger_ns; /* UINT64_MAX: lane 0 is up */
+        uint64_t farewell_ns;
+        int end_status;
+        char end_text[256];
+        struct pollfd *fds;
+        size_t fd_cap;
+};
+
+/* ---- mailbox -------------------------------------------------------------------------------- */
+
+static void wake(struct mailbox *box)
+{
+        while (eventfd_write(box->wake_fd, 1) < 0 && errno == EINTR)
+                ;
+}
+
+static struct arrival *arrival_free(struct arrival *a)
+{
+        if (!a)
+                return NULL;
+        conn_close(a->conn);
+        buf_fini(&a->hello);
+        mem_free(a);
+        return NULL;
+}
+
+static void arrivals_free(struct list *all)
+{
+        while (!list_empty(all)) {
+                struct arrival *a = list_entry(all->next, struct arrival, link);
+                list_remove(&a->link);
+                arrival_free(a);
+        }
+}
+
+static struct mailbox *box_unref(struct mailbox *box)
+{
+        if (!box)
+                return NULL;
+        pthread_mutex_lock(&box->lock);
+        bool last = !--box->refs;
+        pthread_mutex_unlock(&box->lock);
+        if (!last)
+                return NULL;
+        arrivals_free(&box->arrivals);
+        close(box->wake_fd);
+        pthread_mutex_destroy(&box->lock);
+        mem_free(box);
+        return NULL;
+}
+
+static int box_new(struct mailbox **ret)
+{
+        struct mailbox *box = mem_zalloc(sizeof(*box));
+        if (!box)
+                return SP_E_NOMEM;
+        box->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (box->wake_fd < 0) {
+                mem_free(box);
+                return SP_E_LIMIT;
+        }
+        pthread_mutex_init(&box->lock, NULL);
+        list_init(&box->arrivals);
+        box->refs = 1;
+        *ret = box;
+        return 0;
+}
+
+/* Takes `a` over. */
+static void box_post(struct mailbox *box, struct arrival *a)
+{
+        pthread_mutex_lock(&box->lock);
+        bool closed = box->closed;
+        if (!closed)
+                list_append(&box->arrivals, &a->link);
+        pthread_mutex_unlock(&box->lock);
+        if (closed)
+                arrival_free(a);
+        else
+                wake(box);
+}
+
+static struct arrival *box_take(struct mailbox *box)
+{
+        struct arrival *a = NULL;
+        pthread_mutex_lock(&box->lock);
+        if (!list_empty(&box->arrivals)) {
+                a = list_entry(box->arrivals.next, struct arrival, link);
+                list_remove(&a->link);
+        }
+        pthread_mutex_unlock(&box->lock);
+        return a;
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+/* Signals are the program's business, not our threads'. */
+static int start_thread(pthread_t *ret, bool detached, void *(*fn)(void *arg), void *arg)
+{
+        pthread_attr_t attr;
+        sigset_t all, old;
+        pthread_t thread;
+        pthread_attr_init(&attr);
+        if (detached)
+                pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        int r = pthread_create(&thread, &attr, fn, arg);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        pthread_attr_destroy(&attr);
+        if (r)
+                return SP_E_LIMIT;
+        if (ret)
+                *ret = thread;
+        return 0;
+}
+
+/* ---- channels: all with the engine's lock --------------------------------------------------- */
+
+static struct channel *channel_of(struct server_loop *l, struct session *s)
+{
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (c->session == s)
+                        return c;
+        }
+        struct channel *c = mem_zalloc(sizeof(*c));
+        if (!c)
+                return NULL;
+        c->session = s;
+        list_append(&l->channels, &c->link);
+        return c;
+}
+
+static void channel_down(struct channel *c)
+{
+        for (unsigned i = 0; i < SESSION_LANES; i++)
+                link_down(&c->lanes[i]);
+}
+
+static bool on_loop_thread(const struct server_loop *l)
+{
+        return l->running && pthread_equal(l->self, pthread_self());
+}
+
+static void rouse(struct server_loop *l)
+{
+        if (!l->asleep)
+                return;
+        l->asleep = false;
+        wake(l->box);
+}
+
+static __attribute__((format(printf, 3, 4))) void end(struct server_loop *l, int status,
+                                                      const char *fmt, ...)
+{
+        if (l->over)
+                return;
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(l->end_text, sizeof(l->end_text), fmt, ap);
+        va_end(ap);
+        l->over = true;
+        l->end_status = status;
+}
+
+/* A connection of `c` is lost or its session has ended. */
+static void lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
+{
+        if (c == l->client) {
+                if (status != SP_E_LINK) {
+                        log_error(LOG, "the client's session ends: %s", status_text(status));
+                        end(l, status, "%s", status_text(status));
+                } else if (lane) {
+                        link_down(&c->lanes[lane]);
+                } else {
+                        log_info(LOG, "the client's connection is lost; waiting %u s for it",
+                                 l->params.linger_s);
+                        channel_down(c);
+                        l->linger_ns = clock_now_ns() + l->params.linger_s * 1000000000ull;
+                }
+                return;
+        }
+        channel_down(c);
+        if (c->failed)
+                return;
+        c->failed = true;
+        engine_peer_failed(l->engine, c->session, status,
+                           status == SP_E_LINK ? "the connection between the servers was lost"
+                                               : status_text(status));
+}
+
+/* ---- the engine's calls: any thread, lock held ---------------------------------------------- */
+
+static void on_flush(void *user, struct session *s)
+{
+        struct server_loop *l = user;
+        if (on_loop_thread(l))
+                return; /* it sends when it has received all that is there */
+        struct channel *c = channel_of(l, s);
+        if (!c)
+                return;
+        bool more = false;
+        if (c->lanes[0].conn && !c->lanes[0].blocked)
+                more |= link_flush(&c->lanes[0], SIZE_MAX, NULL) != 0;
+        if (c->lanes[1].conn) {
+                if (!c->lanes[1].blocked)
+                        more |= link_flush(&c->lanes[1], DIRECT_BULK_MAX, NULL) != 0;
+                more |= c->lanes[1].waiting; /* the place it waits for may be there now */
+        }
+        if (more)
+                rouse(l);
+}
+
+struct dialling {
+        struct mailbox *box;
+        struct session *session;
+        uint64_t id[2], token[2], next_seq;
+        char address[1100];
+};
+
+static void dialled(struct dialling *d, struct arrival *a)
+{
+        a->session = d->session;
+        box_post(d->box, a);
+}
+
+static void *dial_thread(void *arg)
+{
+        struct dialling *d = arg;
+        pthread_setname_np(pthread_self(), "spancl-dial");
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                struct dial_params p = {
+                        .address = d->address,
+                        .timeout_ms = DIAL_TIMEOUT_MS,
+                        .role = DIAL_PEER,
+                        .lane = lane,
+                        .session_id = { d->id[0], d->id[1] },
+                        .key = { d->token[0], d->token[1] },
+                        .next_seq = d->next_seq,
+                        .name = "peer",
+                };
+                struct dial_reply reply;
+                struct arrival *a = mem_zalloc(sizeof(*a));
+                if (!a)
+                        break; /* the engine's commands fail when the client gives up */
+                a->lane = lane;
+                a->status = loop_connect(&p, &a->conn, &reply);
+                a->next_seq = reply.next_seq;
+                snprintf(a->text, sizeof(a->text), "%s", reply.text);
+                bool failed = a->status < 0;
+                dialled(d, a);
+                if (failed)
+                        break;
+        }
+        box_unref(d->box);
+        mem_free(d);
+        return NULL;
+}
+
+static bool is_address(const char *host)
+{
+        return !strncmp(host, "unix:", 5) || !strncmp(host, "inproc:", 7);
+}
+
+static int start_dial(struct server_loop *l, struct session *s, const char *host, unsigned port,
+                      const uint64_t session_id[2], const uint64_t token[2])
+{
+        if (!channel_of(l, s))
+                return SP_E_NOMEM;
+        struct dialling *d = mem_zalloc(sizeof(*d));
+        if (!d)
+                return SP_E_NOMEM;
+        if (is_address(host))
+                snprintf(d->address, sizeof(d->address), "%s", host);
+        else
+                snprintf(d->address, sizeof(d->address),
+                         strchr(host, ':') ? "tcp:[%s]:%u" : "tcp:%s:%u", host, port);
+        d->session = s;
+        d->next_seq = session_next_seq(s);
+        memcpy(d->id, session_id, sizeof(d->id));
+        memcpy(d->token, token, sizeof(d->token));
+        d->box = l->box;
+        pthread_mutex_lock(&d->box->lock);
+        d->box->refs++;
+        pthread_mutex_unlock(&d->box->lock);
+        int r = start_thread(NULL, true, dial_thread, d);
+        if (r < 0) {
+                box_unref(d->box);
+                mem_free(d);
+        }
+        return r;
+}
+
+static void on_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
+                    const uint64_t session_id[2], const uint64_t token[2])
+{
+        struct server_loop *l = user;
+        (void)peer;
+        int r = start_dial(l, s, host, port, session_id, token);
+        if (!r)
+                return;
+        /* Reported like any dial that failed; without memory even for that the peer stays silent. */
+        struct arrival *a = mem_zalloc(sizeof(*a));
+        if (!a) {
+                log_error(LOG, "out of memory while dialling a peer");
+                return;
+        }
+        a->session = s;
+        a->status = r;
+        snprintf(a->text, sizeof(a->text), "%s", status_text(r));
+        box_post(l->box, a);
+}
+
+static void on_output(void *user, struct buf *text)
+{
+        struct server_loop *l = user;
+        for (size_t got = 0; got < OUTPUT_MAX;) {
+                uint8_t chunk[16 << 10];
+                ssize_t n = read(l->params.output_fd, chunk, sizeof(chunk));
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return;
+                if (buf_put(text, chunk, (size_t)n) < 0) {
+                        log_error(LOG, "out of memory: text that kernels printed is lost");
+                        return;
+                }
+                got += (size_t)n;
+        }
+}
+
+static uint64_t on_now(void *user)
+{
+        (void)user;
+        return clock_now_ns();
+}
+
+static const struct engine_ops ops_silent = { on_flush, on_dial, NULL, on_now };
+static const struct engine_ops ops_output = { on_flush, on_dial, on_output, on_now };
+
+/* ---- attaching ------------------------------------------------------------------------------ */
+
+static bool same(const uint64_t a[2], uint64_t hi, uint64_t lo)
+{
+        return !((a[0] ^ hi) | (a[1] ^ lo)); /* both halves always: no hint in the time it takes */
+}
+
+/* Decide on a hello. 0 with the session and lane, SP_E_AGAIN: a peer not announced yet; else why not,
+ * with a text. */
+static int admit(struct server_loop *l, const struct wire_hello *m, struct session **ret,
+                 const char **ret_text)
+{
+        if (l->over) {
+                *ret_text = "the session has ended";
+                return SP_E_GONE;
+        }
+        if (m->lane >= SESSION_LANES) {
+                *ret_text = "this server has no such lane";
+                return SP_E_UNSUPP;
+        }
+        if (m->role) {
+                uint64_t token[2] = { m->key_hi, m->key_lo };
+                if (!l->claimed || !same(l->id, m->session_hi, m->session_lo)) {
+                        *ret_text = "no such session";
+                        return SP_E_GONE;
+                }
+                *ret = engine_peer_session(l->engine, token);
+                return *ret ? 0 : SP_E_AGAIN;
+        }
+        if (!l->claimed) {
+                if (m->lane || m->next_seq) {
+                        *ret_text = "no such session";
+                        return SP_E_GONE;
+                }
+                l->claimed = true;
+                l->id[0] = m->session_hi;
+                l->id[1] = m->session_lo;
+                l->key[0] = m->key_hi;
+                l->key[1] = m->key_lo;
+        } else if (!same(l->id, m->session_hi, m->session_lo)) {
+                *ret_text = "no such session";
+                return SP_E_GONE;
+        } else if (!same(l->key, m->key_hi, m->key_lo)) {
+                *ret_text = "wrong key for this session";
+                return SP_E_AUTH;
+        }
+        *ret = engine_session(l->engine);
+        return 0;
+}
+
+/* Answer in one piece: nothing else was sent on the conn, so it fits. */
+static int answer(struct conn *conn, const struct wire_hello_reply *m)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        int r = hello_put_reply(&out, m);
+        if (r < 0)
+                return r;
+        struct iovec iov = { out.data, out.size };
+        return conn->ops->sendv(conn, &iov, 1) == (ssize_t)out.size ? 0 : SP_E_LINK;
+}
+
+/* Attach `conn` (taken over) to a lane. With `reply`, in process, the answer goes there. */
+static int attach(struct server_loop *l, const struct wire_hello *m, struct session *s,
+                  struct conn *conn, struct dial_reply *reply)
+{
+        struct channel *c = channel_of(l, s);
+        unsigned lane = (unsigned)m->lane;
+        uint64_t next_seq = lane ? 0 : session_next_seq(s), now = clock_now_ns();
+        int r = c ? 0 : SP_E_NOMEM;
+        if (!r && c->failed)
+                r = SP_E_GONE;
+        if (!r && !reply)
+                r = answer(conn, &(struct wire_hello_reply){ .version = WIRE_VERSION,
+                                                             .features = FEATURE_NONE,
+                                                             .next_seq = next_seq,
+                                                             .time_ns = now });
+        if (r < 0) {
+                conn_close(conn);
+                return r;
+        }
+        r = link_up(&c->lanes[lane], s, lane, conn, m->next_seq);
+        if (r < 0)
+                return r;
+        if (reply) {
+                reply->version = WIRE_VERSION;
+                reply->next_seq = next_seq;
+                reply->time_ns = now;
+        }
+        if (!m->role && !lane) {
+                l->client = c;
+                l->linger_ns = UINT64_MAX;
+        }
+        log_info(LOG, "%s attached lane %u (%.*s)", m->role ? "a peer" : "the client", lane,
+                 (int)m->name.size, (const char *)m->name.data);
+        return 0;
+}
+
+static void refuse(struct conn *conn, int status, const char *text)
+{
+        log_warn(LOG, "a connection was refused: %s", text);
+        (void)!answer(conn, &(struct wire_hello_reply){ .status = status,
+                                                        .time_ns = clock_now_ns(),
+                                                        .text = bytes_str(text) });
+        conn_close(conn);
+}
+
+/* A connection that came. Keeps it for later when it is a peer not announced yet. */
+static void greet(struct server_loop *l, struct arrival *a, size_t *early)
+{
+        struct wire_hello m;
+        struct session *s;
+        const char *text = "the hello is not valid";
+        int r = hello_get(bytes_of(a->hello.data, a->hello.size), &m);
+        uint64_t version;
+        if (!r)
+                r = hello_negotiate(&m, &version, &text);
+        if (!r)
+                r = admit(l, &m, &s, &text);
+        if (r == SP_E_AGAIN && *early < EARLY_MAX && clock_now_ns() < a->deadline_ns) {
+                list_append(&l->early, &a->link);
+                ++*early;
+                return;
+        }
+        if (r == SP_E_AGAIN) {
+                r = SP_E_AUTH;
+                text = "the client has not announced this peer";
+        }
+        struct conn *conn = steal(a->conn);
+        if (r < 0)
+                refuse(conn, r, text);
+        else if ((r = attach(l, &m, s, conn, NULL)) < 0)
+                log_warn(LOG, "a connection could not be attached: %s", status_text(r));
+        arrival_free(a);
+}
+
+/* A connection that this side dialled. */
+static void settle(struct server_loop *l, struct arrival *a)
+{
+        struct channel *c = channel_of(l, a->session);
+        int r = a->status;
+        if (c && !c->failed) {
+                if (!r)
+                        r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn),
+                                    a->next_seq);
+                if (r < 0) {
+                        log_warn(LOG, "no link to a peer: %s", a->text);
+                        channel_down(c);
+                        c->failed = true;
+                        engine_peer_failed(l->engine, c->session, r,
+                                           a->text[0] ? a->text : status_text(r));
+                }
+        }
+        arrival_free(a);
+}
+
+static void take_arrivals(struct server_loop *l)
+{
+        struct list again = { &again, &again };
+        size_t early = 0;
+        while (!list_empty(&l->early)) {
+                struct list *first = l->early.next;
+                list_remove(first);
+                list_append(&again, first);
+        }
+        while (!list_empty(&again)) {
+                struct list *first = again.next;
+                list_remove(first);
+                greet(l, list_entry(first, struct arrival, link), &early);
+        }
+        for (struct arrival *a; (a = box_take(l->box));) {
+                if (a->session)
+                        settle(l, a);
+                else
+                        greet(l, a, &early);
+        }
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+/* Send what there is, messages before bulk. True: more can be sent at once. */
+static bool flush_all(struct server_loop *l, bool bulk)
+{
+        bool more = false;
+        for (unsigned lane = 0; lane < (bulk ? SESSION_LANES : 1); lane++) {
+                list_each(c, &l->channels, struct channel, link)
+                {
+                        struct link *k = &c->lanes[lane];
+                        if (!k->conn || k->blocked)
+                                continue;
+                        int r = link_flush(k, LINK_BUDGET, &l->unlock);
+                        if (r == SP_E_BUSY)
+                                more = true;
+                        else if (r < 0 && r != SP_E_AGAIN)
+                                lost(l, c, lane, r);
+                }
+        }
+        return more;
+}
+
+static void receive(struct server_loop *l, struct channel *c, unsigned lane)
+{
+        int r = link_receive(&c->lanes[lane], LINK_BUDGET, &l->unlock);
+        engine_settle(l->engine);
+        if (r < 0)
+                lost(l, c, lane, r);
+        if (c == l->client && !lane && engine_closed(l->engine))
+                end(l, 0, "closed by the client");
+}
+
+/* Text that came without a completion behind it. */
+static void take_output(struct server_loop *l)
+{
+        auto_clean(buf_fini) struct buf text = { 0 };
+        on_output(l, &text);
+        if (text.size && session_send(engine_session(l->engine), output,
+                                      .text = bytes_of(text.data, text.size)) < 0)
+                log_warn(LOG, "text that kernels printed is lost");
+}
+
+static bool wants_output(struct server_loop *l)
+{
+        return l->params.output_fd >= 0 && session_has_room(engine_session(l->engine));
+}
+
+/* What to poll for; entry 0 is the mailbox, entry 1 the output. SP_E_NOMEM. */
+static int collect(struct server_loop *l, size_t *ret_count)
+{
+        size_t n = 2;
+        l->fds[0] = (struct pollfd){ .fd = l->box->wake_fd, .events = POLLIN };
+        l->fds[1] = (struct pollfd){ .fd = wants_output(l) ? l->params.output_fd : -1,
+                                     .events = POLLIN };
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (n + 2 * SESSION_LANES > l->fd_cap) {
+                        size_t cap = l->fd_cap * 2;
+                        struct pollfd *more = mem_realloc(l->fds, cap * sizeof(*more));
+                        if (!more)
+                                return SP_E_NOMEM;
+                        l->fds = more;
+                        l->fd_cap = cap;
+                }
+                for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                        n += (size_t)link_poll(&c->lanes[lane], &l->fds[n]);
+        }
+        *ret_count = n;
+        return 0;
+}
+
+/* Did poll report something for the link? Finds it by its descriptors. */
+static bool ready(const struct server_loop *l, size_t count, struct link *k, bool *ret_room)
+{
+        bool in = false;
+        *ret_room = false;
+        if (!k->conn)
+                return false;
+        for (size_t i = 2; i < count; i++) {
+                const struct pollfd *p = &l->fds[i];
+                if (!p->revents)
+                        continue;
+                if (p->fd == k->conn->fd && (p->revents & (POLLIN | POLLHUP | POLLERR)))
+                        in = true;
+                if (p->fd == k->conn->room_fd && (p->revents & ~POLLIN || k->conn->fd != p->fd))
+                        *ret_room = true;
+        }
+        return in;
+}
+
+static void serve(struct server_loop *l, size_t count)
+{
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                list_each(c, &l->channels, struct channel, link)
+                {
+                        bool room;
+                        bool in = ready(l, count, &c->lanes[lane], &room);
+                        if (room)
+                                c->lanes[lane].blocked = false;
+                        if (in && !l->over)
+                                receive(l, c, lane);
+                }
+                if (!lane)
+                        flush_all(l, false);
+        }
+}
+
+/* The session is told to end: say so, and give it a moment to be sent. */
+static void farewell(struct server_loop *l)
+{
+        char text[256];
+        pthread_mutex_lock(&l->box->lock);
+        bool stop = l->box->stop;
+        memcpy(text, l->box->stop_text, sizeof(text));
+        pthread_mutex_unlock(&l->box->lock);
+        if (!stop)
+                return;
+        struct session *s = engine_session(l->engine);
+        if (l->farewell_ns == UINT64_MAX) {
+                l->farewell_ns = clock_now_ns() + FAREWELL_MS * 1000000ull;
+                if (!l->claimed ||
+                    session_send(s, close, .status = SP_E_GONE, .text = bytes_str(text)) < 0)
+                        end(l, SP_E_GONE, "%s", text);
+        }
+        struct link *k = l->client ? &l->client->lanes[0] : NULL;
+        if (k && k->conn && !k->blocked)
+                (void)!link_flush(k, SIZE_MAX, NULL);
+        if (!k || !k->conn || (!session_unsent(s) && !k->blocked) ||
+            clock_now_ns() >= l->farewell_ns)
+                end(l, SP_E_GONE, "%s", text);
+}
+
+static uint64_t next_deadline(const struct server_loop *l)
+{
+        uint64_t d = l->linger_ns < l->farewell_ns ? l->linger_ns : l->farewell_ns;
+        list_each(a, &l->early, struct arrival, link)
+        {
+                if (a->deadline_ns < d)
+                        d = a->deadline_ns;
+        }
+        return d;
+}
+
+static void *loop_thread(void *arg)
+{
+        struct server_loop *l = arg;
+        pthread_setname_np(pthread_self(), "spancl-loop");
+        engine_lock(l->engine);
+        l->self = pthread_self();
+        l->running = true;
+        for (;;) {
+                size_t count = 0;
+                take_arrivals(l);
+                bool more = flush_all(l, true);
+                farewell(l);
+                if (clock_now_ns() >= l->linger_ns)
+                        end(l, SP_E_GONE, "the client did not come back");
+                if (!l->over && collect(l, &count) < 0)
+                        end(l, SP_E_NOMEM, "out of memory");
+                if (l->over)
+                        break;
+                uint64_t deadline = next_deadline(l);
+                l->asleep = true;
+                engine_unlock(l->engine);
+                int n = poll(l->fds, count, more ? 0 : clock_poll_ms(deadline));
+                engine_lock(l->engine);
+                l->asleep = false;
+                if (n <= 0)
+                        continue;
+                if (l->fds[0].revents) {
+                        eventfd_t v;
+                        (void)!eventfd_read(l->box->wake_fd, &v);
+                }
+                if (l->fds[1].revents)
+                        take_output(l);
+                serve(l, count);
+        }
+        flush_all(l, false);
+        list_each(c, &l->channels, struct channel, link) channel_down(c);
+        engine_unlock(l->engine);
+        log_info(LOG, "the session is over: %s", l->end_text);
+        if (l->params.ended)
+                l->params.ended(l->params.user, l->end_status, l->end_text);
+        return NULL;
+}
+
+/* ---- public --------------------------------------------------------------------------------- */
+
+static void lock_engine(void *user)
+{
+        engine_lock(user);
+}
+
+static void unlock_engine(void *user)
+{
+        engine_unlock(user);
+}
+
+int server_loop_new(const struct server_loop_params *params, struct server_loop **ret)
+{
+        struct server_loop *l = mem_zalloc(sizeof(*l));
+        if (!l) {
+                if (params->output_fd >= 0)
+                        close(params->output_fd);
+                return SP_E_NOMEM;
+        }
+        l->params = *params;
+        l->linger_ns = l->farewell_ns = UINT64_MAX;
+        list_init(&l->channels);
+        list_init(&l->early);
+        l->fd_cap = POLL_MAX;
+        l->fds = mem_alloc(l->fd_cap * sizeof(*l->fds));
+        int r = l->fds ? box_new(&l->box) : SP_E_NOMEM;
+        if (!r && params->output_fd >= 0 && fcntl(params->output_fd, F_SETFL, O_NONBLOCK) < 0)
+                r = SP_E_INVAL;
+        if (!r)
+                r = engine_new(
+                        &(struct engine_params){
+                                .backend = params->backend,
+                                .devices = params->devices,
+                                .scratch_dir = params->scratch_dir,
+                                .cache_dir = params->cache_dir,
+                                .cache_bytes = params->cache_bytes,
+                                .ops = params->output_fd < 0 ? &ops_silent : &ops_output,
+                                .user = l,
+                        },
+                        &l->engine);
+        if (!r) {
+                l->unlock = (struct link_lock){ lock_engine, unlock_engine, l->engine };
+                r = start_thread(&l->thread, false, loop_thread, l);
+                l->started = !r;
+        }
+        if (r < 0) {
+                server_loop_free(l);
+                return r;
+        }
+        *ret = l;
+        return 0;
+}
+
+struct server_loop *server_loop_free(struct server_loop *l)
+{
+        if (!l)
+                return NULL;
+        if (l->started) {
+                engine_lock(l->engine);
+                end(l, SP_E_GONE, "the server ends");
+                engine_unlock(l->engine);
+                wake(l->box);
+                pthread_join(l->thread, NULL);
+        }
+        if (l->box) {
+                pthread_mutex_lock(&l->box->lock);
+                l->box->closed = true;
+                pthread_mutex_unlock(&l->box->lock);
+        }
+        arrivals_free(&l->early);
+        engine_free(l->engine);
+        while (!list_empty(&l->channels)) {
+                struct channel *c = list_entry(l->channels.next, struct channel, link);
+                list_remove(&c->link);
+                mem_free(c);
+        }
+        box_unref(l->box);
+        if (l->params.output_fd >= 0)
+                close(l->params.output_fd);
+        mem_free(l->fds);
+        mem_free(l);
+        return NULL;
+}
+
+int server_loop_attach(struct server_loop *l, struct conn *conn, struct bytes hello)
+{
+        struct arrival *a = mem_zalloc(sizeof(*a));
+        if (!a) {
+                conn_close(conn);
+                return SP_E_NOMEM;
+        }
+        a->conn = conn;
+        a->deadline_ns = clock_now_ns() + EARLY_WAIT_MS * 1000000ull;
+        int r = buf_put(&a->hello, hello.data, hello.size);
+        if (r < 0) {
+                arrival_free(a);
+                return r;
+        }
+        box_post(l->box, a);
+        return 0;
+}
+
+int server_loop_connect(struct server_loop *l, const struct dial_params *p, struct conn **ret,
+                        struct dial_reply *reply)
+{
+        struct conn *pair[2];
+        const char *text = NULL;
+        struct session *s;
+        *reply = (struct dial_reply){ .sent_ns = clock_now_ns() };
+        struct wire_hello m = {
+                .role = p->role,
+                .lane = p->lane,
+                .session_hi = p->session_id[0],
+                .session_lo = p->session_id[1],
+                .key_hi = p->key[0],
+                .key_lo = p->key[1],
+                .next_seq = p->next_seq,
+                .name = bytes_str(p->name ? p->name : ""),
+        };
+        int r = inproc_pair(p->lane > 0, pair);
+        if (r < 0) {
+                snprintf(reply->text, sizeof(reply->text), "in-process: %s", status_text(r));
+                return r;
+        }
+        engine_lock(l->engine);
+        r = admit(l, &m, &s, &text);
+        if (!r)
+                r = attach(l, &m, s, pair[1], reply);
+        else
+                conn_close(pair[1]);
+        rouse(l);
+        engine_unlock(l->engine);
+        reply->received_ns = clock_now_ns();
+        if (r < 0) {
+                snprintf(reply->text, sizeof(reply->text), "in-process: %s",
+                         text ? text : status_text(r));
+                conn_close(pair[0]);
+                return r;
+        }
+        *ret = pair[0];
+        return 0;
+}
+
+void server_loop_stop(struct server_loop *l, const char *text)
+{
+        pthread_mutex_lock(&l->box->lock);
+        l->box->stop = true;
+        snprintf(l->box->stop_text, sizeof(l->box->stop_text), "%s", text);
+        pthread_mutex_unlock(&l->box->lock);
+        wake(l->box);
+}
+
+unsigned server_loop_devices(struct server_loop *l)
+{
+        struct backend *b = engine_backend(l->engine);
+        return l->params.backend->device_count(b);
+}

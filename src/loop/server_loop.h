@@ -1,0 +1,54 @@
+/* Runs one engine: a thread that polls the session's lanes and its peers' and drives the engine, and
+ * sends completions straight from the threads that report them. Inside spancld's workers and, for the
+ * client's own devices, inside the client.
+ *
+ * Locks: the engine's (engine_lock) guards the links too; the mailbox's, taken after it or alone, guards
+ * what other threads leave for the loop's thread. All functions: any thread, no lock held. */
+#ifndef SPANCL_LOOP_SERVER_LOOP_H
+#define SPANCL_LOOP_SERVER_LOOP_H
+
+#include "backend/backend.h"
+#include "base/bytes.h"
+#include "loop/dial.h"
+
+struct server_loop;
+
+struct server_loop_params {
+        const struct backend_ops *backend;
+        const char *devices;     /* filter, see backend.h */
+        const char *scratch_dir; /* see engine.h */
+        const char *cache_dir;   /* see engine.h */
+        uint64_t cache_bytes;
+        unsigned linger_s; /* how long a session without lane 0 waits to be attached again */
+        /* The reading end of a pipe with what kernels print; taken over; -1: none. */
+        int output_fd;
+        /* The session is over: 0: the client closed it; SP_E_GONE: nobody came back in time, or
+         * server_loop_stop or _free; else the error that ended it. Called once, on the loop's thread,
+         * without locks; `text` says more. May be NULL. server_loop_free is still the owner's. */
+        void (*ended)(void *user, int status, const char *text);
+        void *user;
+};
+
+/* Opens the backend and starts the thread. SP_E_NODEV, SP_E_NOMEM, SP_E_LIMIT. */
+SP_NODISCARD int server_loop_new(const struct server_loop_params *params, struct server_loop **ret);
+
+/* Closes all connections, waits for commands in flight, frees all. NULL is allowed. */
+struct server_loop *server_loop_free(struct server_loop *l);
+
+/* A connection whose whole hello exchange `hello` was read: taken over, answered and attached on the
+ * loop's thread, or refused with a text. SP_E_NOMEM, SP_E_PROTO: closed without an answer. */
+SP_NODISCARD int server_loop_attach(struct server_loop *l, struct conn *conn, struct bytes hello);
+
+/* Attach from within this process: what loop_connect does, with an in-process pair (rendezvous for bulk
+ * lanes) instead of an address; p->address is not used. */
+SP_NODISCARD int server_loop_connect(struct server_loop *l, const struct dial_params *p,
+                                     struct conn **ret, struct dial_reply *reply);
+
+/* Tell the client that the session ends (a close message with status and text), send what can be sent
+ * within a second, then `ended` with SP_E_GONE. Returns at once. */
+void server_loop_stop(struct server_loop *l, const char *text);
+
+/* Number of devices. */
+unsigned server_loop_devices(struct server_loop *l);
+
+#endif

@@ -1,0 +1,49 @@
+/* Frames: what a connection carries. Every connection starts, in each direction, with FRAME_MAGIC and
+ * one HELLO frame; then lane 0 carries DATA and ACK frames, the other lanes BULK frames.
+ *
+ * Header, 24 bytes, little-endian:
+ *   u32 size    bytes that follow the header; a multiple of 8 except for BULK
+ *   u8  type    FRAME_*
+ *   u8  zero
+ *   u16 count   DATA: messages in the frame, at least 1; else 0
+ *   u64 seq     DATA: sequence number of the first message; BULK: transfer; else 0
+ *   u64 ack     DATA, ACK: every message below it was received; BULK: offset of the first byte
+ */
+#ifndef SPANCL_PROTO_FRAME_H
+#define SPANCL_PROTO_FRAME_H
+
+#include "base/bytes.h"
+
+#define FRAME_MAGIC "SPANCL\r\n"
+
+enum {
+        FRAME_MAGIC_SIZE = 8,
+        FRAME_HEADER_SIZE = 24,
+        FRAME_COUNT_MAX = 65535,
+        FRAME_DATA_TARGET = 256 << 10, /* a sender closes a DATA frame at this size */
+        FRAME_BULK_MAX = 4 << 20,      /* payload of one BULK frame */
+        FRAME_HELLO_MAX = 4096,
+};
+
+enum frame_type {
+        FRAME_HELLO = 1,
+        FRAME_DATA = 2,
+        FRAME_ACK = 3,
+        FRAME_BULK = 4,
+};
+
+struct frame {
+        uint32_t size;
+        enum frame_type type;
+        uint16_t count;
+        uint64_t seq;
+        uint64_t ack;
+};
+
+/* Encode into FRAME_HEADER_SIZE bytes. */
+void frame_put(void *out, const struct frame *f);
+
+/* Decode and check a header. SP_E_PROTO: no valid header of a frame. */
+SP_NODISCARD int frame_get(const void *in, struct frame *ret);
+
+#endif

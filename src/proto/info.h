@@ -1,0 +1,85 @@
+/* Info records: what is asked once and answered locally for ever after. A block of info is a
+ * sequence of entries {u32 key, u32 size, `size` bytes, zero padding to 8}; an entry may hold a
+ * block again. Keys from 0x10000 on are ours, below are OpenCL's own query names (CL_DEVICE_NAME ...)
+ * with the value exactly as the query returns it on a 64-bit little-endian host. */
+#ifndef SPANCL_PROTO_INFO_H
+#define SPANCL_PROTO_INFO_H
+
+#include "base/bytes.h"
+
+enum info_key {
+        /* server_info: top level */
+        INFO_DEVICE = 0x10000,    /* block: CL_DEVICE_* values and the following */
+        INFO_DEVICE_DOMAIN,       /* u64: number of its native context on this server */
+        INFO_DEVICE_PLATFORM,     /* block of its native platform: CL_PLATFORM_* values */
+        INFO_DEVICE_FLAGS,        /* u64: DEVICE_FLAG_* */
+        INFO_IMAGE_FORMATS,       /* block, one for each pair of type and flags */
+        INFO_IMAGE_FORMATS_TYPE,  /* u64: cl_mem_object_type */
+        INFO_IMAGE_FORMATS_FLAGS, /* u64: the one cl_mem_flags bit that was asked with */
+        INFO_IMAGE_FORMATS_LIST,  /* cl_image_format values */
+
+        /* program_create, program_binaries */
+        INFO_PART = 0x10100, /* bytes: source, binary, IL, names */
+
+        /* program_build */
+        INFO_HEADER = 0x10110, /* block */
+        INFO_HEADER_PATH,      /* text: absolute path on the client, normalised */
+        INFO_HEADER_TEXT,      /* bytes: the file */
+        INFO_CONSTANT,         /* u64: its id; then its bytes */
+
+        /* program_built */
+        INFO_BUILD = 0x10120, /* block for one device: INFO_BUILD_DEVICE, CL_PROGRAM_BUILD_* values,
+                                 CL_PROGRAM_BINARY_TYPE, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE */
+        INFO_BUILD_DEVICE,    /* u64: device number */
+        INFO_KERNEL,        /* block: CL_KERNEL_FUNCTION_NAME, _NUM_ARGS, _ATTRIBUTES, then args */
+        INFO_KERNEL_ARG,    /* block, in argument order: CL_KERNEL_ARG_* values and the following */
+        INFO_ARG_KIND,      /* u64: ARG_* of proto/args.h that it takes */
+        INFO_ARG_SIZE,      /* u64: size in bytes of a value; 0 when not known */
+        INFO_KERNEL_DEVICE, /* block: INFO_BUILD_DEVICE, CL_KERNEL_WORK_GROUP_SIZE ... values */
+        INFO_ARG_NATIVE_INFO, /* u64 in INFO_KERNEL: 1 if CL_KERNEL_ARG_* came from the native side */
+
+        /* kernel_query */
+        INFO_LOCAL_SIZE = 0x10128, /* clGetKernelSuggestedLocalWorkSizeKHR */
+
+        /* stats */
+        INFO_LINK = 0x10130, /* block */
+        INFO_LINK_PEER,      /* u64: peer id; 0: the client */
+        INFO_LINK_MESSAGES_SENT,
+        INFO_LINK_BYTES_SENT, /* lane 0, frames included */
+        INFO_LINK_BULK_SENT,  /* bulk bytes on all lanes */
+        INFO_LINK_MESSAGES_RECEIVED,
+        INFO_LINK_BYTES_RECEIVED,
+        INFO_LINK_BULK_RECEIVED,
+};
+
+enum {
+        DEVICE_FLAG_LITTLE = 1, /* reserved for later use */
+};
+
+struct info_entry {
+        uint32_t key;
+        struct bytes value; /* borrowed; data is 8-byte aligned if the block is */
+};
+
+/* Is the whole block well formed? Nested blocks are not looked into. */
+SP_NODISCARD int info_check(struct bytes block);
+
+/* Take the next entry off the front of *block. 1: *ret is it; 0: the end, or malformed. */
+int info_next(struct bytes *block, struct info_entry *ret);
+
+/* The first entry with `key`. 1 found, 0 not. */
+int info_find(struct bytes block, uint32_t key, struct bytes *ret);
+
+/* The u64 value of `key`, or `fallback`. */
+uint64_t info_u64(struct bytes block, uint32_t key, uint64_t fallback);
+
+/* Append entries. */
+SP_NODISCARD int info_put(struct buf *b, uint32_t key, const void *data, size_t size);
+SP_NODISCARD int info_put_u64(struct buf *b, uint32_t key, uint64_t value);
+
+/* Open a nested block: everything appended to `b` until info_end belongs to it. *ret_mark is to be
+ * handed to info_end. */
+SP_NODISCARD int info_begin(struct buf *b, uint32_t key, size_t *ret_mark);
+void info_end(struct buf *b, size_t mark);
+
+#endif

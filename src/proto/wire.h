@@ -1,0 +1,166 @@
+/* The messages of the protocol, generated from proto/schema: a struct, an encoder, a checking
+ * decoder, a printer and a smallest sample for each.
+ *
+ * A message is: u16 id, u16 zero, u32 size in bytes (header included, a multiple of 8), then its
+ * fields in schema order in 8-byte little-endian slots:
+ *   U64, S64, REF, OPT, ANY   one slot. REF is an id of the named type, OPT that or 0, ANY any type.
+ *   U64S, REFS                a slot with the count, then that many slots.
+ *   BYTES, STR, INFO, ARGS    a slot with the size in bytes, then the bytes, padded with zeros.
+ *                             STR has no zero byte, INFO is checked by info_check, ARGS by args_check.
+ *
+ * Decoded structs borrow arrays and bytes from the received message. No allocation, no state. */
+#ifndef SPANCL_PROTO_WIRE_H
+#define SPANCL_PROTO_WIRE_H
+
+#include "base/bytes.h"
+#include "proto/object_id.h"
+
+enum {
+        WIRE_VERSION = 1, /* what this build speaks: exactly this version */
+        WIRE_HEADER_SIZE = 8,
+        WIRE_LANES_MAX = 8,
+        WIRE_DEVICES_MAX = 4096,
+        WIRE_LINK_MAX = 65536,
+        WIRE_WAITS_MAX = 65536,
+        WIRE_TEXT_MAX = 1 << 20,
+        WIRE_BLOB_MAX = 256 << 20,
+        WIRE_INLINE_MAX = 64 << 10, /* bytes of bulk that may travel on lane 0 */
+};
+#define WIRE_MESSAGE_MAX ((size_t)WIRE_BLOB_MAX + (8 << 20))
+#define WIRE_BULK_MAX    ((uint64_t)1 << 42)
+
+enum {
+        COMMAND_NOTIFY = 1,     /* tell the client when it completes */
+        COMMAND_BARRIER = 2,    /* marker only: later commands of the queue wait for it */
+        COMMAND_REGARDLESS = 4, /* `waits` only order: start also when some have failed */
+        COMMAND_FLAGS_ALL = 7,
+};
+
+enum {
+        BUILD_COMPILE = 1,  /* clCompileProgram */
+        BUILD_EMBEDDED = 2, /* among the headers are some that are no files of the client */
+        BUILD_FLAGS_ALL = 3,
+};
+
+/* Feature bits of hello. */
+enum {
+        FEATURE_NONE = 0,
+};
+
+/* A borrowed array of 64-bit values in wire byte order, or in host order when to be encoded (equal on
+ * little-endian hosts; wire_u64s_at decodes, encoders encode). */
+struct wire_u64s {
+        const uint64_t *data; /* 8-byte aligned */
+        size_t count;
+};
+
+static inline uint64_t wire_u64s_at(struct wire_u64s v, size_t i)
+{
+        return bytes_le64(v.data[i]);
+}
+
+/* struct wire_NAME */
+#define MSG(id, name, doc) struct wire_##name {
+#define U64(f, lo, hi)     uint64_t f;
+#define S64(f)             int64_t f;
+#define REF(f, type)       uint64_t f;
+#define OPT(f, type)       uint64_t f;
+#define ANY(f)             uint64_t f;
+#define U64S(f, max)       struct wire_u64s f;
+#define REFS(f, type, max) struct wire_u64s f;
+#define BYTES(f, max)      struct bytes f;
+#define STR(f, max)        struct bytes f;
+#define INFO(f, max)       struct bytes f;
+#define ARGS(f, max)       struct bytes f;
+#define END(name) \
+        }         \
+        ;
+#include "proto/schema/all.def"
+
+/* WIRE_NAME ids */
+enum wire_id {
+#define MSG(id, name, doc) WIRE_##name = id,
+#define U64(f, lo, hi)
+#define S64(f)
+#define REF(f, type)
+#define OPT(f, type)
+#define ANY(f)
+#define U64S(f, max)
+#define REFS(f, type, max)
+#define BYTES(f, max)
+#define STR(f, max)
+#define INFO(f, max)
+#define ARGS(f, max)
+#define END(name)
+#include "proto/schema/all.def"
+};
+
+/* wire_put_NAME: append the whole message to `b`. SP_E_NOMEM, SP_E_LIMIT (an array or blob is larger than
+ * its field allows): nothing changed. Other values are not checked.
+ * wire_get_NAME: decode and check a message of that id; `msg` is the whole message, header included,
+ * 8-byte aligned. SP_E_PROTO: not a valid one; *ret is unspecified. */
+#define MSG(id, name, doc)                                                            \
+        SP_NODISCARD int wire_put_##name(struct buf *b, const struct wire_##name *m); \
+        SP_NODISCARD int wire_get_##name(struct bytes msg, struct wire_##name *ret);
+#define U64(f, lo, hi)
+#define S64(f)
+#define REF(f, type)
+#define OPT(f, type)
+#define ANY(f)
+#define U64S(f, max)
+#define REFS(f, type, max)
+#define BYTES(f, max)
+#define STR(f, max)
+#define INFO(f, max)
+#define ARGS(f, max)
+#define END(name)
+#include "proto/schema/all.def"
+
+/* One function per message; NULL: not expected by this side. Each returns 0 or an SP_E_*; an error
+ * ends the session. */
+struct wire_handlers {
+#define MSG(id, name, doc) int (*name)(void *user, const struct wire_##name *m);
+#define U64(f, lo, hi)
+#define S64(f)
+#define REF(f, type)
+#define OPT(f, type)
+#define ANY(f)
+#define U64S(f, max)
+#define REFS(f, type, max)
+#define BYTES(f, max)
+#define STR(f, max)
+#define INFO(f, max)
+#define ARGS(f, max)
+#define END(name)
+#include "proto/schema/all.def"
+};
+
+/* Decode, check and hand to its handler. SP_E_PROTO: unknown, malformed or unexpected. */
+SP_NODISCARD int wire_dispatch(const struct wire_handlers *h, void *user, struct bytes msg);
+
+/* The id of a message and its size, from its 8-byte header. */
+static inline unsigned wire_message_id(const void *msg)
+{
+        return bytes_get_u16(msg);
+}
+static inline size_t wire_message_size(const void *msg)
+{
+        return bytes_get_u32((const uint8_t *)msg + 4);
+}
+
+/* The message's name, "?" if unknown. */
+const char *wire_name(unsigned id);
+
+/* Print as "name field=value ...", cut at `size` and always terminated. Returns the length. */
+size_t wire_print(struct bytes msg, char *text, size_t size);
+
+/* All ids in schema order: the i-th, or 0 past the end. */
+unsigned wire_id_at(size_t i);
+
+/* Append the smallest valid message of that id: fuzz seeds and tests. */
+SP_NODISCARD int wire_sample(struct buf *b, unsigned id);
+
+/* Write the documentation of the protocol as Markdown: calls `out` piecewise. */
+void wire_document(void (*out)(void *user, const char *text), void *user);
+
+#endif

@@ -1,0 +1,85 @@
+#include "session/hello.h"
+
+static int begin(struct buf *b, size_t *ret_start)
+{
+        static const uint8_t zero[FRAME_HEADER_SIZE];
+        *ret_start = b->size;
+        int r = buf_put(b, FRAME_MAGIC, FRAME_MAGIC_SIZE);
+        return r < 0 ? r : buf_put(b, zero, sizeof(zero));
+}
+
+static int finish(struct buf *b, size_t start, int r)
+{
+        if (r < 0) {
+                b->size = start;
+                return r;
+        }
+        struct frame f = { .size = (uint32_t)(b->size - start - HELLO_PREFIX),
+                           .type = FRAME_HELLO };
+        frame_put(b->data + start + FRAME_MAGIC_SIZE, &f);
+        return 0;
+}
+
+int hello_put(struct buf *b, const struct wire_hello *m)
+{
+        size_t start;
+        int r = begin(b, &start);
+        return finish(b, start, r < 0 ? r : wire_put_hello(b, m));
+}
+
+int hello_put_reply(struct buf *b, const struct wire_hello_reply *m)
+{
+        size_t start;
+        int r = begin(b, &start);
+        return finish(b, start, r < 0 ? r : wire_put_hello_reply(b, m));
+}
+
+int hello_size(struct bytes prefix)
+{
+        size_t n = prefix.size < FRAME_MAGIC_SIZE ? prefix.size : FRAME_MAGIC_SIZE;
+        struct frame f;
+        if (n && memcmp(prefix.data, FRAME_MAGIC, n))
+                return SP_E_PROTO;
+        if (prefix.size < HELLO_PREFIX)
+                return HELLO_PREFIX;
+        int r = frame_get((const uint8_t *)prefix.data + FRAME_MAGIC_SIZE, &f);
+        if (r < 0 || f.type != FRAME_HELLO)
+                return SP_E_PROTO;
+        return HELLO_PREFIX + (int)f.size;
+}
+
+static int message_of(struct bytes whole, struct bytes *ret)
+{
+        if (whole.size < HELLO_PREFIX || hello_size(whole) != (int)whole.size)
+                return SP_E_PROTO;
+        *ret = bytes_of((const uint8_t *)whole.data + HELLO_PREFIX, whole.size - HELLO_PREFIX);
+        return 0;
+}
+
+int hello_get(struct bytes whole, struct wire_hello *ret)
+{
+        struct bytes msg;
+        int r = message_of(whole, &msg);
+        return r < 0 ? r : wire_get_hello(msg, ret);
+}
+
+int hello_get_reply(struct bytes whole, struct wire_hello_reply *ret)
+{
+        struct bytes msg;
+        int r = message_of(whole, &msg);
+        return r < 0 ? r : wire_get_hello_reply(msg, ret);
+}
+
+int hello_negotiate(const struct wire_hello *m, uint64_t *ret_version, const char **ret_text)
+{
+        if (m->version_min > WIRE_VERSION) {
+                *ret_text = "the client is newer than this server: upgrade spancld";
+                return SP_E_VERSION;
+        }
+        if (m->version_max < WIRE_VERSION) {
+                *ret_text = "the client is older than this server: upgrade libspancl";
+                return SP_E_VERSION;
+        }
+        *ret_version = WIRE_VERSION;
+        return 0;
+}

@@ -1,0 +1,29 @@
+/* The exchange that starts every connection: FRAME_MAGIC and one HELLO frame each way. Sans-IO:
+ * encodes and decodes whole exchanges; the caller moves the bytes. */
+#ifndef SPANCL_SESSION_HELLO_H
+#define SPANCL_SESSION_HELLO_H
+
+#include "base/bytes.h"
+#include "proto/frame.h"
+#include "proto/wire.h"
+
+enum { HELLO_PREFIX = FRAME_MAGIC_SIZE + FRAME_HEADER_SIZE };
+
+/* Append magic, frame header and message. SP_E_NOMEM. */
+SP_NODISCARD int hello_put(struct buf *b, const struct wire_hello *m);
+SP_NODISCARD int hello_put_reply(struct buf *b, const struct wire_hello_reply *m);
+
+/* How many bytes the exchange has in all, from its first HELLO_PREFIX bytes, so that a reader takes
+ * exactly these from the connection and nothing behind them. SP_E_PROTO: it is not SpanCL that speaks
+ * there (may be called with fewer bytes: checks what is there and returns HELLO_PREFIX). */
+SP_NODISCARD int hello_size(struct bytes prefix);
+
+/* Decode a whole exchange; fields borrow from `whole`, which is 8-byte aligned. SP_E_PROTO. */
+SP_NODISCARD int hello_get(struct bytes whole, struct wire_hello *ret);
+SP_NODISCARD int hello_get_reply(struct bytes whole, struct wire_hello_reply *ret);
+
+/* The version both sides speak. SP_E_VERSION: none; *ret_text explains it for a reply (static). */
+SP_NODISCARD int hello_negotiate(const struct wire_hello *m, uint64_t *ret_version,
+                                 const char **ret_text);
+
+#endif

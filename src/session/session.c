@@ -1,0 +1,717 @@
+#include "session/session.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+
+enum {
+        IN_CHUNK = 64 << 10,
+        ACK_EVERY = 64 << 10,  /* received bytes after which an ACK frame is due */
+        BUFFER_KEPT = 1 << 20, /* a larger buffer is given back once it is empty */
+};
+
+/* The frame being sent on a lane. */
+struct sending {
+        uint8_t header[FRAME_HEADER_SIZE];
+        size_t header_left;        /* bytes of the header not sent yet */
+        uint64_t at;               /* lane 0: offset in the outbox; bulk: offset in the transfer */
+        size_t left;               /* payload bytes not sent yet */
+        size_t size;               /* payload bytes in all */
+        uint64_t seq;              /* lane 0: of the first message */
+        struct session_bulk *bulk; /* NULL between frames */
+};
+
+/* The bulk frame being received on a lane. */
+struct receiving {
+        uint8_t header[FRAME_HEADER_SIZE];
+        size_t header_have;
+        struct frame frame;
+        uint64_t offset; /* of the next byte in the transfer */
+        size_t left;     /* payload bytes to come */
+        uint8_t *place;  /* of the next `placed` bytes */
+        size_t placed;
+        uint64_t run; /* offset where the bytes placed in one piece began */
+        bool waiting;
+};
+
+struct lane {
+        bool up;
+        struct sending tx;
+        struct receiving rx; /* lanes from 1 on */
+};
+
+struct session {
+        struct session_params params;
+        int status; /* 0, or why it ended */
+        struct session_stats stats;
+
+        /* Outgoing messages from seq out_base (at out_head) to out_next (at out.size). */
+        struct buf out;
+        size_t out_head;
+        size_t out_end; /* end of what is committed */
+        uint64_t out_base, out_next;
+        size_t out_sent; /* offset of the first byte that no frame holds */
+        uint64_t out_sent_seq;
+
+        /* Incoming messages. */
+        struct buf in;
+        size_t in_head;
+        uint64_t in_next;
+        size_t in_unacked; /* bytes received since the last ack we sent */
+
+        /* Every transfer going out is in one of these. */
+        struct list bulks;   /* with bytes that may be framed now, in order of start */
+        struct list stalled; /* all that is ready is framed, more will be ready later */
+        struct list unacked; /* framed whole, not acknowledged */
+        struct lane lanes[SESSION_LANES];
+};
+
+int session_new(const struct session_params *params, struct session **ret)
+{
+        struct session *s = mem_zalloc(sizeof(*s));
+        if (!s)
+                return SP_E_NOMEM;
+        s->params = *params;
+        if (!s->params.window_bytes)
+                s->params.window_bytes = SESSION_WINDOW_DEFAULT;
+        if (!s->params.inline_bytes)
+                s->params.inline_bytes = SESSION_INLINE_DEFAULT;
+        list_init(&s->bulks);
+        list_init(&s->stalled);
+        list_init(&s->unacked);
+        *ret = s;
+        return 0;
+}
+
+static void fail_bulks(struct list *bulks, int status)
+{
+        while (!list_empty(bulks)) {
+                struct session_bulk *b = list_entry(bulks->next, struct session_bulk, link);
+                list_remove(&b->link);
+                b->done(b, status);
+        }
+}
+
+struct session *session_free(struct session *s)
+{
+        if (!s)
+                return NULL;
+        if (!s->status)
+                s->status = SP_E_GONE; /* what a done() starts now ends at once */
+        fail_bulks(&s->unacked, s->status);
+        fail_bulks(&s->bulks, s->status);
+        fail_bulks(&s->stalled, s->status);
+        buf_fini(&s->out);
+        buf_fini(&s->in);
+        mem_free(s);
+        return NULL;
+}
+
+const struct session_stats *session_get_stats(const struct session *s)
+{
+        return &s->stats;
+}
+
+/* ---- outgoing messages ---------------------------------------------------------------------- */
+
+static bool is_sending(const struct sending *tx)
+{
+        return tx->header_left || tx->left;
+}
+
+/* Give back the room of acknowledged messages once it is worth moving the rest. A frame in flight is
+ * never acknowledged (out_acked), so it lies behind out_head. */
+static void out_compact(struct session *s)
+{
+        size_t head = s->out_head;
+        if (!head || (head != s->out.size && (head < IN_CHUNK || head < s->out.size / 2)))
+                return;
+        buf_consume(&s->out, head);
+        s->out_head = 0;
+        s->out_end -= head;
+        s->out_sent -= head;
+        if (s->lanes[0].tx.left)
+                s->lanes[0].tx.at -= head;
+        if (!s->out.size && s->out.cap > BUFFER_KEPT)
+                buf_fini(&s->out);
+}
+
+struct buf *session_outbox(struct session *s)
+{
+        out_compact(s);
+        return &s->out;
+}
+
+int session_commit(struct session *s, int put_result)
+{
+        if (!put_result)
+                put_result = s->status;
+        if (put_result < 0) {
+                s->out.size = s->out_end;
+                return put_result;
+        }
+        s->out_end = s->out.size;
+        s->out_next++;
+        return 0;
+}
+
+bool session_has_room(const struct session *s)
+{
+        return s->out.size - s->out_head < s->params.window_bytes;
+}
+
+size_t session_unsent(const struct session *s)
+{
+        return s->out.size - s->out_sent;
+}
+
+/* The other side has received everything below `ack`. What lies in a frame not sent whole it can't
+ * have. */
+static int out_acked(struct session *s, uint64_t ack)
+{
+        const struct sending *tx = &s->lanes[0].tx;
+        uint64_t sent = is_sending(tx) ? tx->seq : s->out_sent_seq;
+        if (ack > sent || ack < s->out_base)
+                return SP_E_PROTO;
+        while (s->out_base < ack) {
+                s->out_head += wire_message_size(s->out.data + s->out_head);
+                s->out_base++;
+        }
+        return 0;
+}
+
+/* Put unsent messages, up to the target size, into the frame to send. */
+static void seal_data(struct session *s)
+{
+        size_t size = s->out.size - s->out_sent;
+        uint64_t count = s->out_next - s->out_sent_seq;
+        if (size > FRAME_DATA_TARGET || count > FRAME_COUNT_MAX) {
+                size = 0;
+                count = 0;
+                while (s->out_sent + size < s->out.size && count < FRAME_COUNT_MAX) {
+                        size_t m = wire_message_size(s->out.data + s->out_sent + size);
+                        if (count && size + m > FRAME_DATA_TARGET)
+                                break;
+                        size += m;
+                        count++;
+                }
+        }
+        struct sending *tx = &s->lanes[0].tx;
+        struct frame f = {
+                .size = (uint32_t)size,
+                .type = count ? FRAME_DATA : FRAME_ACK,
+                .count = (uint16_t)count,
+                .seq = count ? s->out_sent_seq : 0,
+                .ack = s->in_next,
+        };
+        frame_put(tx->header, &f);
+        tx->header_left = FRAME_HEADER_SIZE;
+        tx->at = s->out_sent;
+        tx->left = tx->size = size;
+        tx->seq = s->out_sent_seq;
+        s->out_sent += size;
+        s->out_sent_seq += count;
+        s->in_unacked = 0;
+        s->stats.frames_sent++;
+        s->stats.messages_sent += count;
+}
+
+static int pending_data(struct session *s, struct iovec *ret)
+{
+        struct sending *tx = &s->lanes[0].tx;
+        if (!is_sending(tx)) {
+                bool ack_due =
+                        s->in_unacked >= ACK_EVERY || s->in_unacked > s->params.window_bytes / 4;
+                if (s->out_sent == s->out.size && !ack_due)
+                        return 0;
+                seal_data(s);
+        }
+        int n = 0;
+        if (tx->header_left)
+                ret[n++] = (struct iovec){ tx->header + FRAME_HEADER_SIZE - tx->header_left,
+                                           tx->header_left };
+        if (tx->left)
+                ret[n++] = (struct iovec){ s->out.data + tx->at, tx->left };
+        return n;
+}
+
+/* ---- outgoing bulk -------------------------------------------------------------------------- */
+
+/* The transfer's bytes from `offset` on, cut to `max`. */
+static struct bytes bulk_piece(struct session_bulk *b, uint64_t offset, uint64_t max)
+{
+        size_t len = 0;
+        const void *p = b->at(b, offset, &len);
+        return bytes_of(p, len < max ? len : (size_t)max);
+}
+
+static int send_inline(struct session *s, struct session_bulk *b)
+{
+        size_t total = (size_t)b->total;
+        struct bytes data = bulk_piece(b, 0, total);
+        if (data.size == total)
+                return session_send(s, transfer_data, .transfer = b->transfer, .data = data);
+
+        uint8_t *whole = mem_alloc(total);
+        if (!whole)
+                return SP_E_NOMEM;
+        for (size_t o = 0; o < total; o += data.size) {
+                data = bulk_piece(b, o, total - o);
+                memcpy(whole + o, data.data, data.size);
+        }
+        int r = session_send(s, transfer_data, .transfer = b->transfer,
+                             .data = bytes_of(whole, total));
+        mem_free(whole);
+        return r;
+}
+
+int session_bulk_send(struct session *s, struct session_bulk *b, uint64_t ready)
+{
+        list_init(&b->link);
+        b->ready = ready;
+        b->framed = b->acked = 0;
+        if (s->status) {
+                b->done(b, s->status);
+                return 0;
+        }
+        if (ready == b->total && b->total <= s->params.inline_bytes &&
+            b->total <= WIRE_INLINE_MAX) {
+                int r = send_inline(s, b);
+                if (r < 0)
+                        return r;
+                b->done(b, 0);
+                return 0;
+        }
+        list_append(ready ? &s->bulks : &s->stalled, &b->link);
+        return 0;
+}
+
+void session_bulk_ready(struct session *s, struct session_bulk *b, uint64_t ready)
+{
+        bool stalled = b->framed == b->ready && b->framed < b->total;
+        b->ready = ready;
+        if (stalled && b->framed < ready) {
+                list_remove(&b->link);
+                list_append(&s->bulks, &b->link);
+        }
+}
+
+bool session_bulk_pending(const struct session *s)
+{
+        for (unsigned i = 1; i < SESSION_LANES; i++)
+                if (is_sending(&s->lanes[i].tx))
+                        return true;
+        return !list_empty(&s->bulks);
+}
+
+static void seal_bulk(struct session *s, struct sending *tx, struct session_bulk *b)
+{
+        uint64_t size = b->ready - b->framed;
+        if (size > FRAME_BULK_MAX)
+                size = FRAME_BULK_MAX;
+        struct frame f = {
+                .size = (uint32_t)size,
+                .type = FRAME_BULK,
+                .seq = b->transfer,
+                .ack = b->framed,
+        };
+        frame_put(tx->header, &f);
+        tx->header_left = FRAME_HEADER_SIZE;
+        tx->at = b->framed;
+        tx->left = tx->size = (size_t)size;
+        tx->bulk = b;
+        b->framed += size;
+        if (b->framed == b->ready) {
+                list_remove(&b->link);
+                list_append(b->framed == b->total ? &s->unacked : &s->stalled, &b->link);
+        }
+        s->stats.frames_sent++;
+}
+
+static int pending_bulk(struct session *s, struct lane *lane, struct iovec *ret, int max)
+{
+        struct sending *tx = &lane->tx;
+        if (!is_sending(tx)) {
+                if (list_empty(&s->bulks))
+                        return 0;
+                seal_bulk(s, tx, list_entry(s->bulks.next, struct session_bulk, link));
+        }
+        int n = 0;
+        if (tx->header_left)
+                ret[n++] = (struct iovec){ tx->header + FRAME_HEADER_SIZE - tx->header_left,
+                                           tx->header_left };
+        for (size_t o = 0; o < tx->left && n < max;) {
+                struct bytes piece = bulk_piece(tx->bulk, tx->at + o, tx->left - o);
+                ret[n++] = (struct iovec){ (void *)(uintptr_t)piece.data, piece.size };
+                o += piece.size;
+        }
+        return n;
+}
+
+/* The other side has it all and no lane reads from it any more. */
+static void bulk_done(struct session_bulk *b)
+{
+        list_remove(&b->link);
+        b->done(b, 0);
+}
+
+static bool bulk_on_lane(const struct session *s, const struct session_bulk *b)
+{
+        for (unsigned i = 1; i < SESSION_LANES; i++)
+                if (s->lanes[i].tx.bulk == b)
+                        return true;
+        return false;
+}
+
+/* A receiver in this process may have bytes before session_lane_sent says that they were sent. */
+static void bulk_passed(const struct session *s, struct session_bulk *b)
+{
+        uint64_t offset = b->acked;
+        if (!b->passed)
+                return;
+        for (unsigned i = 1; i < SESSION_LANES; i++)
+                if (s->lanes[i].tx.bulk == b && s->lanes[i].tx.at < offset)
+                        offset = s->lanes[i].tx.at;
+        b->passed(b, offset);
+}
+
+static bool bulk_acked_in(struct session *s, struct list *bulks, uint64_t transfer,
+                          uint64_t received)
+{
+        list_each(b, bulks, struct session_bulk, link)
+        {
+                if (b->transfer != transfer || received > b->framed)
+                        continue;
+                if (received > b->acked)
+                        b->acked = received;
+                /* While it is on a lane, session_lane_sent ends the transfer. */
+                if (b->acked == b->total && !bulk_on_lane(s, b))
+                        bulk_done(b);
+                else
+                        bulk_passed(s, b);
+                return true;
+        }
+        return false;
+}
+
+/* Whole transfers are acknowledged in the order in which they were sent: the first is it. */
+static void bulk_acked(struct session *s, uint64_t transfer, uint64_t received)
+{
+        if (!bulk_acked_in(s, &s->unacked, transfer, received) &&
+            !bulk_acked_in(s, &s->bulks, transfer, received))
+                bulk_acked_in(s, &s->stalled, transfer, received);
+}
+
+/* ---- sending on lanes ----------------------------------------------------------------------- */
+
+int session_lane_pending(struct session *s, unsigned lane, struct iovec *ret, int max)
+{
+        if (s->status || !s->lanes[lane].up)
+                return 0;
+        return lane ? pending_bulk(s, &s->lanes[lane], ret, max) : pending_data(s, ret);
+}
+
+void session_lane_sent(struct session *s, unsigned lane, size_t size)
+{
+        struct sending *tx = &s->lanes[lane].tx;
+        size_t h = size < tx->header_left ? size : tx->header_left;
+        tx->header_left -= h;
+        size -= h;
+        tx->at += size;
+        tx->left -= size;
+        if (!lane) {
+                s->stats.bytes_sent += h + size;
+                return;
+        }
+        s->stats.bulk_sent += h + size;
+        struct session_bulk *b = tx->bulk;
+        if (b && !is_sending(tx)) {
+                tx->bulk = NULL;
+                if (b->acked == b->total)
+                        bulk_done(b);
+        }
+}
+
+/* ---- incoming ------------------------------------------------------------------------------- */
+
+static int take_inline(struct session *s, struct bytes msg)
+{
+        struct wire_transfer_data m;
+        int r = wire_get_transfer_data(msg, &m);
+        if (r < 0)
+                return r;
+        const uint8_t *p = m.data.data;
+        for (size_t o = 0; o < m.data.size;) {
+                size_t len = m.data.size - o;
+                void *place;
+                r = s->params.ops->bulk_place(s->params.user, m.transfer, m.offset + o, true, &len,
+                                              &place);
+                if (r < 0)
+                        return r == SP_E_AGAIN ? SP_E_PROTO : r;
+                assert(len > 0 && len <= m.data.size - o);
+                memcpy(place, p + o, len);
+                r = s->params.ops->bulk_arrived(s->params.user, m.transfer, m.offset + o, len);
+                if (r < 0)
+                        return r;
+                o += len;
+        }
+        return 0;
+}
+
+static int take_message(struct session *s, struct bytes msg)
+{
+        s->stats.messages_received++;
+        switch (wire_message_id(msg.data)) {
+        case WIRE_transfer_data:
+                return take_inline(s, msg);
+        case WIRE_transfer_ack: {
+                struct wire_transfer_ack m;
+                int r = wire_get_transfer_ack(msg, &m);
+                if (!r)
+                        bulk_acked(s, m.transfer, m.received);
+                return r;
+        }
+        default:
+                return s->params.ops->message(s->params.user, msg);
+        }
+}
+
+static int take_frame(struct session *s, const struct frame *f, const uint8_t *p)
+{
+        s->stats.frames_received++;
+        int r = out_acked(s, f->ack);
+        if (r < 0)
+                return r;
+        if (f->type == FRAME_ACK)
+                return 0;
+        if (f->seq > s->in_next)
+                return SP_E_PROTO;
+        size_t left = f->size;
+        for (uint64_t seq = f->seq; seq < f->seq + f->count; seq++) {
+                size_t size = left >= WIRE_HEADER_SIZE ? wire_message_size(p) : 0;
+                if (size < WIRE_HEADER_SIZE || size > left || size % 8)
+                        return SP_E_PROTO;
+                if (seq == s->in_next) { /* else: a repetition of what we have */
+                        s->in_next++;
+                        s->in_unacked += size;
+                        r = take_message(s, bytes_of(p, size));
+                        if (r < 0)
+                                return r;
+                }
+                p += size;
+                left -= size;
+        }
+        return left ? SP_E_PROTO : 0;
+}
+
+static int received_data(struct session *s, size_t size)
+{
+        s->in.size += size;
+        s->stats.bytes_received += size;
+        for (;;) {
+                size_t have = s->in.size - s->in_head;
+                struct frame f;
+                if (have < FRAME_HEADER_SIZE)
+                        break;
+                int r = frame_get(s->in.data + s->in_head, &f);
+                if (r < 0)
+                        return r;
+                if (f.type != FRAME_DATA && f.type != FRAME_ACK)
+                        return SP_E_PROTO;
+                if (have - FRAME_HEADER_SIZE < f.size)
+                        break;
+                const uint8_t *payload = s->in.data + s->in_head + FRAME_HEADER_SIZE;
+                s->in_head += FRAME_HEADER_SIZE + f.size;
+                r = take_frame(s, &f, payload);
+                if (r < 0)
+                        return r;
+        }
+        if (s->in_head == s->in.size) {
+                s->in_head = s->in.size = 0;
+                if (s->in.cap > BUFFER_KEPT)
+                        buf_fini(&s->in);
+        }
+        return 0;
+}
+
+static int want_data(struct session *s, struct iovec *ret)
+{
+        if (s->in_head && s->in.cap - s->in.size < IN_CHUNK / 2) {
+                buf_consume(&s->in, s->in_head);
+                s->in_head = 0;
+        }
+        if (s->in.cap - s->in.size < IN_CHUNK / 2) {
+                int r = buf_reserve(&s->in, IN_CHUNK);
+                if (r < 0)
+                        return r;
+        }
+        ret[0] = (struct iovec){ s->in.data + s->in.size, s->in.cap - s->in.size };
+        return 1;
+}
+
+static int place_bulk(struct session *s, struct receiving *rx)
+{
+        size_t len = rx->left;
+        void *place;
+        int r = s->params.ops->bulk_place(s->params.user, rx->frame.seq, rx->offset, false, &len,
+                                          &place);
+        if (r == SP_E_AGAIN) {
+                rx->waiting = true;
+                return r;
+        }
+        if (r < 0)
+                return r;
+        assert(len > 0 && len <= rx->left);
+        rx->place = place;
+        rx->placed = len;
+        rx->run = rx->offset;
+        return 0;
+}
+
+static int want_bulk(struct session *s, struct receiving *rx, struct iovec *ret)
+{
+        int n = 0;
+        if (rx->waiting)
+                return 0;
+        if (rx->header_have == FRAME_HEADER_SIZE) {
+                if (!rx->placed) {
+                        int r = place_bulk(s, rx);
+                        if (r < 0)
+                                return r == SP_E_AGAIN ? 0 : r;
+                }
+                ret[n++] = (struct iovec){ rx->place, rx->placed };
+                if (rx->placed < rx->left)
+                        return n;
+                /* The next header in the same read. */
+                ret[n++] = (struct iovec){ rx->header, FRAME_HEADER_SIZE };
+                return n;
+        }
+        ret[n++] =
+                (struct iovec){ rx->header + rx->header_have, FRAME_HEADER_SIZE - rx->header_have };
+        return n;
+}
+
+static int received_bulk(struct session *s, struct receiving *rx, size_t size)
+{
+        s->stats.bulk_received += size;
+        if (rx->header_have == FRAME_HEADER_SIZE) {
+                size_t n = size < rx->placed ? size : rx->placed;
+                rx->place += n;
+                rx->placed -= n;
+                rx->left -= n;
+                rx->offset += n;
+                size -= n;
+                if (!rx->placed) {
+                        int r = s->params.ops->bulk_arrived(s->params.user, rx->frame.seq, rx->run,
+                                                            (size_t)(rx->offset - rx->run));
+                        if (r < 0)
+                                return r;
+                        if (r > 0 || !rx->left)
+                                r = session_send(s, transfer_ack, .transfer = rx->frame.seq,
+                                                 .received = rx->offset);
+                        if (r < 0)
+                                return r;
+                }
+                if (rx->left)
+                        return 0;
+                rx->header_have = 0;
+        }
+        rx->header_have += size;
+        if (rx->header_have < FRAME_HEADER_SIZE)
+                return 0;
+        s->stats.frames_received++;
+        int r = frame_get(rx->header, &rx->frame);
+        if (r < 0 || rx->frame.type != FRAME_BULK)
+                return SP_E_PROTO;
+        rx->offset = rx->frame.ack;
+        rx->left = rx->frame.size;
+        return 0;
+}
+
+int session_lane_want(struct session *s, unsigned lane, struct iovec ret[2])
+{
+        if (s->status)
+                return s->status;
+        if (!s->lanes[lane].up)
+                return 0;
+        int r = lane ? want_bulk(s, &s->lanes[lane].rx, ret) : want_data(s, ret);
+        if (r < 0)
+                s->status = r;
+        return r;
+}
+
+int session_lane_received(struct session *s, unsigned lane, size_t size)
+{
+        if (s->status)
+                return s->status;
+        int r = lane ? received_bulk(s, &s->lanes[lane].rx, size) : received_data(s, size);
+        if (r < 0)
+                s->status = r;
+        return r;
+}
+
+void session_bulk_retry(struct session *s)
+{
+        for (unsigned i = 1; i < SESSION_LANES; i++)
+                s->lanes[i].rx.waiting = false;
+}
+
+/* ---- lanes up and down ---------------------------------------------------------------------- */
+
+uint64_t session_next_seq(const struct session *s)
+{
+        return s->in_next;
+}
+
+int session_lane_up(struct session *s, unsigned lane, uint64_t peer_next_seq)
+{
+        struct lane *l = &s->lanes[lane];
+        if (s->status)
+                return s->status;
+        session_lane_down(s, lane);
+        if (!lane) {
+                int r = out_acked(s, peer_next_seq);
+                if (r < 0)
+                        return r;
+                s->out_sent = s->out_head;
+                s->out_sent_seq = s->out_base;
+                s->in_unacked = 0; /* our hello said what we have */
+        }
+        l->up = true;
+        return 0;
+}
+
+/* What was not sent whole is framed again. */
+static void unseal(struct session *s, unsigned lane)
+{
+        struct sending *tx = &s->lanes[lane].tx;
+        struct session_bulk *b = tx->bulk;
+        bool cut = is_sending(tx);
+        tx->bulk = NULL;
+        if (cut && !lane) {
+                s->out_sent -= tx->size;
+                s->out_sent_seq = tx->seq;
+        } else if (b && b->acked == b->total) {
+                bulk_done(b);
+        } else if (b && cut) {
+                b->framed = tx->at;
+                list_remove(&b->link);
+                list_append(s->bulks.next, &b->link); /* in front */
+        }
+}
+
+void session_lane_down(struct session *s, unsigned lane)
+{
+        struct lane *l = &s->lanes[lane];
+        l->up = false;
+        unseal(s, lane);
+        memset(&l->tx, 0, sizeof(l->tx));
+        memset(&l->rx, 0, sizeof(l->rx));
+        if (!lane)
+                s->in.size = s->in_head = 0;
+}
+
+bool session_lane_is_up(const struct session *s, unsigned lane)
+{
+        return s->lanes[lane].up;
+}

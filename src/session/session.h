@@ -1,0 +1,150 @@
+/* A session makes an exactly-once stream of messages, and bulk transfers beside it, out of
+ * connections that may break, while both ends live. It is the same on both sides: client and server,
+ * or server and server.
+ *
+ * Sans-IO: no socket, clock, thread or lock inside; one owner at a time. The owner moves bytes
+ * between each lane's connection and the session (session_lane_*). Lane 0 carries messages, the
+ * others bulk data straight from and to where it belongs. Messages are numbered from 0; each side
+ * keeps what the other has not acknowledged, at most about `window_bytes`, and sends it again on the
+ * next connection. */
+#ifndef SPANCL_SESSION_SESSION_H
+#define SPANCL_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <sys/uio.h>
+
+#include "base/bytes.h"
+#include "base/list.h"
+#include "proto/frame.h"
+#include "proto/wire.h"
+
+enum {
+        SESSION_LANES = 2, /* lane 0: messages, lane 1: bulk */
+        SESSION_WINDOW_DEFAULT = 4 << 20,
+        SESSION_INLINE_DEFAULT = 16 << 10,
+};
+
+struct session;
+
+/* What the session calls. Each may send on the session, but not free it. */
+struct session_ops {
+        /* A message arrived, not checked yet (wire_dispatch does); borrowed. A negative result ends
+         * the session. transfer_data and transfer_ack never get here. */
+        int (*message)(void *user, struct bytes msg);
+
+        /* Bytes [offset, offset + *len) of `transfer` are about to arrive: give their place in *ret,
+         * and in *len how many fit there in one piece (at least 1, at most what was asked).
+         * SP_E_AGAIN: the transfer is not known yet; the lane waits for session_bulk_retry (not
+         * allowed for data inline on lane 0, shown by `inlined`). Other errors end the session. */
+        int (*bulk_place)(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                          void **ret);
+
+        /* These bytes have arrived at the place given. 1: it was the transfer's last, 0: not yet. */
+        int (*bulk_arrived)(void *user, uint64_t transfer, uint64_t offset, size_t len);
+};
+
+struct session_params {
+        const struct session_ops *ops;
+        void *user;
+        size_t window_bytes; /* 0: SESSION_WINDOW_DEFAULT */
+        size_t inline_bytes; /* transfers up to this size go inline; 0: SESSION_INLINE_DEFAULT */
+};
+
+/* Counters of what crossed the link, replays included. */
+struct session_stats {
+        uint64_t frames_sent, frames_received;
+        uint64_t messages_sent, messages_received;
+        uint64_t bytes_sent, bytes_received; /* lane 0 */
+        uint64_t bulk_sent, bulk_received;   /* other lanes */
+};
+
+/* An outgoing bulk transfer; its owner embeds it and keeps it and the data until `done`. */
+struct session_bulk {
+        uint64_t transfer; /* not 0 */
+        uint64_t total;    /* bytes, at least 1 */
+        /* Where the bytes from `offset` on are, and in *ret_len how many lie there in one piece. */
+        const void *(*at)(struct session_bulk *b, uint64_t offset, size_t *ret_len);
+        /* Called once: 0: the other side has it all; else the SP_E_* that ended the session. */
+        void (*done)(struct session_bulk *b, int status);
+        /* The other side has all bytes below `offset`, which will not be asked for again; may be NULL. */
+        void (*passed)(struct session_bulk *b, uint64_t offset);
+
+        /* The session's own. */
+        struct list link;
+        uint64_t ready;  /* bytes below it may be sent */
+        uint64_t framed; /* bytes below it were put into frames */
+        uint64_t acked;
+};
+
+/* SP_E_NOMEM. */
+SP_NODISCARD int session_new(const struct session_params *params, struct session **ret);
+
+/* Ends every bulk transfer with the error that ended the session, or SP_E_GONE. NULL is allowed. */
+struct session *session_free(struct session *s);
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+/* session_send(s, marker, .event = e, ...): append a message. SP_E_NOMEM, SP_E_LIMIT (too large), or
+ * the error that ended the session: nothing changed. It is sent when the owner next drives lane 0. */
+#define session_send(s, name, ...) \
+        session_commit(s, wire_put_##name(session_outbox(s), &(struct wire_##name){ __VA_ARGS__ }))
+
+/* The same in two steps: encode with wire_put_* into the outbox, then commit with its result. */
+struct buf *session_outbox(struct session *s);
+SP_NODISCARD int session_commit(struct session *s, int put_result);
+
+/* Has the window room? When false, callers that can wait should, until the other side has
+ * acknowledged; nothing is refused. */
+bool session_has_room(const struct session *s);
+
+/* Bytes of messages that no frame holds yet. */
+size_t session_unsent(const struct session *s);
+
+/* ---- bulk ---------------------------------------------------------------------------------- */
+
+/* Start sending; bytes below `ready` are available. A whole one of at most inline_bytes goes inline
+ * behind the messages committed so far, and `done` is called before this returns.
+ * SP_E_NOMEM: nothing changed. */
+SP_NODISCARD int session_bulk_send(struct session *s, struct session_bulk *b, uint64_t ready);
+
+/* More bytes have become available. */
+void session_bulk_ready(struct session *s, struct session_bulk *b, uint64_t ready);
+
+/* Is bulk data waiting to be sent? */
+bool session_bulk_pending(const struct session *s);
+
+/* bulk_place said SP_E_AGAIN before and may succeed now. */
+void session_bulk_retry(struct session *s);
+
+/* ---- lanes --------------------------------------------------------------------------------- */
+
+/* What this side says in hello / hello_reply. */
+uint64_t session_next_seq(const struct session *s);
+
+/* A connection for `lane` has exchanged hellos; the other side said `peer_next_seq` (lane 0).
+ * SP_E_PROTO: it claims what was never sent, or lacks what was already forgotten. */
+SP_NODISCARD int session_lane_up(struct session *s, unsigned lane, uint64_t peer_next_seq);
+
+/* The lane's connection is gone; partial frames are dropped. session_lane_up does this itself for a
+ * lane that is up. */
+void session_lane_down(struct session *s, unsigned lane);
+bool session_lane_is_up(const struct session *s, unsigned lane);
+
+/* Where the next bytes received on the lane belong: up to 2 places. Returns how many; 0: the lane
+ * must wait (bulk not placed yet), or a negative SP_E_* that ends the session. */
+SP_NODISCARD int session_lane_want(struct session *s, unsigned lane, struct iovec ret[2]);
+
+/* `size` bytes were received there. Calls ops. Negative: the session has ended. */
+SP_NODISCARD int session_lane_received(struct session *s, unsigned lane, size_t size);
+
+/* What is to be sent on the lane next: up to `max` (at least 2) pieces. Returns how many; 0: nothing. On
+ * lane 0 they are valid until the session is used again, on others until session_lane_sent or
+ * session_lane_down. */
+int session_lane_pending(struct session *s, unsigned lane, struct iovec *ret, int max);
+
+/* The first `size` bytes of that were sent. */
+void session_lane_sent(struct session *s, unsigned lane, size_t size);
+
+const struct session_stats *session_get_stats(const struct session *s);
+
+#endif

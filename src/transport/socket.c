@@ -1,0 +1,138 @@
+#include "transport/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+int socket_status(int error)
+{
+        switch (error) {
+        case ECONNREFUSED:
+        case ENOENT:
+                return SP_E_REFUSED;
+        case ETIMEDOUT:
+                return SP_E_TIMEOUT;
+        case EADDRINUSE:
+                return SP_E_BUSY;
+        case EADDRNOTAVAIL:
+        case EAFNOSUPPORT:
+                return SP_E_HOST;
+        case EMFILE:
+        case ENFILE:
+                return SP_E_LIMIT;
+        case ENOMEM:
+        case ENOBUFS:
+                return SP_E_NOMEM;
+        case EINVAL:
+        case EACCES:
+        case EPERM:
+                return SP_E_INVAL;
+        default:
+                return SP_E_LINK;
+        }
+}
+
+/* Failing to set one of these costs speed or patience, not correctness. */
+static void set_tcp_options(int fd)
+{
+        static const struct {
+                int level, name, value;
+        } options[] = {
+                { IPPROTO_TCP, TCP_NODELAY, 1 },   { SOL_SOCKET, SO_KEEPALIVE, 1 },
+                { IPPROTO_TCP, TCP_KEEPIDLE, 30 }, { IPPROTO_TCP, TCP_KEEPINTVL, 10 },
+                { IPPROTO_TCP, TCP_KEEPCNT, 3 },
+        };
+        for (size_t i = 0; i < array_size(options); i++)
+                (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+                                 sizeof(options[i].value));
+}
+
+int socket_conn_new(const struct transport_ops *ops, int fd, struct conn **ret)
+{
+        int flags = fcntl(fd, F_GETFL);
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+            fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
+                close(fd);
+                return SP_E_INVAL;
+        }
+        struct conn *c = mem_zalloc(sizeof(*c));
+        if (!c) {
+                close(fd);
+                return SP_E_NOMEM;
+        }
+        if (ops == &transport_tcp)
+                set_tcp_options(fd);
+        *c = (struct conn){ .ops = ops, .fd = fd, .room_fd = fd, .room_events = POLLOUT };
+        *ret = c;
+        return 0;
+}
+
+int socket_listener_new(const struct transport_ops *ops, int fd, struct listener **ret)
+{
+        if (listen(fd, SOMAXCONN) < 0) {
+                int r = socket_status(errno);
+                close(fd);
+                return r;
+        }
+        struct listener *l = mem_zalloc(sizeof(*l));
+        if (!l) {
+                close(fd);
+                return SP_E_NOMEM;
+        }
+        l->ops = ops;
+        l->fd = fd;
+        *ret = l;
+        return 0;
+}
+
+int socket_accept(struct listener *l, struct conn **ret)
+{
+        int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0)
+                return socket_conn_new(l->ops, fd, ret);
+        switch (errno) {
+        case EAGAIN:
+                return SP_E_AGAIN;
+        case EMFILE:
+        case ENFILE:
+        case ENOBUFS:
+        case ENOMEM:
+                return SP_E_LIMIT;
+        default:
+                return SP_E_LINK;
+        }
+}
+
+ssize_t socket_sendv(struct conn *c, const struct iovec *iov, int n)
+{
+        struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n };
+        ssize_t r;
+        do
+                r = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+        while (r < 0 && errno == EINTR);
+        if (r > 0)
+                return r;
+        return r < 0 && (errno == EAGAIN || errno == ENOBUFS) ? SP_E_AGAIN : SP_E_LINK;
+}
+
+ssize_t socket_recvv(struct conn *c, const struct iovec *iov, int n)
+{
+        struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n };
+        ssize_t r;
+        do
+                r = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        while (r < 0 && errno == EINTR);
+        if (r > 0)
+                return r;
+        return r < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
+}
+
+void socket_close(struct conn *c)
+{
+        close(c->fd);
+        mem_free(c);
+}

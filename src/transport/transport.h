@@ -1,0 +1,90 @@
+/* Transports: byte pipes between two processes, or within one. Each is a small table of operations
+ * and knows nothing of sessions. Non-blocking; a conn has one owner at a time for each direction
+ * (one thread may send while another receives).
+ *
+ * Addresses: "tcp:HOST:PORT" (HOST an IPv4, [IPv6] or name), "unix:PATH", "inproc:NAME" (buffered) and
+ * "inproc:NAME/bulk" (rendezvous, see inproc_pair). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
+#ifndef SPANCL_TRANSPORT_TRANSPORT_H
+#define SPANCL_TRANSPORT_TRANSPORT_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/uio.h>
+
+#include "base/status.h"
+
+struct conn;
+struct listener;
+
+enum transport_caps {
+        TRANSPORT_ORDERED = 1,   /* ordered bytes */
+        TRANSPORT_SAME_HOST = 2, /* both ends on one host */
+        TRANSPORT_PASS_FD = 4,   /* its descriptor can be handed to another process */
+};
+
+struct transport_ops {
+        const char *name; /* "tcp", "unix", "inproc" */
+        unsigned caps;
+
+        /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
+         * SP_E_INVAL (address), SP_E_NOMEM. */
+        int (*connect)(const char *address, int timeout_ms, struct conn **ret);
+
+        /* Listen. Port 0: one of the system's choosing (listener_address tells). SP_E_BUSY: the
+         * address is in use; SP_E_HOST, SP_E_INVAL, SP_E_NOMEM. */
+        int (*listen)(const char *address, struct listener **ret);
+
+        /* SP_E_AGAIN: nobody waits; SP_E_LIMIT: out of descriptors; SP_E_LINK: it went away. */
+        int (*accept)(struct listener *l, struct conn **ret);
+
+        void (*listener_close)(struct listener *l);
+
+        /* Gather `n` pieces; returns the bytes taken (at least 1), SP_E_AGAIN or SP_E_LINK. After
+         * SP_E_AGAIN the pieces' memory stays valid, and the next call offers the same bytes first,
+         * until they were taken or the conn is closed: an in-process receiver may read them. */
+        ssize_t (*sendv)(struct conn *c, const struct iovec *iov, int n);
+
+        /* Scatter into `n` places; bytes received (at least 1), SP_E_AGAIN, SP_E_LINK (closed). Fewer
+         * than asked for: nothing more is there now, and fd becomes ready when more comes. */
+        ssize_t (*recvv)(struct conn *c, const struct iovec *iov, int n);
+
+        void (*close)(struct conn *c);
+};
+
+struct conn {
+        const struct transport_ops *ops;
+        int fd;      /* poll for POLLIN: recvv may give bytes, or tell that it is closed */
+        int room_fd; /* after sendv said SP_E_AGAIN, poll for room_events: sendv may take some */
+        short room_events; /* POLLOUT; in-process, where room_fd is a descriptor of its own, POLLIN */
+};
+
+struct listener {
+        const struct transport_ops *ops;
+        int fd;            /* to poll for POLLIN */
+        char address[256]; /* in the form that connect takes */
+};
+
+extern const struct transport_ops transport_tcp, transport_unix, transport_inproc;
+
+/* The transport of an address by its prefix. NULL: none. */
+const struct transport_ops *transport_of(const char *address);
+
+/* Fill in what poll(2) has to wait for: bytes to receive (`in`), room to send (`out`). Returns how many
+ * entries, at most 2. */
+int conn_poll(const struct conn *c, bool in, bool out, struct pollfd ret[2]);
+
+/* A conn over a connected stream socket that this call takes over, also when it fails: for
+ * descriptors received from another process. SP_E_NOMEM, SP_E_INVAL. */
+SP_NODISCARD int conn_from_fd(int fd, struct conn **ret);
+
+/* A connected pair of conns of the in-process transport. `rendezvous`: bytes go straight from the
+ * sender's memory to the receiver's, so sendv takes bytes only when they have been received (bulk
+ * lanes). SP_E_NOMEM, SP_E_LIMIT. */
+SP_NODISCARD int inproc_pair(bool rendezvous, struct conn *ret[2]);
+
+/* NULL is allowed; returns NULL. */
+struct conn *conn_close(struct conn *c);
+struct listener *listener_close(struct listener *l);
+
+#endif

@@ -1,0 +1,135 @@
+/* What the OpenCL programs of this folder share: all devices of the first platform in one context,
+ * a queue for each, and checks that end the program. Plain OpenCL, whatever runs it. */
+#ifndef TESTS_API_API_H
+#define TESTS_API_API_H
+
+#include <CL/cl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(...)                                                                                \
+        do {                                                                                      \
+                if (!(__VA_ARGS__)) {                                                             \
+                        fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #__VA_ARGS__); \
+                        exit(1);                                                                  \
+                }                                                                                 \
+        } while (0)
+
+/* The call returns this code. */
+#define EXPECT(expected, ...)                                                                    \
+        do {                                                                                     \
+                cl_int api_err_ = (__VA_ARGS__);                                                 \
+                if (api_err_ != (expected)) {                                                    \
+                        fprintf(stderr, "%s:%d: %d, not %d: %s\n", __FILE__, __LINE__, api_err_, \
+                                (int)(expected), #__VA_ARGS__);                                  \
+                        exit(1);                                                                 \
+                }                                                                                \
+        } while (0)
+
+/* The call returns NULL and this code in `error`. */
+#define EXPECT_ERROR(expected, ...)           \
+        do {                                  \
+                cl_int error = 1;             \
+                CHECK((__VA_ARGS__) == NULL); \
+                EXPECT(expected, error);      \
+        } while (0)
+
+#define OK(...) EXPECT(CL_SUCCESS, __VA_ARGS__)
+
+enum { API_DEVICES_MAX = 16 };
+
+struct api {
+        cl_platform_id platform;
+        cl_device_id devices[API_DEVICES_MAX];
+        cl_uint count;
+        cl_context context;
+        cl_command_queue queues[API_DEVICES_MAX];
+};
+
+static inline struct api api_open(cl_command_queue_properties properties)
+{
+        struct api a = { 0 };
+        cl_int err;
+        OK(clGetPlatformIDs(1, &a.platform, NULL));
+        OK(clGetDeviceIDs(a.platform, CL_DEVICE_TYPE_ALL, API_DEVICES_MAX, a.devices, &a.count));
+        CHECK(a.count > 0);
+        if (a.count > API_DEVICES_MAX)
+                a.count = API_DEVICES_MAX;
+        a.context = clCreateContext(NULL, a.count, a.devices, NULL, NULL, &err);
+        OK(err);
+        for (cl_uint i = 0; i < a.count; i++) {
+                a.queues[i] = clCreateCommandQueue(a.context, a.devices[i], properties, &err);
+                OK(err);
+        }
+        return a;
+}
+
+static inline void api_close(struct api *a)
+{
+        for (cl_uint i = 0; i < a->count; i++) {
+                OK(clFinish(a->queues[i]));
+                OK(clReleaseCommandQueue(a->queues[i]));
+        }
+        OK(clReleaseContext(a->context));
+}
+
+/* The queue of device i, round and round. */
+static inline cl_command_queue api_queue(const struct api *a, unsigned i)
+{
+        return a->queues[i % a->count];
+}
+
+static inline cl_program api_build(const struct api *a, const char *source, const char *options)
+{
+        cl_int err;
+        cl_program program = clCreateProgramWithSource(a->context, 1, &source, NULL, &err);
+        OK(err);
+        OK(clBuildProgram(program, 0, NULL, options, NULL, NULL));
+        return program;
+}
+
+static inline cl_kernel api_kernel(cl_program program, const char *name)
+{
+        cl_int err;
+        cl_kernel kernel = clCreateKernel(program, name, &err);
+        OK(err);
+        return kernel;
+}
+
+static inline cl_mem api_buffer(const struct api *a, cl_mem_flags flags, size_t size, void *host)
+{
+        cl_int err;
+        cl_mem buffer = clCreateBuffer(a->context, flags, size, host, &err);
+        OK(err);
+        return buffer;
+}
+
+static inline cl_int api_status(cl_event event)
+{
+        cl_int status = 1;
+        OK(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL));
+        return status;
+}
+
+static inline void *api_alloc(size_t size)
+{
+        void *p = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+        CHECK(p);
+        memset(p, 0, size);
+        return p;
+}
+
+/* Bytes that differ from place to place and from seed to seed. */
+static inline void api_pattern(void *data, size_t size, unsigned seed)
+{
+        uint8_t *p = data;
+        uint32_t x = seed * 2654435761u + 1;
+        for (size_t i = 0; i < size; i++) {
+                x = x * 1664525u + 1013904223u;
+                p[i] = (uint8_t)(x >> 24);
+        }
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* servers: 1. What costs no round trip: creating, setting arguments, enqueuing and releasing. The program
+ * runs itself twice, with little and with much of it between two clFinish, and compares how many frames
+ * came back (SPANCL_STATS). Events would be told of one by one, without anybody waiting for it. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api.h"
+
+enum { MUCH = 1000, MORE_MAX = 16 }; /* acknowledgements: one for each 64 KiB of commands */
+
+static const char source[] =
+        "kernel void add(global int *p, int by) { p[get_global_id(0)] += by; }";
+
+static int work(int count)
+{
+        struct api a = api_open(0);
+        const char *text = source;
+        cl_int err;
+        cl_program program = clCreateProgramWithSource(a.context, 1, &text, NULL, &err);
+        OK(err);
+        OK(clBuildProgram(program, 0, NULL, "", NULL, NULL));
+        int zeros[64] = { 0 }, got[64], expected = 0;
+        cl_mem kept = clCreateBuffer(a.context, CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros, &err);
+        OK(err);
+        OK(clFinish(a.queues[0]));
+        for (int i = 0; i < count; i++) {
+                size_t items = 64;
+                cl_mem m = clCreateBuffer(a.context, CL_MEM_READ_WRITE, 4096, NULL, &err);
+                OK(err);
+                cl_kernel k = clCreateKernel(program, "add", &err);
+                OK(err);
+                OK(clSetKernelArg(k, 0, sizeof(kept), &kept));
+                OK(clSetKernelArg(k, 1, sizeof(i), &i));
+                OK(clEnqueueNDRangeKernel(a.queues[0], k, 1, NULL, &items, NULL, 0, NULL, NULL));
+                OK(clEnqueueFillBuffer(a.queues[0], m, &i, sizeof(i), 0, 4096, 0, NULL, NULL));
+                OK(clEnqueueWriteBuffer(a.queues[0], m, CL_FALSE, 0, 4, zeros, 0, NULL, NULL));
+                OK(clEnqueueMarkerWithWaitList(a.queues[0], 0, NULL, NULL));
+                OK(clReleaseKernel(k));
+                OK(clReleaseMemObject(m));
+                expected += i;
+        }
+        OK(clFinish(a.queues[0]));
+        OK(clEnqueueReadBuffer(a.queues[0], kept, CL_TRUE, 0, sizeof(got), got, 0, NULL, NULL));
+        CHECK(got[0] == expected && got[63] == expected);
+        OK(clReleaseMemObject(kept));
+        OK(clReleaseProgram(program));
+        api_close(&a);
+        return 0;
+}
+
+/* Frames from the server, counted by a fresh process that does `count` rounds. */
+static long frames(const char *self, const char *count)
+{
+        char path[] = "/tmp/spancl-frames.XXXXXX", report[4096];
+        int fd = mkstemp(path);
+        CHECK(fd >= 0);
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (!pid) {
+                setenv("SPANCL_STATS", path, 1);
+                execl(self, self, count, (char *)NULL);
+                _exit(127);
+        }
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        ssize_t n = read(fd, report, sizeof(report) - 1);
+        CHECK(n > 0);
+        report[n] = '\0';
+        close(fd);
+        unlink(path);
+        const char *link = strstr(report, "\"to\": \"client\"");
+        const char *at = link ? strstr(link, "\"frames\": ") : NULL;
+        CHECK(at);
+        return strtol(at + strlen("\"frames\": "), NULL, 10);
+}
+
+int main(int argc, char **argv)
+{
+        if (argc == 2)
+                return work(atoi(argv[1]));
+        char much[16];
+        snprintf(much, sizeof(much), "%d", MUCH);
+        long few = frames(argv[0], "1"), many = frames(argv[0], much);
+        printf("frames from the server: %ld for 1 round, %ld for %d\n", few, many, MUCH);
+        CHECK(few > 0 && many - few <= MORE_MAX);
+        return 0;
+}

@@ -1,0 +1,224 @@
+/* The platform, its devices as mirrors, contexts; and both versions of the loader's interface.
+ * servers: 2 */
+
+#include "api.h"
+
+#include <CL/cl_ext.h>
+#include <CL/cl_icd.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+static void platform(struct api *a)
+{
+        char text[64];
+        size_t size;
+        cl_uint count;
+        EXPECT(CL_INVALID_VALUE, clGetPlatformInfo(a->platform, 0x7777, 0, NULL, &size));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_NAME, 0, NULL, &size));
+        CHECK(size == 7);
+        EXPECT(CL_INVALID_VALUE, clGetPlatformInfo(a->platform, CL_PLATFORM_NAME, 6, text, NULL));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_NAME, 7, text, NULL));
+        CHECK(!strcmp(text, "SpanCL"));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_VERSION, sizeof(text), text, NULL));
+        CHECK(!strncmp(text, "OpenCL 3.0 SpanCL ", 18));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_ICD_SUFFIX_KHR, sizeof(text), text, NULL));
+        CHECK(!strcmp(text, "SPANCL"));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL));
+        CHECK(strstr(text, "cl_khr_icd"));
+        cl_version version;
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_NUMERIC_VERSION, sizeof(version), &version,
+                             NULL));
+        CHECK(version == CL_MAKE_VERSION(3, 0, 0));
+        cl_name_version extension[4];
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION, sizeof(extension),
+                             extension, &size));
+        CHECK(size == sizeof(extension[0]) && !strcmp(extension[0].name, "cl_khr_icd"));
+        cl_ulong resolution = 1;
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_HOST_TIMER_RESOLUTION, sizeof(resolution),
+                             &resolution, NULL));
+        CHECK(resolution == 0);
+        cl_ulong host;
+        EXPECT(CL_INVALID_VALUE, clGetHostTimer(a->devices[0], NULL));
+        EXPECT(CL_INVALID_OPERATION, clGetHostTimer(a->devices[0], &host));
+        OK(clUnloadPlatformCompiler(a->platform));
+
+        EXPECT(CL_INVALID_DEVICE_TYPE, clGetDeviceIDs(a->platform, 0, 0, NULL, &count));
+        EXPECT(CL_INVALID_DEVICE_TYPE,
+               clGetDeviceIDs(a->platform, (cl_device_type)1 << 40, 0, NULL, &count));
+        EXPECT(CL_INVALID_VALUE,
+               clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_ALL, 0, a->devices, NULL));
+        EXPECT(CL_INVALID_VALUE, clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_ALL, 1, NULL, NULL));
+        EXPECT(CL_DEVICE_NOT_FOUND,
+               clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_CUSTOM, 0, NULL, &count));
+        CHECK(count == 0);
+        OK(clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_DEFAULT, 0, NULL, &count));
+        CHECK(count == 1);
+        cl_device_id first = NULL;
+        OK(clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_ALL, 1, &first, &count));
+        CHECK(count == a->count && first == a->devices[0]);
+}
+
+static cl_ulong number(cl_device_id d, cl_device_info name)
+{
+        cl_ulong v = 0;
+        OK(clGetDeviceInfo(d, name, sizeof(v), &v, NULL));
+        return v;
+}
+
+static void devices(struct api *a)
+{
+        for (cl_uint i = 0; i < a->count; i++) {
+                cl_device_id d = a->devices[i], parent = d;
+                cl_platform_id p = NULL;
+                OK(clGetDeviceInfo(d, CL_DEVICE_PLATFORM, sizeof(p), &p, NULL));
+                CHECK(p == a->platform);
+                OK(clGetDeviceInfo(d, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent, NULL));
+                CHECK(!parent);
+                OK(clRetainDevice(d));
+                CHECK(number(d, CL_DEVICE_REFERENCE_COUNT) == 1);
+                OK(clReleaseDevice(d));
+                CHECK(number(d, CL_DEVICE_AVAILABLE) == CL_TRUE);
+                CHECK(number(d, CL_DEVICE_MAX_COMPUTE_UNITS) > 0);
+                /* The masks. */
+                CHECK(number(d, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_FALSE);
+                CHECK(number(d, CL_DEVICE_SVM_CAPABILITIES) == 0);
+                CHECK(number(d, CL_DEVICE_PARTITION_MAX_SUB_DEVICES) == 0);
+                CHECK(number(d, CL_DEVICE_EXECUTION_CAPABILITIES) == CL_EXEC_KERNEL);
+                char text[4096];
+                OK(clGetDeviceInfo(d, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL));
+                CHECK(!strstr(text, "command_buffer"));
+                /* Both lists say the same. */
+                cl_name_version list[64];
+                size_t size = 0;
+                if (clGetDeviceInfo(d, CL_DEVICE_EXTENSIONS_WITH_VERSION, sizeof(list), list,
+                                    &size) == CL_SUCCESS) {
+                        for (size_t k = 0; k < size / sizeof(list[0]); k++)
+                                CHECK(strstr(text, list[k].name));
+                }
+                EXPECT(CL_INVALID_VALUE, clGetDeviceInfo(d, 0x7777, 0, NULL, &size));
+                OK(clGetDeviceInfo(d, CL_DEVICE_NAME, 0, NULL, &size));
+                EXPECT(CL_INVALID_VALUE, clGetDeviceInfo(d, CL_DEVICE_NAME, size - 1, text, NULL));
+                OK(clGetDeviceInfo(d, CL_DEVICE_NAME, size, text, NULL));
+                CHECK(strlen(text) == size - 1);
+                cl_device_partition_property by[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+                cl_uint n;
+                EXPECT(CL_INVALID_VALUE, clCreateSubDevices(d, by, 0, NULL, &n));
+        }
+}
+
+/* Digits in the order of the calls. */
+static atomic_int order;
+
+static void CL_CALLBACK destroyed(cl_context context, void *user)
+{
+        atomic_store(&order, atomic_load(&order) * 10 + *(const char *)user - '0');
+}
+
+static void contexts(struct api *a)
+{
+        cl_int err;
+        cl_context_properties p = (cl_context_properties)a->platform;
+        EXPECT_ERROR(CL_INVALID_VALUE, clCreateContext(NULL, 0, a->devices, NULL, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_VALUE, clCreateContext(NULL, 1, a->devices, NULL, &err, &error));
+        cl_context_properties twice[] = { CL_CONTEXT_PLATFORM, p, CL_CONTEXT_PLATFORM, p, 0 };
+        EXPECT_ERROR(CL_INVALID_PROPERTY,
+                     clCreateContext(twice, 1, a->devices, NULL, NULL, &error));
+        cl_context_properties unknown[] = { 0x7777, 1, 0 };
+        EXPECT_ERROR(CL_INVALID_PROPERTY,
+                     clCreateContext(unknown, 1, a->devices, NULL, NULL, &error));
+
+        /* Duplicates are ignored; properties come back as given. */
+        cl_context_properties list[] = { CL_CONTEXT_PLATFORM, p, CL_CONTEXT_INTEROP_USER_SYNC,
+                                         CL_TRUE, 0 };
+        cl_device_id same[] = { a->devices[0], a->devices[0] };
+        cl_context x = clCreateContext(list, 2, same, NULL, NULL, &err);
+        OK(err);
+        cl_uint n;
+        OK(clGetContextInfo(x, CL_CONTEXT_NUM_DEVICES, sizeof(n), &n, NULL));
+        CHECK(n == 1);
+        cl_context_properties back[8];
+        size_t size;
+        OK(clGetContextInfo(x, CL_CONTEXT_PROPERTIES, sizeof(back), back, &size));
+        CHECK(size == sizeof(list) && !memcmp(back, list, size));
+        OK(clGetContextInfo(x, CL_CONTEXT_REFERENCE_COUNT, sizeof(n), &n, NULL));
+        CHECK(n == 1);
+        OK(clRetainContext(x));
+        OK(clSetContextDestructorCallback(x, destroyed, (void *)"1"));
+        OK(clSetContextDestructorCallback(x, destroyed, (void *)"2"));
+        EXPECT(CL_INVALID_VALUE, clSetContextDestructorCallback(x, NULL, NULL));
+        OK(clReleaseContext(x));
+        CHECK(!atomic_load(&order));
+        OK(clReleaseContext(x));
+        for (int i = 0; i < 5000 && atomic_load(&order) < 10; i++)
+                usleep(1000);
+        CHECK(atomic_load(&order) == 21);
+
+        x = clCreateContextFromType(list, CL_DEVICE_TYPE_ALL, NULL, NULL, &err);
+        OK(err);
+        OK(clGetContextInfo(x, CL_CONTEXT_NUM_DEVICES, sizeof(n), &n, NULL));
+        CHECK(n == a->count);
+        OK(clReleaseContext(x));
+        EXPECT_ERROR(CL_DEVICE_NOT_FOUND,
+                     clCreateContextFromType(list, CL_DEVICE_TYPE_CUSTOM, NULL, NULL, &error));
+}
+
+/* What no device supports is refused in the right order. */
+static void unsupported(struct api *a)
+{
+        cl_uint n = 1;
+        EXPECT_ERROR(CL_INVALID_OPERATION, clCreatePipe(a->context, 0, 4, 4, NULL, &error));
+        CHECK(!clSVMAlloc(a->context, CL_MEM_READ_WRITE, 64, 0));
+        EXPECT(CL_INVALID_OPERATION,
+               clEnqueueSVMMemFill(a->queues[0], &n, &n, 4, 4, 0, NULL, NULL));
+        EXPECT(CL_INVALID_EVENT_WAIT_LIST,
+               clEnqueueSVMMemFill(a->queues[0], &n, &n, 4, 4, 1, NULL, NULL));
+}
+
+/* As the loader of cl_khr_icd 2.0.0 does it: a second copy of the library would be another platform, so
+ * this is the one that the system's loader has. */
+static void icd2(struct api *a)
+{
+        struct object {
+                struct _cl_icd_dispatch *dispatch;
+                void *data;
+        } *platform = (struct object *)a->platform, *context;
+        CHECK(platform->dispatch->clGetPlatformInfo && platform->dispatch->clCreateContext);
+        const uintptr_t tag = 0x4F50454E434C3331;
+        CHECK((uintptr_t)platform->dispatch->clGetPlatformIDs == tag);
+        CHECK((uintptr_t)platform->dispatch->clUnloadCompiler == tag);
+
+        void *(*get)(cl_platform_id, const char *);
+        cl_int (*set)(cl_platform_id, void *);
+        void *(*address)(cl_platform_id, const char *) =
+                platform->dispatch->clGetExtensionFunctionAddressForPlatform;
+        *(void **)&get = address(a->platform, "clIcdGetFunctionAddressForPlatformKHR");
+        *(void **)&set = address(a->platform, "clIcdSetPlatformDispatchDataKHR");
+        CHECK(get && set);
+        CHECK(get(a->platform, "clGetPlatformIDs") && get(a->platform, "clEnqueueNDRangeKernel"));
+        CHECK(get(a->platform, "clGetPlatformInfo") ==
+              (void *)platform->dispatch->clGetPlatformInfo);
+        CHECK(!get(a->platform, "clNoSuchFunction"));
+
+        /* Objects carry the loader's data from then on. */
+        static int data;
+        OK(set(a->platform, &data));
+        CHECK(platform->data == &data);
+        cl_int err;
+        context = (struct object *)clCreateContext(NULL, 1, a->devices, NULL, NULL, &err);
+        OK(err);
+        CHECK(context->data == &data);
+        OK(clReleaseContext((cl_context)context));
+        OK(set(a->platform, NULL));
+}
+
+int main(void)
+{
+        struct api a = api_open(0);
+        platform(&a);
+        devices(&a);
+        contexts(&a);
+        unsupported(&a);
+        icd2(&a);
+        api_close(&a);
+        return 0;
+}

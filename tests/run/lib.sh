@@ -1,0 +1,93 @@
+# Sourced by the scripts that need servers. Everything started here is ended by process id.
+
+server_pids=()
+server_ports=()
+run_tmp=$(mktemp -d "${TMPDIR:-/tmp}/spancl.XXXXXX")
+
+# server_start BUILD [SPANCLD OPTIONS]: a spancld on a free loopback port; waits until it listens.
+server_start() {
+        local build=$1
+        shift
+        local n=${#server_pids[@]}
+        local fifo=$run_tmp/ready.$n
+        local log=${SERVER_LOG_DIR:-$run_tmp}/spancld.$n.log
+        mkfifo "$fifo"
+        mkdir -p "${POCL_CACHE_DIR:-$build/pocl}/$n"
+        # The server finds its native OpenCL as on any machine; the client's variables are not its own.
+        local vendors=(-u OCL_ICD_VENDORS)
+        if [ -n "${NATIVE_VENDORS:-}" ]; then
+                vendors=("OCL_ICD_VENDORS=$NATIVE_VENDORS")
+        fi
+        # Compiled programs are kept for as long as the servers of one run. A folder for each server's
+        # PoCL: links failed now and then when two shared one (docs/STATUS.md).
+        env -u SPANCL_SERVERS -u SPANCL_STATS "${vendors[@]}" \
+                POCL_CACHE_DIR="${POCL_CACHE_DIR:-$build/pocl}/$n" \
+                "$build/bin/spancld" --listen 127.0.0.1:0 --ready-fd 9 \
+                --cache "${SERVER_CACHE:-$run_tmp/cache}" "$@" \
+                9>"$fifo" >"$log" 2>&1 </dev/null &
+        local pid=$!
+        local word="" port=""
+        read -r -t 60 word port <"$fifo" || true
+        server_pids+=("$pid")
+        server_logs+=("$log")
+        if [ "$word" != ready ] || [ -z "$port" ]; then
+                echo "spancld did not come up; its log:" >&2
+                cat "$log" >&2
+                return 1
+        fi
+        server_ports+=("$port")
+}
+
+# server_list: what SPANCL_SERVERS has to be.
+server_list() {
+        local list="" port
+        for port in "${server_ports[@]}"; do
+                list="$list${list:+ }localhost:$port"
+        done
+        echo "$list"
+}
+
+# server_stop_all: ends them, and returns nonzero when one did not end cleanly on SIGTERM.
+server_stop_all() {
+        local bad=0 i pid r waited
+        for pid in "${server_pids[@]}"; do
+                kill -TERM "$pid" 2>/dev/null
+        done
+        for i in "${!server_pids[@]}"; do
+                pid=${server_pids[$i]}
+                waited=0
+                while kill -0 "$pid" 2>/dev/null && [ $waited -lt 200 ]; do
+                        sleep 0.05
+                        waited=$((waited + 1))
+                done
+                if kill -0 "$pid" 2>/dev/null; then
+                        echo "spancld $pid did not end within 10 s of SIGTERM" >&2
+                        kill -KILL "$pid" 2>/dev/null
+                        bad=1
+                fi
+                wait "$pid"
+                r=$?
+                if [ $r -ne 0 ]; then
+                        echo "spancld $pid ended with status $r; its log:" >&2
+                        tail -n 60 "${server_logs[$i]}" >&2
+                        bad=1
+                fi
+        done
+        server_pids=()
+        server_ports=()
+        server_logs=()
+        return $bad
+}
+
+run_cleanup() {
+        local pid
+        for pid in "${server_pids[@]}"; do
+                kill -KILL "$pid" 2>/dev/null
+                wait "$pid" 2>/dev/null
+        done
+        rm -rf "$run_tmp"
+}
+server_logs=()
+trap run_cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM

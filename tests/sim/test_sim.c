@@ -1,0 +1,424 @@
+/* The client core and real engines in virtual time (support/sim.h): random programs against an oracle,
+ * and single claims about servers, peers and events.
+ *
+ *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] */
+#include "support/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "support/program.h"
+#include "support/sim.h"
+
+struct options {
+        bool verbose, check_each, damage, no_memory;
+};
+
+static void random_program(uint64_t seed, struct options o)
+{
+        struct rng rng = { ~seed };
+        struct sim *sim = sim_new(&(struct sim_params){
+                .seed = seed,
+                .servers = (unsigned)rng_range(&rng, 1, 3),
+                .one_way = rng_chance(&rng, 20) ? 1u << rng_below(&rng, 3) : 0,
+                .verbose = o.verbose,
+                .forgiving = o.no_memory,
+        });
+        program_run(sim, &(struct program_params){
+                                 .seed = rng_u64(&rng),
+                                 .verbose = o.verbose,
+                                 .check_each = o.check_each,
+                                 .broken = o.no_memory,
+                                 .no_memory = o.no_memory,
+                                 .break_after = o.damage ? (unsigned)rng_range(&rng, 1, 60) : 0,
+                         });
+        sim_free(sim);
+}
+
+TEST(random_programs_survive_lost_servers_and_links)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE; /* each loss is an error there */
+        for (uint64_t seed = 1; seed <= 200; seed++)
+                random_program(seed, (struct options){ .damage = true });
+        log_threshold = before;
+}
+
+TEST(random_programs_survive_without_memory)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 200; seed++)
+                random_program(seed, (struct options){ .no_memory = true });
+        log_threshold = before;
+}
+
+TEST(random_programs_compute_what_the_oracle_says)
+{
+        for (uint64_t seed = 1; seed <= 300; seed++)
+                random_program(seed, (struct options){ 0 });
+}
+
+/* ---- single claims -------------------------------------------------------------------------- */
+
+/* What most claims need: a context over all devices, one queue on each, a buffer and a kernel. */
+struct setup {
+        struct sim *sim;
+        cl_device_id devices[16];
+        cl_uint count;
+        cl_context context;
+        cl_command_queue queues[16];
+        cl_program program;
+        cl_kernel inc;
+        cl_mem buffer;
+};
+
+enum { ITEMS = 25000 }; /* more than travels inline */
+
+static void on_notice(const char *text, const void *info, size_t size, void *user)
+{
+        ++*(unsigned *)user;
+}
+
+static unsigned notices;
+
+static void begin(struct setup *s, const struct sim_params *params)
+{
+        cl_int err;
+        uint32_t by = 1;
+        *s = (struct setup){ .sim = sim_new(params) };
+        notices = 0;
+        assert_int_equal(clGetDeviceIDs(sim_platform(s->sim), CL_DEVICE_TYPE_CUSTOM, 16, s->devices,
+                                        &s->count),
+                         CL_SUCCESS);
+        s->context = clCreateContext(NULL, s->count, s->devices, on_notice, &notices, &err);
+        assert_int_equal(err, CL_SUCCESS);
+        for (cl_uint i = 0; i < s->count; i++) {
+                s->queues[i] =
+                        clCreateCommandQueueWithProperties(s->context, s->devices[i], NULL, &err);
+                assert_int_equal(err, CL_SUCCESS);
+        }
+        s->program = clCreateProgramWithBuiltInKernels(s->context, s->count, s->devices,
+                                                       "spancl.inc.i32", &err);
+        assert_int_equal(err, CL_SUCCESS);
+        assert_int_equal(clBuildProgram(s->program, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
+        s->inc = clCreateKernel(s->program, "spancl.inc.i32", &err);
+        assert_int_equal(err, CL_SUCCESS);
+        static uint32_t zeros[ITEMS];
+        s->buffer = clCreateBuffer(s->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                                   sizeof(zeros), zeros, &err);
+        assert_int_equal(err, CL_SUCCESS);
+        assert_int_equal(clSetKernelArg(s->inc, 0, sizeof(cl_mem), &s->buffer), CL_SUCCESS);
+        assert_int_equal(clSetKernelArg(s->inc, 1, sizeof(by), &by), CL_SUCCESS);
+}
+
+static void end(struct setup *s)
+{
+        assert_int_equal(clReleaseKernel(s->inc), CL_SUCCESS);
+        assert_int_equal(clReleaseProgram(s->program), CL_SUCCESS);
+        assert_int_equal(clReleaseMemObject(s->buffer), CL_SUCCESS);
+        for (cl_uint i = 0; i < s->count; i++)
+                assert_int_equal(clReleaseCommandQueue(s->queues[i]), CL_SUCCESS);
+        sim_run(s->sim, 1000); /* notices that are due hold the context */
+        assert_int_equal(clReleaseContext(s->context), CL_SUCCESS);
+        sim_free(s->sim);
+}
+
+static cl_int launch(struct setup *s, unsigned queue, cl_uint waits, const cl_event *list,
+                     cl_event *ret)
+{
+        size_t items = ITEMS;
+        return clEnqueueNDRangeKernel(s->queues[queue], s->inc, 1, NULL, &items, NULL, waits,
+                                      waits ? list : NULL, ret);
+}
+
+static void check_items(struct setup *s, unsigned queue, uint32_t expected)
+{
+        static uint32_t got[ITEMS];
+        assert_int_equal(clEnqueueReadBuffer(s->queues[queue], s->buffer, CL_TRUE, 0, sizeof(got),
+                                             got, 0, NULL, NULL),
+                         CL_SUCCESS);
+        for (size_t i = 0; i < ITEMS; i++)
+                assert_int_equal(got[i], expected);
+}
+
+static cl_int status_of(cl_event e)
+{
+        cl_int status = 99;
+        assert_int_equal(
+                clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL),
+                CL_SUCCESS);
+        return status;
+}
+
+TEST(devices_of_all_servers_stand_in_one_platform)
+{
+        struct setup s;
+        begin(&s, &(struct sim_params){ .seed = 1, .servers = 3 });
+        assert_int_equal(s.count, 6);
+        end(&s);
+        begin(&s, &(struct sim_params){ .seed = 1, .servers = 3, .refusing = 2 });
+        assert_int_equal(s.count, 4);
+        end(&s);
+}
+
+TEST(buffers_travel_between_servers_and_not_through_the_client)
+{
+        struct setup s;
+        cl_event e[6];
+        begin(&s, &(struct sim_params){ .seed = 1, .servers = 3 });
+        assert_int_equal(launch(&s, 0, 0, NULL, &e[0]), CL_SUCCESS);
+        for (unsigned i = 1; i < 6; i++)
+                assert_int_equal(launch(&s, i, 1, &e[i - 1], &e[i]), CL_SUCCESS);
+        for (unsigned i = 0; i < 6; i++)
+                assert_int_equal(clFlush(s.queues[i]), CL_SUCCESS);
+        assert_int_equal(clWaitForEvents(1, &e[5]), CL_SUCCESS);
+        for (unsigned i = 0; i < 3; i++)
+                assert_int_equal(sim_traffic(s.sim, i, SIM_SERVERS_MAX), 0);
+        assert_true(sim_traffic(s.sim, 0, 1) >= ITEMS * 4);
+        assert_true(sim_traffic(s.sim, 1, 2) >= ITEMS * 4);
+        check_items(&s, 5, 6);
+        for (unsigned i = 0; i < 6; i++)
+                assert_int_equal(clReleaseEvent(e[i]), CL_SUCCESS);
+        end(&s);
+}
+
+TEST(a_user_event_holds_commands_on_every_server)
+{
+        struct setup s;
+        cl_int err;
+        cl_event e[3], gate;
+        begin(&s, &(struct sim_params){ .seed = 2, .servers = 3 });
+        gate = clCreateUserEvent(s.context, &err);
+        assert_int_equal(err, CL_SUCCESS);
+        cl_event before = gate;
+        for (unsigned i = 0; i < 3; i++) {
+                assert_int_equal(launch(&s, 2 * i, 1, &before, &e[i]), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[2 * i]), CL_SUCCESS);
+                before = e[i];
+        }
+        sim_run(s.sim, 1000000000);
+        for (unsigned i = 0; i < 3; i++)
+                assert_true(status_of(e[i]) > CL_COMPLETE);
+        assert_int_equal(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+        assert_int_equal(clWaitForEvents(3, e), CL_SUCCESS);
+        check_items(&s, 4, 3);
+        assert_int_equal(clReleaseEvent(gate), CL_SUCCESS);
+        for (unsigned i = 0; i < 3; i++)
+                assert_int_equal(clReleaseEvent(e[i]), CL_SUCCESS);
+        end(&s);
+}
+
+TEST(a_failed_user_event_fails_what_waits_for_it_and_nothing_else)
+{
+        struct setup s;
+        cl_int err;
+        cl_event e[3], gate, other;
+        begin(&s, &(struct sim_params){ .seed = 3, .servers = 2 });
+        gate = clCreateUserEvent(s.context, &err);
+        assert_int_equal(err, CL_SUCCESS);
+        assert_int_equal(launch(&s, 1, 1, &gate, &e[0]), CL_SUCCESS);
+        assert_int_equal(launch(&s, 2, 1, &e[0], &e[1]), CL_SUCCESS);
+        assert_int_equal(clEnqueueMarkerWithWaitList(s.queues[3], 1, &e[1], &e[2]), CL_SUCCESS);
+        assert_int_equal(clEnqueueMarkerWithWaitList(s.queues[0], 0, NULL, &other), CL_SUCCESS);
+        for (unsigned i = 0; i < 4; i++)
+                assert_int_equal(clFlush(s.queues[i]), CL_SUCCESS);
+        assert_int_equal(clSetUserEventStatus(gate, -7), CL_SUCCESS);
+        for (unsigned i = 0; i < 3; i++) {
+                assert_int_equal(clWaitForEvents(1, &e[i]),
+                                 CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+                assert_true(status_of(e[i]) < 0);
+                assert_int_equal(clReleaseEvent(e[i]), CL_SUCCESS);
+        }
+        assert_int_equal(clWaitForEvents(1, &other), CL_SUCCESS);
+        assert_int_equal(clReleaseEvent(other), CL_SUCCESS);
+        assert_int_equal(clReleaseEvent(gate), CL_SUCCESS);
+        end(&s);
+}
+
+TEST(a_lost_server_fails_its_commands_and_no_others)
+{
+        for (uint64_t seed = 0; seed < 40; seed++) {
+                struct setup s;
+                cl_event lost[8], kept;
+                cl_int err;
+                unsigned n = 0;
+                static uint32_t data[ITEMS];
+                begin(&s, &(struct sim_params){ .seed = seed, .servers = 2 });
+                cl_mem own = clCreateBuffer(s.context, CL_MEM_READ_WRITE, sizeof(data), NULL, &err);
+                assert_int_equal(err, CL_SUCCESS);
+                for (; n < 8; n++)
+                        assert_int_equal(launch(&s, n % 2, 0, NULL, &lost[n]), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[0]), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[1]), CL_SUCCESS);
+                assert_int_equal(clEnqueueWriteBuffer(s.queues[2], own, CL_FALSE, 0, sizeof(data),
+                                                      data, 0, NULL, &kept),
+                                 CL_SUCCESS);
+                sim_run(s.sim, seed * seed * 997);
+                sim_kill_server(s.sim, 0);
+                for (unsigned i = 0; i < n; i++) {
+                        cl_int r = clWaitForEvents(1, &lost[i]);
+                        cl_int status = status_of(lost[i]);
+                        assert_true(r == CL_SUCCESS
+                                            ? status == CL_COMPLETE
+                                            : r == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST &&
+                                                      status < 0);
+                        assert_int_equal(clReleaseEvent(lost[i]), CL_SUCCESS);
+                }
+                /* What needs the server says so, at the latest now. */
+                sim_run(s.sim, 1000000000);
+                assert_int_equal(launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+                cl_bool available = CL_TRUE;
+                assert_int_equal(clGetDeviceInfo(s.devices[0], CL_DEVICE_AVAILABLE,
+                                                 sizeof(available), &available, NULL),
+                                 CL_SUCCESS);
+                assert_int_equal(available, CL_FALSE);
+                assert_true(notices >= 1);
+                /* The other one goes on. */
+                assert_int_equal(clWaitForEvents(1, &kept), CL_SUCCESS);
+                assert_int_equal(clReleaseEvent(kept), CL_SUCCESS);
+                assert_int_equal(clEnqueueReadBuffer(s.queues[3], own, CL_TRUE, 0, sizeof(data),
+                                                     data, 0, NULL, NULL),
+                                 CL_SUCCESS);
+                assert_int_equal(clFinish(s.queues[2]), CL_SUCCESS);
+                assert_int_equal(clReleaseMemObject(own), CL_SUCCESS);
+                end(&s);
+        }
+}
+
+TEST(the_only_server_dies_while_the_client_waits)
+{
+        for (uint64_t seed = 0; seed < 40; seed++) {
+                struct setup s;
+                static uint32_t data[ITEMS];
+                begin(&s, &(struct sim_params){ .seed = seed, .servers = 1 });
+                for (unsigned i = 0; i < seed; i++)
+                        assert_int_equal(launch(&s, i % 2, 0, NULL, NULL), CL_SUCCESS);
+                sim_kill_server(s.sim, 0);
+                cl_int r = clEnqueueReadBuffer(s.queues[0], s.buffer, CL_TRUE, 0, sizeof(data),
+                                               data, 0, NULL, NULL);
+                assert_true(r == CL_DEVICE_NOT_AVAILABLE ||
+                            r == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+                assert_int_equal(clFinish(s.queues[1]), CL_DEVICE_NOT_AVAILABLE);
+                end(&s);
+        }
+}
+
+TEST(nothing_stays_on_the_servers_when_the_client_releases_it)
+{
+        struct setup s;
+        begin(&s, &(struct sim_params){ .seed = 5, .servers = 2 });
+        struct engine_counts n[2][2];
+        for (unsigned round = 0; round < 2; round++) {
+                for (unsigned i = 0; i < 50; i++) {
+                        cl_int err;
+                        cl_event e;
+                        static uint32_t data[ITEMS];
+                        cl_mem m = clCreateBuffer(s.context, CL_MEM_READ_WRITE, sizeof(data), NULL,
+                                                  &err);
+                        assert_int_equal(err, CL_SUCCESS);
+                        assert_int_equal(clEnqueueWriteBuffer(s.queues[i % 4], m, CL_FALSE, 0,
+                                                              sizeof(data), data, 0, NULL, &e),
+                                         CL_SUCCESS);
+                        assert_int_equal(
+                                clEnqueueMarkerWithWaitList(s.queues[3 - i % 4], 1, &e, NULL),
+                                CL_SUCCESS);
+                        assert_int_equal(clReleaseMemObject(m), CL_SUCCESS);
+                        assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+                }
+                for (unsigned i = 0; i < 4; i++)
+                        assert_int_equal(clFinish(s.queues[i]), CL_SUCCESS);
+                sim_run(s.sim, 1000000000);
+                for (unsigned i = 0; i < 2; i++) {
+                        engine_lock(sim_engine(s.sim, i));
+                        engine_get_counts(sim_engine(s.sim, i), &n[round][i]);
+                        engine_unlock(sim_engine(s.sim, i));
+                        assert_int_equal(n[round][i].events, 0);
+                        assert_int_equal(n[round][i].transfers, 0);
+                        assert_int_equal(n[round][i].commands_held, 0);
+                        assert_int_equal(n[round][i].commands_running, 0);
+                }
+        }
+        for (unsigned i = 0; i < 2; i++)
+                assert_int_equal(n[1][i].objects, n[0][i].objects);
+        end(&s);
+}
+
+/* Frames that the client has had from the server so far. */
+static uint64_t frames_received(struct setup *s, unsigned server)
+{
+        struct engine *e = sim_engine(s->sim, server);
+        engine_lock(e);
+        uint64_t n = session_get_stats(engine_session(e))->frames_sent;
+        engine_unlock(e);
+        return n;
+}
+
+TEST(creating_setting_enqueuing_and_releasing_ask_the_server_nothing)
+{
+        struct setup s;
+        begin(&s, &(struct sim_params){ .seed = 6, .servers = 1 });
+        assert_int_equal(clFinish(s.queues[0]), CL_SUCCESS);
+        sim_run_until_idle(s.sim);
+        uint64_t before = frames_received(&s, 0);
+        uint64_t start = sim_now(s.sim);
+        for (uint32_t i = 0; i < 1000; i++) {
+                cl_int err;
+                cl_mem m = clCreateBuffer(s.context, CL_MEM_READ_WRITE, 4096, NULL, &err);
+                assert_int_equal(err, CL_SUCCESS);
+                cl_kernel k = clCreateKernel(s.program, "spancl.inc.i32", &err);
+                assert_int_equal(err, CL_SUCCESS);
+                size_t items = 1;
+                assert_int_equal(clSetKernelArg(k, 0, sizeof(cl_mem), &s.buffer), CL_SUCCESS);
+                assert_int_equal(clSetKernelArg(k, 1, sizeof(i), &i), CL_SUCCESS);
+                assert_int_equal(clEnqueueNDRangeKernel(s.queues[0], k, 1, NULL, &items, NULL, 0,
+                                                        NULL, NULL),
+                                 CL_SUCCESS);
+                assert_int_equal(clEnqueueFillBuffer(s.queues[0], m, &i, 4, 0, 4096, 0, NULL, NULL),
+                                 CL_SUCCESS);
+                assert_int_equal(clReleaseKernel(k), CL_SUCCESS);
+                assert_int_equal(clReleaseMemObject(m), CL_SUCCESS);
+        }
+        assert_int_equal(sim_now(s.sim), start); /* nothing waited */
+        assert_int_equal(clFinish(s.queues[0]), CL_SUCCESS);
+        /* One completion; the rest are acknowledgements, one for 64 KiB. */
+        assert_true(frames_received(&s, 0) - before <= 12);
+        end(&s);
+}
+
+int main(int argc, char **argv)
+{
+        if (argc >= 4 && !strcmp(argv[1], "--seeds")) {
+                uint64_t first = strtoull(argv[2], NULL, 0), last = strtoull(argv[3], NULL, 0);
+                struct options o = { 0 };
+                for (int i = 4; i < argc; i++) {
+                        o.verbose |= !strcmp(argv[i], "--verbose");
+                        o.check_each |= !strcmp(argv[i], "--check-each");
+                        o.damage |= !strcmp(argv[i], "--damage");
+                        o.no_memory |= !strcmp(argv[i], "--no-memory");
+                }
+                if ((o.damage || o.no_memory) && !o.verbose)
+                        log_threshold = LOG_NONE;
+                for (uint64_t seed = first; seed <= last; seed++)
+                        random_program(seed, o);
+                printf("%" PRIu64 " seeds passed\n", last - first + 1);
+                return 0;
+        }
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(devices_of_all_servers_stand_in_one_platform),
+                cmocka_unit_test(buffers_travel_between_servers_and_not_through_the_client),
+                cmocka_unit_test(a_user_event_holds_commands_on_every_server),
+                cmocka_unit_test(a_failed_user_event_fails_what_waits_for_it_and_nothing_else),
+                cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
+                cmocka_unit_test(the_only_server_dies_while_the_client_waits),
+                cmocka_unit_test(nothing_stays_on_the_servers_when_the_client_releases_it),
+                cmocka_unit_test(creating_setting_enqueuing_and_releasing_ask_the_server_nothing),
+                cmocka_unit_test(random_programs_compute_what_the_oracle_says),
+                cmocka_unit_test(random_programs_survive_lost_servers_and_links),
+                cmocka_unit_test(random_programs_survive_without_memory),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+#!/usr/bin/env python3
+"""daemon.py BUILD [NAME...]: claims about real processes: what a server and a client make of bad
+input, of peers that disappear, and of each way to reach a server. Each function is one claim."""
+
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+from servers import Servers, native_vendors  # noqa: E402
+
+BUILD = Path(sys.argv[1]).resolve()
+CLIENT = str(BUILD / "bin/bench_opencl")
+MAGIC = b"SPANCL\r\n"
+HANG_S = 120  # a watchdog, not a claim about speed
+FOLDER = tempfile.TemporaryDirectory()
+VENDORS = native_vendors(FOLDER.name)
+DEVICE_NOT_AVAILABLE = "error -2\n"
+
+
+def servers(count=1, *options):
+    return Servers(BUILD, count, options, vendors=VENDORS)
+
+
+def client_env(where, **more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+    env["OCL_ICD_VENDORS"] = str(BUILD / "etc/vendors")
+    env.update(more)
+    if where is not None:
+        env["SPANCL_SERVERS"] = where
+    return env
+
+
+def run(command, where, **more):
+    return subprocess.run(command, env=client_env(where, **more), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
+
+
+def works(where, **more):
+    """A client that computes, and checks what it computed."""
+    done = run([CLIENT, "--only", "empty", "--scale", "5"], where, **more)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def start_endless(where):
+    """A client that launches kernels until something ends it; returns once it computes."""
+    client = subprocess.Popen([CLIENT, "--only", "empty", "--scale", "1000000"],
+                              env=client_env(where), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+    for line in client.stdout:
+        if '"build"' in line or '"first_context"' in line:
+            break
+    time.sleep(0.5)
+    assert client.poll() is None, client.stderr.read()
+    return client
+
+
+def lost_device(client):
+    """The client's next calls said that its device is gone; it did not hang or crash."""
+    _, err = client.communicate(timeout=HANG_S)
+    assert client.returncode == 1, f"status {client.returncode}: {err}"
+    assert DEVICE_NOT_AVAILABLE in err, err
+
+
+def children(pid):
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found += [int(p) for p in (task / "children").read_text().split()]
+    return found
+
+
+def at(port):
+    return f"localhost:{port}"
+
+
+def closed_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def no_devices(where, *words, **more):
+    """The platform is there, has no devices, and standard error says why, in a line."""
+    done = run(["clinfo", "-l"], where, **more)
+    assert "Device #" not in done.stdout, done.stdout
+    for word in words:
+        assert word in done.stderr, f"no '{word}' in: {done.stderr}"
+
+
+# --- Configuration and connecting -----------------------------------------------------------------
+
+def unknown_host_is_named():
+    no_devices("no-such-host.invalid", "no-such-host.invalid")
+
+
+def refused_connection_is_named():
+    port = closed_port()
+    no_devices(at(port), str(port))
+
+
+def wrong_variable_is_named():
+    no_devices("localhost:99999", "SPANCL_SERVERS")
+
+
+def good_server_serves_beside_a_missing_one():
+    with servers() as s:
+        done = run(["clinfo", "-l"], f"{at(closed_port())} {at(s.ports[0])}")
+        assert done.stdout.count("Device #") == 1, done.stdout + done.stderr
+
+
+def server_without_devices_is_clear():
+    with servers(1, "--devices", "no such device") as s:
+        no_devices(at(s.ports[0]), str(s.ports[0]))
+
+
+def listening_beyond_loopback_needs_insecure():
+    done = subprocess.run([str(BUILD / "bin/spancld"), "--listen", "0.0.0.0:0"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
+    assert done.returncode != 0
+    assert "--insecure" in done.stderr, done.stderr
+
+
+def fake_server(answer):
+    """A listener that is no SpanCL server; returns its port."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(16)
+
+    def serve():
+        kept = []
+        while True:
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return
+            kept.append(peer)
+            if answer is not None:
+                peer.sendall(answer)
+                peer.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener, listener.getsockname()[1]
+
+
+def other_service_on_the_port_is_clear():
+    listener, port = fake_server(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n" * 8)
+    no_devices(at(port), str(port))
+    listener.close()
+
+
+def server_that_says_nothing_times_out():
+    listener, port = fake_server(None)
+    no_devices(at(port), str(port), SPANCL_CONNECT_TIMEOUT="500")
+    listener.close()
+
+
+def huge_length_from_a_server_is_clear():
+    listener, port = fake_server(MAGIC + b"\xf8\xff\xff\xff\x01\0\0\0" + bytes(16))
+    no_devices(at(port), str(port))
+    listener.close()
+
+
+# --- Ways to reach a server -----------------------------------------------------------------------
+
+def unix_socket_works():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/spancl.socket"
+        with servers(1, "--socket", path):
+            works(f"unix:{path}")
+
+
+def ipv6_works():
+    try:
+        with socket.socket(socket.AF_INET6) as s:
+            s.bind(("::1", 0))
+            port = s.getsockname()[1]
+    except OSError:
+        return "no IPv6 here"
+    with servers(1, "--listen", f"[::1]:{port}"):
+        works(f"[::1]:{port}")
+    return None
+
+
+def in_process_devices_need_no_server():
+    # The native implementations stand beside SpanCL's own ICD, as they do on a real system.
+    with tempfile.TemporaryDirectory() as folder:
+        for icd in [*Path(VENDORS).glob("*.icd"), BUILD / "etc/vendors/spancl.icd"]:
+            os.symlink(icd.resolve(), f"{folder}/{icd.name}")
+        done = run([CLIENT, "--platform", "SpanCL", "--only", "empty", "--scale", "5"], "in-process",
+                   OCL_ICD_VENDORS=folder)
+        assert done.returncode == 0, done.stderr
+
+
+def pocl_remote_parameters_are_understood():
+    with servers() as s:
+        works(None, POCL_DEVICES="remote", POCL_REMOTE0_PARAMETERS=f"localhost:{s.ports[0]}/0")
+
+
+# --- Bad input to a server; every other session goes on -------------------------------------------
+
+def send_and_drop(port, data):
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as s:
+        try:
+            s.sendall(data)
+            s.settimeout(0.05)
+            s.recv(4096)
+        except OSError:
+            pass
+
+
+def random_bytes_are_dropped():
+    rng = random.Random(7)
+    with servers() as s:
+        other = start_endless(at(s.ports[0]))
+        for i in range(300):
+            data = rng.randbytes(rng.randrange(1, 2000))
+            if i % 3 == 1:
+                data = MAGIC + data
+            if i % 3 == 2:  # a plausible header of a hello, then rubbish
+                size = rng.randrange(0, 520) * 8
+                data = MAGIC + size.to_bytes(4, "little") + b"\x01\0\0\0" + bytes(16) + data
+            send_and_drop(s.ports[0], data)
+        assert other.poll() is None, other.stderr.read()
+        works(at(s.ports[0]))
+        other.kill()
+        other.communicate()
+
+
+def huge_length_is_dropped():
+    with servers() as s:
+        for size in (0xfffffff8, 0x7ffffff8, 1 << 24, 4104):
+            send_and_drop(s.ports[0], MAGIC + size.to_bytes(4, "little") + b"\x01\0\0\0" + bytes(16))
+        works(at(s.ports[0]))
+
+
+def broken_protocol_ends_the_session_alone():
+    with servers() as s:
+        other = start_endless(at(s.ports[0]))
+        done = run([str(BUILD / "bin/system_bad_client"), f"tcp:127.0.0.1:{s.ports[0]}"], None)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert other.poll() is None, other.stderr.read()
+        works(at(s.ports[0]))
+        other.kill()
+        other.communicate()
+
+
+def silent_connections_lock_nobody_out():
+    wanted = 10000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = hard if hard != resource.RLIM_INFINITY else wanted + 100
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted + 100, limit), hard))
+    count = min(wanted, min(wanted + 100, limit) - 100)
+    silent = []
+    try:
+        with servers() as s:
+            other = start_endless(at(s.ports[0]))
+            for _ in range(count):
+                try:
+                    silent.append(socket.create_connection(("127.0.0.1", s.ports[0]), timeout=10))
+                except OSError:
+                    break  # the server may refuse; it must not stop serving
+            works(at(s.ports[0]))
+            assert other.poll() is None, other.stderr.read()
+            other.kill()
+            other.communicate()
+            return f"{len(silent)} connections"
+    finally:
+        for connection in silent:
+            connection.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# --- Processes that end ---------------------------------------------------------------------------
+
+def session_worker(server, before):
+    """The worker that took the session which began after `before` was taken."""
+    # The warm worker takes the session and a new one is started in its place: of those that were
+    # there before, the one that has burnt time is ours.
+    def cpu(pid):
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+    workers = [p for p in children(server.processes[0].pid) if p not in before]
+    return max(workers, key=cpu)
+
+
+def killed_worker_ends_its_session_alone():
+    with servers() as s:
+        first = start_endless(at(s.ports[0]))
+        busy = set(children(s.processes[0].pid))
+        victim = session_worker(s, set())
+        second = start_endless(at(s.ports[0]))
+        assert victim in busy
+        os.kill(victim, signal.SIGKILL)
+        lost_device(first)
+        time.sleep(0.3)
+        assert second.poll() is None, second.stderr.read()
+        works(at(s.ports[0]))
+        second.kill()
+        second.communicate()
+
+
+def killed_while_building_is_an_error_not_a_hang():
+    with servers() as s:
+        other = start_endless(at(s.ports[0]))
+        warm = set(children(s.processes[0].pid)) - {session_worker(s, set())}
+        assert len(warm) == 1, warm
+        client = subprocess.Popen([str(BUILD / "bin/system_builder")],
+                                  env=client_env(at(s.ports[0])), stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        for _ in range(2):  # the second begins when the first was built
+            assert client.stdout.readline() == "building\n", client.stderr.read()
+        time.sleep(0.05)
+        os.kill(warm.pop(), signal.SIGKILL)
+        lost_device(client)
+        assert other.poll() is None, other.stderr.read()
+        works(at(s.ports[0]))
+        other.kill()
+        other.communicate()
+
+
+def killed_client_leaves_nothing_behind():
+    with servers(1, "--linger", "0") as s:
+        works(at(s.ports[0]))
+        idle = len(children(s.processes[0].pid))
+        for _ in range(3):
+            client = start_endless(at(s.ports[0]))
+            client.kill()
+            client.communicate()
+        deadline = time.monotonic() + HANG_S
+        while len(children(s.processes[0].pid)) > idle and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert len(children(s.processes[0].pid)) <= idle
+
+
+def killed_server_is_an_error_not_a_hang():
+    with servers() as s:
+        client = start_endless(at(s.ports[0]))
+        workers = children(s.processes[0].pid)
+        s.processes[0].kill()
+        s.processes[0].wait()
+        # Workers must not outlive their supervisor.
+        lost_device(client)
+        deadline = time.monotonic() + HANG_S
+        while any(Path(f"/proc/{p}").exists() for p in workers) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not any(Path(f"/proc/{p}").exists() for p in workers)
+
+
+def sigterm_ends_server_and_sessions_cleanly():
+    with servers() as s:
+        client = start_endless(at(s.ports[0]))
+        s.processes[0].send_signal(signal.SIGTERM)
+        status = s.processes[0].wait(timeout=HANG_S)
+        assert status == 0, f"status {status}: {s.log_text()}"
+        lost_device(client)
+
+
+def many_sessions_one_after_the_other():
+    with servers() as s:
+        for _ in range(8):
+            works(at(s.ports[0]))
+
+
+def sessions_at_the_same_time():
+    with servers() as s:
+        clients = [subprocess.Popen([CLIENT, "--only", "pipelined", "--scale", "20"],
+                                    env=client_env(at(s.ports[0])), stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True) for _ in range(6)]
+        for client in clients:
+            _, err = client.communicate(timeout=HANG_S)
+            assert client.returncode == 0, err
+
+
+def main():
+    claims = [f for name, f in globals().items() if callable(f) and f.__module__ == __name__
+              and f.__code__.co_argcount == 0 and not name.startswith("_")
+              and name not in ("main", "closed_port")]
+    wanted = sys.argv[2:]
+    bad = 0
+    for claim in claims:
+        if wanted and claim.__name__ not in wanted:
+            continue
+        begin = time.monotonic()
+        try:
+            remark = claim()
+            print(f"ok    {claim.__name__} ({time.monotonic() - begin:.1f} s)"
+                  + (f": {remark}" if remark else ""), flush=True)
+        except Exception:  # pylint: disable=broad-except
+            bad += 1
+            print(f"FAIL  {claim.__name__}\n{traceback.format_exc()}", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

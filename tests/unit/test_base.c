@@ -1,0 +1,210 @@
+/* bytes, map, list and mem of src/base. */
+#include "support/check.h"
+
+#include "base/bytes.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "support/random.h"
+
+TEST(little_endian_whatever_the_host)
+{
+        uint8_t b[8];
+        bytes_put_u64(b, 0x1122334455667788u);
+        assert_int_equal(b[0], 0x88);
+        assert_int_equal(b[7], 0x11);
+        assert_int_equal(bytes_get_u32(b), 0x55667788u);
+        assert_int_equal(bytes_get_u16(b + 1), 0x6677);
+        assert_true(bytes_get_u64(b) == 0x1122334455667788u);
+        assert_int_equal(bytes_str(NULL).size, 0);
+        assert_int_equal(bytes_pad8(0), 0);
+        assert_int_equal(bytes_pad8(1), 8);
+        assert_int_equal(bytes_pad8(16), 16);
+}
+
+TEST(buffer_appends_pads_and_consumes_like_an_array)
+{
+        struct rng rng = { 1 };
+        struct buf b = { 0 };
+        static uint8_t model[1 << 16];
+        size_t size = 0;
+        for (int i = 0; i < 5000; i++) {
+                uint8_t piece[64];
+                size_t n = rng_below(&rng, sizeof(piece));
+                for (size_t k = 0; k < n; k++)
+                        piece[k] = (uint8_t)rng_u64(&rng);
+                if (rng_chance(&rng, 40) || size + 72 > sizeof(model)) {
+                        size_t drop = rng_below(&rng, size + 10);
+                        buf_consume(&b, drop);
+                        drop = drop < size ? drop : size;
+                        memmove(model, model + drop, size - drop);
+                        size -= drop;
+                } else if (rng_chance(&rng, 50)) {
+                        assert_int_equal(buf_put(&b, piece, n), 0);
+                        memcpy(model + size, piece, n);
+                        size += n;
+                } else {
+                        assert_int_equal(buf_put_padded(&b, piece, n), 0);
+                        memset(model + size, 0, bytes_pad8(n));
+                        memcpy(model + size, piece, n);
+                        size += bytes_pad8(n);
+                }
+                assert_int_equal(b.size, size);
+                if (size)
+                        assert_memory_equal(b.data, model, size);
+        }
+        buf_fini(&b);
+        assert_null(b.data);
+        assert_int_equal(buf_put(&b, NULL, 0), 0);
+        buf_fini(&b);
+}
+
+TEST(buffer_refuses_what_can_not_be)
+{
+        struct buf b = { 0 };
+        assert_int_equal(buf_put_u64(&b, 7), 0);
+        assert_int_equal(buf_reserve(&b, SIZE_MAX), SP_E_NOMEM);
+        assert_int_equal(buf_put_padded(&b, "", SIZE_MAX), SP_E_NOMEM);
+        mem_fail_at(1);
+        assert_int_equal(buf_reserve(&b, 1 << 20), SP_E_NOMEM);
+        assert_int_equal(b.size, 8);
+        assert_int_equal(bytes_get_u64(b.data), 7);
+        buf_fini(&b);
+}
+
+enum { KEYS = 512 };
+
+/* Few keys, so that they meet again; some far apart, some that differ in their top byte only. */
+static uint64_t key_of(uint64_t i)
+{
+        return i % 3 ? (i % 7 + 1) << 56 | (i + 1) : i + 1;
+}
+
+TEST(map_is_what_a_table_of_all_keys_says)
+{
+        static char things[KEYS];
+        for (uint64_t seed = 0; seed < 20; seed++) {
+                struct rng rng = { seed };
+                struct map m = { 0 };
+                void *model[KEYS] = { 0 };
+                size_t count = 0;
+                unsigned fill = (unsigned)rng_range(&rng, 20, 80);
+                for (int step = 0; step < 4000; step++) {
+                        uint64_t i = rng_below(&rng, KEYS);
+                        if (rng_chance(&rng, fill)) {
+                                void *v = &things[rng_below(&rng, KEYS)];
+                                assert_int_equal(map_put(&m, key_of(i), v), 0);
+                                count += !model[i];
+                                model[i] = v;
+                        } else {
+                                assert_ptr_equal(map_del(&m, key_of(i)), model[i]);
+                                count -= model[i] != NULL;
+                                model[i] = NULL;
+                        }
+                        assert_int_equal(m.count, count);
+                        i = rng_below(&rng, KEYS);
+                        assert_ptr_equal(map_get(&m, key_of(i)), model[i]);
+                }
+                size_t pos = 0, seen = 0;
+                while (map_next(&m, &pos))
+                        seen++;
+                assert_int_equal(seen, count);
+                for (uint64_t i = 0; i < KEYS; i++)
+                        assert_ptr_equal(map_get(&m, key_of(i)), model[i]);
+                map_fini(&m);
+        }
+}
+
+TEST(map_without_memory_keeps_what_it_has)
+{
+        struct map m = { 0 };
+        char thing;
+        assert_null(map_get(&m, 1));
+        assert_null(map_del(&m, 1));
+        uint64_t kept = 0;
+        for (uint64_t i = 1; i < 1000; i++) {
+                mem_fail_at(i % 2); /* every second growth fails */
+                if (!map_put(&m, i, &thing))
+                        kept++;
+        }
+        mem_fail_at(0);
+        assert_int_equal(m.count, kept);
+        size_t pos = 0, seen = 0;
+        while (map_next(&m, &pos))
+                seen++;
+        assert_int_equal(seen, kept);
+        map_fini(&m);
+}
+
+struct item {
+        int value;
+        struct list link;
+};
+
+TEST(list_removes_the_current_entry_and_twice)
+{
+        struct list l;
+        struct item items[10];
+        list_init(&l);
+        assert_true(list_empty(&l));
+        for (int i = 0; i < 10; i++) {
+                items[i].value = i;
+                list_append(&l, &items[i].link);
+        }
+        list_each(it, &l, struct item, link) if (it->value % 2) list_remove(&it->link);
+        list_remove(&items[1].link);
+        int expected = 0;
+        list_each(it, &l, struct item, link)
+        {
+                assert_int_equal(it->value, expected);
+                expected += 2;
+        }
+        assert_int_equal(expected, 10);
+        list_each(it, &l, struct item, link) list_remove(&it->link);
+        assert_true(list_empty(&l));
+}
+
+TEST(every_status_has_a_text_of_its_own)
+{
+        static const int all[] = {
+                SP_OK,      SP_E_NOMEM, SP_E_INVAL,   SP_E_AGAIN,   SP_E_LIMIT, SP_E_UNSUPP,
+                SP_E_NOENT, SP_E_BUSY,  SP_E_PROTO,   SP_E_VERSION, SP_E_AUTH,  SP_E_NODEV,
+                SP_E_GONE,  SP_E_LINK,  SP_E_REFUSED, SP_E_TIMEOUT, SP_E_HOST,
+        };
+        for (size_t i = 0; i < array_size(all); i++) {
+                assert_string_not_equal(status_text(all[i]), status_text(1));
+                for (size_t k = 0; k < i; k++)
+                        assert_string_not_equal(status_text(all[i]), status_text(all[k]));
+        }
+}
+
+TEST(the_chosen_allocation_fails_and_no_other)
+{
+        mem_fail_at(3);
+        for (int i = 1; i <= 5; i++) {
+                void *p = mem_alloc(0);
+                assert_true((p == NULL) == (i == 3));
+                mem_free(p);
+        }
+        char *s = mem_strdup("span");
+        assert_string_equal(s, "span");
+        char *t = steal(s);
+        assert_null(s);
+        mem_free(t);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(little_endian_whatever_the_host),
+                cmocka_unit_test(buffer_appends_pads_and_consumes_like_an_array),
+                cmocka_unit_test(buffer_refuses_what_can_not_be),
+                cmocka_unit_test(map_is_what_a_table_of_all_keys_says),
+                cmocka_unit_test(map_without_memory_keeps_what_it_has),
+                cmocka_unit_test(list_removes_the_current_entry_and_twice),
+                cmocka_unit_test(every_status_has_a_text_of_its_own),
+                cmocka_unit_test(the_chosen_allocation_fails_and_no_other),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

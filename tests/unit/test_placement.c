@@ -1,0 +1,249 @@
+/* Range sets and placement against models that know every byte. */
+#include "support/check.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "core/placement.h"
+#include "support/random.h"
+
+enum { BYTES = 96 };
+
+static struct range random_range(struct rng *rng)
+{
+        uint64_t a = rng_below(rng, BYTES + 1), b = rng_below(rng, BYTES + 1);
+        return a < b ? (struct range){ a, b } : (struct range){ b, a };
+}
+
+static void check_set(const struct range_set *s, const bool *model)
+{
+        for (size_t i = 0; i < s->count; i++) {
+                assert_true(s->ranges[i].begin < s->ranges[i].end);
+                /* Sorted, disjoint, not adjacent. */
+                if (i)
+                        assert_true(s->ranges[i - 1].end < s->ranges[i].begin);
+        }
+        for (uint64_t i = 0; i < BYTES; i++)
+                assert_true(range_set_has(s, (struct range){ i, i + 1 }) == model[i]);
+}
+
+TEST(range_set_is_a_set_of_bytes)
+{
+        for (uint64_t seed = 1; seed < 40; seed++) {
+                struct rng rng = { seed };
+                struct range_set s = { 0 };
+                bool model[BYTES] = { false };
+                for (int step = 0; step < 200; step++) {
+                        struct range r = random_range(&rng);
+                        bool add = rng_below(&rng, 2) != 0;
+                        assert_int_equal(add ? range_set_add(&s, r) : range_set_remove(&s, r), 0);
+                        for (uint64_t i = r.begin; i < r.end; i++)
+                                model[i] = add;
+                        check_set(&s, model);
+
+                        struct range within = random_range(&rng), got;
+                        bool member = rng_below(&rng, 2) != 0;
+                        uint64_t at = within.begin;
+                        while (at < within.end && model[at] != member)
+                                at++;
+                        uint64_t end = at;
+                        while (end < within.end && model[end] == member)
+                                end++;
+                        assert_int_equal(range_set_next(&s, within, member, &got), at < end);
+                        if (at < end) {
+                                assert_int_equal(got.begin, at);
+                                assert_int_equal(got.end, end);
+                        }
+                }
+                range_set_fini(&s);
+        }
+}
+
+enum { PLACES = 4, HOST = PLACES - 1 };
+
+static uint32_t server_of(int place)
+{
+        return place == HOST ? PLACEMENT_HOST : (uint32_t)place / 2;
+}
+
+static uint32_t domain_of(int place)
+{
+        return place == HOST ? 0 : (uint32_t)place % 2;
+}
+
+/* Bytes carry the number of the write that made them; every replica remembers what it holds. */
+struct model {
+        unsigned truth[BYTES];
+        unsigned held[PLACES][BYTES];
+        bool current[PLACES][BYTES];
+};
+
+static void model_write(struct model *m, int place, struct range r, unsigned version)
+{
+        for (uint64_t i = r.begin; i < r.end; i++) {
+                m->truth[i] = version;
+                for (int p = 0; p < PLACES; p++)
+                        m->current[p][i] = p == place;
+                m->held[place][i] = version;
+        }
+}
+
+static int place_of(const struct replica *at)
+{
+        return at->server == PLACEMENT_HOST ? HOST : (int)(at->server * 2 + at->domain);
+}
+
+/* Bring everything stale, as a command would. */
+static void model_use(struct placement *p, struct model *m, int place, struct range r,
+                      uint64_t event)
+{
+        struct range part;
+        const struct replica *from;
+        while (placement_stale(p, server_of(place), domain_of(place), r, &part, &from)) {
+                int source = place_of(from);
+                assert_true(part.begin >= r.begin && part.end <= r.end && part.begin < part.end);
+                assert_int_not_equal(source, place);
+                for (uint64_t i = part.begin; i < part.end; i++) {
+                        assert_true(m->current[source][i]);
+                        assert_false(m->current[place][i]);
+                        m->held[place][i] = m->held[source][i];
+                        m->current[place][i] = true;
+                }
+                assert_int_equal(placement_copy(p, server_of(place), domain_of(place), part, event),
+                                 0);
+        }
+        for (uint64_t i = r.begin; i < r.end; i++)
+                if (m->truth[i])
+                        assert_int_equal(m->held[place][i], m->truth[i]);
+}
+
+TEST(every_use_sees_the_last_write_wherever_it_was)
+{
+        for (uint64_t seed = 1; seed < 60; seed++) {
+                struct rng rng = { seed };
+                struct placement p = { 0 };
+                struct model m = { 0 };
+                for (unsigned step = 1; step < 120; step++) {
+                        int place = (int)rng_below(&rng, PLACES);
+                        struct range r = random_range(&rng);
+                        if (r.begin == r.end)
+                                continue;
+                        if (place != HOST)
+                                model_use(&p, &m, place, r, step);
+                        if (rng_below(&rng, 2)) {
+                                assert_int_equal(placement_write(&p, server_of(place),
+                                                                 domain_of(place), r, step, 0),
+                                                 0);
+                                model_write(&m, place, r, step);
+                        }
+                }
+                placement_fini(&p);
+        }
+}
+
+TEST(the_same_server_is_preferred_and_the_host_is_last)
+{
+        struct placement p = { 0 };
+        struct range all = { 0, 10 }, part;
+        const struct replica *from;
+        assert_int_equal(placement_write(&p, PLACEMENT_HOST, 0, all, 0, 0), 0);
+        assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
+        assert_true(from->server == PLACEMENT_HOST);
+        assert_int_equal(placement_copy(&p, 1, 0, all, 1), 0);
+        assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
+        assert_int_equal(from->server, 1);
+        assert_int_equal(placement_copy(&p, 0, 1, all, 2), 0);
+        assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
+        assert_int_equal(from->server, 0);
+        /* Lost data are not brought from the dead. */
+        placement_forget_server(&p, 0);
+        assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
+        assert_int_equal(from->server, 1);
+        assert_int_equal(placement_drop(&p, PLACEMENT_HOST, 0, all), 0);
+        placement_forget_server(&p, 1);
+        assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 0);
+        placement_fini(&p);
+}
+
+TEST(a_fresh_buffer_needs_no_transfer)
+{
+        struct placement p = { 0 };
+        struct range part;
+        const struct replica *from;
+        assert_int_equal(placement_stale(&p, 0, 0, (struct range){ 0, 100 }, &part, &from), 0);
+        placement_fini(&p);
+}
+
+TEST(writers_are_all_there_until_a_later_one_follows_them)
+{
+        struct placement p = { 0 };
+        struct range left = { 0, 50 }, right = { 50, 100 }, all = { 0, 100 };
+        assert_int_equal(placement_write(&p, 0, 0, left, 1, 7), 0);
+        assert_int_equal(placement_write(&p, 0, 0, right, 2, 8), 0);
+        struct replica *at = placement_find(&p, 0, 0);
+        assert_int_equal(at->writer_count, 2);
+        /* The same in-order queue: the later comes after the earlier. */
+        assert_int_equal(placement_write(&p, 0, 0, left, 3, 7), 0);
+        assert_int_equal(at->writer_count, 2);
+        /* Another queue does not follow the first. */
+        assert_int_equal(placement_write(&p, 0, 0, all, 4, 8), 0);
+        assert_int_equal(at->writer_count, 2);
+        assert_int_equal(at->writers[0].event, 3);
+        assert_int_equal(at->writers[1].event, 4);
+        /* Out of order nothing follows anything. */
+        assert_int_equal(placement_write(&p, 0, 0, all, 5, 0), 0);
+        assert_int_equal(placement_write(&p, 0, 0, all, 6, 0), 0);
+        assert_int_equal(at->writer_count, 4);
+        replica_collapse(at, all, 9);
+        assert_int_equal(at->writer_count, 1);
+        assert_int_equal(at->writers[0].event, 9);
+        assert_true(at->writers[0].arrival);
+        placement_fini(&p);
+}
+
+TEST(bytes_that_did_not_arrive_are_not_current)
+{
+        struct placement p = { 0 };
+        struct range all = { 0, 100 }, half = { 0, 50 }, part;
+        const struct replica *from;
+        assert_int_equal(placement_write(&p, 0, 0, all, 1, 0), 0);
+        assert_int_equal(placement_copy(&p, 1, 0, half, 2), 0);
+        assert_false(placement_arrival_failed(&p, 1, 1));
+        assert_true(placement_arrival_failed(&p, 1, 2));
+        assert_false(placement_arrival_failed(&p, 1, 2));
+        assert_int_equal(placement_stale(&p, 1, 0, half, &part, &from), 1);
+        assert_int_equal(part.end, 50);
+        assert_int_equal(from->server, 0);
+        placement_fini(&p);
+}
+
+TEST(nothing_is_claimed_when_memory_runs_out)
+{
+        struct range parts[] = { { 0, 10 }, { 20, 30 }, { 40, 50 }, { 60, 70 }, { 80, 90 } };
+        for (unsigned long fail = 1; fail < 12; fail++) {
+                struct placement p = { 0 };
+                mem_fail_at(fail);
+                for (unsigned i = 0; i < 5; i++) {
+                        if (placement_write(&p, 0, i % 2, parts[i], i + 1, 0) == 0)
+                                continue;
+                        const struct replica *at = placement_find(&p, 0, i % 2);
+                        assert_true(!at || !range_set_has(&at->current, parts[i]));
+                }
+                mem_fail_at(0);
+                placement_fini(&p);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(range_set_is_a_set_of_bytes),
+                cmocka_unit_test(every_use_sees_the_last_write_wherever_it_was),
+                cmocka_unit_test(the_same_server_is_preferred_and_the_host_is_last),
+                cmocka_unit_test(a_fresh_buffer_needs_no_transfer),
+                cmocka_unit_test(writers_are_all_there_until_a_later_one_follows_them),
+                cmocka_unit_test(bytes_that_did_not_arrive_are_not_current),
+                cmocka_unit_test(nothing_is_claimed_when_memory_runs_out),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

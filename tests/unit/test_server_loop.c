@@ -1,0 +1,298 @@
+/* The loop that runs an engine, inside this process, over the in-process transport and over sockets. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "backend/backend.h"
+#include "base/mem.h"
+#include "loop/clock.h"
+#include "loop/server_loop.h"
+#include "session/hello.h"
+#include "support/probe.h"
+
+struct watch {
+        pthread_mutex_t lock;
+        pthread_cond_t cond;
+        bool over;
+        int status;
+        struct server_loop *loop;
+};
+
+static void on_ended(void *user, int status, const char *text)
+{
+        struct watch *w = user;
+        (void)text;
+        pthread_mutex_lock(&w->lock);
+        w->over = true;
+        w->status = status;
+        pthread_cond_signal(&w->cond);
+        pthread_mutex_unlock(&w->lock);
+}
+
+static void start(struct watch *w, unsigned linger_s)
+{
+        *w = (struct watch){ .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+        assert_int_equal(
+                server_loop_new(&(struct server_loop_params){ .backend = &backend_reference,
+                                                              .linger_s = linger_s,
+                                                              .output_fd = -1,
+                                                              .ended = on_ended,
+                                                              .user = w },
+                                &w->loop),
+                0);
+}
+
+static int wait_ended(struct watch *w)
+{
+        pthread_mutex_lock(&w->lock);
+        while (!w->over)
+                pthread_cond_wait(&w->cond, &w->lock);
+        int status = w->status;
+        pthread_mutex_unlock(&w->lock);
+        return status;
+}
+
+static void stop(struct watch *w)
+{
+        w->loop = server_loop_free(w->loop);
+        assert_true(w->over);
+}
+
+static void open_probe(struct watch *w, struct probe *p)
+{
+        probe_init(p, NULL);
+        p->local = w->loop;
+        assert_int_equal(probe_attach(p, 0), 0);
+}
+
+static void a_client_in_the_same_process_is_answered(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct probe p;
+        start(&w, 60);
+        assert_int_equal(server_loop_devices(w.loop), 2);
+        open_probe(&w, &p);
+        for (int i = 0; i < 200; i++)
+                assert_int_equal(probe_ping(&p), 0);
+        probe_fini(&p);
+        stop(&w);
+}
+
+static void bulk_data_goes_straight_between_the_two_memories(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct probe p;
+        start(&w, 60);
+        open_probe(&w, &p);
+        assert_true(probe_echo(&p, 1000, 0)); /* inline */
+        assert_int_equal(probe_attach(&p, 1), 0);
+        static const size_t sizes[] = { 20000, 65536, 1 << 20, (9 << 20) + 13, 32 << 20 };
+        for (unsigned i = 0; i < array_size(sizes); i++)
+                assert_true(probe_echo(&p, sizes[i], i + 1));
+        assert_true(session_get_stats(p.session)->bulk_sent > 32 << 20);
+        probe_fini(&p);
+        stop(&w);
+}
+
+static void a_close_message_ends_the_session_at_once(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct probe p;
+        start(&w, 60);
+        open_probe(&w, &p);
+        assert_int_equal(session_send(p.session, close, .status = 0), 0);
+        assert_int_equal(link_flush(&p.lanes[0], SIZE_MAX, NULL), 0);
+        assert_int_equal(wait_ended(&w), 0);
+        assert_int_equal(probe_attach(&p, 0), SP_E_GONE);
+        probe_fini(&p);
+        stop(&w);
+}
+
+static void a_lost_client_comes_back_with_the_right_key_alone(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct probe p;
+        start(&w, 60);
+        open_probe(&w, &p);
+        assert_int_equal(probe_ping(&p), 0);
+        link_down(&p.lanes[0]);
+
+        p.key[1] ^= 1;
+        assert_int_equal(probe_attach(&p, 0), SP_E_AUTH);
+        p.key[1] ^= 1;
+        p.id[0] ^= 1;
+        assert_int_equal(probe_attach(&p, 0), SP_E_GONE);
+        p.id[0] ^= 1;
+        assert_int_equal(probe_attach(&p, 0), 0);
+        assert_int_equal(probe_ping(&p), 0);
+
+        /* and also before the server has noticed the loss */
+        struct conn *old = p.lanes[0].conn;
+        p.lanes[0].conn = NULL;
+        session_lane_down(p.session, 0);
+        assert_int_equal(probe_attach(&p, 0), 0);
+        assert_int_equal(probe_ping(&p), 0);
+        conn_close(old);
+        probe_fini(&p);
+        stop(&w);
+}
+
+static void a_lost_client_is_waited_for_no_longer_than_linger(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct probe p;
+        start(&w, 0);
+        open_probe(&w, &p);
+        assert_int_equal(probe_ping(&p), 0);
+        probe_fini(&p);
+        assert_int_equal(wait_ended(&w), SP_E_GONE);
+        stop(&w);
+}
+
+static bool closed(const struct probe *p)
+{
+        return p->closed;
+}
+
+static void a_server_that_stops_says_why(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct probe p;
+        start(&w, 60);
+        open_probe(&w, &p);
+        server_loop_stop(w.loop, "time to go");
+        assert_int_equal(probe_drive(&p, closed, 20000), 0);
+        assert_string_equal(p.close_text, "time to go");
+        assert_int_equal(wait_ended(&w), SP_E_GONE);
+        probe_fini(&p);
+        stop(&w);
+}
+
+static void a_server_without_a_client_stops_too(void **state)
+{
+        (void)state;
+        struct watch w;
+        start(&w, 60);
+        server_loop_stop(w.loop, "time to go");
+        assert_int_equal(wait_ended(&w), SP_E_GONE);
+        stop(&w);
+        start(&w, 60);
+        stop(&w);
+}
+
+static void a_client_that_breaks_the_protocol_ends_its_session(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct probe p;
+        start(&w, 60);
+        open_probe(&w, &p);
+        uint8_t rubbish[64];
+        memset(rubbish, 0xee, sizeof(rubbish));
+        struct iovec iov = { rubbish, sizeof(rubbish) };
+        assert_int_equal(p.lanes[0].conn->ops->sendv(p.lanes[0].conn, &iov, 1), sizeof(rubbish));
+        assert_int_equal(wait_ended(&w), SP_E_PROTO);
+        probe_fini(&p);
+        stop(&w);
+}
+
+struct greeting {
+        const struct dial_params *params;
+        struct conn *ours, *conn;
+        struct dial_reply *reply;
+        int status;
+};
+
+static void *say_hello(void *arg)
+{
+        struct greeting *g = arg;
+        g->status = loop_hello(g->params, g->ours, &g->conn, g->reply);
+        return NULL;
+}
+
+/* Over a pair of sockets: one side says hello, the other's is read, as a supervisor does, and handed to
+ * the loop. */
+static int greet(struct watch *w, const struct dial_params *d, struct conn **ret,
+                 struct dial_reply *reply)
+{
+        int fds[2];
+        struct conn *theirs;
+        pthread_t thread;
+        struct greeting g = { .params = d, .reply = reply };
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        assert_int_equal(conn_from_fd(fds[0], &g.ours), 0);
+        assert_int_equal(conn_from_fd(fds[1], &theirs), 0);
+        assert_int_equal(pthread_create(&thread, NULL, say_hello, &g), 0);
+
+        uint8_t hello[HELLO_PREFIX + FRAME_HELLO_MAX];
+        size_t have = 0;
+        while (have < (size_t)hello_size(bytes_of(hello, have))) {
+                struct iovec iov = { hello + have,
+                                     (size_t)hello_size(bytes_of(hello, have)) - have };
+                struct pollfd p = { .fd = theirs->fd, .events = POLLIN };
+                ssize_t n = theirs->ops->recvv(theirs, &iov, 1);
+                if (n == SP_E_AGAIN)
+                        assert_int_equal(poll(&p, 1, 20000), 1);
+                else
+                        have += (size_t)n;
+        }
+        assert_int_equal(server_loop_attach(w->loop, theirs, bytes_of(hello, have)), 0);
+        pthread_join(thread, NULL);
+        *ret = g.conn;
+        return g.status;
+}
+
+static void connections_from_elsewhere_are_answered(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct conn *conn = NULL;
+        struct dial_reply reply;
+        struct dial_params d = { .session_id = { 1, 2 }, .key = { 3, 4 }, .lane = 1 };
+        start(&w, 60);
+        assert_int_equal(greet(&w, &d, &conn, &reply), SP_E_GONE); /* lane 1 comes after lane 0 */
+        assert_non_null(strstr(reply.text, "no such session"));
+        d.lane = 7;
+        assert_int_equal(greet(&w, &d, &conn, &reply), SP_E_UNSUPP);
+        d.lane = 0;
+        d.role = DIAL_PEER;
+        assert_int_equal(greet(&w, &d, &conn, &reply), SP_E_GONE);
+        assert_null(conn);
+        d.role = DIAL_CLIENT;
+        uint64_t before = clock_now_ns();
+        assert_int_equal(greet(&w, &d, &conn, &reply), 0);
+        assert_true(reply.time_ns >= before && reply.time_ns <= clock_now_ns());
+        assert_int_equal(reply.version, WIRE_VERSION);
+        conn_close(conn);
+        stop(&w);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_client_in_the_same_process_is_answered),
+                cmocka_unit_test(bulk_data_goes_straight_between_the_two_memories),
+                cmocka_unit_test(a_close_message_ends_the_session_at_once),
+                cmocka_unit_test(a_lost_client_comes_back_with_the_right_key_alone),
+                cmocka_unit_test(a_lost_client_is_waited_for_no_longer_than_linger),
+                cmocka_unit_test(a_server_that_stops_says_why),
+                cmocka_unit_test(a_server_without_a_client_stops_too),
+                cmocka_unit_test(a_client_that_breaks_the_protocol_ends_its_session),
+                cmocka_unit_test(connections_from_elsewhere_are_answered),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,461 @@
+/* One set of claims over every transport: tcp over IPv4 and IPv6, unix, in-process buffered and
+ * in-process rendezvous. */
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "transport/transport.h"
+
+struct kind {
+        const char *name;
+        const char *listen;
+        const char *suffix; /* behind the listener's address to connect */
+        bool optional;      /* the host may lack it */
+};
+
+static char unix_address[64];
+
+static const struct kind kinds[] = {
+        { "tcp4", "tcp:127.0.0.1:0", "", false },
+        { "tcp6", "tcp:[::1]:0", "", true },
+        { "unix", unix_address, "", false },
+        { "inproc", "inproc:test", "", false },
+        { "inproc rendezvous", "inproc:test", "/bulk", false },
+};
+
+struct fixture {
+        struct listener *listener;
+        struct conn *a, *b;
+};
+
+static void wait_for(struct conn *c, bool in, bool out)
+{
+        struct pollfd p[2];
+        int n = conn_poll(c, in, out, p);
+        assert_true(poll(p, (nfds_t)n, 20000) > 0);
+}
+
+/* False: this host lacks the transport. */
+static bool open_pair(const struct kind *k, struct fixture *f)
+{
+        memset(f, 0, sizeof(*f));
+        int r = transport_of(k->listen)->listen(k->listen, &f->listener);
+        if (r < 0 && k->optional)
+                return false;
+        assert_int_equal(r, 0);
+        char address[300];
+        snprintf(address, sizeof(address), "%s%s", f->listener->address, k->suffix);
+        const struct transport_ops *t = transport_of(address);
+        assert_ptr_equal(t, f->listener->ops);
+        struct conn *none = NULL;
+        assert_int_equal(t->accept(f->listener, &none), SP_E_AGAIN);
+        assert_int_equal(t->connect(address, 5000, &f->a), 0);
+        struct pollfd p = { .fd = f->listener->fd, .events = POLLIN };
+        assert_int_equal(poll(&p, 1, 20000), 1);
+        assert_int_equal(t->accept(f->listener, &f->b), 0);
+        assert_int_equal(t->accept(f->listener, &none), SP_E_AGAIN);
+        return true;
+}
+
+static void close_pair(struct fixture *f)
+{
+        f->a = conn_close(f->a);
+        f->b = conn_close(f->b);
+        f->listener = listener_close(f->listener);
+}
+
+/* Run `claim` over each kind. */
+static void each_kind(void (*claim)(struct fixture *f))
+{
+        for (size_t i = 0; i < array_size(kinds); i++) {
+                struct fixture f;
+                if (!open_pair(&kinds[i], &f)) {
+                        print_message("  %s: not on this host\n", kinds[i].name);
+                        continue;
+                }
+                claim(&f);
+                close_pair(&f);
+        }
+}
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+static uint8_t pattern(uint64_t i, unsigned seed)
+{
+        return (uint8_t)((i * 2654435761u + seed) >> 11);
+}
+
+struct stream {
+        struct conn *conn;
+        size_t size, step; /* step: 0: the whole rest in each call */
+        unsigned seed;
+        int pieces; /* per call */
+        bool ok;
+};
+
+static void *send_stream(void *arg)
+{
+        struct stream *s = arg;
+        uint8_t *data = mem_alloc(s->size);
+        for (size_t i = 0; i < s->size; i++)
+                data[i] = pattern(i, s->seed);
+        for (size_t at = 0; at < s->size;) {
+                struct iovec iov[8];
+                int n = 0;
+                size_t rest = s->size - at, step = s->step ? s->step : rest / (size_t)s->pieces + 1;
+                for (size_t o = 0; o < rest && n < s->pieces; n++) {
+                        size_t len = rest - o < step ? rest - o : step;
+                        iov[n] = (struct iovec){ data + at + o, len };
+                        o += len;
+                }
+                ssize_t r = s->conn->ops->sendv(s->conn, iov, n);
+                if (r == SP_E_AGAIN) {
+                        wait_for(s->conn, false, true);
+                        continue;
+                }
+                if (r <= 0) {
+                        mem_free(data);
+                        return NULL;
+                }
+                at += (size_t)r;
+        }
+        mem_free(data);
+        s->ok = true;
+        return NULL;
+}
+
+static void *receive_stream(void *arg)
+{
+        struct stream *s = arg;
+        uint8_t *data = mem_zalloc(s->size);
+        for (size_t at = 0; at < s->size;) {
+                struct iovec iov[2] = { { data + at, s->size - at } };
+                int n = 1;
+                if (s->step && s->step < s->size - at) {
+                        iov[0].iov_len = s->step;
+                        iov[1] = (struct iovec){ data + at + s->step, s->size - at - s->step };
+                        n = 2;
+                }
+                ssize_t r = s->conn->ops->recvv(s->conn, iov, n);
+                if (r == SP_E_AGAIN) {
+                        wait_for(s->conn, true, false);
+                        continue;
+                }
+                if (r <= 0) {
+                        mem_free(data);
+                        return NULL;
+                }
+                at += (size_t)r;
+        }
+        bool same = true;
+        for (size_t i = 0; i < s->size && same; i++)
+                same = data[i] == pattern(i, s->seed);
+        mem_free(data);
+        s->ok = same;
+        return NULL;
+}
+
+static void run_streams(struct stream *streams, size_t count)
+{
+        pthread_t threads[8];
+        for (size_t i = 0; i < count; i++)
+                assert_int_equal(pthread_create(&threads[i], NULL,
+                                                i % 2 ? receive_stream : send_stream, &streams[i]),
+                                 0);
+        for (size_t i = 0; i < count; i++)
+                pthread_join(threads[i], NULL);
+        for (size_t i = 0; i < count; i++)
+                assert_true(streams[i].ok);
+}
+
+/* ---- claims --------------------------------------------------------------------------------- */
+
+static void small(struct fixture *f)
+{
+        for (int round = 0; round < 50; round++) {
+                struct stream s[] = {
+                        { .conn = f->a, .size = 40, .seed = 1, .pieces = 1 },
+                        { .conn = f->b, .size = 40, .seed = 1 },
+                        { .conn = f->b, .size = 7, .seed = 2, .pieces = 1 },
+                        { .conn = f->a, .size = 7, .seed = 2 },
+                };
+                run_streams(s, 4);
+        }
+}
+
+static void small_messages_cross_both_ways(void **state)
+{
+        (void)state;
+        each_kind(small);
+}
+
+static void gather(struct fixture *f)
+{
+        struct stream s[] = {
+                { .conn = f->a, .size = 3000000, .step = 1237, .seed = 5, .pieces = 8 },
+                { .conn = f->b, .size = 3000000, .step = 4099, .seed = 5 },
+        };
+        run_streams(s, 2);
+}
+
+static void pieces_are_gathered_and_scattered_in_order(void **state)
+{
+        (void)state;
+        each_kind(gather);
+}
+
+static void large(struct fixture *f)
+{
+        struct stream s[] = {
+                { .conn = f->a, .size = 64 << 20, .seed = 9, .pieces = 2 },
+                { .conn = f->b, .size = 64 << 20, .seed = 9 },
+        };
+        run_streams(s, 2);
+}
+
+static void a_stream_of_64_mib_arrives_unchanged(void **state)
+{
+        (void)state;
+        each_kind(large);
+}
+
+static void both_ways(struct fixture *f)
+{
+        struct stream s[] = {
+                { .conn = f->a, .size = 8 << 20, .seed = 3, .pieces = 3 },
+                { .conn = f->b, .size = 8 << 20, .seed = 3 },
+                { .conn = f->b, .size = 8 << 20, .seed = 4, .pieces = 3 },
+                { .conn = f->a, .size = 8 << 20, .seed = 4 },
+        };
+        run_streams(s, 4);
+}
+
+static void both_directions_flow_at_once(void **state)
+{
+        (void)state;
+        each_kind(both_ways);
+}
+
+static void closed(struct fixture *f)
+{
+        uint8_t data[100] = { 0 };
+        struct iovec iov = { data, sizeof(data) };
+        assert_int_equal(f->b->ops->recvv(f->b, &iov, 1), SP_E_AGAIN);
+        f->a = conn_close(f->a);
+        wait_for(f->b, true, false);
+        assert_int_equal(f->b->ops->recvv(f->b, &iov, 1), SP_E_LINK);
+        ssize_t r = 0;
+        for (int i = 0; i < 1000 && r != SP_E_LINK; i++)
+                r = f->b->ops->sendv(f->b, &iov, 1); /* a socket may take the first */
+        assert_int_equal(r, SP_E_LINK);
+}
+
+static void a_close_is_seen_by_the_other_side(void **state)
+{
+        (void)state;
+        each_kind(closed);
+}
+
+static void *close_soon(void *arg)
+{
+        nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+        conn_close(arg);
+        return NULL;
+}
+
+static void closed_when_full(struct fixture *f)
+{
+        size_t size = 32 << 20;
+        uint8_t *data = mem_zalloc(size);
+        struct iovec iov = { data, size };
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, close_soon, f->b), 0);
+        f->b = NULL;
+        ssize_t r;
+        while ((r = f->a->ops->sendv(f->a, &iov, 1)) != SP_E_LINK)
+                if (r == SP_E_AGAIN)
+                        wait_for(f->a, false, true);
+        pthread_join(thread, NULL);
+        mem_free(data);
+}
+
+static void a_sender_that_waits_for_room_learns_of_the_close(void **state)
+{
+        (void)state;
+        each_kind(closed_when_full);
+}
+
+static void in_flight(struct fixture *f)
+{
+        uint8_t data[64] = "last words", got[64];
+        struct iovec out = { data, sizeof(data) }, in = { got, sizeof(got) };
+        ssize_t r = f->a->ops->sendv(f->a, &out, 1);
+        if (r == SP_E_AGAIN) /* rendezvous: what nobody took is the sender's */
+                return;
+        assert_int_equal(r, sizeof(data));
+        f->a = conn_close(f->a);
+        wait_for(f->b, true, false);
+        assert_int_equal(f->b->ops->recvv(f->b, &in, 1), sizeof(data));
+        assert_memory_equal(data, got, sizeof(data));
+        assert_int_equal(f->b->ops->recvv(f->b, &in, 1), SP_E_LINK);
+}
+
+static void what_was_sent_before_a_close_arrives(void **state)
+{
+        (void)state;
+        each_kind(in_flight);
+}
+
+static void refused_and_wrong_addresses_have_their_own_errors(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *address;
+                int status;
+        } cases[] = {
+                { "tcp:127.0.0.1:1", SP_E_REFUSED },
+                { "tcp:localhost:1", SP_E_REFUSED },
+                { "tcp:no-such-host.invalid:7777", SP_E_HOST },
+                { "tcp:127.0.0.1", SP_E_INVAL },
+                { "tcp::7777", SP_E_INVAL },
+                { "tcp:::1:7777", SP_E_INVAL },
+                { "tcp:127.0.0.1:77777777", SP_E_INVAL },
+                { "tcp:127.0.0.1:http", SP_E_INVAL },
+                { "unix:/nowhere/there/is/a/socket", SP_E_REFUSED },
+                { "unix:", SP_E_INVAL },
+                { "inproc:nobody", SP_E_REFUSED },
+                { "inproc:", SP_E_INVAL },
+                { "inproc:x/y", SP_E_INVAL },
+        };
+        for (size_t i = 0; i < array_size(cases); i++) {
+                struct conn *c = NULL;
+                int r = transport_of(cases[i].address)->connect(cases[i].address, 3000, &c);
+                if (r != cases[i].status)
+                        print_error("%s: %s\n", cases[i].address, status_text(r));
+                assert_int_equal(r, cases[i].status);
+                assert_null(c);
+        }
+        assert_null(transport_of("smoke:signals"));
+}
+
+static void an_address_in_use_is_busy(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < array_size(kinds); i++) {
+                struct listener *l, *again = NULL;
+                int r = transport_of(kinds[i].listen)->listen(kinds[i].listen, &l);
+                if (r < 0 && kinds[i].optional)
+                        continue;
+                assert_int_equal(r, 0);
+                assert_int_equal(l->ops->listen(l->address, &again), SP_E_BUSY);
+                assert_null(again);
+                listener_close(l);
+        }
+}
+
+static void a_stale_socket_file_is_replaced(void **state)
+{
+        (void)state;
+        struct listener *l;
+        assert_int_equal(transport_unix.listen(unix_address, &l), 0);
+        int fd = l->fd;
+        close(fd); /* as when its process was killed: the file stays */
+        mem_free(l);
+        assert_int_equal(transport_unix.listen(unix_address, &l), 0);
+        listener_close(l);
+        assert_int_not_equal(access(unix_address + 5, F_OK), 0);
+}
+
+/* A port that accepts no connection: its backlog is full. */
+static void an_address_that_does_not_answer_times_out(void **state)
+{
+        (void)state;
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+        socklen_t len = sizeof(a);
+        assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+        assert_int_equal(listen(fd, 0), 0);
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+        char address[64];
+        snprintf(address, sizeof(address), "tcp:127.0.0.1:%u", ntohs(a.sin_port));
+        struct conn *held[8];
+        int count = 0, r = 0;
+        while (count < 8 && !(r = transport_tcp.connect(address, 300, &held[count])))
+                count++;
+        assert_int_equal(r, SP_E_TIMEOUT);
+        while (count)
+                conn_close(held[--count]);
+        close(fd);
+}
+
+static void a_conn_is_made_from_a_descriptor(void **state)
+{
+        (void)state;
+        int fds[2];
+        struct conn *c[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+        assert_int_equal(conn_from_fd(fds[0], &c[0]), 0);
+        assert_int_equal(conn_from_fd(fds[1], &c[1]), 0);
+        struct fixture f = { .a = c[0], .b = c[1] };
+        small(&f);
+        conn_close(c[0]);
+        conn_close(c[1]);
+        assert_int_equal(pipe(fds), 0);
+        assert_int_equal(conn_from_fd(fds[0], &c[0]), SP_E_INVAL);
+        close(fds[1]);
+        assert_null(conn_close(NULL));
+        assert_null(listener_close(NULL));
+}
+
+static void out_of_memory_leaves_nothing_behind(void **state)
+{
+        (void)state;
+        int r = SP_E_NOMEM;
+        for (unsigned long n = 1; r == SP_E_NOMEM; n++) {
+                struct conn *pair[2];
+                mem_fail_at(n);
+                r = inproc_pair(false, pair);
+                mem_fail_at(0);
+                if (!r) {
+                        conn_close(pair[0]);
+                        conn_close(pair[1]);
+                }
+        }
+        assert_int_equal(r, 0);
+}
+
+int main(void)
+{
+        snprintf(unix_address, sizeof(unix_address), "unix:/tmp/spancl-test-%d.sock",
+                 (int)getpid());
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(small_messages_cross_both_ways),
+                cmocka_unit_test(pieces_are_gathered_and_scattered_in_order),
+                cmocka_unit_test(a_stream_of_64_mib_arrives_unchanged),
+                cmocka_unit_test(both_directions_flow_at_once),
+                cmocka_unit_test(a_close_is_seen_by_the_other_side),
+                cmocka_unit_test(a_sender_that_waits_for_room_learns_of_the_close),
+                cmocka_unit_test(what_was_sent_before_a_close_arrives),
+                cmocka_unit_test(refused_and_wrong_addresses_have_their_own_errors),
+                cmocka_unit_test(an_address_in_use_is_busy),
+                cmocka_unit_test(a_stale_socket_file_is_replaced),
+                cmocka_unit_test(an_address_that_does_not_answer_times_out),
+                cmocka_unit_test(a_conn_is_made_from_a_descriptor),
+                cmocka_unit_test(out_of_memory_leaves_nothing_behind),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Dependencies between the folders of src/ run one way; every #include is checked.
+
+    base <- proto <- session <- {core, engine}; api -> core; transport and backend know only base;
+    loop joins sessions and transports; programs (daemon, cli) may use everything.
+
+Each header also compiles alone."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src"
+
+ALLOWED = {
+    "base": {"base"},
+    "trace": {"base", "trace"},
+    "proto": {"base", "proto"},
+    "session": {"base", "proto", "session"},
+    "transport": {"base", "transport"},
+    "backend": {"base", "backend"},
+    "loop": {"base", "proto", "session", "transport", "loop"},
+    "discovery": {"base", "discovery"},
+    "engine": {"base", "proto", "session", "engine"},
+    "core": {"base", "proto", "session", "core"},
+    "api": {"base", "core", "api"},
+}
+# Single headers that more may see: contracts and value types.
+HEADERS = {
+    "backend": {"proto/args.h", "proto/image.h", "proto/info.h"},
+    "engine": {"backend/backend.h"},
+    "core": {"loop/link.h", "loop/dial.h", "loop/clock.h", "transport/transport.h"},
+    # The loop drives an engine on one side; on the other it implements what the core asks for.
+    "loop": {"engine/engine.h", "backend/backend.h", "core/io.h"},
+    "api": {"proto/args.h", "proto/info.h", "proto/wire.h", "proto/object_id.h",
+            "session/session.h"},
+}
+PROGRAMS = {"daemon", "cli"}
+
+
+def includes():
+    bad = 0
+    for path in sorted(SOURCE.rglob("*")):
+        if path.suffix not in (".c", ".h", ".def"):
+            continue
+        folder = path.relative_to(SOURCE).parts[0]
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if not match:
+                continue
+            target = match.group(1)
+            other = target.split("/")[0]
+            where = f"{path.relative_to(ROOT)}:{number}"
+            if "/" not in target:
+                if not (path.parent / target).exists() and not target.startswith("CL"):
+                    print(f"{where}: \"{target}\" is named without its folder")
+                    bad += 1
+                continue
+            if folder in PROGRAMS or other == "CL":
+                continue
+            if other in ALLOWED.get(folder, set()) or (other == "trace" and folder != "base"):
+                continue
+            if target in HEADERS.get(folder, set()):
+                continue
+            print(f"{where}: {folder} must not include {target}")
+            bad += 1
+    return bad
+
+
+def headers_alone(compiler="cc"):
+    bad = 0
+    for path in sorted(SOURCE.rglob("*.h")):
+        done = subprocess.run(
+            [compiler, "-std=gnu17", "-D_GNU_SOURCE", "-DCL_TARGET_OPENCL_VERSION=300",
+             "-DSPANCL_VERSION=\"0\"", "-fsyntax-only", "-x", "c", f"-I{SOURCE}",
+             f"-I{ROOT / 'include'}", "-include", "stddef.h", str(path)],
+            capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            print(f"{path.relative_to(ROOT)} does not compile alone:\n{done.stderr}")
+            bad += 1
+    return bad
+
+
+def main():
+    bad = includes()
+    bad += headers_alone()
+    print(f"{bad} violations")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+# Sourced: packages_install PACKAGE... installs what is missing, on Debian and Ubuntu.
+
+packages_missing() {
+        local package
+        for package in "$@"; do
+                dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q ' installed$' ||
+                        echo "$package"
+        done
+}
+
+packages_install() {
+        local missing
+        missing=$(packages_missing "$@")
+        [ -n "$missing" ] || return 0
+        if ! command -v apt-get >/dev/null; then
+                echo "please install what these Debian packages are:" $missing >&2
+                return 1
+        fi
+        local root=""
+        if [ "$(id -u)" != 0 ]; then
+                root=sudo
+        fi
+        echo "installing:" $missing
+        export DEBIAN_FRONTEND=noninteractive
+        if ! $root apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1; then
+                $root apt-get update -qq || return 1
+                $root apt-get install -y -qq --no-install-recommends $missing >/dev/null || return 1
+        fi
+}
+
+# What a release may not have: installed when there, and what needs them is skipped when not.
+packages_try() {
+        local package
+        for package in $(packages_missing "$@"); do
+                packages_install "$package" >/dev/null 2>&1 || echo "not available: $package"
+        done
+}
+
+packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev"
+packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
+packages_test="libcmocka-dev clang"
+packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako"
