@@ -122,7 +122,7 @@ static cl_int check_args(cl_command_queue q, cl_kernel k)
                  * an argument that is a buffer object and the offset [...] is not aligned to
                  * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue." */
                 cl_mem m = k->args[i].mem;
-                if (m && m->parent && m->origin % (q->device->mem_base_addr_align / 8))
+                if (m && m->parent && m->origin % q->device->mem_base_addr_align)
                         return CL_MISALIGNED_SUB_BUFFER_OFFSET;
                 cl_int e = m && mem_is_image(m) ? check_image_device(q->device, m) : CL_SUCCESS;
                 if (e != CL_SUCCESS)

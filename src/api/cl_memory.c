@@ -148,7 +148,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags fl
         cl_context x = buffer->context;
         bool aligned = false;
         for (cl_uint i = 0; i < x->device_count; i++)
-                aligned |= region->origin % (x->devices[i]->mem_base_addr_align / 8) == 0;
+                aligned |= region->origin % x->devices[i]->mem_base_addr_align == 0;
         if (!aligned)
                 return reply_error(errcode_ret, CL_MISALIGNED_SUB_BUFFER_OFFSET);
         cl_mem m = NULL;

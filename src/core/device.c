@@ -333,7 +333,8 @@ static int take_all(cl_device_id d)
         if (!device_info(d, CL_DEVICE_MAX_WORK_ITEM_SIZES, &sizes))
                 return SP_E_PROTO;
         d->max_work_item_dimensions = dimensions;
-        d->mem_base_addr_align = align;
+        /* In bits, and 0 from a custom device that has no such limit. */
+        d->mem_base_addr_align = align < 8 ? 1 : align / 8;
         for (size_t i = 0; i < 3; i++) {
                 d->max_work_item_sizes[i] = 1;
                 if (sizes.size >= (i + 1) * sizeof(size_t))

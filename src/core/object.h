@@ -60,7 +60,7 @@ struct _cl_device_id {
         /* often asked */
         size_t max_work_group_size, max_work_item_sizes[3];
         unsigned max_work_item_dimensions;
-        unsigned mem_base_addr_align; /* bits */
+        unsigned mem_base_addr_align; /* bytes, not 0 */
         cl_ulong max_mem_alloc_size, local_mem_size;
         size_t max_parameter_size;
         cl_command_queue_properties queue_properties;
