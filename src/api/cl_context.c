@@ -166,10 +166,11 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseContext(cl_context context)
                 return CL_INVALID_CONTEXT;
         struct client *c = context->client;
         client_lock(c);
-        if (handle_release(&context->h))
+        int last = handle_release(&context->h);
+        if (last > 0)
                 context_unhold(context);
         client_unlock(c);
-        return CL_SUCCESS;
+        return last < 0 ? CL_INVALID_CONTEXT : CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetContextInfo(cl_context context, cl_context_info param_name,

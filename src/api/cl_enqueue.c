@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/device.h"
 #include "core/event.h"
+#include "core/kernel.h"
 #include "proto/info.h"
 
 /* ---- kernels -------------------------------------------------------------------------------- */
@@ -114,10 +115,13 @@ static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const 
 /* Everything that the arguments ask for. */
 static cl_int check_args(cl_command_queue q, cl_kernel k)
 {
+        /* "CL_INVALID_KERNEL_ARGS if any kernel arguments for kernel have not been set." */
+        client_lock(q->context->client);
+        bool ready = kernel_is_ready(k);
+        client_unlock(q->context->client);
+        if (!ready)
+                return CL_INVALID_KERNEL_ARGS;
         for (cl_uint i = 0; i < k->info->arg_count; i++) {
-                /* "CL_INVALID_KERNEL_ARGS if the kernel argument values have not been specified." */
-                if (!k->args[i].version)
-                        return CL_INVALID_KERNEL_ARGS;
                 /* "CL_MISALIGNED_SUB_BUFFER_OFFSET if a sub-buffer object is specified as the value for
                  * an argument that is a buffer object and the offset [...] is not aligned to
                  * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue." */

@@ -65,10 +65,11 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseEvent(cl_event event)
                 return CL_INVALID_EVENT;
         struct client *c = event->context->client;
         client_lock(c);
-        if (handle_release(&event->h))
+        int last = handle_release(&event->h);
+        if (last > 0)
                 event_unhold(event);
         client_unlock(c);
-        return CL_SUCCESS;
+        return last < 0 ? CL_INVALID_EVENT : CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetEventProfilingInfo(cl_event event,

@@ -124,10 +124,11 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseKernel(cl_kernel kernel)
                 return CL_INVALID_KERNEL;
         struct client *c = kernel->program->context->client;
         client_lock(c);
-        if (handle_release(&kernel->h))
+        int last = handle_release(&kernel->h);
+        if (last > 0)
                 kernel_release(kernel);
         client_unlock(c);
-        return CL_SUCCESS;
+        return last < 0 ? CL_INVALID_KERNEL : CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint arg_index, size_t arg_size,
@@ -383,10 +384,11 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(
         if (!suggested_local_work_size)
                 return CL_INVALID_VALUE;
         /* "CL_INVALID_KERNEL_ARGS if all argument values for kernel have not been set." */
-        for (cl_uint i = 0; i < kernel->info->arg_count; i++) {
-                if (!kernel->args[i].version)
-                        return CL_INVALID_KERNEL_ARGS;
-        }
+        client_lock(kernel->program->context->client);
+        bool ready = kernel_is_ready(kernel);
+        client_unlock(kernel->program->context->client);
+        if (!ready)
+                return CL_INVALID_KERNEL_ARGS;
         size_t input[6] = { 0 };
         for (cl_uint i = 0; i < work_dim; i++) {
                 input[i] = global_work_offset ? global_work_offset[i] : 0;

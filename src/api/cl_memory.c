@@ -174,10 +174,11 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseMemObject(cl_mem memobj)
                 return CL_INVALID_MEM_OBJECT;
         struct client *c = memobj->context->client;
         client_lock(c);
-        if (handle_release(&memobj->h))
+        int last = handle_release(&memobj->h);
+        if (last > 0)
                 mem_unhold(memobj);
         client_unlock(c);
-        return CL_SUCCESS;
+        return last < 0 ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clSetMemObjectDestructorCallback(

@@ -239,10 +239,11 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseProgram(cl_program program)
                 return CL_INVALID_PROGRAM;
         struct client *c = program->context->client;
         client_lock(c);
-        if (handle_release(&program->h))
+        int last = handle_release(&program->h);
+        if (last > 0)
                 program_unhold(program);
         client_unlock(c);
-        return CL_SUCCESS;
+        return last < 0 ? CL_INVALID_PROGRAM : CL_SUCCESS;
 }
 
 /* ---- building ------------------------------------------------------------------------------- */

@@ -103,10 +103,11 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue command_q
         client_lock(c);
         /* "clReleaseCommandQueue performs an implicit flush." */
         queue_flush(command_queue);
-        if (handle_release(&command_queue->h))
+        int last = handle_release(&command_queue->h);
+        if (last > 0)
                 queue_unhold(command_queue);
         client_unlock(c);
-        return CL_SUCCESS;
+        return last < 0 ? CL_INVALID_COMMAND_QUEUE : CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetCommandQueueInfo(cl_command_queue command_queue,

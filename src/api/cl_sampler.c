@@ -103,10 +103,11 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseSampler(cl_sampler sampler)
                 return CL_INVALID_SAMPLER;
         struct client *c = sampler->context->client;
         client_lock(c);
-        if (handle_release(&sampler->h))
+        int last = handle_release(&sampler->h);
+        if (last > 0)
                 sampler_unhold(sampler);
         client_unlock(c);
-        return CL_SUCCESS;
+        return last < 0 ? CL_INVALID_SAMPLER : CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetSamplerInfo(cl_sampler sampler, cl_sampler_info param_name,

@@ -16,6 +16,11 @@ void client_unlock(struct client *c)
         pthread_mutex_unlock(&c->lock);
 }
 
+struct handle *client_object(struct client *c, const void *address)
+{
+        return map_get(&c->objects, (uintptr_t)address);
+}
+
 uint64_t client_new_id(struct client *c, enum object_type type)
 {
         return object_id(type, ++c->next_id);
@@ -214,8 +219,6 @@ int client_new(const struct client_params *params, struct client **ret)
         c->specs = params->specs;
         c->spec_count = params->spec_count;
         list_init(&c->contexts);
-        list_init(&c->mems);
-        list_init(&c->samplers);
         list_init(&c->deferred);
         init_locks(c);
         int r = platform_new(c, &c->platform);
@@ -241,6 +244,7 @@ static void destroy(struct client *c, bool after_fork)
         map_fini(&c->events);
         map_fini(&c->incoming);
         map_fini(&c->queues);
+        map_fini(&c->objects);
         mem_free(c->devices);
         platform_free(c->platform);
         if (c->own_specs)

@@ -81,6 +81,9 @@ SP_NODISCARD int request_begin(struct client *c, struct server *s, struct reques
 /* Wait for the answer; afterwards `r` is no longer registered. Lock held. */
 void request_wait(struct client *c, struct request *r);
 
+/* The memory object or sampler at this address, which may be any value; NULL: there is none. Lock held. */
+struct handle *client_object(struct client *c, const void *address);
+
 /* The session to send on; NULL when the server is gone: then the call returns
  * CL_DEVICE_NOT_AVAILABLE. Lock held. */
 struct session *server_session(struct server *s);
@@ -132,10 +135,16 @@ static inline bool handle_is(const void *handle, enum handle_type type)
         return h && h->type == type;
 }
 
-/* References of the application: clRetain*. clRelease* returns true when the last one went: the caller
- * then drops the hold with the type's own *_unhold, which frees at zero. */
+/* References of the application: clRetain* and clRelease*. An object without any may still be there for
+ * others, and come back to the application through a query. handle_release: 1 when the last one went: the
+ * caller then drops the hold with the type's own *_unhold, which frees at zero; SP_E_INVAL when there was
+ * none to give back. */
 void handle_retain(struct handle *h);
-bool handle_release(struct handle *h);
+SP_NODISCARD int handle_release(struct handle *h);
+
+/* Free an object of `size` bytes that begins with `h`. The last few that were freed stay readable, so that
+ * an application that uses one once more is told so. */
+void handle_free(struct handle *h, size_t size);
 
 /* Each family's file in core/ defines NAME_hold / NAME_unhold over h.holds: context, queue, mem,
  * program, kernel, sampler, event. All with the lock held; *_unhold frees the object and sends

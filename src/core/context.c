@@ -5,7 +5,6 @@
 
 static void destroy(cl_context x)
 {
-        x->h.type = 0;
         while (x->destructors) {
                 struct destructor *d = x->destructors;
                 x->destructors = d->next;
@@ -13,7 +12,7 @@ static void destroy(cl_context x)
         }
         mem_free(x->properties);
         mem_free(x->devices);
-        mem_free(x);
+        handle_free(&x->h, sizeof(*x));
 }
 
 /* On the keeper thread, without the lock. Nobody else has the context any more. */
@@ -92,6 +91,7 @@ void context_unhold(cl_context x)
                 list_remove(&q->link);
                 mem_free(q);
         }
+        x->h.type = 0; /* "this context is no longer valid" in its callbacks */
         if (!x->destructors) {
                 destroy(x);
                 return;

@@ -88,13 +88,12 @@ void event_unhold(cl_event e)
                 e->status = CL_INVALID_EVENT;
                 event_tell(e, e->imported);
         }
-        e->h.type = 0;
         while (e->callbacks) {
                 struct event_callback *cb = e->callbacks;
                 e->callbacks = cb->next;
                 mem_free(cb);
         }
-        mem_free(e);
+        handle_free(&e->h, sizeof(*e));
         if (q)
                 queue_unhold(q);
         context_unhold(x);

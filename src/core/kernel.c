@@ -44,14 +44,13 @@ static void destroy(cl_kernel k)
                         server_kick(s);
                 k->sent[server_index(s)] = 0;
         }
-        k->h.type = 0;
         for (cl_uint i = 0; i < k->info->arg_count; i++)
                 mem_free((void *)(uintptr_t)k->args[i].arg.value);
         mem_free(k->args);
         mem_free(k->sent);
         program_build_unhold(k->build);
         program_unhold(p);
-        mem_free(k);
+        handle_free(&k->h, sizeof(*k));
 }
 
 void kernel_hold(cl_kernel k)
@@ -113,27 +112,6 @@ int kernel_declare(cl_kernel k, struct server *s)
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-/* Is it a buffer of the client? Only by comparing: it may be any value. */
-static bool is_mem(struct client *c, const void *value)
-{
-        list_each(m, &c->mems, struct _cl_mem, link)
-        {
-                if (m == value)
-                        return true;
-        }
-        return false;
-}
-
-static bool is_sampler(struct client *c, const void *value)
-{
-        list_each(s, &c->samplers, struct _cl_sampler, link)
-        {
-                if (s == value)
-                        return true;
-        }
-        return false;
-}
-
 /* The driver did not tell what the argument is, or (of programs from binaries) only what it accepts,
  * which for an object is anything of a pointer's size: take what the value looks like. An object of ours
  * taken for a plain value would reach the driver as a wild pointer. */
@@ -141,13 +119,16 @@ static enum arg_kind guess(struct client *c, size_t size, const void *value)
 {
         if (!value)
                 return ARG_LOCAL;
-        cl_mem m;
-        if (size != sizeof(m))
+        void *address;
+        if (size != sizeof(address))
                 return ARG_VALUE;
-        memcpy(&m, value, sizeof(m));
-        if (is_mem(c, m))
-                return mem_is_image(m) ? ARG_IMAGE : ARG_BUFFER;
-        return is_sampler(c, m) ? ARG_SAMPLER : ARG_VALUE;
+        memcpy(&address, value, sizeof(address));
+        const struct handle *h = client_object(c, address);
+        if (!h)
+                return ARG_VALUE;
+        if (h->type == HANDLE_SAMPLER)
+                return ARG_SAMPLER;
+        return mem_is_image(address) ? ARG_IMAGE : ARG_BUFFER;
 }
 
 static int set(cl_kernel k, cl_uint index, const struct arg *arg, cl_mem mem, const void *value)
@@ -173,6 +154,17 @@ static int set(cl_kernel k, cl_uint index, const struct arg *arg, cl_mem mem, co
         return 0;
 }
 
+/* "CL_INVALID_MEM_OBJECT if [...] does not point to a valid memory object"; "CL_INVALID_CONTEXT if the
+ * context associated with kernel and an OpenCL object pointed to by arg_value are not the same." */
+static int check_mem(const struct _cl_kernel *k, cl_mem m)
+{
+        const struct _cl_context *x = k->program->context;
+        const struct handle *h = client_object(x->client, m);
+        if (!h || h->type != HANDLE_MEM)
+                return CL_INVALID_MEM_OBJECT;
+        return m->context == x ? CL_SUCCESS : CL_INVALID_CONTEXT;
+}
+
 static int set_mem(cl_kernel k, cl_uint index, size_t size, const void *value)
 {
         cl_mem m = NULL;
@@ -182,14 +174,40 @@ static int set_mem(cl_kernel k, cl_uint index, size_t size, const void *value)
         /* arg_value, or what it points at, may be NULL: then the kernel gets NULL. */
         if (value)
                 memcpy(&m, value, sizeof(m));
-        /* CL_INVALID_MEM_OBJECT if the argument is declared to be a memory object and arg_value is not
-         * a valid one; one of another context is of no use here. */
-        if (m &&
-            (!handle_is(m, HANDLE_MEM) || m->context != k->program->context || mem_is_image(m)))
-                return CL_INVALID_MEM_OBJECT;
+        if (m) {
+                int r = check_mem(k, m);
+                if (r || mem_is_image(m))
+                        return r ? r : CL_INVALID_MEM_OBJECT;
+        }
         return set(k, index,
                    &(struct arg){ .kind = ARG_BUFFER, .size = 8, .object = m ? m->id : 0 }, m,
                    NULL);
+}
+
+/* "If the kernel argument is a 1D image, then the image memory object must be of image type
+ * CL_MEM_OBJECT_IMAGE1D", and so on; "[...] a 2D depth image, then [...] of image type
+ * CL_MEM_OBJECT_IMAGE2D and image channel order CL_DEPTH." */
+static bool takes_image(const struct kernel_arg_info *info, const struct image_desc *image)
+{
+        static const struct {
+                const char *name;
+                cl_mem_object_type type;
+                bool depth;
+        } types[] = {
+                { "image1d_t", CL_MEM_OBJECT_IMAGE1D, false },
+                { "image1d_buffer_t", CL_MEM_OBJECT_IMAGE1D_BUFFER, false },
+                { "image1d_array_t", CL_MEM_OBJECT_IMAGE1D_ARRAY, false },
+                { "image2d_t", CL_MEM_OBJECT_IMAGE2D, false },
+                { "image2d_array_t", CL_MEM_OBJECT_IMAGE2D_ARRAY, false },
+                { "image2d_depth_t", CL_MEM_OBJECT_IMAGE2D, true },
+                { "image2d_array_depth_t", CL_MEM_OBJECT_IMAGE2D_ARRAY, true },
+                { "image3d_t", CL_MEM_OBJECT_IMAGE3D, false },
+        };
+        for (size_t i = 0; info->type_name && i < array_size(types); i++)
+                if (!strcmp(info->type_name, types[i].name))
+                        return image->type == types[i].type &&
+                               (!types[i].depth || image->order == CL_DEPTH);
+        return true; /* the driver did not tell */
 }
 
 static int set_image(cl_kernel k, cl_uint index, size_t size, const void *value)
@@ -199,8 +217,12 @@ static int set_image(cl_kernel k, cl_uint index, size_t size, const void *value)
                 return CL_INVALID_ARG_SIZE;
         if (value)
                 memcpy(&m, value, sizeof(m));
-        /* Only a buffer may be NULL. */
-        if (!handle_is(m, HANDLE_MEM) || m->context != k->program->context || !mem_is_image(m))
+        /* Only a buffer may be NULL. "[...] but the memory object is not valid for the kernel argument
+         * specified by arg_index" is CL_INVALID_MEM_OBJECT, too. */
+        int r = check_mem(k, m);
+        if (r)
+                return r;
+        if (!mem_is_image(m) || !takes_image(&k->info->args[index], &m->image))
                 return CL_INVALID_MEM_OBJECT;
         /* CL_INVALID_ARG_VALUE if the argument is an image declared with the read_only qualifier and
          * arg_value refers to an image object created with CL_MEM_WRITE_ONLY, or if it is declared with
@@ -221,10 +243,13 @@ static int set_sampler(cl_kernel k, cl_uint index, size_t size, const void *valu
                 return CL_INVALID_ARG_SIZE;
         if (value)
                 memcpy(&s, value, sizeof(s));
-        /* CL_INVALID_SAMPLER for an argument declared to be of type sampler_t when arg_value is not a
-         * valid sampler object. */
-        if (!handle_is(s, HANDLE_SAMPLER) || s->context != k->program->context)
+        /* "CL_INVALID_SAMPLER if the kernel argument is a sampler, but arg_value does not point to a valid
+         * sampler object"; "CL_INVALID_CONTEXT", as above. */
+        const struct handle *h = client_object(k->program->context->client, s);
+        if (!h || h->type != HANDLE_SAMPLER)
                 return CL_INVALID_SAMPLER;
+        if (s->context != k->program->context)
+                return CL_INVALID_CONTEXT;
         int r = set(k, index, &(struct arg){ .kind = ARG_SAMPLER, .size = 8, .object = s->id },
                     NULL, NULL);
         if (r == 0)
@@ -277,6 +302,30 @@ int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
         return CL_INVALID_ARG_VALUE;
 }
 
+/* Does its object, if it has one, still exist? Another one may have come to the same place. */
+static bool arg_is_alive(struct client *c, const struct kernel_arg *a)
+{
+        const struct handle *h;
+        if (a->mem) {
+                h = client_object(c, a->mem);
+                return h && h->type == HANDLE_MEM && a->mem->id == a->arg.object;
+        }
+        if (a->sampler) {
+                h = client_object(c, a->sampler);
+                return h && h->type == HANDLE_SAMPLER && a->sampler->id == a->arg.object;
+        }
+        return true;
+}
+
+bool kernel_is_ready(const struct _cl_kernel *k)
+{
+        struct client *c = k->program->context->client;
+        for (cl_uint i = 0; i < k->info->arg_count; i++)
+                if (!k->args[i].version || !arg_is_alive(c, &k->args[i]))
+                        return false;
+        return true;
+}
+
 cl_ulong kernel_local_args(const struct _cl_kernel *k)
 {
         cl_ulong sum = 0;
@@ -294,6 +343,8 @@ static int put_args(cl_kernel k, struct server *s, struct buf *out)
 {
         for (cl_uint i = 0; i < k->info->arg_count; i++) {
                 const struct kernel_arg *a = &k->args[i];
+                if (!arg_is_alive(s->client, a))
+                        continue;
                 int r = a->mem ? mem_declare(a->mem, s) : 0;
                 if (!r && a->version > k->sent[server_index(s)])
                         r = args_put(out, &a->arg);

@@ -22,6 +22,9 @@ SP_NODISCARD int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const v
 SP_NODISCARD int kernel_query(cl_kernel k, cl_uint i, uint32_t name, const size_t *input,
                               size_t input_count, size_t size, void *ret);
 
+/* Are all arguments set, to objects that still exist? Lock held. */
+bool kernel_is_ready(const struct _cl_kernel *k);
+
 /* Bytes of local memory that the arguments ask for. Lock held. */
 cl_ulong kernel_local_args(const struct _cl_kernel *k);
 

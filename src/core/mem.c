@@ -11,7 +11,6 @@ enum { SHADOW_ALIGN = 4096 };
 
 static void destroy(cl_mem m)
 {
-        m->h.type = 0;
         while (m->destructors) {
                 struct destructor *d = m->destructors;
                 m->destructors = d->next;
@@ -26,7 +25,7 @@ static void destroy(cl_mem m)
         free(m->shadow);
         mem_free(m->initial);
         mem_free(m->properties);
-        mem_free(m);
+        handle_free(&m->h, sizeof(*m));
 }
 
 static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size)
@@ -36,7 +35,6 @@ static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size)
                 return NULL;
         handle_init(&m->h, HANDLE_MEM);
         list_init(&m->mappings);
-        list_init(&m->link);
         m->flags = flags;
         m->size = size;
         m->id = client_new_id(x->client, OBJECT_BUFFER);
@@ -44,10 +42,29 @@ static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size)
         return m;
 }
 
-static void mem_enlist(cl_mem m)
+/* The end of a constructor, if not r < 0. */
+static int mem_finish(cl_mem m, int r, cl_mem *ret)
 {
-        list_append(&m->context->client->mems, &m->link);
+        if (r == 0)
+                r = map_put(&m->context->client->objects, (uintptr_t)m, m);
+        if (r < 0) {
+                destroy(m);
+                return r;
+        }
         context_hold(m->context);
+        if (m->parent)
+                mem_hold(m->parent);
+        *ret = m;
+        return 0;
+}
+
+static int take_properties(cl_mem m, const cl_mem_properties *list, size_t count)
+{
+        if (!list)
+                return 0;
+        m->properties = mem_dup(list, count * sizeof(*list));
+        m->property_count = count;
+        return m->properties ? 0 : SP_E_NOMEM;
 }
 
 int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret)
@@ -55,29 +72,16 @@ int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret
         cl_mem m = mem_new(x, params->flags, params->size);
         if (!m)
                 return SP_E_NOMEM;
-        bool nomem = false;
-        if (params->properties) {
-                m->properties = mem_dup(params->properties,
-                                        params->property_count * sizeof(*params->properties));
-                m->property_count = params->property_count;
-                nomem |= !m->properties;
-        }
+        int r = take_properties(m, params->properties, params->property_count);
         if (params->flags & CL_MEM_COPY_HOST_PTR) {
                 m->initial = mem_dup(params->host_ptr, params->size);
-                nomem |= !m->initial;
+                r = m->initial ? r : SP_E_NOMEM;
         } else if (params->flags & CL_MEM_USE_HOST_PTR) {
                 m->host_ptr = params->host_ptr;
         }
-        if (params->flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR))
-                nomem |= placement_write(&m->placement, PLACEMENT_HOST, 0,
-                                         (struct range){ 0, params->size }, 0, 0) < 0;
-        if (nomem) {
-                destroy(m);
-                return SP_E_NOMEM;
-        }
-        mem_enlist(m);
-        *ret = m;
-        return 0;
+        if (r == 0 && params->flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR))
+                r = placement_write(&m->placement, PLACEMENT_HOST, 0, mem_all(m), 0, 0);
+        return mem_finish(m, r, ret);
 }
 
 int mem_new_sub_buffer(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size, cl_mem *ret)
@@ -89,10 +93,7 @@ int mem_new_sub_buffer(cl_mem parent, cl_mem_flags flags, size_t origin, size_t 
         m->origin = origin;
         if (parent->host_ptr)
                 m->host_ptr = (uint8_t *)parent->host_ptr + origin;
-        mem_hold(parent);
-        mem_enlist(m);
-        *ret = m;
-        return 0;
+        return mem_finish(m, 0, ret);
 }
 
 /* The application's memory is the image's layout, up to the last pixel. */
@@ -124,27 +125,14 @@ int mem_new_image(cl_context x, const struct image_params *params, cl_mem *ret)
         m->image = params->desc;
         m->row_pitch = params->row_pitch;
         m->slice_pitch = params->slice_pitch;
-        int r = 0;
-        if (params->properties) {
-                m->properties = mem_dup(params->properties,
-                                        params->property_count * sizeof(*params->properties));
-                m->property_count = params->property_count;
-                r = m->properties ? 0 : SP_E_NOMEM;
-        }
+        int r = take_properties(m, params->properties, params->property_count);
         if (!r && !parent)
                 r = image_take_host(m, params->host_ptr);
-        if (r < 0) {
-                destroy(m);
-                return r;
-        }
         if (parent) {
                 m->parent = parent;
                 m->host_ptr = parent->host_ptr;
-                mem_hold(parent);
         }
-        mem_enlist(m);
-        *ret = m;
-        return 0;
+        return mem_finish(m, r, ret);
 }
 
 int mem_on_destroy(cl_mem m, void(CL_CALLBACK *fn)(cl_mem, void *), void *user_data)
@@ -182,7 +170,8 @@ void mem_unhold(cl_mem m)
         cl_context x = m->context;
         cl_mem parent = m->parent;
         struct client *c = x->client;
-        list_remove(&m->link);
+        map_del(&c->objects, (uintptr_t)m);
+        m->h.type = 0; /* "this memory object is no longer valid" in its callbacks */
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct session *s = m->declared & 1ull << i ? server_session(c->servers[i]) : NULL;
                 /* Without memory the server keeps the buffer until the session ends. */

@@ -121,7 +121,6 @@ struct mapping {
 
 struct _cl_mem {
         struct handle h;
-        struct list link; /* the client's: every mem object */
         cl_context context;
         uint64_t id;
         cl_mem_flags flags; /* with the defaults filled in */
@@ -149,7 +148,6 @@ struct _cl_mem {
 
 struct _cl_sampler {
         struct handle h;
-        struct list link; /* the client's: every sampler */
         cl_context context;
         uint64_t id;
         struct sampler_desc desc;

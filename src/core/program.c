@@ -319,7 +319,6 @@ void program_unhold(cl_program p)
 {
         if (atomic_fetch_sub(&p->h.holds, 1) != 1)
                 return;
-        p->h.type = 0;
         undeclare(p);
         program_build_unhold(p->build);
         executables_free(p);
@@ -334,7 +333,7 @@ void program_unhold(cl_program p)
         });
         context_unhold(p->context);
         mem_free(p->devices);
-        mem_free(p);
+        handle_free(&p->h, sizeof(*p));
 }
 
 int program_device(const struct _cl_program *p, cl_device_id d)

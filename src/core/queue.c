@@ -5,9 +5,8 @@
 
 static void destroy(cl_command_queue q)
 {
-        q->h.type = 0;
         mem_free(q->property_list);
-        mem_free(q);
+        handle_free(&q->h, sizeof(*q));
 }
 
 int queue_new(cl_context x, const struct queue_params *params, cl_command_queue *ret)

@@ -9,19 +9,21 @@ int sampler_new(cl_context x, const struct sampler_desc *desc,
         cl_sampler s = mem_zalloc(sizeof(*s));
         if (!s)
                 return SP_E_NOMEM;
-        if (properties) {
+        int r = map_put(&x->client->objects, (uintptr_t)s, s);
+        if (r == 0 && properties) {
                 s->properties = mem_dup(properties, property_count * sizeof(*properties));
                 s->property_count = property_count;
-                if (!s->properties) {
-                        mem_free(s);
-                        return SP_E_NOMEM;
-                }
+                r = s->properties ? 0 : SP_E_NOMEM;
+        }
+        if (r < 0) {
+                map_del(&x->client->objects, (uintptr_t)s);
+                mem_free(s);
+                return r;
         }
         handle_init(&s->h, HANDLE_SAMPLER);
         s->context = x;
         s->id = client_new_id(x->client, OBJECT_SAMPLER);
         s->desc = *desc;
-        list_append(&x->client->samplers, &s->link);
         context_hold(x);
         *ret = s;
         return 0;
@@ -31,7 +33,7 @@ static void destroy(cl_sampler s)
 {
         cl_context x = s->context;
         struct client *c = x->client;
-        list_remove(&s->link);
+        map_del(&c->objects, (uintptr_t)s);
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *server = c->servers[i];
                 struct session *session = s->declared & 1ull << i ? server_session(server) : NULL;
@@ -39,9 +41,8 @@ static void destroy(cl_sampler s)
                 if (session && session_send(session, release, .object = s->id) == 0)
                         server_kick(server);
         }
-        s->h.type = 0;
         mem_free(s->properties);
-        mem_free(s);
+        handle_free(&s->h, sizeof(*s));
         context_unhold(x);
 }
 

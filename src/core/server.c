@@ -263,8 +263,10 @@ void server_lost(struct server *s, int status, const char *text)
                 log_error("client", "the server %s is lost: %s", server_name(s), text);
         for (cl_uint i = 0; i < s->device_count; i++)
                 s->devices[i]->available = false;
-        list_each(m, &c->mems, struct _cl_mem, link)
-                placement_forget_server(&m->placement, s->index);
+        struct handle *h;
+        for (size_t pos = 0; (h = map_next(&c->objects, &pos));)
+                if (h->type == HANDLE_MEM)
+                        placement_forget_server(&((cl_mem)h)->placement, s->index);
         if (!c->closing)
                 tell_peers(s, status);
         requests_fail(s, CL_DEVICE_NOT_AVAILABLE);

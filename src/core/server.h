@@ -67,7 +67,8 @@ struct client {
 
         uint64_t next_id; /* one counter for all types */
         struct map requests, events, incoming, queues;
-        struct list contexts, mems, samplers;
+        struct list contexts;
+        struct map objects; /* memory objects and samplers, by their address (client_object) */
 
         /* Waiting (client.c). */
         pthread_cond_t progress; /* something was dispatched, or the receiver's place is free */

@@ -274,9 +274,10 @@ static struct wire_u64s ids_waits(const struct ids *ids)
 
 void arrival_failed(struct server *s, uint64_t event)
 {
-        list_each(m, &s->client->mems, struct _cl_mem, link)
-        {
-                if (placement_arrival_failed(&m->placement, s->index, event))
+        struct handle *h;
+        for (size_t pos = 0; (h = map_next(&s->client->objects, &pos));) {
+                cl_mem m = h->type == HANDLE_MEM ? (cl_mem)h : NULL;
+                if (m && placement_arrival_failed(&m->placement, s->index, event))
                         log_error("client", "data of a buffer could not be brought to %s",
                                   server_name(s));
         }
