@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/server.h"
+#include "trace/trace.h"
 
 /* ---- the lock, ids, time -------------------------------------------------------------------- */
 
@@ -117,6 +118,7 @@ static void wait_for_receiver(struct client *c, uint64_t deadline_ns)
 
 bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns)
 {
+        TRACE_SPAN(wait, c->waiters);
         c->waiters++;
         bool r;
         while (!(r = done(arg))) {
@@ -296,6 +298,7 @@ static void fork_parent(void)
  * the application still holds them. */
 static void fork_child(void)
 {
+        trace_stop(); /* the file is the parent's */
         if (global) {
                 keeper_forget(global);
                 for (unsigned i = 0; i < global->server_count; i++)
@@ -329,6 +332,7 @@ struct client *client_get(void)
                 if (!prepared) {
                         pthread_atfork(fork_prepare, fork_parent, fork_child);
                         read_log_level();
+                        tracing_start();
                         prepared = true;
                 }
                 struct client_params params = { .io = &client_io_loop };
@@ -355,6 +359,7 @@ __attribute__((destructor)) static void client_exit(void)
         client_lock(c);
         c->closing = true;
         stats_write(c);
+        tracing_write(c);
         keeper_stop(c);
         /* What in-process servers think of the others' going is of no interest now. */
         log_threshold = LOG_ERROR;

@@ -16,6 +16,7 @@ static bool has_room(void *arg)
 
 int command_begin(struct command *m, const struct enqueue *q)
 {
+        m->span = trace_begin(TRACE_enqueue, 0);
         m->client = q->queue->context->client;
         m->enqueue = q;
         m->queue = q->queue;
@@ -99,6 +100,8 @@ cl_int command_end(struct command *m, int r, bool wait)
                 *m->enqueue->ret_event = m->event;
         else if (m->event)
                 event_unhold(m->event);
+        m->span.value = m->id;
+        trace_end(&m->span);
         client_unlock(m->client);
         return status;
 }

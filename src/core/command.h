@@ -5,6 +5,7 @@
 #define SPANCL_CORE_COMMAND_H
 
 #include "core/client.h"
+#include "trace/trace.h"
 
 /* What every clEnqueue* has. */
 struct enqueue {
@@ -67,6 +68,7 @@ struct command {
         struct session *session;
         uint64_t id;
         cl_event event; /* NULL: nobody needs it */
+        struct trace_span span;
         uint64_t *waits;
         size_t wait_count, wait_cap;
         uint64_t few_waits[16];

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/server.h"
+#include "trace/trace.h"
 
 static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type)
 {
@@ -235,6 +236,7 @@ void event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
                  const uint64_t times[3], bool timed)
 {
         struct client *c = s->client;
+        TRACE(heard, id);
         cl_event e = map_get(&c->events, id);
         if (e && e->server != s)
                 return;

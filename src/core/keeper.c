@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/server.h"
+#include "trace/trace.h"
 
 enum {
         KEEPER_NAP_NS = 200000, /* commands lie unsent no longer than about this */
@@ -45,7 +46,10 @@ static bool run_deferred(struct client *c)
         list_remove(&d->link);
         c->keeper_calling = true;
         pthread_mutex_unlock(&c->lock);
-        d->fn(d->data);
+        {
+                TRACE_SPAN(callback, 0);
+                d->fn(d->data);
+        }
         pthread_mutex_lock(&c->lock);
         c->keeper_calling = false;
         mem_free(d);

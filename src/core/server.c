@@ -54,6 +54,13 @@ static int on_stats(void *user, const struct wire_stats *m)
         return 0;
 }
 
+static int on_trace(void *user, const struct wire_trace *m)
+{
+        struct server *s = user;
+        request_done(s->client, m->request, CL_SUCCESS, m->threads);
+        return 0;
+}
+
 static int on_event_done(void *user, const struct wire_event_done *m)
 {
         uint64_t times[3] = { 0 };
@@ -148,6 +155,7 @@ static const struct wire_handlers handlers = {
         .program_binaries = on_program_binaries,
         .kernel_answer = on_kernel_answer,
         .stats = on_stats,
+        .trace = on_trace,
         .event_done = on_event_done,
         .peer_lost = on_peer_lost,
         .output = on_output,
@@ -392,6 +400,7 @@ static void connected(struct server *s, const struct io_connect *at, struct requ
         s->link = at->link;
         s->last_traffic = at->received_ns;
         clock_take(s, at->sent_ns, at->received_ns, at->remote_ns);
+        tracing_server(s);
         ask_devices(s, q);
 }
 

@@ -214,4 +214,11 @@ void keeper_forget(struct client *c);
 /* Write what crossed each link to the file of SPANCL_STATS, if set; asks the servers for theirs. */
 void stats_write(struct client *c);
 
+/* ---- tracing.c ------------------------------------------------------------------------------ */
+
+/* Record if SPANCL_TRACE is set; on a server that has just been connected; and write it all. */
+void tracing_start(void);
+void tracing_server(struct server *s);
+void tracing_write(struct client *c);
+
 #endif

@@ -1,6 +1,7 @@
 #include "engine/command.h"
 
 #include "base/mem.h"
+#include "trace/trace.h"
 
 /* ---- making and ending ---------------------------------------------------------------------- */
 
@@ -242,6 +243,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         n.deps = (struct backend_event *const *)(const void *)e->deps.data;
         n.dep_count = e->deps.size / sizeof(native);
         n.cookie = c;
+        TRACE_SPAN(submit, c->event->id);
         status = e->be->submit(q->native, &n, &native);
         if (status < 0)
                 return status;
@@ -494,8 +496,10 @@ void engine_command_complete(void *user, void *cookie, cl_int status, const stru
 {
         struct engine *e = user;
         struct command *c = cookie;
+        TRACE_SPAN(complete, 0);
         engine_lock(e);
         if (!e->closing) {
+                span_complete.value = c->event->id;
                 part_complete(c, status, t);
                 engine_run(e);
                 engine_settle(e);

@@ -4,6 +4,7 @@
 #include "engine/cache.h"
 #include "engine/command.h"
 #include "engine/query.h"
+#include "trace/trace.h"
 
 struct engine *engine_free(struct engine *e)
 {
@@ -133,6 +134,7 @@ void engine_settle(struct engine *e)
         while (!list_empty(&e->dirty_queues)) {
                 struct queue *q = list_entry(e->dirty_queues.next, struct queue, dirty);
                 list_remove(&q->dirty);
+                TRACE_SPAN(flush, q->object.id);
                 e->be->queue_flush(q->native);
         }
         for (size_t i = 0; i < e->peer_count; i++) {
@@ -193,6 +195,8 @@ const struct wire_handlers engine_client_handlers = {
         .clock_reply = engine_handle_clock_reply,
         .server_info_query = handle_server_info_query,
         .stats_query = engine_handle_stats_query,
+        .trace_start = engine_handle_trace_start,
+        .trace_query = engine_handle_trace_query,
         .peer_open = engine_handle_peer_open,
         .peer_expect = engine_handle_peer_expect,
         .peer_lost = engine_handle_peer_lost,

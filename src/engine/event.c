@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "engine/command.h"
+#include "trace/trace.h"
 
 /* Another server that wants to know. */
 struct subscriber {
@@ -116,6 +117,7 @@ static void tell_subscribers(struct event *ev)
 static void tell_client(const struct event *ev, const struct backend_times *t)
 {
         uint64_t times[3] = { 0 };
+        TRACE(told, ev->id);
         if (t) {
                 times[0] = t->submit_ns;
                 times[1] = t->start_ns;

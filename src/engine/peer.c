@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "engine/event.h"
 #include "engine/transfer.h"
+#include "trace/trace.h"
 
 static int take_message(void *user, struct bytes msg)
 {
@@ -11,6 +12,7 @@ static int take_message(void *user, struct bytes msg)
         struct engine *e = p->engine;
         if (p->lost)
                 return SP_E_GONE;
+        TRACE_SPAN(message, wire_message_id(msg.data));
         int r = wire_dispatch(p->id ? &engine_server_handlers : &engine_client_handlers, p, msg);
         if (r < 0)
                 log_warn("engine", "%s from %s: %s", wire_name(wire_message_id(msg.data)),

@@ -42,6 +42,9 @@ int engine_handle_peer_open(void *user, const struct wire_peer_open *m);
 int engine_handle_peer_expect(void *user, const struct wire_peer_expect *m);
 int engine_handle_peer_lost(void *user, const struct wire_peer_lost *m);
 int engine_handle_stats_query(void *user, const struct wire_stats_query *m);
+/* tracing.c */
+int engine_handle_trace_start(void *user, const struct wire_trace_start *m);
+int engine_handle_trace_query(void *user, const struct wire_trace_query *m);
 int engine_handle_clock_query(void *user, const struct wire_clock_query *m);
 int engine_handle_clock_reply(void *user, const struct wire_clock_reply *m);
 

@@ -19,6 +19,7 @@
 #include "loop/dial.h"
 #include "loop/link.h"
 #include "loop/server_loop.h"
+#include "trace/trace.h"
 
 enum {
         SPIN_MAX_NS = 30000, /* how long a wait may look again and again before it sleeps */
@@ -351,6 +352,7 @@ static int loop_receive(void *user, struct io_link *l)
 /* Look without sleeping for a moment: an answer is often there sooner than a sleeper wakes up. */
 static int spin(struct client_loop *loop, struct pollfd *fds, nfds_t n)
 {
+        TRACE_SPAN(spin, loop->spin_ns);
         uint64_t start = clock_now_ns(), now = start;
         while (now - start < loop->spin_ns) {
                 int r = poll(fds, n, 0);
@@ -370,6 +372,7 @@ static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n
 {
         if (loop->may_spin && spin(loop, fds, n))
                 return;
+        TRACE_SPAN(sleep, n);
         struct timespec left, *timeout = NULL;
         if (deadline_ns != UINT64_MAX) {
                 uint64_t now = clock_now_ns();

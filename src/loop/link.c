@@ -1,5 +1,7 @@
 #include "loop/link.h"
 
+#include "trace/trace.h"
+
 enum {
         PIECES = 16,
         RECEIVE_MAX = 512 << 10, /* bytes of one recvv on a bulk lane */
@@ -77,7 +79,10 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                         l->sending = true;
                         unlock->unlock(unlock->user);
                 }
+                struct trace_span span = trace_begin(TRACE_send, 0);
                 ssize_t r = l->conn->ops->sendv(l->conn, iov, n);
+                span.value = r > 0 ? (uint64_t)r : 0;
+                trace_end(&span);
                 if (unlock) {
                         unlock->lock(unlock->user);
                         l->sending = false;
@@ -125,7 +130,10 @@ int link_receive(struct link *l, size_t budget, const struct link_lock *unlock)
                         l->receiving = true;
                         unlock->unlock(unlock->user);
                 }
+                struct trace_span span = trace_begin(TRACE_receive, 0);
                 ssize_t r = l->conn->ops->recvv(l->conn, iov, n);
+                span.value = r > 0 ? (uint64_t)r : 0;
+                trace_end(&span);
                 if (unlock) {
                         unlock->lock(unlock->user);
                         l->receiving = false;

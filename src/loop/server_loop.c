@@ -17,6 +17,7 @@
 #include "loop/clock.h"
 #include "loop/link.h"
 #include "session/hello.h"
+#include "trace/trace.h"
 
 #define LOG "server"
 
@@ -766,7 +767,9 @@ static void *loop_thread(void *arg)
                 uint64_t deadline = next_deadline(l);
                 l->asleep = true;
                 engine_unlock(l->engine);
+                struct trace_span span = trace_begin(TRACE_poll, count);
                 int n = poll(l->fds, count, more ? 0 : clock_poll_ms(deadline));
+                trace_end(&span);
                 engine_lock(l->engine);
                 l->asleep = false;
                 if (n <= 0)

@@ -50,6 +50,12 @@ enum info_key {
         INFO_LINK_MESSAGES_RECEIVED,
         INFO_LINK_BYTES_RECEIVED,
         INFO_LINK_BULK_RECEIVED,
+
+        /* trace */
+        INFO_TRACE_THREAD = 0x10140, /* block */
+        INFO_TRACE_THREAD_ID,        /* u64 */
+        INFO_TRACE_THREAD_NAME,      /* text, at most 15 bytes */
+        INFO_TRACE_RECORDS,          /* four u64 each: begin_ns, end_ns, probe, value */
 };
 
 enum {

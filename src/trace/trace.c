@@ -1,0 +1,128 @@
+#include "trace/trace.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FIELDS (sizeof(struct trace_record) / sizeof(uint64_t))
+
+/* Written by its thread alone. A slot is stored after the count of those before it (release), so who sees
+ * a new value in a slot then sees a count that tells that the old record is gone. */
+struct ring {
+        uint64_t thread;
+        char name[16];
+        _Atomic uint64_t count; /* records ever put */
+        _Atomic uint64_t slots[TRACE_RECORDS][FIELDS];
+};
+
+atomic_bool trace_recording;
+static _Atomic(struct ring *) rings[TRACE_THREADS];
+static atomic_uint ring_count;
+static _Thread_local struct ring *own;
+static _Thread_local bool refused;
+
+const struct trace_info *trace_find(uint64_t probe)
+{
+        static const struct trace_info all[] = {
+#define PROBE(number, id, group, value, flow, doc) \
+        [number] = { #id, #group, #value, doc, TRACE_FLOW_##flow },
+#include "trace/probes.def"
+        };
+        return probe < array_size(all) && all[probe].name ? &all[probe] : NULL;
+}
+
+void trace_start(void)
+{
+        atomic_store(&trace_recording, true);
+}
+
+void trace_stop(void)
+{
+        atomic_store(&trace_recording, false);
+}
+
+uint64_t trace_now_ns(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The calling thread's ring, which outlives it; NULL: there are too many, or no memory. */
+static struct ring *ring_of_thread(void)
+{
+        if (own || refused)
+                return own;
+        refused = true;
+        struct ring *r = mem_zalloc(sizeof(*r));
+        if (!r)
+                return NULL;
+        unsigned i = atomic_load(&ring_count);
+        do {
+                if (i == TRACE_THREADS) {
+                        mem_free(r);
+                        return NULL;
+                }
+        } while (!atomic_compare_exchange_weak(&ring_count, &i, i + 1));
+        r->thread = (uint64_t)gettid();
+        pthread_getname_np(pthread_self(), r->name, sizeof(r->name));
+        own = r;
+        atomic_store(&rings[i], r);
+        return r;
+}
+
+void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
+{
+        struct ring *r = ring_of_thread();
+        if (!r)
+                return;
+        uint64_t n = atomic_load_explicit(&r->count, memory_order_relaxed);
+        _Atomic uint64_t *slot = r->slots[n % TRACE_RECORDS];
+        const uint64_t fields[FIELDS] = { begin_ns, end_ns, probe, value };
+        for (size_t i = 0; i < FIELDS; i++)
+                atomic_store_explicit(&slot[i], fields[i], memory_order_release);
+        atomic_store_explicit(&r->count, n + 1, memory_order_release);
+}
+
+/* The records that were whole when they were copied, and stayed so. */
+static void copy_ring(const struct ring *r, struct trace_thread *ret)
+{
+        uint64_t end = atomic_load_explicit(&r->count, memory_order_acquire);
+        uint64_t begin = end > TRACE_RECORDS ? end - TRACE_RECORDS : 0;
+        for (uint64_t n = begin; n < end; n++) {
+                const _Atomic uint64_t *slot = r->slots[n % TRACE_RECORDS];
+                uint64_t fields[FIELDS];
+                for (size_t i = 0; i < FIELDS; i++)
+                        fields[i] = atomic_load_explicit(&slot[i], memory_order_acquire);
+                ret->records[n - begin] =
+                        (struct trace_record){ fields[0], fields[1], fields[2], fields[3] };
+        }
+        /* The one after the last may be half written: its slot was of the one TRACE_RECORDS before. */
+        uint64_t now = atomic_load_explicit(&r->count, memory_order_relaxed) + 1;
+        uint64_t valid = now > TRACE_RECORDS ? now - TRACE_RECORDS : 0;
+        size_t gone = valid > begin ? (size_t)(valid - begin) : 0;
+        ret->count = (size_t)(end - begin);
+        gone = gone < ret->count ? gone : ret->count;
+        ret->count -= gone;
+        memmove(ret->records, ret->records + gone, ret->count * sizeof(*ret->records));
+}
+
+int trace_read(int (*fn)(void *user, const struct trace_thread *t), void *user)
+{
+        struct trace_record *records = mem_alloc(TRACE_RECORDS * sizeof(*records));
+        if (!records)
+                return SP_E_NOMEM;
+        int r = 0;
+        for (unsigned i = 0; i < atomic_load(&ring_count) && r >= 0; i++) {
+                const struct ring *ring = atomic_load(&rings[i]);
+                if (!ring)
+                        continue; /* just being made */
+                struct trace_thread t = { .id = ring->thread, .records = records };
+                memcpy(t.name, ring->name, sizeof(t.name));
+                copy_ring(ring, &t);
+                r = fn(user, &t);
+        }
+        mem_free(records);
+        return r < 0 ? r : 0;
+}

@@ -1,0 +1,189 @@
+/* src/trace: rings that are read while they are written, and the timeline made of them. */
+#include "support/check.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "trace/timeline.h"
+#include "trace/trace.h"
+
+struct found {
+        uint64_t thread;
+        size_t count, threads;
+        bool broken;
+        struct trace_record first, last;
+};
+
+static int look(void *user, const struct trace_thread *t)
+{
+        struct found *f = user;
+        f->threads++;
+        if (t->id != f->thread)
+                return 0;
+        f->count = t->count;
+        for (size_t i = 0; i < t->count; i++) {
+                const struct trace_record *r = &t->records[i];
+                f->broken |= r->probe != TRACE_submit || r->end_ns != r->begin_ns + r->value ||
+                             (i && r->value != t->records[i - 1].value + 1);
+        }
+        if (t->count) {
+                f->first = t->records[0];
+                f->last = t->records[t->count - 1];
+        }
+        return 0;
+}
+
+static struct found find(uint64_t thread)
+{
+        struct found f = { .thread = thread };
+        assert_int_equal(trace_read(look, &f), 0);
+        return f;
+}
+
+static void *record_nothing(void *arg)
+{
+        TRACE(heard, 1);
+        TRACE_SPAN(wait, 2);
+        *(uint64_t *)arg = (uint64_t)gettid();
+        return NULL;
+}
+
+TEST(nothing_is_recorded_while_it_is_off)
+{
+        pthread_t t;
+        uint64_t id = 0;
+        assert_false(trace_is_on());
+        assert_int_equal(pthread_create(&t, NULL, record_nothing, &id), 0);
+        pthread_join(t, NULL);
+        struct found f = find(id);
+        assert_int_equal(f.threads, 0);
+}
+
+static void *record_many(void *arg)
+{
+        for (uint64_t i = 0; i < TRACE_RECORDS + 100; i++)
+                trace_put(TRACE_submit, 1000, 1000 + i, i);
+        *(uint64_t *)arg = (uint64_t)gettid();
+        return NULL;
+}
+
+TEST(the_newest_records_stay_also_of_a_thread_that_ended)
+{
+        pthread_t t;
+        uint64_t id = 0;
+        assert_int_equal(pthread_create(&t, NULL, record_many, &id), 0);
+        pthread_join(t, NULL);
+        struct found f = find(id);
+        assert_false(f.broken);
+        assert_int_equal(f.last.value, TRACE_RECORDS + 99);
+        assert_int_equal(f.first.value, 101); /* one more is left out: it could be half written */
+        assert_int_equal(f.count, TRACE_RECORDS - 1);
+}
+
+struct writer {
+        atomic_bool stop;
+        _Atomic uint64_t thread;
+};
+
+static void *record_on_and_on(void *arg)
+{
+        struct writer *w = arg;
+        atomic_store(&w->thread, (uint64_t)gettid());
+        for (uint64_t i = 0; !atomic_load(&w->stop); i++)
+                trace_put(TRACE_submit, i * 7, i * 8, i);
+        return NULL;
+}
+
+TEST(a_reader_sees_whole_records_in_order_while_they_are_written)
+{
+        struct writer w = { 0 };
+        pthread_t t;
+        uint64_t last = 0;
+        assert_int_equal(pthread_create(&t, NULL, record_on_and_on, &w), 0);
+        for (int i = 0; i < 200 || last < TRACE_RECORDS * 3; i++) {
+                struct found f = find(atomic_load(&w.thread));
+                assert_false(f.broken);
+                if (f.count)
+                        last = f.last.value;
+        }
+        atomic_store(&w.stop, true);
+        pthread_join(t, NULL);
+}
+
+TEST(probes_are_recorded_with_what_their_span_learnt)
+{
+        trace_start();
+        uint64_t before = trace_now_ns();
+        {
+                TRACE_SPAN(submit, 5);
+                span_submit.value = 6;
+        }
+        trace_stop();
+        struct found f = find((uint64_t)gettid());
+        assert_int_equal(f.count, 1);
+        assert_int_equal(f.first.probe, TRACE_submit);
+        assert_int_equal(f.first.value, 6);
+        assert_true(f.first.begin_ns >= before && f.first.end_ns >= f.first.begin_ns);
+        assert_true(f.first.end_ns <= trace_now_ns());
+}
+
+TEST(the_timeline_has_what_is_known_and_skips_what_is_not)
+{
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+        struct timeline out;
+        assert_non_null(file);
+        timeline_begin(&out, file);
+        timeline_process(&out, 2, "a \"b\" \\ \n");
+        timeline_thread(&out, 2, 77, "loop");
+        const struct trace_record records[] = {
+                { 12345678901234567, 12345678901235000, TRACE_submit, 42 },
+                { 5, 6, 0, 0 },
+                { 5, 6, UINT64_MAX, 0 },
+                { 6, 5, TRACE_submit, 0 },
+        };
+        for (size_t i = 0; i < array_size(records); i++)
+                timeline_record(&out, 2, 77, &records[i]);
+        timeline_end(&out);
+        fclose(file);
+        assert_string_equal(
+                text,
+                "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n"
+                "{\"ph\": \"M\", \"pid\": 2, \"name\": \"process_name\", \"args\": {\"name\": "
+                "\"a \\\"b\\\" \\\\ \"}},\n"
+                "{\"ph\": \"M\", \"pid\": 2, \"tid\": 77, \"name\": \"thread_name\", \"args\": "
+                "{\"name\": \"loop\"}},\n"
+                "{\"ph\": \"X\", \"pid\": 2, \"tid\": 77, \"ts\": 12345678901234.567, \"dur\": 0.433, "
+                "\"name\": \"submit\", \"cat\": \"server\", \"args\": {\"event\": 42}},\n"
+                "{\"ph\": \"t\", \"pid\": 2, \"tid\": 77, \"ts\": 12345678901234.567, "
+                "\"name\": \"command\", \"cat\": \"command\", \"bp\": \"e\", \"id\": \"2a\"}\n"
+                "]}\n");
+        free(text);
+}
+
+TEST(every_probe_is_found_by_its_number)
+{
+#define PROBE(number, id, group, value, flow, doc)          \
+        assert_non_null(trace_find(number));                \
+        assert_string_equal(trace_find(number)->name, #id); \
+        assert_int_equal(number, TRACE_##id);
+#include "trace/probes.def"
+        assert_null(trace_find(0));
+        assert_null(trace_find(UINT64_MAX));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(nothing_is_recorded_while_it_is_off),
+                cmocka_unit_test(the_newest_records_stay_also_of_a_thread_that_ended),
+                cmocka_unit_test(a_reader_sees_whole_records_in_order_while_they_are_written),
+                cmocka_unit_test(probes_are_recorded_with_what_their_span_learnt),
+                cmocka_unit_test(the_timeline_has_what_is_known_and_skips_what_is_not),
+                cmocka_unit_test(every_probe_is_found_by_its_number),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
