@@ -75,6 +75,14 @@ static inline void api_close(struct api *a)
         OK(clReleaseContext(a->context));
 }
 
+/* Not every device has queues that work out of order. */
+static inline int api_out_of_order(const struct api *a, cl_uint device)
+{
+        cl_command_queue_properties p = 0;
+        OK(clGetDeviceInfo(a->devices[device], CL_DEVICE_QUEUE_PROPERTIES, sizeof(p), &p, NULL));
+        return (p & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+}
+
 /* The queue of device i, round and round. */
 static inline cl_command_queue api_queue(const struct api *a, unsigned i)
 {

@@ -115,6 +115,8 @@ static void polling(struct api *a)
 
 static void markers(struct api *a)
 {
+        if (!api_out_of_order(a, 0))
+                return;
         char byte = 3, out[SIZE];
         cl_int error;
         cl_mem m = api_buffer(a, 0, SIZE, NULL);

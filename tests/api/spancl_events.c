@@ -133,8 +133,9 @@ static void old_forms(struct api *a)
         cl_int e;
         cl_event first, marker;
         cl_mem m = api_buffer(a, 0, SIZE, NULL);
-        cl_command_queue ooo = clCreateCommandQueue(a->context, a->devices[0],
-                                                    CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &e);
+        cl_command_queue ooo = clCreateCommandQueue(
+                a->context, a->devices[0],
+                api_out_of_order(a, 0) ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0, &e);
         OK(e);
         OK(clEnqueueFillBuffer(ooo, m, &byte, 1, 0, SIZE, 0, NULL, &first));
         OK(clEnqueueMarker(ooo, &marker));

@@ -98,6 +98,7 @@ struct backend_program {
         struct native_domain *domain;
         cl_program program;
         unsigned kind; /* as in program_create */
+        bool failed;   /* its last build */
 };
 
 struct backend_kernel {

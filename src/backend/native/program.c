@@ -161,8 +161,35 @@ static cl_int run(struct backend_program *p, const cl_device_id *ids, size_t cou
                 return api->clBuildProgram(p->program, (cl_uint)count, ids, options, NULL, NULL);
         if (!api->clCompileProgram)
                 return CL_COMPILER_NOT_AVAILABLE;
-        return api->clCompileProgram(p->program, (cl_uint)count, ids, options, 0, NULL, NULL, NULL,
-                                     NULL);
+        cl_int r = api->clCompileProgram(p->program, (cl_uint)count, ids, options, 0, NULL, NULL,
+                                         NULL, NULL);
+        /* clCompileProgram: CL_COMPILE_PROGRAM_FAILURE. Oclgrind 21.10 has clBuildProgram's error. */
+        return r == CL_BUILD_PROGRAM_FAILURE ? CL_COMPILE_PROGRAM_FAILURE : r;
+}
+
+/* A program whose build failed is made anew from its source, where that is needed to build it. */
+static cl_int renew(struct backend_program *p)
+{
+        if (!p->failed || p->kind != SOURCE || p->domain->quirks->rebuild != REBUILD_STUCK)
+                return CL_SUCCESS;
+        const cl_icd_dispatch *api = p->domain->api;
+        size_t size = 0;
+        cl_int r = api->clGetProgramInfo(p->program, CL_PROGRAM_SOURCE, 0, NULL, &size);
+        if (r || !size)
+                return r;
+        char *text = mem_alloc(size);
+        if (!text)
+                return CL_OUT_OF_HOST_MEMORY;
+        cl_program made = NULL;
+        r = api->clGetProgramInfo(p->program, CL_PROGRAM_SOURCE, size, text, NULL);
+        if (!r)
+                made = create_from_source(p->domain, (struct bytes){ text, size - 1 }, &r);
+        mem_free(text);
+        if (made) {
+                api->clReleaseProgram(p->program);
+                p->program = made;
+        }
+        return r;
 }
 
 static cl_int build(struct backend_program *p, const cl_device_id *ids, size_t count,
@@ -265,7 +292,10 @@ static cl_int build_and_tell(struct backend_program *p, const unsigned *devices,
                 mem_free(ids);
                 return CL_INVALID_DEVICE;
         }
-        cl_int r = build(p, ids, device_count, options ? options : "", compile);
+        cl_int r = renew(p);
+        if (!r)
+                r = build(p, ids, device_count, options ? options : "", compile);
+        p->failed = r != CL_SUCCESS;
         mem_free(ids);
         if (!info)
                 return r;

@@ -14,11 +14,18 @@ enum completion {
         COMPLETION_WAIT, /* a thread for each in-order queue in clWaitForEvents; else the callback */
 };
 
+/* What building a program again does after a build that failed. */
+enum rebuild {
+        REBUILD_AGAIN, /* builds it again */
+        REBUILD_STUCK, /* fails with the first build's log: the program has to be made anew */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
         enum arg_info arg_info;
         enum completion completion;
+        enum rebuild rebuild;
 };
 
 /* The first row that matches; never NULL. */
