@@ -155,16 +155,21 @@ static bool il_valid(cl_context x, struct bytes il)
         return spirv_valid(il);
 }
 
+static bool takes_il(cl_uint count, const cl_device_id *devices)
+{
+        bool any = false;
+        for (cl_uint i = 0; i < count; i++)
+                any |= *device_text(devices[i], CL_DEVICE_IL_VERSION) != 0;
+        return any;
+}
+
 CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, const void *il,
                                                           size_t length, cl_int *errcode_ret)
 {
         if (!handle_is(context, HANDLE_CONTEXT))
                 return reply_error(errcode_ret, CL_INVALID_CONTEXT);
         /* CL_INVALID_OPERATION if no devices in context support intermediate language programs. */
-        bool supported = false;
-        for (cl_uint i = 0; i < context->device_count; i++)
-                supported |= *device_text(context->devices[i], CL_DEVICE_IL_VERSION) != 0;
-        if (!supported)
+        if (!takes_il(context->device_count, context->devices))
                 return reply_error(errcode_ret, CL_INVALID_OPERATION);
         /* CL_INVALID_VALUE if il is NULL or if length is zero, or if it is not well-formed. */
         if (!il || !length || !il_valid(context, bytes_of(il, length)))
@@ -452,9 +457,14 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
                                                                    size_t spec_size,
                                                                    const void *spec_value)
 {
-        /* CL_INVALID_PROGRAM if program is not a valid program created from an intermediate
-         * language. */
-        if (!handle_is(program, HANDLE_PROGRAM) || program->kind != PROGRAM_IL)
+        /* CL_INVALID_OPERATION if no devices associated with program support intermediate language
+         * programs: of any program, since none can be of IL then. CL_INVALID_PROGRAM if program is not
+         * a valid program created from an intermediate language. */
+        if (!handle_is(program, HANDLE_PROGRAM))
+                return CL_INVALID_PROGRAM;
+        if (!takes_il(program->device_count, program->devices))
+                return CL_INVALID_OPERATION;
+        if (program->kind != PROGRAM_IL)
                 return CL_INVALID_PROGRAM;
         /* CL_INVALID_SPEC_ID if spec_id is not a valid specialization constant identifier;
          * CL_INVALID_VALUE if spec_size does not match its size, or if spec_value is NULL. */

@@ -46,6 +46,12 @@ static void sources(struct api *a)
               size == strlen(text) + 1);
         OK(clGetProgramInfo(p, CL_PROGRAM_IL, sizeof(text), text, &size));
         CHECK(size == 0);
+        /* A program of source has no such constants; where no device takes IL, none has. */
+        OK(clGetDeviceInfo(a->devices[0], CL_DEVICE_IL_VERSION, sizeof(text), text, NULL));
+        EXPECT(*text ? CL_INVALID_PROGRAM : CL_INVALID_OPERATION,
+               clSetProgramSpecializationConstant(p, 0, sizeof(size), &size));
+        EXPECT(CL_INVALID_PROGRAM,
+               clSetProgramSpecializationConstant(NULL, 0, sizeof(size), &size));
         EXPECT(CL_INVALID_PROGRAM_EXECUTABLE,
                clGetProgramInfo(p, CL_PROGRAM_NUM_KERNELS, sizeof(size), &size, NULL));
         CHECK(status(p, a->devices[0]) == CL_BUILD_NONE);
