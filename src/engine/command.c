@@ -1,6 +1,7 @@
 #include "engine/command.h"
 
 #include "base/mem.h"
+#include "engine/recording.h"
 #include "trace/trace.h"
 
 /* ---- making and ending ---------------------------------------------------------------------- */
@@ -26,18 +27,23 @@ static void command_release(struct command *c)
                 engine_object_unref(held[i]);
         if (c->last)
                 c->queue->object.engine->be->event_release(c->last);
+        if (c->event && !c->event->id)
+                engine_event_discard(c->event);
         if (c->queue)
                 engine_object_unref(&c->queue->object);
         c->dep_count = c->arg_count = 0;
         c->buffer = c->source = NULL;
         c->kernel = NULL;
         c->last = NULL;
+        c->event = NULL;
         c->queue = NULL;
 }
 
-static void command_free(struct command *c)
+void engine_command_free(struct command *c)
 {
         command_release(c);
+        if (c->batch)
+                engine_batch_unref(c->batch);
         if (c->transfer)
                 engine_transfer_leave(c->transfer, c);
         list_remove(&c->link);
@@ -55,10 +61,10 @@ void engine_command_abandon_all(struct engine *e)
 void engine_command_free_all(struct engine *e)
 {
         while (!list_empty(&e->commands))
-                command_free(list_entry(e->commands.next, struct command, link));
+                engine_command_free(list_entry(e->commands.next, struct command, link));
 }
 
-static void command_depend(struct command *c, struct wire_u64s waits)
+void engine_command_depend(struct command *c, struct wire_u64s waits)
 {
         bool failed = false;
         for (size_t i = 0; i < waits.count; i++) {
@@ -77,6 +83,26 @@ static void command_depend(struct command *c, struct wire_u64s waits)
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 }
 
+static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
+{
+        size_t tail = deps * sizeof(struct dependency) +
+                      args * (sizeof(struct value *) + sizeof(struct object *));
+        struct command *c = mem_zalloc(sizeof(*c) + tail);
+        if (!c)
+                return NULL;
+        struct list *lists[] = { &c->ready, &c->held, &c->barrier };
+        for (size_t i = 0; i < array_size(lists); i++)
+                list_init(lists[i]);
+        list_append(&q->object.engine->commands, &c->link);
+        c->queue = q;
+        engine_object_ref(&q->object);
+        c->deps = (struct dependency *)(c + 1);
+        c->args = (struct value **)(c->deps + deps);
+        c->arg_objects = (struct object **)(c->args + args);
+        c->arg_count = args;
+        return c;
+}
+
 int engine_command_new(struct engine *e, const struct command_params *params, struct command **ret)
 {
         struct queue *q = engine_queue_find(e, params->queue);
@@ -84,36 +110,76 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
                 return SP_E_PROTO;
         if (e->held >= ENGINE_HELD_MAX)
                 return SP_E_LIMIT;
-        size_t tail = params->waits.count * sizeof(struct dependency) +
-                      params->arg_count * (sizeof(struct value *) + sizeof(struct object *));
-        struct command *c = mem_zalloc(sizeof(*c) + tail);
+        struct command *c = command_alloc(q, params->waits.count, params->arg_count);
         if (!c)
                 return SP_E_NOMEM;
-        int r = engine_event_new(e, params->event, &c->event);
+        int r = q->recording ? engine_recording_add(c, params)
+                             : engine_event_new(e, params->event, &c->event);
         if (r < 0) {
-                mem_free(c);
+                engine_command_free(c);
                 return r;
         }
+        *ret = c;
+        if (q->recording)
+                return 0;
         c->event->notify = params->flags & COMMAND_NOTIFY;
         c->event->queue = q->object.id;
-        struct list *lists[] = { &c->ready, &c->held, &c->barrier };
-        for (size_t i = 0; i < array_size(lists); i++)
-                list_init(lists[i]);
-        list_append(&e->commands, &c->link);
-        c->queue = q;
-        engine_object_ref(&q->object);
-        c->deps = (struct dependency *)(c + 1);
-        c->args = (struct value **)(c->deps + params->waits.count);
-        c->arg_objects = (struct object **)(c->args + params->arg_count);
-        c->arg_count = params->arg_count;
         if (params->marker && !q->in_order) {
                 c->is_barrier = params->flags & COMMAND_BARRIER;
                 c->after_all = !params->waits.count;
         }
         c->regardless = params->flags & COMMAND_REGARDLESS;
-        command_depend(c, params->waits);
+        engine_command_depend(c, params->waits);
         if (q->status < 0)
                 engine_command_fail(c, q->status);
+        return 0;
+}
+
+/* What to submit, all of which `like` keeps. */
+static void copy_what(struct command *c, const struct command *like)
+{
+        struct backend_command *n = &c->native;
+        *n = like->native;
+        memcpy(c->offset, like->offset, sizeof(c->offset));
+        memcpy(c->global, like->global, sizeof(c->global));
+        memcpy(c->local, like->local, sizeof(c->local));
+        memcpy(c->pattern, like->pattern, sizeof(c->pattern));
+        n->offset = n->offset ? c->offset : NULL;
+        n->global = n->global ? c->global : NULL;
+        n->local = n->local ? c->local : NULL;
+        n->pattern = n->pattern ? c->pattern : NULL;
+        c->buffer = like->buffer;
+        c->source = like->source;
+        c->kernel = like->kernel;
+        struct object *objects[] = {
+                c->buffer ? &c->buffer->object : NULL,
+                c->source ? &c->source->object : NULL,
+                c->kernel ? &c->kernel->object : NULL,
+        };
+        for (size_t i = 0; i < array_size(objects); i++)
+                if (objects[i])
+                        engine_object_ref(objects[i]);
+        for (size_t i = 0; i < like->arg_count; i++) {
+                c->args[i] = like->args[i];
+                engine_value_ref(c->args[i]);
+                c->arg_objects[i] = like->arg_objects[i];
+                if (c->arg_objects[i])
+                        engine_object_ref(c->arg_objects[i]);
+        }
+        c->status = like->status;
+}
+
+int engine_command_copy(struct queue *q, const struct command *like, size_t deps, size_t args,
+                        struct command **ret)
+{
+        if (q->object.engine->held >= ENGINE_HELD_MAX)
+                return SP_E_LIMIT;
+        struct command *c = command_alloc(q, deps, like && like->arg_count > args ? like->arg_count
+                                                                                  : args);
+        if (!c)
+                return SP_E_NOMEM;
+        if (like)
+                copy_what(c, like);
         *ret = c;
         return 0;
 }
@@ -138,8 +204,12 @@ void engine_command_finish(struct command *c)
                 return;
         if (c->kernel && e->prints && e->params.ops->output)
                 send_output(e);
-        engine_event_complete(c->event, c->status, c->queue->profiling ? &c->times : NULL);
-        command_free(c);
+        if (c->batch)
+                c = engine_batch_finish(c);
+        if (!c)
+                return;
+        engine_event_complete(steal(c->event), c->status, c->queue->profiling ? &c->times : NULL);
+        engine_command_free(c);
 }
 
 /* ---- holding -------------------------------------------------------------------------------- */
@@ -425,6 +495,8 @@ static void command_start(struct command *c)
 void engine_command_enqueue(struct command *c)
 {
         struct queue *q = c->queue;
+        if (q->recording)
+                return;
         c->seq = q->next_seq++;
         c->in_queue = true;
         q->object.engine->held++;
@@ -449,21 +521,20 @@ void engine_run(struct engine *e)
 
 /* ---- completing ----------------------------------------------------------------------------- */
 
-/* The span of all parts. */
-static void add_times(struct command *c, const struct backend_times *t)
+void engine_times_add(struct backend_times *sum, const struct backend_times *t)
 {
         if (!t || !t->end_ns)
                 return;
-        if (!c->times.end_ns) {
-                c->times = *t;
+        if (!sum->end_ns) {
+                *sum = *t;
                 return;
         }
-        if (t->submit_ns < c->times.submit_ns)
-                c->times.submit_ns = t->submit_ns;
-        if (t->start_ns < c->times.start_ns)
-                c->times.start_ns = t->start_ns;
-        if (t->end_ns > c->times.end_ns)
-                c->times.end_ns = t->end_ns;
+        if (t->submit_ns < sum->submit_ns)
+                sum->submit_ns = t->submit_ns;
+        if (t->start_ns < sum->start_ns)
+                sum->start_ns = t->start_ns;
+        if (t->end_ns > sum->end_ns)
+                sum->end_ns = t->end_ns;
 }
 
 static void part_complete(struct command *c, cl_int status, const struct backend_times *t)
@@ -472,7 +543,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         c->queue->running--;
         if (!--c->running)
                 e->running--;
-        add_times(c, t);
+        engine_times_add(&c->times, t);
         struct transfer *data = c->transfer;
         if (status >= 0 && c->status >= 0 && data) {
                 /* Parts complete in order: each waits for the one before. */

@@ -6,11 +6,15 @@
 #include "engine/kernel.h"
 #include "engine/transfer.h"
 
+struct batch;
+
 struct command {
         struct list link;    /* engine's commands */
         struct list ready;   /* engine's ready */
         struct queue *queue; /* held */
-        struct event *event;
+        struct event *event; /* NULL: it is recorded, or complete */
+        struct batch *batch; /* of a recording that runs; NULL: on its own */
+        size_t number;       /* in the recording */
         uint64_t seq; /* in the queue */
 
         /* Holding. */
@@ -62,6 +66,18 @@ void engine_command_enqueue(struct command *c);
 /* It will fail with `status` (the first one counts) instead of being executed, when all that it waits
  * for is complete. */
 void engine_command_fail(struct command *c, cl_int status);
+
+/* For a recording that runs: a new command of `q` that does what `like` does (NULL: yet to be said), with
+ * room for the dependencies and arguments, and without an event. SP_E_NOMEM, SP_E_LIMIT. */
+SP_NODISCARD int engine_command_copy(struct queue *q, const struct command *like, size_t deps,
+                                     size_t args, struct command **ret);
+void engine_command_free(struct command *c);
+
+/* It waits for these, for which it has room. */
+void engine_command_depend(struct command *c, struct wire_u64s waits);
+
+/* The span of both. */
+void engine_times_add(struct backend_times *sum, const struct backend_times *t);
 
 /* A dependency is native or complete, with `status`. */
 void engine_command_unblock(struct dependency *d, cl_int status);

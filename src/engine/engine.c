@@ -4,6 +4,7 @@
 #include "engine/cache.h"
 #include "engine/command.h"
 #include "engine/query.h"
+#include "engine/recording.h"
 #include "trace/trace.h"
 
 struct engine *engine_free(struct engine *e)
@@ -229,6 +230,9 @@ const struct wire_handlers engine_client_handlers = {
         .buffer_to_image = engine_handle_buffer_to_image,
         .image_fill = engine_handle_image_fill,
         .marker = engine_handle_marker,
+        .recording_create = engine_handle_recording_create,
+        .recording_run = engine_handle_recording_run,
+        .recording_update = engine_handle_recording_update,
         .queue_flush = engine_handle_queue_flush,
 
         .event_import = engine_handle_event_import,

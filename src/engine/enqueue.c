@@ -98,7 +98,7 @@ static int box_size(struct wire_u64s region, uint64_t *ret)
 
 static void take_args(struct command *c)
 {
-        struct engine *e = c->event->engine;
+        struct engine *e = c->queue->object.engine;
         for (size_t i = 0; i < c->arg_count; i++) {
                 struct value *v = c->kernel->args[i];
                 engine_value_ref(v);

@@ -10,24 +10,44 @@ struct subscriber {
         struct peer *peer;
 };
 
-int engine_event_new(struct engine *e, uint64_t id, struct event **ret)
+static struct event *event_alloc(struct engine *e, uint64_t id)
 {
-        if (map_get(&e->events, id))
-                return SP_E_PROTO;
-        if (e->events.count >= ENGINE_EVENTS_MAX)
-                return SP_E_LIMIT;
         struct event *ev = mem_zalloc(sizeof(*ev));
         if (!ev)
-                return SP_E_NOMEM;
+                return NULL;
         ev->engine = e;
         ev->id = id;
         list_init(&ev->dependents);
         list_init(&ev->link);
+        return ev;
+}
+
+int engine_event_new(struct engine *e, uint64_t id, struct event **ret)
+{
+        if (map_get(&e->events, id))
+                return SP_E_PROTO;
+        if (e->events.count + e->nameless >= ENGINE_EVENTS_MAX)
+                return SP_E_LIMIT;
+        struct event *ev = event_alloc(e, id);
+        if (!ev)
+                return SP_E_NOMEM;
         int r = map_put(&e->events, id, ev);
         if (r < 0) {
                 mem_free(ev);
                 return r;
         }
+        *ret = ev;
+        return 0;
+}
+
+int engine_event_new_nameless(struct engine *e, struct event **ret)
+{
+        if (e->events.count + e->nameless >= ENGINE_EVENTS_MAX)
+                return SP_E_LIMIT;
+        struct event *ev = event_alloc(e, 0);
+        if (!ev)
+                return SP_E_NOMEM;
+        e->nameless++;
         *ret = ev;
         return 0;
 }
@@ -52,8 +72,20 @@ static void event_free(struct event *ev)
 
 static void event_forget(struct event *ev)
 {
-        map_del(&ev->engine->events, ev->id);
+        if (ev->id)
+                map_del(&ev->engine->events, ev->id);
+        else
+                ev->engine->nameless--;
         event_free(ev);
+}
+
+void engine_event_discard(struct event *ev)
+{
+        list_each(d, &ev->dependents, struct dependency, link)
+        {
+                engine_event_drop(d);
+        }
+        event_forget(ev);
 }
 
 /* Append to a list of remembered events and forget the oldest past `max`. */
@@ -80,10 +112,15 @@ int engine_event_depend(struct engine *e, uint64_t id, unsigned domain, struct d
                 return 0;
         if (ev->state == EVENT_DONE)
                 return ev->status < 0 ? ev->status : 0;
+        engine_event_join(ev, domain, d);
+        return 1;
+}
+
+void engine_event_join(struct event *ev, unsigned domain, struct dependency *d)
+{
         d->event = ev;
         d->blocking = !event_is_native(ev, domain);
         list_append(&ev->dependents, &d->link);
-        return 1;
 }
 
 void engine_event_drop(struct dependency *d)
@@ -133,7 +170,7 @@ void engine_event_complete(struct event *ev, cl_int status, const struct backend
         ev->state = EVENT_DONE;
         ev->status = status;
         /* The client knows how its own events end, and hears of other servers' from them. */
-        if (ev->notify || (status < 0 && !ev->imported))
+        if (ev->notify || (status < 0 && !ev->imported && ev->id))
                 tell_client(ev, times);
         tell_subscribers(ev);
         while (!list_empty(&ev->dependents)) {
@@ -142,7 +179,7 @@ void engine_event_complete(struct event *ev, cl_int status, const struct backend
                 d->event = NULL;
                 engine_command_unblock(d, status);
         }
-        if (status < 0)
+        if (status < 0 && ev->id)
                 event_keep(ev, &e->failed, &e->failed_count, ENGINE_FAILED_MAX);
         else
                 event_forget(ev);

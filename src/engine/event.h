@@ -16,7 +16,7 @@ struct subscriber;
 
 struct event {
         struct engine *engine;
-        uint64_t id;
+        uint64_t id; /* 0: a command's of a recording, which has no name and is not in the table */
         enum event_state state;
         cl_int status; /* DONE */
         bool imported;
@@ -43,12 +43,19 @@ struct dependency {
 /* A new one in the table, HELD. SP_E_PROTO: it exists; SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_event_new(struct engine *e, uint64_t id, struct event **ret);
 
+/* One without a name, HELD: its command's until it is complete. */
+SP_NODISCARD int engine_event_new_nameless(struct engine *e, struct event **ret);
+/* Its command will never be complete; nothing waits for it any more. */
+void engine_event_discard(struct event *ev);
+
 struct event *engine_event_find(struct engine *e, uint64_t id);
 
 /* Make `d` wait for the event, for a command of `domain`. 1: it does; 0: the event was complete;
  * negative: it failed, with that status. */
 SP_NODISCARD int engine_event_depend(struct engine *e, uint64_t id, unsigned domain,
                                      struct dependency *d);
+/* The same for an event that is not complete. */
+void engine_event_join(struct event *ev, unsigned domain, struct dependency *d);
 void engine_event_drop(struct dependency *d);
 
 /* The native command `native` stands for it from now on; the event takes it over. */

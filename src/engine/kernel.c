@@ -42,7 +42,7 @@ void engine_value_unref(struct value *v)
                 mem_free(v);
 }
 
-static struct value *value_new(const struct arg *a)
+struct value *engine_value_new(const struct arg *a)
 {
         size_t size = a->kind == ARG_VALUE ? (size_t)a->size : 0;
         struct value *v = mem_alloc(sizeof(*v) + size);
@@ -77,7 +77,7 @@ int engine_kernel_update(struct kernel *k, struct bytes args)
                 int r = values_grow(&k->args, &k->arg_count, (size_t)a.index + 1);
                 if (r < 0)
                         return r;
-                struct value *v = value_new(&a);
+                struct value *v = engine_value_new(&a);
                 if (!v)
                         return SP_E_NOMEM;
                 engine_value_unref(k->args[a.index]);

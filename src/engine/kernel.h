@@ -32,6 +32,8 @@ struct kernel *engine_kernel_find(struct engine *e, uint64_t id);
 /* Take over the changes of a launch. SP_E_NOMEM. */
 SP_NODISCARD int engine_kernel_update(struct kernel *k, struct bytes args);
 
+/* NULL: out of memory. */
+struct value *engine_value_new(const struct arg *a);
 void engine_value_ref(struct value *v);
 void engine_value_unref(struct value *v);
 

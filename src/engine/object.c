@@ -257,27 +257,36 @@ void engine_queue_dirty(struct queue *q)
                 list_append(&q->object.engine->dirty_queues, &q->dirty);
 }
 
-int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
+int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queue **ret)
 {
-        struct engine *e = ((struct peer *)user)->engine;
-        if (m->device >= e->device_count)
+        if (device >= e->device_count)
                 return SP_E_PROTO;
         struct queue *q = mem_zalloc(sizeof(*q));
         if (!q)
                 return SP_E_NOMEM;
-        q->object = (struct object){ e, m->queue, 1, queue_free };
-        q->device = (unsigned)m->device;
+        q->object = (struct object){ e, id, 1, queue_free };
+        q->device = (unsigned)device;
         q->domain = e->be->device_domain(e->backend, q->device);
-        q->profiling = m->properties & CL_QUEUE_PROFILING_ENABLE;
-        q->in_order = !(m->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         list_init(&q->held);
         list_init(&q->barriers);
         list_init(&q->dirty);
         int r = engine_object_add(e, &q->object);
-        if (r < 0) {
+        if (r < 0)
                 mem_free(q);
+        else
+                *ret = q;
+        return r;
+}
+
+int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct queue *q;
+        int r = engine_queue_new(e, m->queue, m->device, &q);
+        if (r < 0)
                 return r;
-        }
+        q->profiling = m->properties & CL_QUEUE_PROFILING_ENABLE;
+        q->in_order = !(m->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         cl_command_queue_properties props =
                 m->properties &
                 (CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);

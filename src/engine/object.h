@@ -73,8 +73,12 @@ SP_NODISCARD cl_int engine_sampler_native(struct sampler *s, unsigned domain,
 
 /* ---- queues --------------------------------------------------------------------------------- */
 
+struct recording;
+
 struct queue {
         struct object object;
+        struct recording *recording; /* that it is slot number `slot` of; NULL: it executes */
+        size_t slot;
         unsigned device, domain;
         bool in_order, profiling;
         struct backend_queue *native;
@@ -87,6 +91,10 @@ struct queue {
 };
 
 struct queue *engine_queue_find(struct engine *e, uint64_t id);
+
+/* A new one in the table, without a native one. SP_E_PROTO, SP_E_NOMEM, SP_E_LIMIT. */
+SP_NODISCARD int engine_queue_new(struct engine *e, uint64_t id, uint64_t device,
+                                  struct queue **ret);
 
 /* Something was submitted: engine_settle flushes. */
 void engine_queue_dirty(struct queue *q);

@@ -19,6 +19,7 @@ enum {
         ENGINE_OBJECTS_MAX = 1 << 20,
         ENGINE_EVENTS_MAX = 4 << 20, /* not complete */
         ENGINE_HELD_MAX = 1 << 20,   /* commands */
+        ENGINE_RECORDED_MAX = 1 << 20,
         ENGINE_TRANSFERS_MAX = 1 << 20,
         ENGINE_PEERS_MAX = 1024,
         ENGINE_FAILED_MAX = 65536,     /* failed events remembered: the newest */
@@ -53,6 +54,8 @@ struct engine {
         struct map objects, events, transfers;
         struct list failed, early; /* complete events that are remembered, oldest first */
         size_t failed_count, early_count;
+        size_t nameless; /* events of commands of recordings that run */
+        size_t recorded; /* commands of all recordings */
         size_t transfer_count;
         size_t early_transfers, early_bytes;
 

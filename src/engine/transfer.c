@@ -145,6 +145,8 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
         struct transfer *t = map_get(&e->transfers, id);
         bool all_there = false;
         int r;
+        if (writer->queue->recording)
+                return SP_E_PROTO;
         if (!t) {
                 r = transfer_enter(e, from, id, total, whole, &t);
                 if (r < 0)
@@ -178,6 +180,8 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
 {
         struct transfer *t;
         int r;
+        if (reader->queue->recording)
+                return SP_E_PROTO;
         if (to) {
                 r = transfer_new(e, to, id, total, whole, &t);
                 if (r < 0)

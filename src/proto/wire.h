@@ -22,6 +22,7 @@ enum {
         WIRE_DEVICES_MAX = 4096,
         WIRE_LINK_MAX = 65536,
         WIRE_WAITS_MAX = 65536,
+        WIRE_SLOTS_MAX = 4096, /* queues of a recording */
         WIRE_TEXT_MAX = 1 << 20,
         WIRE_BLOB_MAX = 256 << 20,
         WIRE_INLINE_MAX = 64 << 10, /* bytes of bulk that may travel on lane 0 */
