@@ -174,8 +174,8 @@ int engine_command_copy(struct queue *q, const struct command *like, size_t deps
 {
         if (q->object.engine->held >= ENGINE_HELD_MAX)
                 return SP_E_LIMIT;
-        struct command *c = command_alloc(q, deps, like && like->arg_count > args ? like->arg_count
-                                                                                  : args);
+        struct command *c =
+                command_alloc(q, deps, like && like->arg_count > args ? like->arg_count : args);
         if (!c)
                 return SP_E_NOMEM;
         if (like)

@@ -15,7 +15,7 @@ struct command {
         struct event *event; /* NULL: it is recorded, or complete */
         struct batch *batch; /* of a recording that runs; NULL: on its own */
         size_t number;       /* in the recording */
-        uint64_t seq; /* in the queue */
+        uint64_t seq;        /* in the queue */
 
         /* Holding. */
         struct list held;    /* queue's */

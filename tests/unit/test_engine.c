@@ -743,6 +743,207 @@ TEST(arguments_set_once_serve_launches_in_every_domain)
         world_free(w);
 }
 
+/* ---- recordings ----------------------------------------------------------------------------- */
+
+#define RECORDING object_id(OBJECT_RECORDING, 1)
+enum { SLOT = 50 };
+
+/* Slot 0 records a fill of buffer 1 and two launches on it, of which the second waits for the first. */
+static void record(struct world *w, unsigned i)
+{
+        send(w, i, recording_create, .recording = RECORDING, .slots = WAITS(QUEUE(SLOT)),
+             .devices = WAITS(0));
+        fill_zero(w, i, QUEUE(SLOT), EVENT(1), BUFFER(1), 64);
+        launch_after(w, i, QUEUE(SLOT), EVENT(2), BUFFER(1), 5, (struct wire_u64s)WAITS(EVENT(1)));
+        launch_after(w, i, QUEUE(SLOT), EVENT(3), 0, 7, (struct wire_u64s)WAITS(EVENT(2)));
+        send(w, i, release, .object = QUEUE(SLOT));
+}
+
+static void run_recording(struct world *w, unsigned i, uint64_t queue, uint64_t event,
+                          struct wire_u64s waits)
+{
+        send(w, i, recording_run, .event = event, .flags = COMMAND_NOTIFY, .recording = RECORDING,
+             .queues = { &queue, 1 }, .waits = waits);
+}
+
+TEST(a_recording_runs_as_often_as_wanted_and_has_one_event)
+{
+        for (uint64_t q = 1; q <= 2; q++) {
+                struct world *w = world_new(1);
+                make_objects(w, 0, 64);
+                record(w, 0);
+                run(w);
+                assert_int_equal(w->nodes[0].done_count, 0);
+                for (uint64_t n = 0; n < 3; n++) {
+                        fill_zero(w, 0, QUEUE(q), EVENT(100 + 10 * n), BUFFER(1), 64);
+                        run_recording(w, 0, QUEUE(q), EVENT(101 + 10 * n),
+                                      (struct wire_u64s)WAITS(EVENT(100 + 10 * n)));
+                        pump(w);
+                        assert_int_equal(status_of(w, 0, EVENT(101 + 10 * n)), PENDING);
+                        run(w);
+                        assert_int_equal(status_of(w, 0, EVENT(101 + 10 * n)), CL_SUCCESS);
+                }
+                assert_int_equal(w->nodes[0].done_count, 3);
+                struct data *got = read_buffer(w, 0, QUEUE(q), EVENT(200), BUFFER(1), 64);
+                run(w);
+                assert_int_equal(number(got, 9), 12);
+                send(w, 0, release, .object = RECORDING);
+                release_objects(w, 0);
+                world_free(w);
+        }
+}
+
+TEST(a_recording_may_be_held_and_changed_and_released_meanwhile)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        record(w, 0);
+        send(w, 0, event_import, .event = EVENT(100));
+        run_recording(w, 0, QUEUE(2), EVENT(101), (struct wire_u64s)WAITS(EVENT(100)));
+        struct buf args = { 0 };
+        put_args(&args, 0, 1000);
+        send(w, 0, recording_update, .recording = RECORDING, .command = EVENT(3),
+             .global = WAITS(4), .args = bytes_of(args.data, args.size));
+        buf_fini(&args);
+        run_recording(w, 0, QUEUE(2), EVENT(102), (struct wire_u64s)WAITS(EVENT(101)));
+        send(w, 0, release, .object = RECORDING);
+        run(w);
+        assert_int_equal(w->nodes[0].done_count, 0);
+        struct data *got = expect_data(w, 0, 7, 64);
+        send(w, 0, event_done, .event = EVENT(100));
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(101)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(102)), CL_SUCCESS);
+        send(w, 0, buffer_read, .event = EVENT(103), .queue = QUEUE(1), .buffer = BUFFER(1),
+             .size = 64, .transfer = 7);
+        run(w);
+        assert_int_equal(number(got, 3), 1005);
+        assert_int_equal(number(got, 4), 5);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(a_recording_fails_as_a_whole_and_is_told_of_once)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        record(w, 0);
+        send(w, 0, event_import, .event = EVENT(100));
+        for (uint64_t q = 1; q <= 2; q++)
+                run_recording(w, 0, QUEUE(q), EVENT(100 + q), (struct wire_u64s)WAITS(EVENT(100)));
+        send(w, 0, event_done, .event = EVENT(100), .status = -7);
+        run(w);
+        for (uint64_t q = 1; q <= 2; q++)
+                assert_int_equal(status_of(w, 0, EVENT(100 + q)),
+                                 CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        assert_int_equal(w->nodes[0].done_count, 2);
+        send(w, 0, release, .object = RECORDING);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+/* Two slots, the second one's command between two of the first's by a barrier. */
+TEST(a_recording_spans_queues_and_orders_them)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        send(w, 0, recording_create, .recording = RECORDING,
+             .slots = WAITS(QUEUE(SLOT), QUEUE(SLOT + 1)), .devices = WAITS(0, 0));
+        fill_zero(w, 0, QUEUE(SLOT), EVENT(1), BUFFER(1), 64);
+        send(w, 0, marker, .event = EVENT(2), .queue = QUEUE(SLOT), .flags = COMMAND_BARRIER);
+        launch(w, 0, QUEUE(SLOT + 1), EVENT(3), BUFFER(1), 9);
+        send(w, 0, marker, .event = EVENT(4), .queue = QUEUE(SLOT), .flags = COMMAND_BARRIER);
+        send(w, 0, buffer_copy, .event = EVENT(5), .queue = QUEUE(SLOT), .src = BUFFER(1),
+             .dst = BUFFER(2), .size = 64);
+        for (uint64_t q = 1; q <= 2; q++) {
+                backend_reference_seed = 17 * q;
+                fill_zero(w, 0, QUEUE(q), EVENT(90 + q), BUFFER(2), 64);
+                run(w);
+                send(w, 0, recording_run, .event = EVENT(100 + q), .flags = COMMAND_NOTIFY,
+                     .recording = RECORDING, .queues = WAITS(QUEUE(q), QUEUE(3 - q)));
+                struct data *got = expect_data(w, 0, 10 + q, 64);
+                send(w, 0, buffer_read, .event = EVENT(110 + q), .queue = QUEUE(q),
+                     .buffer = BUFFER(2), .size = 64, .transfer = 10 + q,
+                     .waits = WAITS(EVENT(100 + q)));
+                run(w);
+                assert_int_equal(status_of(w, 0, EVENT(100 + q)), CL_SUCCESS);
+                assert_int_equal(number(got, 15), 9);
+        }
+        backend_reference_seed = 0;
+        for (uint64_t n = 0; n < 2; n++)
+                send(w, 0, release, .object = QUEUE(SLOT + n));
+        send(w, 0, release, .object = RECORDING);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+static bool recording_survives(void (*misuse)(struct world *w))
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        send(w, 0, recording_create, .recording = RECORDING, .slots = WAITS(QUEUE(SLOT)),
+             .devices = WAITS(0));
+        fill_zero(w, 0, QUEUE(SLOT), EVENT(1), BUFFER(1), 64);
+        misuse(w);
+        for (int i = 0; i < 8 && !w->nodes[0].died; i++) {
+                pump(w);
+                step(w, 0, SIZE_MAX);
+        }
+        bool alive = !w->nodes[0].died;
+        world_free(w);
+        return alive;
+}
+
+static void wrong_number(struct world *w)
+{
+        fill_zero(w, 0, QUEUE(SLOT), EVENT(3), BUFFER(1), 64);
+}
+
+static void waits_for_itself(struct world *w)
+{
+        launch_after(w, 0, QUEUE(SLOT), EVENT(2), BUFFER(1), 1, (struct wire_u64s)WAITS(EVENT(2)));
+}
+
+static void records_bulk(struct world *w)
+{
+        send(w, 0, buffer_write, .event = EVENT(2), .queue = QUEUE(SLOT), .buffer = BUFFER(1),
+             .size = 64, .transfer = 7);
+}
+
+static void runs_on_a_slot(struct world *w)
+{
+        run_recording(w, 0, QUEUE(SLOT), EVENT(100), (struct wire_u64s){ NULL, 0 });
+}
+
+static void runs_on_another_device(struct world *w)
+{
+        run_recording(w, 0, QUEUE(3), EVENT(100), (struct wire_u64s){ NULL, 0 });
+}
+
+static void changes_what_is_no_kernel(struct world *w)
+{
+        send(w, 0, recording_update, .recording = RECORDING, .command = EVENT(1),
+             .global = WAITS(4));
+}
+
+static void records_after_its_end(struct world *w)
+{
+        send(w, 0, release, .object = RECORDING);
+        fill_zero(w, 0, QUEUE(SLOT), EVENT(2), BUFFER(1), 64);
+}
+
+TEST(misuse_of_a_recording_ends_the_session)
+{
+        assert_false(recording_survives(wrong_number));
+        assert_false(recording_survives(waits_for_itself));
+        assert_false(recording_survives(records_bulk));
+        assert_false(recording_survives(runs_on_a_slot));
+        assert_false(recording_survives(runs_on_another_device));
+        assert_false(recording_survives(changes_what_is_no_kernel));
+        /* What is left of it is a queue that can't execute. */
+        assert_true(recording_survives(records_after_its_end));
+}
+
 TEST(profiled_queues_tell_times_and_others_do_not)
 {
         struct world *w = world_new(1);
@@ -1620,6 +1821,9 @@ TEST(an_engine_can_be_freed_at_any_time)
                 launch_after(w, 0, QUEUE(1), EVENT(6), BUFFER(1), 1,
                              (struct wire_u64s)WAITS(EVENT(100), EVENT(5)));
                 launch(w, 0, QUEUE(1), EVENT(7), BUFFER(1), 1);
+                record(w, 0);
+                run_recording(w, 0, QUEUE(2), EVENT(108), (struct wire_u64s)WAITS(EVENT(100)));
+                run_recording(w, 0, QUEUE(2), EVENT(109), (struct wire_u64s){ NULL, 0 });
                 pump(w);
                 step(w, 0, ran);
                 w->nodes[0].bulk_cut = ran % 2;
@@ -1645,6 +1849,9 @@ static bool life(unsigned long fail_at)
         launch(w, 0, QUEUE(3), EVENT(3), 0, 0);
         read_buffer(w, 0, QUEUE(1), EVENT(4), BUFFER(1), 100);
         read_buffer(w, 0, QUEUE(1), EVENT(5), BUFFER(1), 256 << 10);
+        record(w, 0);
+        run_recording(w, 0, QUEUE(2), EVENT(6), (struct wire_u64s)WAITS(EVENT(100)));
+        run_recording(w, 0, QUEUE(1), EVENT(7), (struct wire_u64s){ NULL, 0 });
         send(w, 0, event_done, .event = EVENT(100));
         /* The sessions' own buffers are not the point here. */
         mem_fail_at(fail_at);
@@ -1720,6 +1927,11 @@ int main(void)
                 cmocka_unit_test(a_held_barrier_holds_what_follows_and_waits_for_what_is_before),
                 cmocka_unit_test(without_a_barrier_an_out_of_order_queue_overtakes),
                 cmocka_unit_test(arguments_set_once_serve_launches_in_every_domain),
+                cmocka_unit_test(a_recording_runs_as_often_as_wanted_and_has_one_event),
+                cmocka_unit_test(a_recording_may_be_held_and_changed_and_released_meanwhile),
+                cmocka_unit_test(a_recording_fails_as_a_whole_and_is_told_of_once),
+                cmocka_unit_test(a_recording_spans_queues_and_orders_them),
+                cmocka_unit_test(misuse_of_a_recording_ends_the_session),
                 cmocka_unit_test(profiled_queues_tell_times_and_others_do_not),
                 cmocka_unit_test(watching_answers_at_once_or_at_completion),
                 cmocka_unit_test(completion_reaches_the_other_server_before_or_after_its_import),
