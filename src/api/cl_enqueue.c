@@ -10,6 +10,7 @@
 #include "core/device.h"
 #include "core/event.h"
 #include "core/kernel.h"
+#include "core/program.h"
 #include "proto/info.h"
 
 /* ---- kernels -------------------------------------------------------------------------------- */
@@ -44,31 +45,30 @@ static size_t info_size(struct bytes block, uint32_t key, size_t at)
         return (size_t)bytes_get_u64((const uint8_t *)v.data + at * 8);
 }
 
-/* May the last work-groups be smaller? "[...] non-uniform work-groups: the program is compiled for
- * OpenCL C 2.0 or newer, and the device supports them." */
+/* May the last work-groups be smaller? "The device associated with command_queue must support non-uniform
+ * work-groups" (all of OpenCL 2 do) and the program, too. */
 static bool allows_non_uniform(cl_kernel k, cl_device_id d)
 {
-        int version = device_version(d);
+        int version = device_version(d), i = program_device(k->program, d);
         struct bytes v;
         if (version < 20)
                 return false;
         if (version >= 30 && (!device_info(d, CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, &v) ||
                               v.size != 4 || !bytes_get_u32(v.data)))
                 return false;
-        size_t size = 0;
-        if (clGetProgramBuildInfo(k->program, d, CL_PROGRAM_BUILD_OPTIONS, 0, NULL, &size) !=
-                    CL_SUCCESS ||
-            !size)
-                return false;
-        char *options = mem_zalloc(size + 1);
-        bool yes = false;
-        if (options && clGetProgramBuildInfo(k->program, d, CL_PROGRAM_BUILD_OPTIONS, size, options,
-                                             NULL) == CL_SUCCESS) {
-                const char *std = strstr(options, "-cl-std=CL");
-                yes = std && std[10] >= '2' && !strstr(options, "-cl-uniform-work-group-size");
+        return i >= 0 && !k->build->devices[i].uniform;
+}
+
+/* The size that the program's source asks for; false: none. */
+static bool required_size(cl_kernel k, cl_device_id d, size_t ret[3])
+{
+        struct bytes info = kernel_device_info(k, d);
+        bool is_required = false;
+        for (cl_uint i = 0; i < 3; i++) {
+                ret[i] = info_size(info, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, i);
+                is_required |= ret[i] != 0;
         }
-        mem_free(options);
-        return yes;
+        return is_required;
 }
 
 static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const size_t *global,
@@ -76,11 +76,7 @@ static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const 
 {
         struct bytes info = kernel_device_info(k, d);
         size_t required[3], total = 1;
-        bool is_required = false;
-        for (cl_uint i = 0; i < 3; i++) {
-                required[i] = info_size(info, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, i);
-                is_required |= required[i] != 0;
-        }
+        bool is_required = required_size(k, d, required);
         for (cl_uint i = 0; i < dims; i++) {
                 /* "CL_INVALID_WORK_GROUP_SIZE if local_work_size is specified and does not match the
                  * required work-group size for kernel in the program source." */
@@ -187,8 +183,7 @@ clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel, cl_uint
          * will trivially succeed after its event dependencies are satisfied"; before 2.1
          * "CL_INVALID_GLOBAL_WORK_SIZE". */
         if (!global_work_size || any_zero(global_work_size, work_dim))
-                return device_version(d) < 21 ? CL_INVALID_GLOBAL_WORK_SIZE
-                                              : enqueue_marker(&q, false);
+                return device_version(d) < 21 ? CL_INVALID_GLOBAL_WORK_SIZE : enqueue_nothing(&q);
         /* "CL_INVALID_GLOBAL_OFFSET if the value specified in global_work_size + the corresponding values
          * in global_work_offset for any dimensions is greater than the maximum value representable by
          * size t on the device"; "CL_INVALID_GLOBAL_WORK_SIZE if any of the values [...] exceed" it. */
@@ -203,6 +198,10 @@ clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel, cl_uint
                 if (global_work_offset && global_work_offset[i] > max - global_work_size[i])
                         return CL_INVALID_GLOBAL_OFFSET;
         }
+        /* "The work-group size to be used for kernel can also be specified in the program source." */
+        size_t required[3];
+        if (!local_work_size && required_size(kernel, d, required))
+                local_work_size = required;
         if (local_work_size)
                 e = check_local_size(kernel, d, work_dim, global_work_size, local_work_size);
         if (e != CL_SUCCESS)

@@ -5,12 +5,6 @@
 #include "api/reply.h"
 #include "core/command.h"
 
-/* A transfer of nothing is a command that does nothing. */
-static cl_int enqueue_nothing(const struct enqueue *q)
-{
-        return enqueue_marker(q, false);
-}
-
 /* ---- reads and writes ----------------------------------------------------------------------- */
 
 static cl_int check_transfer(const struct enqueue *q, cl_mem m, size_t offset, size_t size,
@@ -257,7 +251,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_que
 }
 
 /* Do two boxes of the same shape and pitches, `delta` bytes apart, share a byte? They do if a step of some
- * slices and rows comes closer to delta than a row is wide. */
+ * slices and rows comes closer to delta than a row is wide. The same
+ * as check_copy_overlap in the specification's appendix, which is about coordinates. */
 static bool boxes_overlap(const struct box *b, const size_t *region, size_t delta)
 {
         for (size_t dz = delta / b->slice_pitch, i = 0; i < 2; i++, dz++) {
@@ -319,10 +314,10 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(
                 e = check_box(src_buffer, &from, region);
         if (e == CL_SUCCESS)
                 e = check_box(dst_buffer, &to, region);
-        /* "CL_INVALID_VALUE if src_buffer and dst_buffer are the same buffer object and src_slice_pitch is
-         * not equal to dst_slice_pitch and src_row_pitch is not equal to dst_row_pitch." */
-        if (e == CL_SUCCESS && src_buffer == dst_buffer && from.slice_pitch != to.slice_pitch &&
-            from.row_pitch != to.row_pitch)
+        /* "CL_INVALID_VALUE if src_buffer and dst_buffer are the same buffer object and src_row_pitch is
+         * not equal to dst_row_pitch", "[...] and src_slice_pitch is not equal to dst_slice_pitch." */
+        if (e == CL_SUCCESS && src_buffer == dst_buffer &&
+            (from.slice_pitch != to.slice_pitch || from.row_pitch != to.row_pitch))
                 e = CL_INVALID_VALUE;
         if (e == CL_SUCCESS)
                 e = check_box_overlap(src_buffer, dst_buffer, &from, &to, region);

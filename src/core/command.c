@@ -389,26 +389,45 @@ cl_int enqueue_fill(const struct enqueue *q, cl_mem mem, struct bytes pattern, s
 
 static int send_marker(struct command *m, bool barrier)
 {
-        /* Without a wait list it waits for everything before it: that is not meant when each event of
-         * the list is complete. */
-        if (m->enqueue->wait_count && !m->wait_count) {
-                int r = command_wait_for(m, m->enqueue->waits[0]->id);
-                if (r < 0)
-                        return r;
-        }
         return session_send(m->session, marker, .event = m->id, .queue = m->queue->id,
                             .flags = command_flags(m) | (barrier ? COMMAND_BARRIER : 0),
                             .waits = command_waits(m));
+}
+
+/* Without a wait list a marker waits for everything before it; so its list gets the id of no command, which
+ * for the server is one that is complete. */
+static int wait_for_nothing(struct command *m)
+{
+        return m->wait_count ? 0 : command_wait_for(m, client_new_id(m->client, OBJECT_EVENT));
+}
+
+int command_send_nothing(struct command *m)
+{
+        int r = wait_for_nothing(m);
+        return r < 0 ? r : send_marker(m, false);
 }
 
 cl_int enqueue_marker(const struct enqueue *q, bool barrier)
 {
         struct command m;
         int r = command_begin(&m, q);
+        if (r == 0 && q->wait_count)
+                r = wait_for_nothing(&m);
         if (r == 0)
                 r = command_ready(&m, q->blocking);
         if (r == 0)
                 r = send_marker(&m, barrier);
+        return command_end(&m, r, q->blocking);
+}
+
+cl_int enqueue_nothing(const struct enqueue *q)
+{
+        struct command m;
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_ready(&m, q->blocking);
+        if (r == 0)
+                r = command_send_nothing(&m);
         return command_end(&m, r, q->blocking);
 }
 
@@ -427,6 +446,11 @@ cl_int enqueue_migrate(const struct enqueue *q, cl_uint count, const cl_mem *mem
         if (r == 0)
                 r = command_ready(&m, false);
         if (r == 0)
-                r = send_marker(&m, false);
+                r = command_send_nothing(&m);
+        /* "CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED [...] the contents of the set of memory objects are
+         * undefined after migration": there, and of no interest anywhere else. */
+        for (cl_uint i = 0; i < count && r == 0 && flags == CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
+             i++)
+                r = command_wrote(&m, mems[i], mem_all(mems[i]));
         return command_end(&m, r, false);
 }

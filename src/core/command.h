@@ -47,6 +47,8 @@ cl_int enqueue_copy_rect(const struct enqueue *q, cl_mem src, cl_mem dst, const 
 cl_int enqueue_fill(const struct enqueue *q, cl_mem m, struct bytes pattern, size_t offset,
                     size_t size);
 cl_int enqueue_marker(const struct enqueue *q, bool barrier);
+/* A command that does nothing after its wait list; unlike a marker without one it may run at any time. */
+cl_int enqueue_nothing(const struct enqueue *q);
 cl_int enqueue_migrate(const struct enqueue *q, cl_uint count, const cl_mem *mems,
                        cl_mem_migration_flags flags);
 
@@ -98,6 +100,9 @@ static inline struct wire_u64s command_waits(const struct command *m)
 {
         return (struct wire_u64s){ m->waits, m->wait_count };
 }
+
+/* The message of a command that only waits for its wait list and what command_use added. */
+SP_NODISCARD int command_send_nothing(struct command *m);
 
 /* `r` < 0: it could not be sent. Otherwise it is the queue's last command; sends it soon, and when `wait`
  * waits for it. Hands its event out and releases the lock. Returns what the API call returns. */

@@ -131,6 +131,21 @@ bool options_library(const char *options)
         return found;
 }
 
+bool options_uniform(const char *options, bool source)
+{
+        struct buf word = { 0 };
+        const char *begin, *end;
+        bool old = source, uniform = false;
+        while (options && option_next(&options, &word, &begin, &end) > 0) {
+                const char *text = (const char *)word.data;
+                if (source && !strncmp(text, "-cl-std=", 8))
+                        old = !strncmp(text + 8, "CL1.", 4);
+                uniform |= !strcmp(text, "-cl-uniform-work-group-size");
+        }
+        buf_fini(&word);
+        return old || uniform;
+}
+
 /* ---- paths ---------------------------------------------------------------------------------- */
 
 static char *join(const char *folder, const char *name, size_t name_size)

@@ -62,6 +62,10 @@ SP_NODISCARD int option_next(const char **options, struct buf *word, const char 
 /* Is -create-library among the linker's options? */
 bool options_library(const char *options);
 
+/* Must the work-groups of a program with these options be of one size? `source`: it is of OpenCL C, whose
+ * version counts. */
+bool options_uniform(const char *options, bool source);
+
 /* Are all options that take an argument given one, and do -D and -U name something? */
 bool options_valid(const char *options);
 

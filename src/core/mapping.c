@@ -15,16 +15,17 @@ static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping
                 mem_free(map);
                 return NULL;
         }
+        map->mem = m;
         list_init(&map->link);
-        list_append(&m->mappings, &map->link);
+        list_append(&mem_root(m)->mappings, &map->link);
         m->map_count++;
         return map;
 }
 
-static void mapping_free(cl_mem m, struct mapping *map)
+static void mapping_free(struct mapping *map)
 {
         list_remove(&map->link);
-        m->map_count--;
+        map->mem->map_count--;
         mem_free(map);
 }
 
@@ -33,12 +34,6 @@ static bool is_at_host(cl_mem root, struct range r)
 {
         const struct replica *host = placement_find(&root->placement, PLACEMENT_HOST, 0);
         return root->host_ptr && host && range_set_has(&host->current, r);
-}
-
-static int send_plain(struct command *m)
-{
-        return session_send(m->session, marker, .event = m->id, .queue = m->queue->id,
-                            .flags = command_flags(m), .waits = command_waits(m));
 }
 
 /* Coordinates as the wire has them. */
@@ -89,6 +84,72 @@ static int send_read(struct command *m, cl_mem mem, const struct mapping *map)
         return r;
 }
 
+/* ---- several mappings of the same bytes ----------------------------------------------------- */
+
+static bool is_for_writing(const struct mapping *map)
+{
+        return map->flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
+}
+
+/* Does any row of the box have one of these bytes? */
+static bool box_meets(const struct host_box *b, const uint8_t *from, const uint8_t *to)
+{
+        for (size_t z = 0; z < b->region[2]; z++)
+                for (size_t y = 0; y < b->region[1]; y++) {
+                        const uint8_t *row = b->at + z * b->slice_pitch + y * b->row_pitch;
+                        if (row < to && from < row + b->region[0])
+                                return true;
+                }
+        return false;
+}
+
+/* All mappings of a root are in the same host memory. */
+static bool mappings_overlap(const struct mapping *a, const struct mapping *b)
+{
+        if (a->mem == b->mem && mem_is_image(a->mem)) {
+                for (int i = 0; i < 3; i++)
+                        if (a->origin[i] + a->region[i] <= b->origin[i] ||
+                            b->origin[i] + b->region[i] <= a->origin[i])
+                                return false;
+                return true;
+        }
+        const struct host_box rows = mapped_box(a->mem, a), other = mapped_box(b->mem, b);
+        for (size_t z = 0; z < rows.region[2]; z++)
+                for (size_t y = 0; y < rows.region[1]; y++) {
+                        const uint8_t *row = rows.at + z * rows.slice_pitch + y * rows.row_pitch;
+                        if (box_meets(&other, row, row + rows.region[0]))
+                                return true;
+                }
+        return false;
+}
+
+/* Are the bytes of `map` all in `in`, of the same object? */
+static bool mapping_is_inside(const struct mapping *map, const struct mapping *in)
+{
+        if (!mem_is_image(map->mem) && !mem_is_image(in->mem))
+                return in->offset <= map->offset &&
+                       map->offset + map->size <= in->offset + in->size;
+        for (int i = 0; i < 3; i++)
+                if (map->origin[i] < in->origin[i] ||
+                    map->origin[i] + map->region[i] > in->origin[i] + in->region[i])
+                        return false;
+        return map->mem == in->mem;
+}
+
+/* Is there another mapping for writing that `how` says true of? */
+static bool find_writing(const struct mapping *map,
+                         bool (*how)(const struct mapping *, const struct mapping *))
+{
+        list_each(m, &mem_root(map->mem)->mappings, struct mapping, link)
+        {
+                if (m != map && is_for_writing(m) && how(map, m))
+                        return true;
+        }
+        return false;
+}
+
+/* ---- map and unmap -------------------------------------------------------------------------- */
+
 /* `offset`: of its first byte in the application's memory of mem. */
 static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset,
                               const struct mapping *what, void **ret_pointer)
@@ -102,18 +163,24 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
                 map = mapping_new(mem, offset, what);
                 r = map ? 0 : SP_E_NOMEM;
         }
+        /* "CL_INVALID_OPERATION [...] if mapping would lead to overlapping regions being mapped for
+         * writing." */
+        if (r == 0 && is_for_writing(map) && find_writing(map, mappings_overlap))
+                r = CL_INVALID_OPERATION;
+        /* What is mapped for writing is "considered to be undefined until this region is unmapped": what
+         * the application has written there must stay. */
         bool read = r == 0 && !(what->flags & CL_MAP_WRITE_INVALIDATE_REGION) &&
-                    !is_at_host(mem_root(mem), at);
+                    !is_at_host(mem_root(mem), at) && !find_writing(map, mapping_is_inside);
         if (read)
                 r = command_use(&m, mem_is_image(mem) ? mem : mem_root(mem), at, true);
         if (r == 0)
                 r = command_ready(&m, read || q->blocking);
         if (r == 0)
-                r = read ? send_read(&m, mem, map) : send_plain(&m);
+                r = read ? send_read(&m, mem, map) : command_send_nothing(&m);
         if (r == 0)
                 pointer = map->pointer;
         else if (map)
-                mapping_free(mem, map);
+                mapping_free(map);
         cl_int status = command_end(&m, r, q->blocking);
         if (status == CL_SUCCESS) {
                 *ret_pointer = pointer;
@@ -121,7 +188,7 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
         }
         if (r == 0) { /* sent, but failed while we waited */
                 client_lock(m.client);
-                mapping_free(mem, map);
+                mapping_free(map);
                 client_unlock(m.client);
         }
         return status;
@@ -153,9 +220,9 @@ cl_int enqueue_map_image(const struct enqueue *q, cl_mem mem, cl_map_flags flags
 static struct mapping *mapping_find(cl_mem m, const void *pointer)
 {
         struct mapping *found = NULL;
-        list_each(map, &m->mappings, struct mapping, link)
+        list_each(map, &mem_root(m)->mappings, struct mapping, link)
         {
-                if (map->pointer == pointer)
+                if (map->mem == m && map->pointer == pointer)
                         found = map;
         }
         return found;
@@ -202,14 +269,14 @@ cl_int enqueue_unmap(const struct enqueue *q, cl_mem mem, void *pointer)
                 r = CL_INVALID_VALUE;
         if (found)
                 map = *found;
-        if (r == 0 && map.flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) {
+        if (r == 0 && is_for_writing(&map)) {
                 r = send_back(&m, mem, map);
         } else if (r == 0) {
                 r = command_ready(&m, false);
                 if (r == 0)
-                        r = send_plain(&m);
+                        r = command_send_nothing(&m);
         }
         if (r == 0)
-                mapping_free(mem, found);
+                mapping_free(found);
         return command_end(&m, r, false);
 }

@@ -16,11 +16,6 @@ static void destroy(cl_mem m)
                 m->destructors = d->next;
                 mem_free(d);
         }
-        list_each(map, &m->mappings, struct mapping, link)
-        {
-                list_remove(&map->link);
-                mem_free(map);
-        }
         placement_fini(&m->placement);
         free(m->shadow);
         mem_free(m->initial);
@@ -163,6 +158,18 @@ static void call_destructors(void *data)
         destroy(m);
 }
 
+/* What it leaves mapped. */
+static void mappings_drop(cl_mem m)
+{
+        list_each(map, &mem_root(m)->mappings, struct mapping, link)
+        {
+                if (map->mem != m)
+                        continue;
+                list_remove(&map->link);
+                mem_free(map);
+        }
+}
+
 void mem_unhold(cl_mem m)
 {
         if (atomic_fetch_sub(&m->h.holds, 1) != 1)
@@ -170,6 +177,7 @@ void mem_unhold(cl_mem m)
         cl_context x = m->context;
         cl_mem parent = m->parent;
         struct client *c = x->client;
+        mappings_drop(m);
         map_del(&c->objects, (uintptr_t)m);
         m->h.type = 0; /* "this memory object is no longer valid" in its callbacks */
         for (unsigned i = 0; i < c->server_count; i++) {

@@ -112,7 +112,8 @@ struct _cl_command_queue {
 };
 
 struct mapping {
-        struct list link; /* mem's */
+        struct list link; /* the root's */
+        cl_mem mem;       /* what was mapped: the root or what is in it */
         void *pointer;
         size_t offset, size;         /* buffer: of the root buffer's bytes */
         size_t origin[3], region[3]; /* image */
@@ -138,7 +139,7 @@ struct _cl_mem {
         cl_mem_properties *properties;
         size_t property_count;
         struct destructor *destructors;
-        struct list mappings;
+        struct list mappings; /* of the root only: also of what is in it */
         cl_uint map_count;
         /* Backing of mappings (and ALLOC_HOST_PTR), made at the first map. */
         void *shadow;

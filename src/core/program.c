@@ -678,6 +678,21 @@ static cl_program_binary_type job_type(const struct program_job *j)
         }
 }
 
+/* "To support non-uniform work-groups": "if the program was created with clCreateProgramWithSource, then the
+ * program must be compiled for OpenCL C 2.0 or newer [...] and without the -cl-uniform-work-group-size
+ * build option"; of others only the latter; "if the program was created using clLinkProgram, then all input
+ * programs must support non-uniform work-groups." */
+static bool job_is_uniform(const struct program_job *j, cl_uint i)
+{
+        for (cl_uint k = 0; k < j->input_count; k++) {
+                const struct _cl_program *input = j->inputs[k];
+                int at = program_device(input, j->program->devices[i]);
+                if (at >= 0 && input->build && input->build->devices[at].uniform)
+                        return true;
+        }
+        return options_uniform(j->options, j->program->kind == PROGRAM_SOURCE);
+}
+
 /* What the answer of its server says about device i; an empty reply: nothing. */
 static int take_device(struct program_job *j, struct job_part *part, cl_uint i,
                        struct program_build *b)
@@ -686,6 +701,7 @@ static int take_device(struct program_job *j, struct job_part *part, cl_uint i,
         d->options = j->options ? mem_strdup(j->options) : NULL;
         if (j->options && !d->options)
                 return SP_E_NOMEM;
+        d->uniform = job_is_uniform(j, i);
         d->status = part->request.status == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
         if (part->reply) {
                 d->reply = part->reply;

@@ -27,6 +27,7 @@ struct device_build {
         char *log;              /* NULL: none */
         cl_program_binary_type type;
         size_t globals;            /* bytes of program scope variables */
+        bool uniform;              /* its work-groups are all of one size */
         struct build_reply *reply; /* that its kernels are from; NULL: none */
 };
 

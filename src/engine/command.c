@@ -323,6 +323,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         if (!c->running++)
                 e->running++;
         q->running++;
+        q->fences += c->is_barrier;
         engine_queue_dirty(q);
         return CL_SUCCESS;
 }
@@ -425,12 +426,12 @@ static bool command_is_write(const struct command *c)
                c->native.op == BACKEND_WRITE_IMAGE;
 }
 
-/* A marker with a wait list that is complete, in a queue without order. */
+/* A marker with a wait list that is complete, in a queue without order and behind no barrier. */
 static bool command_is_empty(const struct command *c)
 {
         if (c->native.op != BACKEND_MARKER && c->native.op != BACKEND_BARRIER)
                 return false;
-        return !c->queue->in_order && !c->after_all && !command_waits(c);
+        return !c->queue->in_order && !c->queue->fences && !c->after_all && !command_waits(c);
 }
 
 /* Everything but writes, which go on as bytes arrive. */
@@ -541,6 +542,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
 {
         struct engine *e = c->queue->object.engine;
         c->queue->running--;
+        c->queue->fences -= c->is_barrier;
         if (!--c->running)
                 e->running--;
         engine_times_add(&c->times, t);

@@ -86,6 +86,7 @@ struct queue {
         uint64_t next_seq;
         struct list held;     /* commands not wholly submitted, in order */
         struct list barriers; /* out-of-order: the barriers among them */
+        size_t fences;        /* out-of-order: native barriers in flight */
         size_t running;       /* native commands in flight */
         struct list dirty;    /* engine's dirty_queues */
 };

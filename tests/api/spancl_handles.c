@@ -190,6 +190,24 @@ static void images(struct api *a)
         OK(clReleaseProgram(p));
 }
 
+/* "src_row_pitch must equal dst_row_pitch and src_slice_pitch must equal dst_slice_pitch" in one buffer. */
+static void pitches(struct api *a)
+{
+        const size_t from[3] = { 0, 0, 0 }, to[3] = { 0, 8, 0 }, box[3] = { 4, 2, 1 };
+        cl_mem m = api_buffer(a, 0, 4096, NULL), n = api_buffer(a, 0, 4096, NULL);
+        EXPECT(CL_INVALID_VALUE, clEnqueueCopyBufferRect(a->queues[0], m, m, from, to, box, 16, 256,
+                                                         32, 256, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, clEnqueueCopyBufferRect(a->queues[0], m, m, from, to, box, 16, 256,
+                                                         16, 512, 0, NULL, NULL));
+        OK(clEnqueueCopyBufferRect(a->queues[0], m, m, from, to, box, 16, 256, 16, 256, 0, NULL,
+                                   NULL));
+        OK(clEnqueueCopyBufferRect(a->queues[0], m, n, from, to, box, 16, 256, 32, 512, 0, NULL,
+                                   NULL));
+        OK(clFinish(a->queues[0]));
+        OK(clReleaseMemObject(m));
+        OK(clReleaseMemObject(n));
+}
+
 int main(void)
 {
         struct api a = api_open(0);
@@ -198,6 +216,7 @@ int main(void)
         from_queries(&a);
         arguments(&a);
         images(&a);
+        pitches(&a);
         api_close(&a);
         printf("handles: %u devices\n", a.count);
         return 0;

@@ -1,0 +1,258 @@
+/* What the specification says of several mappings at once, and of commands that do nothing but wait. servers: 2 */
+#include "api.h"
+
+enum { SIZE = 65536 };
+
+static void *map(cl_command_queue q, cl_mem m, cl_map_flags flags, size_t offset, size_t size)
+{
+        cl_int e;
+        void *p = clEnqueueMapBuffer(q, m, CL_TRUE, flags, offset, size, 0, NULL, NULL, &e);
+        OK(e);
+        CHECK(p);
+        return p;
+}
+
+static void unmap(cl_command_queue q, cl_mem m, void *p)
+{
+        OK(clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
+}
+
+static cl_uint map_count(cl_mem m)
+{
+        cl_uint n = 99;
+        OK(clGetMemObjectInfo(m, CL_MEM_MAP_COUNT, sizeof(n), &n, NULL));
+        return n;
+}
+
+static cl_mem sub_buffer(cl_mem m, size_t origin, size_t size)
+{
+        const cl_buffer_region region = { origin, size };
+        cl_int e;
+        cl_mem s = clCreateSubBuffer(m, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &e);
+        OK(e);
+        return s;
+}
+
+/* No byte is mapped for writing twice, through whatever object. */
+static void writers(struct api *a, cl_mem_flags flags)
+{
+        static const cl_map_flags write[] = { CL_MAP_WRITE, CL_MAP_READ | CL_MAP_WRITE,
+                                              CL_MAP_WRITE_INVALIDATE_REGION };
+        uint8_t *host = api_alloc(SIZE), *out = api_alloc(SIZE);
+        cl_command_queue q = a->queues[0], r = api_queue(a, 1);
+        api_pattern(host, SIZE, 4);
+        memcpy(out, host, SIZE);
+        cl_mem m = api_buffer(a, flags, SIZE, host), s = sub_buffer(m, 16384, 16384);
+        for (int i = 0; i < 3; i++) {
+                uint8_t *p = map(q, m, write[i], 16000, 1000);
+                EXPECT_ERROR(CL_INVALID_OPERATION,
+                             clEnqueueMapBuffer(r, m, CL_TRUE, CL_MAP_WRITE, 16999, 1, 0, NULL,
+                                                NULL, &error));
+                EXPECT_ERROR(CL_INVALID_OPERATION,
+                             clEnqueueMapBuffer(r, s, CL_FALSE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
+                                                100, 0, NULL, NULL, &error));
+                CHECK(map_count(m) == 1 && map_count(s) == 0);
+                /* Beside it, and for reading. */
+                uint8_t *beside = map(r, s, write[i], 17000 - 16384, 64);
+                CHECK(beside == p + 1000);
+                uint8_t *before = map(q, m, write[i], 15999, 1);
+                CHECK(before == p - 1);
+                memset(p, i, 1000);
+                /* Reading maps leave alone what is written in others. */
+                uint8_t *inside = map(r, m, CL_MAP_READ, 16100, 200);
+                CHECK(inside == p + 100 && inside[0] == i && inside[199] == i);
+                unmap(r, m, inside);
+                memset(beside, i + 10, 64);
+                *before = (uint8_t)(i + 20);
+                EXPECT(CL_INVALID_VALUE, clEnqueueUnmapMemObject(q, m, beside, 0, NULL, NULL));
+                CHECK(map_count(m) == 2 && map_count(s) == 1);
+                unmap(q, m, p);
+                EXPECT(CL_INVALID_VALUE, clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
+                unmap(r, s, beside);
+                unmap(q, m, before);
+                OK(clFinish(q));
+                OK(clFinish(r));
+                CHECK(map_count(m) == 0 && map_count(s) == 0);
+                uint8_t *all = map(q, m, CL_MAP_READ, 0, SIZE);
+                CHECK(all[15998] == out[15998] && all[15999] == i + 20);
+                for (int k = 0; k < 1000; k++)
+                        CHECK(all[16000 + k] == i);
+                for (int k = 0; k < 64; k++)
+                        CHECK(all[17000 + k] == i + 10);
+                CHECK(!memcmp(all + 17064, out + 17064, SIZE - 17064));
+                if (flags & CL_MEM_USE_HOST_PTR)
+                        CHECK(all == host);
+                unmap(q, m, all);
+                OK(clFinish(q));
+        }
+        /* An object that goes leaves nothing mapped. */
+        map(q, s, CL_MAP_WRITE, 0, 100);
+        OK(clReleaseMemObject(s));
+        unmap(q, m, map(q, m, CL_MAP_WRITE, 16384, 100));
+        OK(clFinish(q));
+        OK(clReleaseMemObject(m));
+        free(host);
+        free(out);
+}
+
+static cl_int map_image(cl_command_queue q, cl_mem m, cl_map_flags flags, const size_t origin[3],
+                        const size_t region[3], void **ret)
+{
+        size_t row, slice;
+        cl_int e;
+        *ret = clEnqueueMapImage(q, m, CL_TRUE, flags, origin, region, &row, &slice, 0, NULL, NULL,
+                                 &e);
+        return e;
+}
+
+static void image_writers(struct api *a)
+{
+        static const cl_image_format format = { CL_RGBA, CL_UNORM_INT8 };
+        const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+                                     .image_width = 64,
+                                     .image_height = 64 };
+        const cl_image_desc row = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = 64 };
+        const size_t left[3] = { 0, 0, 0 }, right[3] = { 32, 0, 0 }, half[3] = { 32, 64, 1 };
+        const size_t middle[3] = { 31, 63, 0 }, one[3] = { 2, 1, 1 };
+        cl_command_queue q = a->queues[0];
+        cl_int e;
+        void *p, *r, *none;
+        cl_mem m = clCreateImage(a->context, 0, &format, &desc, NULL, &e);
+        OK(e);
+        OK(map_image(q, m, CL_MAP_WRITE, left, half, &p));
+        EXPECT(CL_INVALID_OPERATION, map_image(q, m, CL_MAP_WRITE, middle, one, &none));
+        OK(map_image(q, m, CL_MAP_WRITE_INVALIDATE_REGION, right, half, &r));
+        unmap(q, m, p);
+        unmap(q, m, r);
+        OK(clFinish(q));
+        OK(clReleaseMemObject(m));
+
+        /* An image in a buffer has the buffer's bytes. */
+        cl_mem b = api_buffer(a, 0, 1024, NULL);
+        cl_image_desc in_buffer = row;
+        in_buffer.mem_object = b;
+        m = clCreateImage(a->context, 0, &format, &in_buffer, NULL, &e);
+        OK(e);
+        const size_t first[3] = { 8, 1, 1 };
+        OK(map_image(q, m, CL_MAP_WRITE, left, first, &p));
+        EXPECT_ERROR(CL_INVALID_OPERATION,
+                     clEnqueueMapBuffer(q, b, CL_TRUE, CL_MAP_WRITE, 31, 1, 0, NULL, NULL, &error));
+        unmap(q, b, map(q, b, CL_MAP_WRITE, 32, 1));
+        unmap(q, m, p);
+        OK(clFinish(q));
+        OK(clReleaseMemObject(m));
+        OK(clReleaseMemObject(b));
+}
+
+/* In a queue without order only barriers and wait lists make a command wait. */
+static void no_order(struct api *a)
+{
+        uint8_t host[256] = { 1, 2, 3 };
+        cl_int e;
+        cl_command_queue q = clCreateCommandQueue(a->context, a->devices[0],
+                                                  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &e);
+        OK(e);
+        cl_event gate = clCreateUserEvent(a->context, &e), held, nothing, behind;
+        OK(e);
+        cl_mem m = api_buffer(a, CL_MEM_USE_HOST_PTR, sizeof(host), host);
+        cl_mem other = api_buffer(a, 0, 64, NULL);
+        OK(clEnqueueFillBuffer(q, other, host, 1, 0, 64, 1, &gate, &held));
+        /* These must not wait for what the user event holds. */
+        uint8_t *p = map(q, m, CL_MAP_READ, 0, sizeof(host));
+        CHECK(p == host && p[2] == 3);
+        OK(clEnqueueUnmapMemObject(q, m, p, 0, NULL, &nothing));
+        OK(clWaitForEvents(1, &nothing));
+        OK(clReleaseEvent(nothing));
+        OK(clEnqueueReadBuffer(q, m, CL_TRUE, 0, 0, host, 0, NULL, NULL));
+        OK(clEnqueueMigrateMemObjects(q, 1, &m, 0, 0, NULL, &nothing));
+        OK(clWaitForEvents(1, &nothing));
+        CHECK(api_status(held) > CL_COMPLETE);
+        /* Behind a barrier they wait for it, in the wait list of one that is complete or not. */
+        OK(clEnqueueBarrierWithWaitList(q, 0, NULL, NULL));
+        OK(clEnqueueMarkerWithWaitList(q, 1, &nothing, &behind));
+        OK(clFlush(q));
+        CHECK(api_status(behind) > CL_COMPLETE);
+        OK(clSetUserEventStatus(gate, CL_COMPLETE));
+        OK(clWaitForEvents(1, &behind));
+        CHECK(api_status(held) == CL_COMPLETE);
+        OK(clReleaseEvent(behind));
+        OK(clReleaseEvent(nothing));
+        OK(clReleaseEvent(held));
+        OK(clReleaseEvent(gate));
+        OK(clReleaseMemObject(m));
+        OK(clReleaseMemObject(other));
+        OK(clReleaseCommandQueue(q));
+}
+
+/* A barrier that runs holds back a marker whose wait list is complete. */
+static void behind_barrier(struct api *a)
+{
+        static const char source[] =
+                "kernel void work(global uint *p) {\n"
+                "  uint x = get_global_id(0);\n"
+                "  for (uint i = 0; i < 30000000u; i++) x = x * 1664525u + 1013904223u;\n"
+                "  p[get_global_id(0)] = x;\n"
+                "}\n";
+        const size_t one = 1;
+        cl_int e;
+        cl_command_queue q = clCreateCommandQueue(a->context, a->devices[0],
+                                                  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &e);
+        OK(e);
+        cl_mem m = api_buffer(a, 0, 64, NULL);
+        cl_program p = api_build(a, source, NULL);
+        cl_kernel k = api_kernel(p, "work");
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        cl_event early, barrier, late;
+        OK(clEnqueueMarkerWithWaitList(q, 0, NULL, &early));
+        OK(clWaitForEvents(1, &early));
+        OK(clEnqueueNDRangeKernel(q, k, 1, NULL, &one, NULL, 0, NULL, NULL));
+        OK(clEnqueueBarrierWithWaitList(q, 0, NULL, &barrier));
+        OK(clEnqueueMarkerWithWaitList(q, 1, &early, &late));
+        OK(clWaitForEvents(1, &late));
+        CHECK(api_status(barrier) == CL_COMPLETE);
+        OK(clReleaseEvent(early));
+        OK(clReleaseEvent(barrier));
+        OK(clReleaseEvent(late));
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+        OK(clReleaseMemObject(m));
+        OK(clReleaseCommandQueue(q));
+}
+
+/* CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED leaves an object that can be used, whatever is in it. */
+static void undefined(struct api *a)
+{
+        uint8_t *host = api_alloc(SIZE), *out = api_alloc(SIZE);
+        api_pattern(host, SIZE, 8);
+        cl_mem m = api_buffer(a, CL_MEM_COPY_HOST_PTR, SIZE, host);
+        for (unsigned i = 0; i < 4; i++) {
+                cl_command_queue q = api_queue(a, i);
+                cl_event e;
+                OK(clEnqueueMigrateMemObjects(q, 1, &m, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0,
+                                              NULL, NULL));
+                OK(clEnqueueWriteBuffer(q, m, CL_FALSE, 0, SIZE, host, 0, NULL, &e));
+                OK(clEnqueueMigrateMemObjects(api_queue(a, i + 1), 1, &m,
+                                              CL_MIGRATE_MEM_OBJECT_HOST, 1, &e, NULL));
+                OK(clEnqueueReadBuffer(api_queue(a, i + 1), m, CL_TRUE, 0, SIZE, out, 1, &e, NULL));
+                CHECK(!memcmp(host, out, SIZE));
+                OK(clReleaseEvent(e));
+                OK(clFinish(api_queue(a, i + 1)));
+        }
+        OK(clReleaseMemObject(m));
+        free(host);
+        free(out);
+}
+
+int main(void)
+{
+        struct api a = api_open(0);
+        writers(&a, CL_MEM_USE_HOST_PTR);
+        writers(&a, CL_MEM_COPY_HOST_PTR | CL_MEM_ALLOC_HOST_PTR);
+        image_writers(&a);
+        no_order(&a);
+        behind_barrier(&a);
+        undefined(&a);
+        api_close(&a);
+        printf("maps: %u devices\n", a.count);
+        return 0;
+}
