@@ -2,6 +2,7 @@
  * up to the first zero byte, then the source. What is found has to be what a server takes. */
 #include "fuzz/target.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,35 +10,29 @@
 
 #include "core/include.h"
 #include "engine/include.h"
+#include "proto/option.h"
 
-static char folder[] = "/tmp/spancl-fuzz.XXXXXX";
+static char folder[PATH_MAX];
 
 static void put(const char *name, const char *text)
 {
-        char path[PATH_MAX];
+        char path[PATH_MAX + 16];
         snprintf(path, sizeof(path), "%s/%s", folder, name);
         FILE *f = fopen(path, "w");
         fuzz_check(f && fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-static void remove_folder(void)
-{
-        static const char *const names[] = { "a.h", "sub/b.h", "sub", "" };
-        char path[PATH_MAX];
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-                snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-                remove(path);
-        }
-}
-
-/* Some files to be found, in a folder of this process. */
+/* Some files to be found, beside this program: a name of their own at each run would steer the fuzzer
+ * elsewhere. They stay. */
 static void make_folder(void)
 {
-        char path[PATH_MAX];
-        fuzz_check(mkdtemp(folder));
-        atexit(remove_folder);
+        char path[PATH_MAX + 16];
+        ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 8);
+        fuzz_check(n > 0);
+        strcpy(folder + n, ".files");
         snprintf(path, sizeof(path), "%s/sub", folder);
-        fuzz_check(mkdir(path, 0700) == 0);
+        fuzz_check(mkdir(folder, 0700) == 0 || errno == EEXIST);
+        fuzz_check(mkdir(path, 0700) == 0 || errno == EEXIST);
         put("a.h", "#include \"sub/b.h\"\n#define C <b.h>\n#include C\n");
         put("sub/b.h", "#include \"../a.h\"\nint b;\n");
 }

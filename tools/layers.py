@@ -34,8 +34,8 @@ HEADERS = {
     "core": {"loop/link.h", "loop/dial.h", "loop/clock.h", "transport/transport.h"},
     # The loop drives an engine on one side; on the other it implements what the core asks for.
     "loop": {"engine/engine.h", "backend/backend.h", "core/io.h"},
-    "api": {"proto/args.h", "proto/info.h", "proto/wire.h", "proto/object_id.h",
-            "session/session.h"},
+    "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",
+            "proto/wire.h", "session/session.h"},
 }
 PROGRAMS = {"daemon", "cli"}
 

@@ -7,9 +7,9 @@
 #include "core/binary.h"
 #include "core/context.h"
 #include "core/device.h"
-#include "core/include.h"
 #include "core/program.h"
 #include "core/spirv.h"
+#include "proto/option.h"
 #include "proto/wire.h"
 
 /* ---- making --------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "core/hash.h"
 #include "core/macro.h"
 #include "proto/info.h"
+#include "proto/option.h"
 
 /* The folder on the other side where embedded headers are. */
 #define EMBEDDED "/.spancl-embedded"
@@ -46,105 +47,6 @@ struct collection {
         bool used_current;  /* something was found in the current folder without -I */
         bool used_absolute; /* something was named by its absolute path */
 };
-
-/* ---- options -------------------------------------------------------------------------------- */
-
-int option_next(const char **options, struct buf *word, const char **ret_begin,
-                const char **ret_end)
-{
-        const char *p = *options;
-        while (isspace((unsigned char)*p))
-                p++;
-        word->size = 0;
-        if (!*p) {
-                *options = p;
-                return 0;
-        }
-        *ret_begin = p;
-        char quote = 0;
-        for (; *p && (quote || !isspace((unsigned char)*p)); p++) {
-                if (quote ? *p == quote : (*p == '"' || *p == '\'')) {
-                        quote = quote ? 0 : *p;
-                        continue;
-                }
-                /* A backslash takes the meaning from a quote, a space or itself only: paths and
-                 * values of other systems have it as a plain character. */
-                if (*p == '\\' && quote != '\'' && p[1] && strchr("\"'\\ ", p[1]))
-                        p++;
-                int r = buf_put(word, p, 1);
-                if (r < 0)
-                        return r;
-        }
-        *options = *ret_end = p;
-        int r = buf_put(word, "", 1);
-        return r < 0 ? r : 1;
-}
-
-/* The argument of the option `flag` ("-I"), which `word` starts with: behind it, or the next word. The
- * word is reused. NULL: there is none (*ret_error 0), or an error. */
-static const char *option_argument(const char **options, struct buf *word, const char **ret_end,
-                                   int *ret_error)
-{
-        *ret_error = 0;
-        if (word->data[2])
-                return (const char *)word->data + 2;
-        const char *begin;
-        int r = option_next(options, word, &begin, ret_end);
-        if (r <= 0 || !word->data[0]) {
-                *ret_error = r < 0 ? r : 0;
-                return NULL;
-        }
-        return (const char *)word->data;
-}
-
-static bool option_takes_argument(const struct buf *word)
-{
-        const char *s = (const char *)word->data;
-        return s[0] == '-' && (s[1] == 'I' || s[1] == 'D' || s[1] == 'U');
-}
-
-bool options_valid(const char *options)
-{
-        struct buf word = { 0 };
-        const char *begin, *end;
-        bool valid = true;
-        while (options && valid && option_next(&options, &word, &begin, &end) > 0) {
-                if (!option_takes_argument(&word))
-                        continue;
-                bool names = word.data[1] != 'I';
-                int error;
-                const char *a = option_argument(&options, &word, &end, &error);
-                valid = a && (!names || isalpha((unsigned char)*a) || *a == '_');
-        }
-        buf_fini(&word);
-        return valid;
-}
-
-bool options_library(const char *options)
-{
-        struct buf word = { 0 };
-        const char *begin, *end;
-        bool found = false;
-        while (options && !found && option_next(&options, &word, &begin, &end) > 0)
-                found = !strcmp((const char *)word.data, "-create-library");
-        buf_fini(&word);
-        return found;
-}
-
-bool options_uniform(const char *options, bool source)
-{
-        struct buf word = { 0 };
-        const char *begin, *end;
-        bool old = source, uniform = false;
-        while (options && option_next(&options, &word, &begin, &end) > 0) {
-                const char *text = (const char *)word.data;
-                if (source && !strncmp(text, "-cl-std=", 8))
-                        old = !strncmp(text + 8, "CL1.", 4);
-                uniform |= !strcmp(text, "-cl-uniform-work-group-size");
-        }
-        buf_fini(&word);
-        return old || uniform;
-}
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
@@ -707,7 +609,7 @@ static int scan(struct collection *c, struct bytes text, const char *folder, str
 
 static int put_folder(struct buf *out, const char *path)
 {
-        bool plain = !strpbrk(path, " \t\"'\\");
+        bool plain = !strpbrk(path, OPTION_SPACES "\"'\\");
         int r = out->size ? buf_put(out, " ", 1) : 0;
         if (!r)
                 r = buf_put(out, plain ? "-I" : "-I\"", plain ? 2 : 3);
@@ -730,7 +632,7 @@ static int read_options(struct collection *c, struct buf *others)
         const char *begin, *end;
         int r;
         while ((r = option_next(&options, &word, &begin, &end)) > 0) {
-                char kind = option_takes_argument(&word) ? (char)word.data[1] : 0;
+                char kind = option_with_argument(&word);
                 if (kind) {
                         const char *argument = option_argument(&options, &word, &end, &r);
                         if (!argument) {

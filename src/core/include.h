@@ -53,20 +53,4 @@ struct include_params {
 SP_NODISCARD int include_collect(const struct include_params *params, struct include_result *ret);
 void include_fini(struct include_result *r);
 
-/* The next word of a text of build options: quotes ("..." and '...') and backslashes taken away. 1: in
- * *word (terminated, the caller's to reuse), and *ret_begin, *ret_end are where it stood; 0: the end; or
- * SP_E_NOMEM. */
-SP_NODISCARD int option_next(const char **options, struct buf *word, const char **ret_begin,
-                             const char **ret_end);
-
-/* Is -create-library among the linker's options? */
-bool options_library(const char *options);
-
-/* Must the work-groups of a program with these options be of one size? `source`: it is of OpenCL C, whose
- * version counts. */
-bool options_uniform(const char *options, bool source);
-
-/* Are all options that take an argument given one, and do -D and -U name something? */
-bool options_valid(const char *options);
-
 #endif

@@ -8,6 +8,7 @@
 #include "core/include.h"
 #include "core/server.h"
 #include "proto/info.h"
+#include "proto/option.h"
 
 /* ---- results of builds ---------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "proto/info.h"
+#include "proto/option.h"
 
 /* Absolute, with neither "." nor ".." nor empty names, so that it stays below the root. */
 static bool path_valid(struct bytes path)
@@ -116,30 +117,6 @@ int engine_include_write(const char *root, struct bytes headers)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static bool is_space(char c)
-{
-        return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
-}
-
-/* The end of the word at `p`; its text without quotes is appended to `plain`. */
-static int take_word(const char *p, struct buf *plain, const char **ret_end)
-{
-        char quote = '\0';
-        for (; *p && (quote || !is_space(*p)); p++) {
-                if (quote ? *p == quote : (*p == '"' || *p == '\'')) {
-                        quote = quote ? '\0' : *p;
-                        continue;
-                }
-                if (*p == '\\' && quote != '\'' && (p[1] == '"' || p[1] == '\\' || p[1] == ' '))
-                        p++;
-                int r = buf_put(plain, p, 1);
-                if (r < 0)
-                        return r;
-        }
-        *ret_end = p;
-        return buf_put(plain, "", 1);
-}
-
 /* Append `path` without ".", ".." and empty names, each remaining one behind a "/". */
 static int put_normal(struct buf *b, const char *path)
 {
@@ -192,8 +169,8 @@ static int put_folder(struct buf *out, const char *root, const char *folder, uns
         }
         const char *path = (const char *)full.data;
         if (!r)
-                r = strpbrk(path, " \t\n\r\v\f\"'\\") ? put_link(out, root, path, number)
-                                                      : buf_put(out, path, strlen(path));
+                r = strpbrk(path, OPTION_SPACES "\"'\\") ? put_link(out, root, path, number)
+                                                         : buf_put(out, path, strlen(path));
         buf_fini(&full);
         return r;
 }
@@ -201,34 +178,22 @@ static int put_folder(struct buf *out, const char *root, const char *folder, uns
 int engine_include_rewrite(const char *root, const char *options, char **ret)
 {
         struct buf out = { 0 }, word = { 0 };
+        const char *begin, *end;
         unsigned folders = 0;
-        int r = 0;
-        while (!r && *options) {
-                if (is_space(*options)) {
-                        r = buf_put(&out, options++, 1);
-                        continue;
-                }
-                const char *end;
-                word.size = 0;
-                r = take_word(options, &word, &end);
+        int r;
+        while ((r = option_next(&options, &word, &begin, &end)) > 0) {
+                r = out.size ? buf_put(&out, " ", 1) : 0;
                 if (r < 0)
                         break;
-                if (strncmp((const char *)word.data, "-I", 2) != 0) {
-                        r = buf_put(&out, options, (size_t)(end - options));
-                        options = end;
-                        continue;
+                if (option_with_argument(&word) != 'I') {
+                        r = buf_put(&out, begin, (size_t)(end - begin));
+                } else {
+                        const char *folder = option_argument(&options, &word, &end, &r);
+                        if (folder)
+                                r = put_folder(&out, root, folder, folders++);
                 }
-                bool separate = !word.data[2];
-                if (separate) {
-                        while (is_space(*end))
-                                end++;
-                        word.size = 0;
-                        r = take_word(end, &word, &end);
-                        if (r < 0)
-                                break;
-                }
-                options = end;
-                r = put_folder(&out, root, (const char *)word.data + (separate ? 0 : 2), folders++);
+                if (r < 0)
+                        break;
         }
         if (!r)
                 r = buf_put(&out, "", 1);

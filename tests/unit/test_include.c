@@ -13,6 +13,7 @@
 #include "core/include.h"
 #include "core/macro.h"
 #include "proto/info.h"
+#include "proto/option.h"
 
 static char root[] = "/tmp/spancl-include.XXXXXX";
 
@@ -248,6 +249,17 @@ TEST(folders_may_have_spaces_and_quotes)
         include_fini(&r);
 }
 
+/* Found by a fuzzer: the second line of the folder's name was taken for an option of its own. */
+TEST(folders_may_have_lines)
+{
+        file("li\n-D/x.h", "");
+        struct include_result r = collect("#include <x.h>\n", "-I 'li\n-D' -w");
+        assert_int_equal(r.files, 1);
+        expect_options(&r, "-I\"@/li\n-D\" -w");
+        assert_true(options_valid((const char *)r.options.data));
+        include_fini(&r);
+}
+
 TEST(files_are_read_anew_at_each_build)
 {
         file("new/x.h", "old\n");
@@ -458,6 +470,7 @@ int main(void)
                 cmocka_unit_test(absolute_names_become_relative_to_the_root_folder),
                 cmocka_unit_test(folders_on_the_way_to_a_file_exist_on_the_other_side),
                 cmocka_unit_test(folders_may_have_spaces_and_quotes),
+                cmocka_unit_test(folders_may_have_lines),
                 cmocka_unit_test(files_are_read_anew_at_each_build),
                 cmocka_unit_test(what_is_no_regular_file_is_not_read),
                 cmocka_unit_test(bounds_hold),
