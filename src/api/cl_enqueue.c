@@ -5,6 +5,7 @@
 #include "api/check.h"
 #include "api/check_image.h"
 #include "base/mem.h"
+#include "core/build.h"
 #include "core/command.h"
 #include "core/context.h"
 #include "core/device.h"

@@ -3,7 +3,9 @@
 
 #include "api/dispatch.h"
 #include "api/reply.h"
+#include "core/build.h"
 #include "core/device.h"
+#include "core/job.h"
 #include "core/kernel.h"
 #include "core/program.h"
 #include "proto/info.h"

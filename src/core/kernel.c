@@ -1,6 +1,7 @@
 #include "core/kernel.h"
 
 #include "base/mem.h"
+#include "core/build.h"
 #include "core/mem.h"
 #include "core/program.h"
 #include "core/server.h"
