@@ -42,7 +42,7 @@ static inline cl_int check_mem(cl_command_queue q, cl_mem m)
                 return CL_INVALID_MEM_OBJECT;
         if (m->context != q->context)
                 return CL_INVALID_CONTEXT;
-        if (m->parent && m->origin % q->device->mem_base_addr_align)
+        if (mem_parent(m) && m->origin % q->device->mem_base_addr_align)
                 return CL_MISALIGNED_SUB_BUFFER_OFFSET;
         return CL_SUCCESS;
 }
@@ -60,6 +60,14 @@ static inline cl_int check_host_access(const struct _cl_mem *m, bool reads, bool
         if (writes)
                 against |= CL_MEM_HOST_READ_ONLY;
         return m->flags & against ? CL_INVALID_OPERATION : CL_SUCCESS;
+}
+
+/* "[...] if values specified in map_flags are not valid": CL_MAP_WRITE_INVALIDATE_REGION excludes the
+ * others. */
+static inline bool map_flags_are_valid(cl_map_flags flags)
+{
+        return !(flags & ~(CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) &&
+               !(flags & CL_MAP_WRITE_INVALIDATE_REGION && flags & (CL_MAP_READ | CL_MAP_WRITE));
 }
 
 /* "CL_INVALID_VALUE if the region being read or written specified by (offset, size) is out of bounds." */

@@ -123,13 +123,15 @@ static cl_int check_args(cl_command_queue q, cl_kernel k)
                  * an argument that is a buffer object and the offset [...] is not aligned to
                  * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue." */
                 cl_mem m = k->args[i].mem;
-                if (m && m->parent && m->origin % q->device->mem_base_addr_align)
+                if (m && mem_parent(m) && m->origin % q->device->mem_base_addr_align)
                         return CL_MISALIGNED_SUB_BUFFER_OFFSET;
                 cl_int e = m && mem_is_image(m) ? check_image_device(q->device, m) : CL_SUCCESS;
                 if (e != CL_SUCCESS)
                         return e;
         }
-        return CL_SUCCESS;
+        /* "CL_INVALID_OPERATION if SVM pointers are passed as arguments to a kernel and the device does
+         * not support SVM." */
+        return kernel_uses_svm(k) && !q->device->svm ? CL_INVALID_OPERATION : CL_SUCCESS;
 }
 
 static cl_int check_launch(cl_command_queue q, cl_kernel k, cl_uint count, const cl_event *waits)
@@ -340,5 +342,5 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueMigrateMemObjects(
                              event_wait_list,
                              event,
                              false };
-        return enqueue_migrate(&q, num_mem_objects, mem_objects, flags);
+        return enqueue_migrate(&q, num_mem_objects, mem_objects, NULL, flags);
 }

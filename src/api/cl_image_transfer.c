@@ -265,9 +265,7 @@ static cl_int check_map(const struct enqueue *q, cl_mem m, cl_map_flags flags, c
         /* "[...] or if values specified in map_flags are not valid": CL_MAP_WRITE_INVALIDATE_REGION
          * excludes the others. "CL_INVALID_VALUE if image_row_pitch is NULL"; "[...] if image is a 3D
          * image, 1D or 2D image array and image_slice_pitch is NULL." */
-        if (flags & ~(CL_MAP_READ | writes) ||
-            (flags & CL_MAP_WRITE_INVALIDATE_REGION && flags & (CL_MAP_READ | CL_MAP_WRITE)) ||
-            !row_pitch || (m->slice_pitch && !slice_pitch))
+        if (!map_flags_are_valid(flags) || !row_pitch || (m->slice_pitch && !slice_pitch))
                 return CL_INVALID_VALUE;
         e = check_image_device(q->queue->device, m);
         return e != CL_SUCCESS ? e : check_host_access(m, flags & CL_MAP_READ, flags & writes);

@@ -126,7 +126,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags fl
                                                   cl_int *errcode_ret)
 {
         /* "CL_INVALID_MEM_OBJECT if buffer is not a valid buffer object or is a sub-buffer object." */
-        if (!handle_is(buffer, HANDLE_MEM) || buffer->parent || mem_is_image(buffer))
+        if (!handle_is(buffer, HANDLE_MEM) || mem_parent(buffer) || mem_is_image(buffer))
                 return reply_error(errcode_ret, CL_INVALID_MEM_OBJECT);
         cl_mem_flags all;
         if (!mem_flags_inherit(buffer->flags, flags, &all))
@@ -227,11 +227,12 @@ CL_API_ENTRY cl_int CL_API_CALL clGetMemObjectInfo(cl_mem memobj, cl_mem_info pa
         case CL_MEM_CONTEXT:
                 return reply_value(reply, cl_context, memobj->context);
         case CL_MEM_ASSOCIATED_MEMOBJECT:
-                return reply_value(reply, cl_mem, memobj->parent);
+                return reply_value(reply, cl_mem, mem_parent(memobj));
         case CL_MEM_OFFSET:
-                return reply_value(reply, size_t, memobj->origin);
+                return reply_value(reply, size_t, mem_parent(memobj) ? memobj->origin : 0);
         case CL_MEM_USES_SVM_POINTER:
-                return reply_value(reply, cl_bool, CL_FALSE);
+                return reply_value(reply, cl_bool,
+                                   mem_root(memobj)->chunk && !mem_is_image(memobj));
         case CL_MEM_PROPERTIES:
                 return reply_bytes(reply, memobj->properties,
                                    memobj->property_count * sizeof(*memobj->properties));

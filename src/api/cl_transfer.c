@@ -203,16 +203,6 @@ static cl_int check_copy(const struct enqueue *q, cl_mem src, cl_mem dst)
         return e;
 }
 
-static cl_mem root_of(cl_mem m)
-{
-        return m->parent ? m->parent : m;
-}
-
-static size_t origin_of(const struct _cl_mem *m)
-{
-        return m->parent ? m->origin : 0;
-}
-
 static bool ranges_overlap(struct range a, struct range b)
 {
         return a.begin < b.end && b.begin < a.end;
@@ -242,8 +232,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_que
         /* "CL_MEM_COPY_OVERLAP if src_buffer and dst_buffer are the same buffer or sub-buffer object and
          * the source and destination regions overlap or if [they] are different sub-buffers of the same
          * associated buffer object and they overlap." */
-        size_t from = origin_of(src_buffer) + src_offset, to = origin_of(dst_buffer) + dst_offset;
-        if (root_of(src_buffer) == root_of(dst_buffer) &&
+        size_t from = mem_root_offset(src_buffer) + src_offset,
+               to = mem_root_offset(dst_buffer) + dst_offset;
+        if (mem_root(src_buffer) == mem_root(dst_buffer) &&
             ranges_overlap((struct range){ from, from + size }, (struct range){ to, to + size }))
                 return CL_MEM_COPY_OVERLAP;
         return size ? enqueue_copy(&q, src_buffer, dst_buffer, src_offset, dst_offset, size)
@@ -273,11 +264,11 @@ static bool boxes_overlap(const struct box *b, const size_t *region, size_t delt
 static cl_int check_box_overlap(cl_mem src, cl_mem dst, const struct box *from,
                                 const struct box *to, const size_t *region)
 {
-        if (root_of(src) != root_of(dst))
+        if (mem_root(src) != mem_root(dst))
                 return CL_SUCCESS;
         struct range a = box_range(from, region), b = box_range(to, region);
-        a = (struct range){ a.begin + origin_of(src), a.end + origin_of(src) };
-        b = (struct range){ b.begin + origin_of(dst), b.end + origin_of(dst) };
+        a = (struct range){ a.begin + mem_root_offset(src), a.end + mem_root_offset(src) };
+        b = (struct range){ b.begin + mem_root_offset(dst), b.end + mem_root_offset(dst) };
         if (!ranges_overlap(a, b))
                 return CL_SUCCESS;
         /* Boxes of different pitches: we are careful. */
@@ -380,10 +371,7 @@ CL_API_ENTRY void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue command_queue
         /* "CL_INVALID_VALUE if region being mapped given by (offset, size) is out of bounds or if size is
          * 0 or if values specified in map_flags are not valid": CL_MAP_WRITE_INVALIDATE_REGION excludes
          * the others. */
-        if (!size || check_region(buffer, offset, size) ||
-            map_flags & ~(CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ||
-            (map_flags & CL_MAP_WRITE_INVALIDATE_REGION &&
-             map_flags & (CL_MAP_READ | CL_MAP_WRITE)))
+        if (!size || check_region(buffer, offset, size) || !map_flags_are_valid(map_flags))
                 return reply_error(errcode_ret, CL_INVALID_VALUE);
         /* "CL_INVALID_OPERATION if buffer has been created with CL_MEM_HOST_WRITE_ONLY or
          * CL_MEM_HOST_NO_ACCESS and CL_MAP_READ is set in map_flags or if buffer has been created with

@@ -17,15 +17,6 @@ static void *refuse_create(cl_context context, cl_int *errcode_ret)
                                                                            : CL_INVALID_CONTEXT);
 }
 
-/* "CL_INVALID_COMMAND_QUEUE if command_queue is not a valid host command-queue", the rules of the
- * wait list, and then "CL_INVALID_OPERATION if the device associated with command_queue does not
- * support" shared virtual memory. */
-static cl_int refuse_enqueue(cl_command_queue queue, cl_uint num_events, const cl_event *events)
-{
-        cl_int e = check_enqueue(queue, num_events, events);
-        return e != CL_SUCCESS ? e : CL_INVALID_OPERATION;
-}
-
 /* ---- pipes ---------------------------------------------------------------------------------- */
 
 CL_API_ENTRY cl_mem CL_API_CALL clCreatePipe(cl_context context, cl_mem_flags flags,
@@ -56,96 +47,6 @@ CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context contex
         if (!handle_is(device, HANDLE_DEVICE) || !context_has_device(context, device))
                 return CL_INVALID_DEVICE;
         /* "CL_INVALID_OPERATION if device does not support a replaceable default on-device queue." */
-        return CL_INVALID_OPERATION;
-}
-
-/* ---- shared virtual memory ------------------------------------------------------------------ */
-
-/* "NULL if the context has no device that supports" it, among other failures. */
-CL_API_ENTRY void *CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size,
-                                          cl_uint alignment)
-{
-        return NULL;
-}
-
-/* Nothing was allocated, so there is nothing to free. */
-CL_API_ENTRY void CL_API_CALL clSVMFree(cl_context context, void *svm_pointer)
-{
-}
-
-CL_API_ENTRY cl_int CL_API_CALL
-clEnqueueSVMFree(cl_command_queue command_queue, cl_uint num_svm_pointers, void *svm_pointers[],
-                 void(CL_CALLBACK *pfn_free_func)(cl_command_queue, cl_uint, void *[], void *),
-                 void *user_data, cl_uint num_events_in_wait_list, const cl_event *event_wait_list,
-                 cl_event *event)
-{
-        return refuse_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemcpy(cl_command_queue command_queue,
-                                                   cl_bool blocking_copy, void *dst_ptr,
-                                                   const void *src_ptr, size_t size,
-                                                   cl_uint num_events_in_wait_list,
-                                                   const cl_event *event_wait_list, cl_event *event)
-{
-        return refuse_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr,
-                                                    const void *pattern, size_t pattern_size,
-                                                    size_t size, cl_uint num_events_in_wait_list,
-                                                    const cl_event *event_wait_list,
-                                                    cl_event *event)
-{
-        return refuse_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue,
-                                                cl_bool blocking_map, cl_map_flags flags,
-                                                void *svm_ptr, size_t size,
-                                                cl_uint num_events_in_wait_list,
-                                                const cl_event *event_wait_list, cl_event *event)
-{
-        return refuse_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr,
-                                                  cl_uint num_events_in_wait_list,
-                                                  const cl_event *event_wait_list, cl_event *event)
-{
-        return refuse_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMigrateMem(
-        cl_command_queue command_queue, cl_uint num_svm_pointers, const void **svm_pointers,
-        const size_t *sizes, cl_mem_migration_flags flags, cl_uint num_events_in_wait_list,
-        const cl_event *event_wait_list, cl_event *event)
-{
-        return refuse_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint arg_index,
-                                                         const void *arg_value)
-{
-        if (!handle_is(kernel, HANDLE_KERNEL))
-                return CL_INVALID_KERNEL;
-        /* "CL_INVALID_OPERATION if no devices in the context associated with kernel support SVM." */
-        return CL_INVALID_OPERATION;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel,
-                                                    cl_kernel_exec_info param_name,
-                                                    size_t param_value_size,
-                                                    const void *param_value)
-{
-        if (!handle_is(kernel, HANDLE_KERNEL))
-                return CL_INVALID_KERNEL;
-        /* "CL_INVALID_VALUE if param_name is not valid, if param_value is NULL [...]" */
-        if ((param_name != CL_KERNEL_EXEC_INFO_SVM_PTRS &&
-             param_name != CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM) ||
-            !param_value)
-                return CL_INVALID_VALUE;
-        /* Both are about SVM: "CL_INVALID_OPERATION if no devices [...] support SVM." */
         return CL_INVALID_OPERATION;
 }
 

@@ -23,6 +23,7 @@
 struct backend;
 struct backend_buffer; /* or image */
 struct backend_sampler;
+struct backend_svm;
 struct backend_queue;
 struct backend_program;
 struct backend_kernel;
@@ -38,6 +39,7 @@ struct backend_params {
          * ("cpu", "gpu") or parts of names. */
         const char *devices;
         const char *scratch_dir; /* an existing private folder for temporary files */
+        bool in_process;         /* this is the client's own process */
         /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         void *user;
@@ -114,6 +116,17 @@ struct backend_ops {
                                struct backend_buffer **ret);
         void (*buffer_release)(struct backend_buffer *buffer);
 
+        /* Shared virtual memory for a device that says so (INFO_DEVICE_SVM): `size` bytes at `address`;
+         * 0: where the device wants it. CL_INVALID_HOST_PTR: it can't be there. */
+        cl_int (*svm_create)(struct backend *b, unsigned device, uint64_t address, size_t size,
+                             struct backend_svm **ret, uint64_t *ret_address);
+        /* A buffer with `size` bytes of `svm` from `offset` on; if the domain does not have that
+         * memory, one as any other. Released before `svm` is. */
+        cl_int (*svm_buffer_create)(struct backend *b, unsigned domain, struct backend_svm *svm,
+                                    cl_mem_flags flags, size_t offset, size_t size,
+                                    struct backend_buffer **ret);
+        void (*svm_release)(struct backend_svm *svm);
+
         /* CL_INVALID_OPERATION: no images. */
         cl_int (*sampler_create)(struct backend *b, unsigned domain, const struct sampler_desc *d,
                                  struct backend_sampler **ret);
@@ -153,7 +166,7 @@ struct backend_ops {
         cl_int (*kernel_create)(struct backend_program *p, const char *name,
                                 struct backend_kernel **ret);
         /* `a->object` is resolved: `buffer` (NULL for a null buffer), which may be an image, or
-         * `sampler` is the backend's. */
+         * `sampler` is the backend's. ARG_SVM: the object is an address. */
         cl_int (*kernel_set_arg)(struct backend_kernel *k, const struct arg *a,
                                  struct backend_buffer *buffer, struct backend_sampler *sampler);
         /* Query `name` as in kernel_query for `input`: `size` bytes of value. Arguments are set. */

@@ -6,6 +6,7 @@
 #include "core/queue.h"
 #include "core/sampler.h"
 #include "core/server.h"
+#include "core/svm.h"
 #include "core/transfer.h"
 
 static bool has_room(void *arg)
@@ -132,18 +133,70 @@ static int changed_args(const struct command *m, cl_kernel k, struct buf *ret)
         return 0;
 }
 
+/* The allocation that an argument points into. An address right behind one is one of it, too: a kernel may
+ * be told where to stop. */
+static cl_mem svm_arg(cl_kernel k, const struct kernel_arg *a)
+{
+        if (!a->version || a->arg.kind != ARG_SVM)
+                return NULL;
+        const uint8_t *at = (const uint8_t *)(uintptr_t)a->arg.object;
+        cl_mem m = svm_find(k->program->context, at);
+        return m ? m : svm_find(k->program->context, at - 1);
+}
+
 static int use_args(struct command *m, cl_kernel k)
 {
-        for (cl_uint i = 0; i < k->info->arg_count; i++) {
-                cl_mem mem = k->args[i].mem;
+        int r = 0;
+        for (cl_uint i = 0; i < k->info->arg_count && r == 0; i++) {
+                cl_mem svm = svm_arg(k, &k->args[i]), mem = svm ? svm : k->args[i].mem;
                 cl_sampler sampler = k->args[i].sampler;
-                int r = mem ? command_use(m, mem, mem_all(mem), true) : 0;
+                r = mem ? command_use(m, mem, mem_all(mem), true) : 0;
                 if (r == 0 && sampler)
                         r = sampler_declare(sampler, m->server);
-                if (r < 0)
-                        return r;
         }
-        return 0;
+        for (size_t i = 0; i < k->svm_ptr_count && r == 0; i++) {
+                cl_mem svm = svm_find(k->program->context, k->svm_ptrs[i]);
+                r = svm ? command_use(m, svm, mem_all(svm), true) : 0;
+        }
+        return r;
+}
+
+/* Can elements of that type hold an address? */
+static bool may_hold_pointers(const char *type)
+{
+        static const char *const none[] = { "char", "uchar", "short", "ushort", "int",
+                                            "uint", "half",  "float", "double", "bool" };
+        size_t n = type ? strcspn(type, "0123456789* ") : 0;
+        for (size_t i = 0; i < array_size(none); i++)
+                if (n && strlen(none[i]) == n && !strncmp(type, none[i], n))
+                        return false;
+        return true;
+}
+
+/* Through pointers in it, a kernel may write to what it got as `const`. */
+static bool svm_is_written(const struct _cl_mem *svm, const struct kernel_arg_info *info)
+{
+        if (svm->flags & CL_MEM_READ_ONLY)
+                return false;
+        return !info || !info->read_only || may_hold_pointers(info->type_name);
+}
+
+static int wrote_args(struct command *m, cl_kernel k)
+{
+        int r = 0;
+        for (cl_uint i = 0; i < k->info->arg_count && r == 0; i++) {
+                cl_mem svm = svm_arg(k, &k->args[i]);
+                if (svm && svm_is_written(svm, &k->info->args[i]))
+                        r = command_wrote(m, svm, mem_all(svm));
+                else if (arg_is_written(k, i))
+                        r = command_wrote(m, k->args[i].mem, mem_all(k->args[i].mem));
+        }
+        for (size_t i = 0; i < k->svm_ptr_count && r == 0; i++) {
+                cl_mem svm = svm_find(k->program->context, k->svm_ptrs[i]);
+                if (svm && svm_is_written(svm, NULL))
+                        r = command_wrote(m, svm, mem_all(svm));
+        }
+        return r;
 }
 
 static int send_kernel(struct command *m, cl_kernel k, cl_uint dims, const size_t *offset,
@@ -167,12 +220,7 @@ static int send_kernel(struct command *m, cl_kernel k, cl_uint dims, const size_
         if (r == 0)
                 k->sent[m->server->index] = k->version;
         buf_fini(&args);
-        for (cl_uint i = 0; i < k->info->arg_count && r == 0; i++) {
-                cl_mem mem = k->args[i].mem;
-                if (arg_is_written(k, i))
-                        r = command_wrote(m, mem, mem_all(mem));
-        }
-        return r;
+        return r < 0 ? r : wrote_args(m, k);
 }
 
 cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const size_t *offset,
@@ -328,7 +376,7 @@ cl_int enqueue_copy(const struct enqueue *q, cl_mem src, cl_mem dst, size_t src_
         if (r == 0)
                 r = command_use(&m, mem_root(dst), to, false);
         if (r == 0)
-                r = command_ready(&m, false);
+                r = command_ready(&m, q->blocking);
         if (r == 0)
                 r = session_send(m.session, buffer_copy, .event = m.id, .queue = m.queue->id,
                                  .flags = command_flags(&m), .src = mem_root(src)->id,
@@ -336,7 +384,7 @@ cl_int enqueue_copy(const struct enqueue *q, cl_mem src, cl_mem dst, size_t src_
                                  .dst_offset = to.begin, .size = size, .waits = command_waits(&m));
         if (r == 0)
                 r = command_wrote(&m, dst, to);
-        return command_end(&m, r, false);
+        return command_end(&m, r, q->blocking);
 }
 
 cl_int enqueue_copy_rect(const struct enqueue *q, cl_mem src, cl_mem dst, const struct box *from,
@@ -432,7 +480,7 @@ cl_int enqueue_nothing(const struct enqueue *q)
 }
 
 cl_int enqueue_migrate(const struct enqueue *q, cl_uint count, const cl_mem *mems,
-                       cl_mem_migration_flags flags)
+                       const struct range *ranges, cl_mem_migration_flags flags)
 {
         struct command m;
         int r = command_begin(&m, q);
@@ -440,7 +488,7 @@ cl_int enqueue_migrate(const struct enqueue *q, cl_uint count, const cl_mem *mem
                 /* To the host: there is nothing to bring, maps and reads take it from where it is. */
                 if (flags & CL_MIGRATE_MEM_OBJECT_HOST)
                         continue;
-                r = command_use(&m, mems[i], mem_all(mems[i]),
+                r = command_use(&m, mems[i], ranges ? ranges[i] : mem_all(mems[i]),
                                 !(flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED));
         }
         if (r == 0)
@@ -451,6 +499,6 @@ cl_int enqueue_migrate(const struct enqueue *q, cl_uint count, const cl_mem *mem
          * undefined after migration": there, and of no interest anywhere else. */
         for (cl_uint i = 0; i < count && r == 0 && flags == CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
              i++)
-                r = command_wrote(&m, mems[i], mem_all(mems[i]));
+                r = command_wrote(&m, mems[i], ranges ? ranges[i] : mem_all(mems[i]));
         return command_end(&m, r, false);
 }

@@ -49,8 +49,9 @@ cl_int enqueue_fill(const struct enqueue *q, cl_mem m, struct bytes pattern, siz
 cl_int enqueue_marker(const struct enqueue *q, bool barrier);
 /* A command that does nothing after its wait list; unlike a marker without one it may run at any time. */
 cl_int enqueue_nothing(const struct enqueue *q);
+/* `ranges`: which bytes of each; NULL: all. */
 cl_int enqueue_migrate(const struct enqueue *q, cl_uint count, const cl_mem *mems,
-                       cl_mem_migration_flags flags);
+                       const struct range *ranges, cl_mem_migration_flags flags);
 
 /* *ret_pointer is written on success only. */
 cl_int enqueue_map(const struct enqueue *q, cl_mem m, cl_map_flags flags, size_t offset,

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/svm.h"
 
 static void destroy(cl_context x)
 {
@@ -44,6 +45,7 @@ int context_new(struct client *c, const struct context_params *params, cl_contex
         x->notify = params->notify;
         x->notify_data = params->notify_data;
         list_init(&x->domain_queues);
+        list_init(&x->svm_chunks);
         list_append(client_contexts(c), &x->link);
         *ret = x;
         return 0;
@@ -82,6 +84,7 @@ void context_unhold(cl_context x)
         if (atomic_fetch_sub(&x->h.holds, 1) != 1)
                 return;
         list_remove(&x->link);
+        svm_end(x);
         list_each(q, &x->domain_queues, struct domain_queue, link)
         {
                 struct session *s = server_session(q->server);

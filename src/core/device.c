@@ -29,10 +29,10 @@ static const struct mask {
         { CL_DEVICE_PARENT_DEVICE, MASK_DROP },
         { CL_DEVICE_REFERENCE_COUNT, MASK_DROP },
         { CL_DEVICE_AVAILABLE, MASK_DROP },
+        { CL_DEVICE_SVM_CAPABILITIES, MASK_BITS, ~(cl_bitfield)CL_DEVICE_SVM_COARSE_GRAIN_BUFFER },
 
         /* The host's memory is on the other side of a network. */
         { CL_DEVICE_HOST_UNIFIED_MEMORY, MASK_ZERO },
-        { CL_DEVICE_SVM_CAPABILITIES, MASK_ZERO },
 
         /* No pipes, no queues on the device. */
         { CL_DEVICE_PIPE_SUPPORT, MASK_ZERO },
@@ -357,6 +357,7 @@ int device_new(struct client *c, struct server *s, unsigned index, unsigned glob
         d->global = global;
         d->info = info;
         d->domain = (unsigned)info_u64(info, INFO_DEVICE_DOMAIN, 0);
+        d->svm = (enum info_svm)info_u64(info, INFO_DEVICE_SVM, INFO_SVM_NONE);
         d->available = true;
         int r = device_mask(info, &d->mirror);
         if (!r)

@@ -89,6 +89,8 @@ void event_unhold(cl_event e)
                 e->status = CL_INVALID_EVENT;
                 event_tell(e, e->imported);
         }
+        if (e->tail)
+                e->tail->free(e->tail);
         while (e->callbacks) {
                 struct event_callback *cb = e->callbacks;
                 e->callbacks = cb->next;
@@ -181,6 +183,8 @@ void event_complete(cl_event e, cl_int status)
         list_remove(&e->queue_link);
         if (callbacks && e->server)
                 c->interests--;
+        if (e->tail)
+                c->interests--;
         while (callbacks) {
                 struct event_callback *cb = callbacks;
                 callbacks = cb->next;
@@ -207,6 +211,17 @@ void event_part_done(cl_event e, cl_int status)
                 e->result = status;
         if (--e->parts == 0)
                 event_complete(e, e->result);
+        else if (e->parts == 1 && e->tail)
+                e->tail->run(e->tail, e, e->result);
+}
+
+void event_set_tail(cl_event e, struct event_tail *tail)
+{
+        struct client *c = e->context->client;
+        e->tail = tail;
+        e->parts++;
+        c->interests++; /* it is to happen also when nobody waits */
+        keeper_wake(c);
 }
 
 int event_set_user(cl_event e, cl_int status)

@@ -49,6 +49,7 @@ static void destroy(cl_kernel k)
                 mem_free((void *)(uintptr_t)k->args[i].arg.value);
         mem_free(k->args);
         mem_free(k->sent);
+        mem_free(k->svm_ptrs);
         program_build_unhold(k->build);
         program_unhold(p);
         handle_free(&k->h, sizeof(*k));
@@ -88,6 +89,8 @@ int kernel_clone(cl_kernel from, cl_kernel *ret)
                         r = k->args[i].arg.value ? 0 : SP_E_NOMEM;
                 }
         }
+        if (!r && from->svm_ptr_count)
+                r = kernel_set_svm_ptrs(k, from->svm_ptr_count, from->svm_ptrs);
         if (r < 0) {
                 kernel_release(k);
                 return r;
@@ -299,6 +302,8 @@ int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
                 return CL_INVALID_DEVICE_QUEUE;
         case ARG_PIPE:
                 return CL_INVALID_MEM_OBJECT;
+        case ARG_SVM: /* no kind of a parameter, but of its value */
+                break;
         }
         return CL_INVALID_ARG_VALUE;
 }
@@ -325,6 +330,41 @@ bool kernel_is_ready(const struct _cl_kernel *k)
                 if (!k->args[i].version || !arg_is_alive(c, &k->args[i]))
                         return false;
         return true;
+}
+
+int kernel_set_svm(cl_kernel k, cl_uint index, const void *at)
+{
+        /* CL_INVALID_ARG_INDEX if arg_index is not a valid argument index. */
+        if (index >= k->info->arg_count)
+                return CL_INVALID_ARG_INDEX;
+        /* "The SVM pointer can only be used for arguments that are declared to be a pointer to global or
+         * constant memory." "CL_INVALID_ARG_VALUE if arg_value specified is not a valid value." */
+        enum arg_kind kind = k->info->args[index].kind;
+        if (kind && kind != ARG_BUFFER)
+                return CL_INVALID_ARG_VALUE;
+        uint64_t address = (uint64_t)(uintptr_t)at;
+        return set(k, index,
+                   &(struct arg){ .kind = at ? ARG_SVM : ARG_BUFFER, .size = 8, .object = address },
+                   NULL, NULL);
+}
+
+int kernel_set_svm_ptrs(cl_kernel k, size_t count, const void *pointers)
+{
+        const void **copy = count ? mem_dup(pointers, count * sizeof(*copy)) : NULL;
+        if (count && !copy)
+                return SP_E_NOMEM;
+        mem_free(k->svm_ptrs);
+        k->svm_ptrs = copy;
+        k->svm_ptr_count = count;
+        return 0;
+}
+
+bool kernel_uses_svm(const struct _cl_kernel *k)
+{
+        for (cl_uint i = 0; i < k->info->arg_count; i++)
+                if (k->args[i].version && k->args[i].arg.kind == ARG_SVM)
+                        return true;
+        return k->svm_ptr_count != 0;
 }
 
 cl_ulong kernel_local_args(const struct _cl_kernel *k)

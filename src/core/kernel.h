@@ -17,6 +17,16 @@ void kernel_release(cl_kernel k);
 /* clSetKernelArg behind its handle check: SP_E_NOMEM or what clSetKernelArg returns. Lock held. */
 SP_NODISCARD int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value);
 
+/* clSetKernelArgSVMPointer behind its handle check; `at` lies in an allocation of the context, or NULL. Lock
+ * held. */
+SP_NODISCARD int kernel_set_svm(cl_kernel k, cl_uint index, const void *at);
+
+/* CL_KERNEL_EXEC_INFO_SVM_PTRS. SP_E_NOMEM. Lock held. */
+SP_NODISCARD int kernel_set_svm_ptrs(cl_kernel k, size_t count, const void *pointers);
+
+/* Has it arguments that are pointers to shared virtual memory, or needs any? Lock held. */
+bool kernel_uses_svm(const struct _cl_kernel *k);
+
 /* Ask the server of device i of the program's (proto/schema: kernel_query); `size` bytes of answer.
  * SP_E_* or cl_int. Lock held; released while it waits. */
 SP_NODISCARD int kernel_query(cl_kernel k, cl_uint i, uint32_t name, const size_t *input,

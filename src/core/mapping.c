@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/image.h"
 #include "core/server.h"
+#include "core/svm.h"
 
 /* What is given but the pointer, which is the application's memory at `offset` of m. */
 static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping *what)
@@ -164,15 +165,17 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
                 r = map ? 0 : SP_E_NOMEM;
         }
         /* "CL_INVALID_OPERATION [...] if mapping would lead to overlapping regions being mapped for
-         * writing." */
-        if (r == 0 && is_for_writing(map) && find_writing(map, mappings_overlap))
+         * writing." clEnqueueSVMMap has no such rule. */
+        if (r == 0 && !mem->chunk && is_for_writing(map) && find_writing(map, mappings_overlap))
                 r = CL_INVALID_OPERATION;
         /* What is mapped for writing is "considered to be undefined until this region is unmapped": what
          * the application has written there must stay. */
         bool read = r == 0 && !(what->flags & CL_MAP_WRITE_INVALIDATE_REGION) &&
                     !is_at_host(mem_root(mem), at) && !find_writing(map, mapping_is_inside);
-        if (read)
-                r = command_use(&m, mem_is_image(mem) ? mem : mem_root(mem), at, true);
+        bool here = r == 0 && svm_is_here(mem_root(mem), m.server);
+        if (read || here)
+                r = command_use(&m, mem_is_image(mem) ? mem : mem_root(mem), at, read);
+        read = read && !here;
         if (r == 0)
                 r = command_ready(&m, read || q->blocking);
         if (r == 0)
@@ -247,14 +250,15 @@ static int send_back(struct command *m, cl_mem mem, struct mapping map)
         cl_mem root = mem_root(mem), used = mem_is_image(mem) ? mem : root;
         struct range at = mapped_range(mem, &map);
         bool bring = mem_is_image(mem) && !image_is_covered(mem, map.region);
+        bool here = svm_is_here(root, m->server);
         int r = command_use(m, used, at, bring);
         if (r == 0)
-                r = command_ready(m, at.end - at.begin > SESSION_INLINE_DEFAULT);
+                r = command_ready(m, !here && at.end - at.begin > SESSION_INLINE_DEFAULT);
         if (r == 0)
-                r = send_write(m, mem, &map);
+                r = here ? command_send_nothing(m) : send_write(m, mem, &map);
         if (r == 0)
                 r = command_wrote(m, root, at);
-        if (r == 0)
+        if (r == 0 && !here)
                 r = transfer_send(m, mapped_box(mem, &map), root, NULL);
         return r;
 }

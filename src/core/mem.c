@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/image.h"
 #include "core/server.h"
+#include "core/svm.h"
 
 enum { SHADOW_ALIGN = 4096 };
 
@@ -64,6 +65,13 @@ static int take_properties(cl_mem m, const cl_mem_properties *list, size_t count
 
 int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret)
 {
+        cl_mem svm = params->host_ptr ? svm_find(x, params->host_ptr) : NULL;
+        /* "CL_INVALID_BUFFER_SIZE if CL_MEM_USE_HOST_PTR or CL_MEM_COPY_HOST_PTR is set in flags, and
+         * host_ptr is a pointer returned by clSVMAlloc, and size is greater than the size passed to
+         * clSVMAlloc." */
+        if (svm && params->size > svm->size - svm_at(svm, params->host_ptr))
+                return CL_INVALID_BUFFER_SIZE;
+        bool over = svm && params->flags & CL_MEM_USE_HOST_PTR;
         cl_mem m = mem_new(x, params->flags, params->size);
         if (!m)
                 return SP_E_NOMEM;
@@ -74,9 +82,24 @@ int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret
         } else if (params->flags & CL_MEM_USE_HOST_PTR) {
                 m->host_ptr = params->host_ptr;
         }
-        if (r == 0 && params->flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR))
+        if (over) { /* it has the bytes of the allocation */
+                m->parent = svm;
+                m->origin = svm_at(svm, params->host_ptr);
+        } else if (r == 0 && params->flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR)) {
                 r = placement_write(&m->placement, PLACEMENT_HOST, 0, mem_all(m), 0, 0);
+        }
         return mem_finish(m, r, ret);
+}
+
+int mem_new_svm(cl_context x, cl_mem_flags flags, struct svm_chunk *chunk, size_t offset,
+                size_t size, cl_mem *ret)
+{
+        cl_mem m = mem_new(x, flags, size);
+        if (!m)
+                return SP_E_NOMEM;
+        m->chunk = chunk;
+        m->host_ptr = (void *)(uintptr_t)(chunk->address + offset);
+        return mem_finish(m, 0, ret);
 }
 
 int mem_new_sub_buffer(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size, cl_mem *ret)
@@ -186,6 +209,8 @@ void mem_unhold(cl_mem m)
                 if (s && session_send(s, release, .object = m->id) == 0)
                         server_kick(c->servers[i]);
         }
+        if (m->chunk)
+                svm_ended(m);
         if (!m->destructors)
                 destroy(m);
         else if (client_defer(c, call_destructors, m) < 0)
@@ -211,6 +236,9 @@ int mem_declare(cl_mem m, struct server *s)
         /* What the application may do with the host is checked here; there it is only storage. */
         cl_mem_flags flags = m->flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
         const struct image_desc *d = &m->image;
+        cl_mem root = mem_root(m);
+        const struct svm_chunk *chunk = root->chunk;
+        size_t origin = mem_root_offset(m);
         int r;
         if (mem_is_image(m))
                 r = session_send(session, image_create, .image = m->id, .flags = flags,
@@ -218,10 +246,13 @@ int mem_declare(cl_mem m, struct server *s)
                                  .width = d->width, .height = d->height, .depth = d->depth,
                                  .array_size = d->array_size, .row_pitch = d->row_pitch,
                                  .parent = m->parent ? m->parent->id : 0);
-        else if (m->parent)
-                r = session_send(session, sub_buffer_create, .buffer = m->id,
-                                 .parent = m->parent->id, .flags = flags, .origin = m->origin,
+        else if (chunk && chunk->servers & bit)
+                r = session_send(session, svm_buffer_create, .buffer = m->id, .svm = chunk->id,
+                                 .flags = flags, .offset = svm_offset(root) + origin,
                                  .size = m->size);
+        else if (m->parent)
+                r = session_send(session, sub_buffer_create, .buffer = m->id, .parent = root->id,
+                                 .flags = flags, .origin = origin, .size = m->size);
         else
                 r = session_send(session, buffer_create, .buffer = m->id, .flags = flags,
                                  .size = m->size);
@@ -229,6 +260,15 @@ int mem_declare(cl_mem m, struct server *s)
                 return r;
         m->declared |= bit;
         return 0;
+}
+
+unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d)
+{
+        cl_context x = root->context;
+        for (cl_uint i = 0; root->chunk && d->svm && i < x->device_count; i++)
+                if (x->devices[i]->server == d->server && x->devices[i]->svm)
+                        return x->devices[i]->domain;
+        return d->domain;
 }
 
 void *mem_host(cl_mem m, size_t offset)

@@ -14,6 +14,12 @@ struct buffer_params {
 
 /* SP_E_NOMEM. Lock held. */
 SP_NODISCARD int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret);
+
+/* An allocation of shared virtual memory (core/svm.h). */
+SP_NODISCARD int mem_new_svm(cl_context x, cl_mem_flags flags, struct svm_chunk *chunk,
+                             size_t offset, size_t size, cl_mem *ret);
+
+/* Of a buffer, or a buffer over an allocation of shared virtual memory, which is then the parent. */
 SP_NODISCARD int mem_new_sub_buffer(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size,
                                     cl_mem *ret);
 
@@ -38,6 +44,12 @@ SP_NODISCARD int mem_declare(cl_mem m, struct server *s);
 static inline bool mem_is_image(const struct _cl_mem *m)
 {
         return m->image.type != 0;
+}
+
+/* The object that m is a part of for the application; NULL: none. */
+static inline cl_mem mem_parent(const struct _cl_mem *m)
+{
+        return m->parent && !m->parent->chunk ? m->parent : NULL;
 }
 
 /* The object that holds the bytes, and a range of m's in it. */
@@ -72,6 +84,10 @@ static inline struct range mem_all(const struct _cl_mem *m)
  * shadow made when first needed.
  * NULL: out of memory. Lock held. */
 void *mem_host(cl_mem m, size_t offset);
+
+/* The number of the domain that stands for the place where a device has the bytes of `root`: domains of
+ * one server have shared virtual memory in common. */
+unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d);
 
 /* Nothing reads the private copy of the initial data now: free it once a server has it all. */
 void mem_drop_initial(cl_mem root);

@@ -13,6 +13,7 @@
 #include "core/placement.h"
 #include "proto/args.h"
 #include "proto/image.h"
+#include "proto/info.h"
 
 struct client;
 struct server;
@@ -64,6 +65,7 @@ struct _cl_device_id {
         cl_ulong max_mem_alloc_size, local_mem_size;
         size_t max_parameter_size;
         cl_command_queue_properties queue_properties;
+        enum info_svm svm; /* shared virtual memory, as it can be had beside the other servers' */
 };
 
 /* A side queue for migrations on one domain. */
@@ -92,6 +94,7 @@ struct _cl_context {
         void *notify_data;
         struct destructor *destructors;
         struct list domain_queues;
+        struct list svm_chunks; /* core/svm.h */
 };
 
 struct _cl_command_queue {
@@ -136,6 +139,9 @@ struct _cl_mem {
         unsigned sending; /* transfers that read `initial` now */
         cl_mem parent; /* whose bytes it has: sub-buffer, image in a buffer or image; else NULL */
         size_t origin; /* in the parent */
+        /* Of an allocation of shared virtual memory, which is no handle of the application's: where it
+         * lies; host_ptr is its address. NULL: a memory object. */
+        struct svm_chunk *chunk;
         cl_mem_properties *properties;
         size_t property_count;
         struct destructor *destructors;
@@ -222,6 +228,8 @@ struct _cl_kernel {
         struct kernel_arg *args;
         uint64_t version; /* counts clSetKernelArg */
         uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
+        const void **svm_ptrs; /* CL_KERNEL_EXEC_INFO_SVM_PTRS; owned */
+        size_t svm_ptr_count;
 };
 
 struct event_callback {
@@ -229,6 +237,14 @@ struct event_callback {
         cl_int type;
         void(CL_CALLBACK *fn)(cl_event, cl_int, void *);
         void *user_data;
+};
+
+/* What the client itself does when all else of a command is done: one of the event's parts. */
+struct event_tail {
+        /* With the lock held; `status`: what the others ended with. Calls event_part_done, at once or
+         * later. */
+        void (*run)(struct event_tail *t, cl_event e, cl_int status);
+        void (*free)(struct event_tail *t);
 };
 
 struct _cl_event {
@@ -245,8 +261,9 @@ struct _cl_event {
         bool tracked;    /* in the client's map of pending events, which then has a hold */
         cl_ulong queued_ns, submit_ns, start_ns, end_ns; /* client's CLOCK_MONOTONIC */
         struct event_callback *callbacks;
-        uint64_t imported; /* bit per server: it has or will be told of the completion */
-        uint64_t relay;    /* those that this client has to tell, because no peer will */
+        struct event_tail *tail; /* owned; NULL: none */
+        uint64_t imported;       /* bit per server: it has or will be told of the completion */
+        uint64_t relay;          /* those that this client has to tell, because no peer will */
         struct list queue_link;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/svm.h"
 #include "proto/info.h"
 
 enum {
@@ -44,6 +45,16 @@ static int on_kernel_answer(void *user, const struct wire_kernel_answer *m)
 {
         struct server *s = user;
         request_done(s->client, m->request, status_to_cl((int)m->status), m->value);
+        return 0;
+}
+
+static int on_svm_created(void *user, const struct wire_svm_created *m)
+{
+        struct server *s = user;
+        uint8_t address[8];
+        bytes_put_u64(address, m->address);
+        request_done(s->client, m->request, status_to_cl((int)m->status),
+                     bytes_of(address, sizeof(address)));
         return 0;
 }
 
@@ -154,6 +165,7 @@ static const struct wire_handlers handlers = {
         .program_built = on_program_built,
         .program_binaries = on_program_binaries,
         .kernel_answer = on_kernel_answer,
+        .svm_created = on_svm_created,
         .stats = on_stats,
         .trace = on_trace,
         .event_done = on_event_done,
@@ -436,6 +448,7 @@ void servers_connect(struct client *c)
                         server_lost(s, r, "it could not tell its devices");
                 buf_fini(&asked[i].info);
         }
+        svm_settle(c);
         mem_free(all);
         mem_free(asked);
 }

@@ -70,6 +70,12 @@ struct client {
         struct list contexts;
         struct map objects; /* memory objects and samplers, by their address (client_object) */
 
+        /* Shared virtual memory (svm.c). */
+        struct server *svm_dictator; /* whose device chooses the addresses; NULL: the client does */
+        struct server *svm_sharer;   /* the one in this process that uses the client's memory */
+        unsigned svm_base;           /* where addresses are looked for */
+        uint64_t svm_offset;
+
         /* Waiting (client.c). */
         pthread_cond_t progress; /* something was dispatched, or the receiver's place is free */
         unsigned waiters;        /* in client_wait */
@@ -158,6 +164,9 @@ SP_NODISCARD int event_new(cl_command_queue q, cl_command_type type, uint64_t id
 
 /* One of e->parts is done. */
 void event_part_done(cl_event e, cl_int status);
+
+/* Give it a last part, `tail`, which it owns from now on; before its message is sent. */
+void event_set_tail(cl_event e, struct event_tail *tail);
 
 /* Complete with `status`, whatever is still open. */
 void event_complete(cl_event e, cl_int status);

@@ -120,10 +120,17 @@ static bool is_sent(void *arg)
         return ((struct sent *)arg)->done;
 }
 
+/* Does a blocking write end with its command, and not as soon as its bytes have been taken?
+ * clEnqueueSVMMemcpy "does not return until the buffer data has been copied". */
+static bool waits_for_end(const struct enqueue *q)
+{
+        return q->wait_count || q->type == CL_COMMAND_SVM_MEMCPY;
+}
+
 cl_int transfer_finish_write(struct command *m, int r, struct host_box from)
 {
         struct sent sent = { false, 0 };
-        bool only_data = m->enqueue->blocking && !m->enqueue->wait_count;
+        bool only_data = m->enqueue->blocking && !waits_for_end(m->enqueue);
         if (r == 0)
                 r = transfer_send(m, from, NULL, only_data ? &sent : NULL);
         if (r == 0 && only_data) {
@@ -138,7 +145,7 @@ cl_int transfer_finish_write(struct command *m, int r, struct host_box from)
 bool transfer_needs_event(const struct enqueue *q, uint64_t size)
 {
         if (q->blocking)
-                return q->wait_count != 0;
+                return waits_for_end(q);
         return size > SESSION_INLINE_DEFAULT; /* the memory is read after the call */
 }
 
@@ -249,6 +256,12 @@ struct ids {
         uint64_t few[PLACEMENT_WRITERS_MAX + 1];
         size_t count;
 };
+
+/* Where the command's device has the bytes of `root`. */
+static unsigned command_domain(const struct command *m, const struct _cl_mem *root)
+{
+        return mem_domain(root, m->queue->device);
+}
 
 static bool overlap(struct range a, struct range b)
 {
@@ -362,7 +375,7 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
                            uint64_t queue)
 {
         struct ids waits = replica_waits(
-                placement_find(&root->placement, m->server->index, m->queue->device->domain), part,
+                placement_find(&root->placement, m->server->index, command_domain(m, root)), part,
                 true);
         struct outgoing *o = outgoing_new(m->client, id, host_part(root, part));
         if (!o)
@@ -414,7 +427,7 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
         if (r < 0)
                 return r;
         struct ids waits = replica_waits(
-                placement_find(p, m->server->index, m->queue->device->domain), part, true);
+                placement_find(p, m->server->index, command_domain(m, root)), part, true);
         r = send_bring_write(m->session, root, part,
                              &(struct wire_buffer_write){ .event = id,
                                                           .queue = queue,
@@ -430,7 +443,7 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
 static int bring(struct command *m, cl_mem root, struct range part, const struct replica *from)
 {
         struct client *c = m->client;
-        unsigned domain = m->queue->device->domain;
+        unsigned domain = command_domain(m, root);
         uint32_t from_server = from->server, from_domain = from->domain;
         uint64_t queue;
         int r = queue_side(m->queue->context, m->server, domain, &queue);
@@ -457,7 +470,7 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
 {
         cl_mem root = mem_root(mem);
         struct placement *p = &root->placement;
-        uint32_t server = m->server->index, domain = m->queue->device->domain;
+        uint32_t server = m->server->index, domain = command_domain(m, root);
         int e = mem_declare(mem, m->server);
         const struct replica *from;
         struct range part;
@@ -479,7 +492,7 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
 int command_wrote(struct command *m, cl_mem mem, struct range r)
 {
         cl_mem root = mem_root(mem);
-        unsigned domain = m->queue->device->domain;
+        unsigned domain = command_domain(m, root);
         int e = placement_write(&root->placement, m->server->index, domain, r, m->id,
                                 queue_in_order(m->queue) ? m->queue->id : 0);
         if (e == 0)

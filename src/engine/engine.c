@@ -80,6 +80,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         const struct backend_params bp = {
                 .devices = params->devices,
                 .scratch_dir = e->scratch_dir,
+                .in_process = params->in_process,
                 .complete = engine_command_complete,
                 .user = e,
         };
@@ -206,6 +207,8 @@ const struct wire_handlers engine_client_handlers = {
         .sub_buffer_create = engine_handle_sub_buffer_create,
         .image_create = engine_handle_image_create,
         .sampler_create = engine_handle_sampler_create,
+        .svm_create = engine_handle_svm_create,
+        .svm_buffer_create = engine_handle_svm_buffer_create,
         .queue_create = engine_handle_queue_create,
         .program_create = engine_handle_program_create,
         .program_build = engine_handle_program_build,

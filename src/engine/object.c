@@ -51,6 +51,8 @@ static void buffer_free(struct object *o)
                         o->engine->be->buffer_release(b->replicas[i].native);
         if (b->parent)
                 engine_object_unref(&b->parent->object);
+        if (b->svm)
+                engine_object_unref(&b->svm->object);
         mem_free(b);
 }
 
@@ -60,6 +62,7 @@ struct buffer_params {
         cl_mem_flags flags;
         uint64_t origin, size;
         struct buffer *parent;
+        struct svm *svm;
         struct image_desc image;
 };
 
@@ -77,6 +80,10 @@ static int buffer_new(struct engine *e, const struct buffer_params *params)
         if (parent) {
                 b->parent = parent;
                 engine_object_ref(&parent->object);
+        }
+        if (params->svm) {
+                b->svm = params->svm;
+                engine_object_ref(&b->svm->object);
         }
         int r = engine_object_add(e, &b->object);
         if (r < 0)
@@ -106,6 +113,10 @@ static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_b
         if (engine_buffer_is_image(b))
                 return e->be->image_create(e->backend, domain, native_flags(b->flags), &b->image,
                                            parent, ret);
+        if (b->svm)
+                return e->be->svm_buffer_create(e->backend, domain, b->svm->native,
+                                                native_flags(b->flags), (size_t)b->origin,
+                                                (size_t)b->size, ret);
         if (!parent)
                 return e->be->buffer_create(e->backend, domain, native_flags(b->flags),
                                             (size_t)b->size, ret);
@@ -188,6 +199,64 @@ int engine_handle_image_create(void *user, const struct wire_image_create *m)
         return buffer_new(
                 e, &(struct buffer_params){
                            .id = m->image, .flags = m->flags, .parent = parent, .image = d });
+}
+
+/* ---- shared virtual memory ------------------------------------------------------------------ */
+
+static void svm_free(struct object *o)
+{
+        struct svm *s = container_of(o, struct svm, object);
+        if (s->native)
+                o->engine->be->svm_release(s->native);
+        mem_free(s);
+}
+
+static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *ret_status,
+                   uint64_t *ret_address)
+{
+        struct svm *s = mem_zalloc(sizeof(*s));
+        if (!s)
+                return SP_E_NOMEM;
+        s->object = (struct object){ e, m->svm, 1, svm_free };
+        s->size = m->size;
+        *ret_status = e->be->svm_create(e->backend, (unsigned)m->device, m->address,
+                                        (size_t)m->size, &s->native, ret_address);
+        int r = *ret_status < 0 ? 0 : engine_object_add(e, &s->object);
+        if (*ret_status < 0 || r < 0)
+                engine_object_unref(&s->object);
+        return r;
+}
+
+int engine_handle_svm_create(void *user, const struct wire_svm_create *m)
+{
+        struct peer *peer = user;
+        struct engine *e = peer->engine;
+        uint64_t address = 0;
+        cl_int status;
+        if (m->device >= e->device_count || m->size % 65536 || m->address % 65536)
+                return SP_E_PROTO;
+        int r = svm_new(e, m, &status, &address);
+        if (r < 0)
+                return r;
+        peer_send(peer, svm_created, .request = m->request, .status = status,
+                  .address = status < 0 ? 0 : address);
+        return 0;
+}
+
+int engine_handle_svm_buffer_create(void *user, const struct wire_svm_buffer_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct object *o = engine_object_find(e, m->svm);
+        if (!o)
+                return SP_E_PROTO;
+        struct svm *s = container_of(o, struct svm, object);
+        if (m->offset > s->size || m->size > s->size - m->offset)
+                return SP_E_PROTO;
+        return buffer_new(e, &(struct buffer_params){ .id = m->buffer,
+                                                      .flags = m->flags,
+                                                      .origin = m->offset,
+                                                      .size = m->size,
+                                                      .svm = s });
 }
 
 /* ---- samplers ------------------------------------------------------------------------------- */

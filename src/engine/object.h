@@ -31,9 +31,16 @@ struct replica {
         cl_int status;
 };
 
+struct svm {
+        struct object object;
+        struct backend_svm *native;
+        uint64_t size;
+};
+
 struct buffer {
         struct object object;
         struct buffer *parent; /* held; NULL: has storage of its own */
+        struct svm *svm;       /* held: that has its bytes, at origin; NULL: none */
         cl_mem_flags flags;
         uint64_t origin, size;     /* of a buffer */
         struct image_desc image;   /* type 0: a buffer */
@@ -103,6 +110,8 @@ void engine_queue_dirty(struct queue *q);
 int engine_handle_buffer_create(void *user, const struct wire_buffer_create *m);
 int engine_handle_sub_buffer_create(void *user, const struct wire_sub_buffer_create *m);
 int engine_handle_image_create(void *user, const struct wire_image_create *m);
+int engine_handle_svm_create(void *user, const struct wire_svm_create *m);
+int engine_handle_svm_buffer_create(void *user, const struct wire_svm_buffer_create *m);
 int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m);
 int engine_handle_queue_create(void *user, const struct wire_queue_create *m);
 int engine_handle_release(void *user, const struct wire_release *m);

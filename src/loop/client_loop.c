@@ -85,6 +85,7 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
         struct server_loop_params params = {
                 .backend = backend,
                 .scratch_dir = l->scratch[0] ? l->scratch : NULL,
+                .in_process = true,
                 .output_fd = -1,
         };
         /* Native implementations are not all ready to be opened by two threads at a time. */

@@ -828,6 +828,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                                 .scratch_dir = params->scratch_dir,
                                 .cache_dir = params->cache_dir,
                                 .cache_bytes = params->cache_bytes,
+                                .in_process = params->in_process,
                                 .ops = params->output_fd < 0 ? &ops_silent : &ops_output,
                                 .user = l,
                         },

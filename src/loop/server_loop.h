@@ -19,6 +19,7 @@ struct server_loop_params {
         const char *scratch_dir; /* see engine.h */
         const char *cache_dir;   /* see engine.h */
         uint64_t cache_bytes;
+        bool in_process;   /* see engine.h */
         unsigned linger_s; /* how long a session without lane 0 waits to be attached again */
         /* The reading end of a pipe with what kernels print; taken over; -1: none. */
         int output_fd;

@@ -26,12 +26,13 @@ int args_check(struct bytes args)
                         return SP_E_PROTO;
                 uint32_t index = bytes_get_u32(p), kind = bytes_get_u32(p + 4);
                 uint64_t size = bytes_get_u64(p + 8);
-                bool known = kind == ARG_VALUE || kind == ARG_LOCAL || arg_is_object(kind);
+                bool slot = arg_is_object(kind) || kind == ARG_SVM;
+                bool known = kind == ARG_VALUE || kind == ARG_LOCAL || slot;
                 if (index > ARG_INDEX_MAX || !known)
                         return SP_E_PROTO;
                 if (kind == ARG_VALUE && size > ARG_VALUE_MAX)
                         return SP_E_PROTO;
-                if (arg_is_object(kind) && size != 8)
+                if (slot && size != 8)
                         return SP_E_PROTO;
                 size_t whole = ARG_HEADER + value_size(kind, size);
                 if (whole > left)
@@ -55,7 +56,7 @@ int args_next(struct bytes *args, struct arg *ret)
                 .size = bytes_get_u64(p + 8),
                 .value = p + ARG_HEADER,
         };
-        if (arg_is_object(a.kind))
+        if (arg_is_object(a.kind) || a.kind == ARG_SVM)
                 a.object = bytes_get_u64(p + ARG_HEADER);
         size_t whole = ARG_HEADER + value_size(a.kind, a.size);
         *ret = a;
@@ -68,13 +69,13 @@ int args_put(struct buf *b, const struct arg *a)
         uint8_t h[ARG_HEADER];
         bytes_put_u32(h, a->index);
         bytes_put_u32(h + 4, a->kind);
-        bytes_put_u64(h + 8, arg_is_object(a->kind) ? 8 : a->size);
+        bool slot = arg_is_object(a->kind) || a->kind == ARG_SVM;
+        bytes_put_u64(h + 8, slot ? 8 : a->size);
         int r = buf_reserve(b, ARG_HEADER + 8 + value_size(a->kind, a->size));
         if (r < 0)
                 return r;
         r = buf_put(b, h, sizeof(h));
         if (r < 0 || a->kind == ARG_LOCAL)
                 return r;
-        return arg_is_object(a->kind) ? buf_put_u64(b, a->object)
-                                      : buf_put_padded(b, a->value, (size_t)a->size);
+        return slot ? buf_put_u64(b, a->object) : buf_put_padded(b, a->value, (size_t)a->size);
 }

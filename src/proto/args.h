@@ -1,6 +1,7 @@
 /* Kernel arguments in a kernel_launch: a sequence of {u32 index, u32 kind, u64 size, value}. The value
  * of ARG_VALUE is `size` bytes padded to 8; of ARG_LOCAL nothing (size is the local memory's); of
- * ARG_BUFFER an object id (0: NULL), of ARG_IMAGE and ARG_SAMPLER one that is not 0, size 8. */
+ * ARG_BUFFER an object id (0: NULL), of ARG_IMAGE and ARG_SAMPLER one that is not 0, size 8; of ARG_SVM
+ * an address, size 8. */
 #ifndef SPANCL_PROTO_ARGS_H
 #define SPANCL_PROTO_ARGS_H
 
@@ -16,6 +17,7 @@ enum arg_kind {
         ARG_IMAGE = 5,
         ARG_QUEUE = 6, /* this and the next: not in launches */
         ARG_PIPE = 7,
+        ARG_SVM = 8,
 };
 
 enum { ARG_VALUE_MAX = 65536, ARG_INDEX_MAX = 65535 };
@@ -25,7 +27,7 @@ struct arg {
         uint32_t kind;
         uint64_t size;
         const void *value; /* ARG_VALUE: borrowed bytes */
-        uint64_t object;   /* ARG_BUFFER, ARG_IMAGE, ARG_SAMPLER */
+        uint64_t object;   /* ARG_BUFFER, ARG_IMAGE, ARG_SAMPLER; ARG_SVM: the address */
 };
 
 /* Is the value an object's id? */

@@ -9,14 +9,15 @@
 
 enum info_key {
         /* server_info: top level */
-        INFO_DEVICE = 0x10000,    /* block: CL_DEVICE_* values and the following */
-        INFO_DEVICE_DOMAIN,       /* u64: number of its native context on this server */
-        INFO_DEVICE_PLATFORM,     /* block of its native platform: CL_PLATFORM_* values */
-        INFO_DEVICE_FLAGS,        /* u64: DEVICE_FLAG_* */
-        INFO_IMAGE_FORMATS,       /* block, one for each pair of type and flags */
-        INFO_IMAGE_FORMATS_TYPE,  /* u64: cl_mem_object_type */
-        INFO_IMAGE_FORMATS_FLAGS, /* u64: the one cl_mem_flags bit that was asked with */
-        INFO_IMAGE_FORMATS_LIST,  /* cl_image_format values */
+        INFO_DEVICE = 0x10000,     /* block: CL_DEVICE_* values and the following */
+        INFO_DEVICE_DOMAIN,        /* u64: number of its native context on this server */
+        INFO_DEVICE_PLATFORM,      /* block of its native platform: CL_PLATFORM_* values */
+        INFO_DEVICE_FLAGS,         /* u64: DEVICE_FLAG_* */
+        INFO_IMAGE_FORMATS,        /* block, one for each pair of type and flags */
+        INFO_IMAGE_FORMATS_TYPE,   /* u64: cl_mem_object_type */
+        INFO_IMAGE_FORMATS_FLAGS,  /* u64: the one cl_mem_flags bit that was asked with */
+        INFO_IMAGE_FORMATS_LIST,   /* cl_image_format values */
+        INFO_DEVICE_SVM = 0x10010, /* u64: enum info_svm */
 
         /* program_create, program_binaries */
         INFO_PART = 0x10100, /* bytes: source, binary, IL, names */
@@ -60,6 +61,14 @@ enum info_key {
 
 enum {
         DEVICE_FLAG_LITTLE = 1, /* reserved for later use */
+};
+
+/* How a device comes by shared virtual memory. */
+enum info_svm {
+        INFO_SVM_NONE = 0,
+        INFO_SVM_FOLLOWS = 1,  /* at whatever address is wanted */
+        INFO_SVM_DICTATES = 2, /* at one that it chooses */
+        INFO_SVM_SHARES = 3,   /* it is in the client's process: the client's memory is its own */
 };
 
 struct info_entry {

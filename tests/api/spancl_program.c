@@ -248,7 +248,7 @@ static void kernels(struct api *a)
         EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 0, 4, &m));
         cl_mem wrong = (cl_mem)k;
         EXPECT(CL_INVALID_MEM_OBJECT, clSetKernelArg(k, 0, sizeof(m), &wrong));
-        EXPECT(CL_INVALID_OPERATION, clSetKernelArgSVMPointer(k, 0, &x));
+        EXPECT(CL_INVALID_ARG_VALUE, clSetKernelArgSVMPointer(k, 0, &x));
         OK(clSetKernelArg(k, 0, sizeof(m), NULL));
         OK(clSetKernelArg(k, 0, sizeof(m), &m));
         cl_ulong before = 0, after = 0;

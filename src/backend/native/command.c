@@ -195,12 +195,16 @@ static cl_int enqueue(struct backend_queue *q, const struct backend_command *c, 
                       const cl_event *deps, cl_event *ret)
 {
         bool copy = c->op == BACKEND_COPY || c->op == BACKEND_COPY_RECT;
+        cl_int r;
         switch (c->op) {
         case BACKEND_KERNEL:
                 if (!c->kernel)
                         return CL_INVALID_KERNEL;
                 if (c->kernel->domain != q->domain)
                         return CL_INVALID_CONTEXT;
+                r = native_svm_tell(c->kernel);
+                if (r != CL_SUCCESS)
+                        return r;
                 return q->domain->api->clEnqueueNDRangeKernel(q->queue, c->kernel->kernel, c->dims,
                                                               c->offset, c->global, c->local, count,
                                                               deps, ret);
@@ -218,7 +222,7 @@ static cl_int enqueue(struct backend_queue *q, const struct backend_command *c, 
                 return CL_INVALID_MEM_OBJECT;
         if (c->buffer->domain != q->domain || (copy && c->source->domain != q->domain))
                 return CL_INVALID_CONTEXT;
-        cl_int r = bounds_check(c, c->buffer->size, copy ? c->source->size : 0);
+        r = bounds_check(c, c->buffer->size, copy ? c->source->size : 0);
         return r == CL_SUCCESS ? enqueue_transfer(q, c, count, deps, ret) : r;
 }
 

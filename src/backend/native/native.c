@@ -64,6 +64,8 @@ static void add_domain(struct backend *b, const struct icd_platform *p, cl_conte
                                           .api = &p->api,
                                           .quirks = quirks_find(p->name, p->version_text),
                                           .context = context };
+        list_init(&domain->svms);
+        native_svm_init(b, domain, ids, count);
         for (unsigned i = 0; i < count; i++) {
                 struct native_device *d = &b->devices[b->device_count++];
                 *d = (struct native_device){ .id = ids[i],
@@ -126,6 +128,7 @@ static void native_close(struct backend *b)
         if (!b)
                 return;
         notify_wait_idle(b);
+        native_svm_reap(b);
         for (size_t i = 0; i < b->notifier_count; i++)
                 notifier_free(b->notifiers[i]);
         mem_free(b->notifiers);
@@ -151,6 +154,8 @@ static int native_open(const struct backend_params *params, struct backend **ret
                 return SP_E_NOMEM;
         pthread_mutex_init(&b->lock, NULL);
         pthread_cond_init(&b->idle, NULL);
+        list_init(&b->dead_svms);
+        b->in_process = params->in_process;
         b->complete = params->complete;
         b->user = params->user;
         int r = icd_platforms(&b->platforms, &b->platform_count);
@@ -200,7 +205,7 @@ static cl_mem_flags kernel_access(cl_mem_flags flags)
         return flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY);
 }
 
-static cl_int wrap_buffer(struct native_domain *domain, cl_mem mem, size_t size, cl_int err,
+cl_int native_wrap_buffer(struct native_domain *domain, cl_mem mem, size_t size, cl_int err,
                           struct backend_buffer **ret)
 {
         if (!mem)
@@ -224,7 +229,7 @@ static cl_int native_buffer_create(struct backend *b, unsigned domain, cl_mem_fl
         cl_int err = CL_SUCCESS;
         op_enter();
         cl_mem mem = d->api->clCreateBuffer(d->context, kernel_access(flags), size, NULL, &err);
-        cl_int r = wrap_buffer(d, mem, size, err, ret);
+        cl_int r = native_wrap_buffer(d, mem, size, err, ret);
         op_leave();
         return r;
 }
@@ -247,7 +252,7 @@ static cl_int native_sub_buffer_create(struct backend *b, struct backend_buffer 
         op_enter();
         cl_mem mem = api->clCreateSubBuffer(parent->mem, kernel_access(flags),
                                             CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
-        cl_int r = wrap_buffer(parent->domain, mem, size, err, ret);
+        cl_int r = native_wrap_buffer(parent->domain, mem, size, err, ret);
         op_leave();
         return r;
 }
@@ -318,6 +323,8 @@ static cl_int native_kernel_set_arg(struct backend_kernel *k, const struct arg *
                 size = sizeof(sampler->sampler);
                 value = &sampler->sampler;
                 break;
+        case ARG_SVM:
+                return native_svm_set_arg(k, a->index, a->object);
         default:
                 return CL_INVALID_ARG_VALUE;
         }
@@ -351,6 +358,9 @@ const struct backend_ops backend_native = {
         .sampler_create = native_sampler_create,
         .sampler_release = native_sampler_release,
         .buffer_release = native_buffer_release,
+        .svm_create = native_svm_create,
+        .svm_buffer_create = native_svm_buffer_create,
+        .svm_release = native_svm_release,
         .queue_create = native_queue_create,
         .queue_release = native_queue_release,
         .queue_flush = native_queue_flush,

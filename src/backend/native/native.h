@@ -32,6 +32,10 @@ struct native_domain {
         const cl_icd_dispatch *api; /* the platform's */
         const struct quirks *quirks;
         cl_context context;
+        enum info_svm svm; /* of those of its devices that have any; svm.c */
+        /* Of INFO_SVM_DICTATES: what there is now. The engine's lock guards it. */
+        struct list svms;
+        uint64_t svm_version; /* counts changes of the list */
 };
 
 struct notifier; /* notify.h */
@@ -51,6 +55,8 @@ struct backend {
         struct notifier *
                 *notifiers; /* [0] delivers what came inside an operation; others wait for queues */
         size_t notifier_count;
+        struct list dead_svms; /* released, but a command in flight may use them */
+        bool in_process;
 
         pthread_mutex_t lock; /* guards in_flight; a leaf */
         pthread_cond_t idle;
@@ -105,6 +111,7 @@ struct backend_kernel {
         struct backend *backend;
         struct native_domain *domain;
         cl_kernel kernel;
+        uint64_t svm_version; /* the domain's, when it was told of its memory */
 };
 
 /* native.c: is this thread inside an operation? */
@@ -159,6 +166,26 @@ void native_emit_formats(struct emit *e, const struct native_domain *domain);
 /* The clEnqueue* of an image operation. */
 cl_int native_enqueue_image(struct backend_queue *q, const struct backend_command *c, cl_uint count,
                             const cl_event *deps, cl_event *ret);
+
+/* svm.c. Find out how the devices of a new domain come by shared virtual memory. */
+void native_svm_init(struct backend *b, struct native_domain *domain, const cl_device_id *ids,
+                     unsigned count);
+enum info_svm native_device_svm(const struct backend *b, const struct native_device *d);
+cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
+                         struct backend_svm **ret, uint64_t *ret_address);
+cl_int native_svm_buffer_create(struct backend *b, unsigned domain, struct backend_svm *svm,
+                                cl_mem_flags flags, size_t offset, size_t size,
+                                struct backend_buffer **ret);
+void native_svm_release(struct backend_svm *svm);
+cl_int native_svm_set_arg(struct backend_kernel *k, cl_uint index, uint64_t address);
+/* Before a launch: the kernel may use all that there is. */
+cl_int native_svm_tell(struct backend_kernel *k);
+/* Nothing is in flight any more. */
+void native_svm_reap(struct backend *b);
+
+/* native.c. `mem` becomes the buffer's, NULL: `err` tells why there is none. */
+cl_int native_wrap_buffer(struct native_domain *domain, cl_mem mem, size_t size, cl_int err,
+                          struct backend_buffer **ret);
 
 /* command.c */
 cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_properties props,

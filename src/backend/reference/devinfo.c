@@ -90,7 +90,7 @@ static const struct {
         { CL_DEVICE_REFERENCE_COUNT, UINT, 1 },
         { CL_DEVICE_PREFERRED_INTEROP_USER_SYNC, UINT, CL_TRUE },
         { CL_DEVICE_PRINTF_BUFFER_SIZE, SIZE, 0 },
-        { CL_DEVICE_SVM_CAPABILITIES, ULONG, 0 },
+        { CL_DEVICE_SVM_CAPABILITIES, ULONG, CL_DEVICE_SVM_COARSE_GRAIN_BUFFER },
         { CL_DEVICE_MAX_PIPE_ARGS, UINT, 0 },
         { CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS, UINT, 0 },
         { CL_DEVICE_PIPE_MAX_PACKET_SIZE, UINT, 0 },
@@ -188,6 +188,7 @@ void devinfo_device(struct emit *e, unsigned number, unsigned domain)
 
         emit_u64(e, INFO_DEVICE_DOMAIN, domain);
         emit_u64(e, INFO_DEVICE_FLAGS, DEVICE_FLAG_LITTLE);
+        emit_u64(e, INFO_DEVICE_SVM, INFO_SVM_FOLLOWS);
         size_t mark = emit_begin(e, INFO_DEVICE_PLATFORM);
         emit_str(e, CL_PLATFORM_NAME, "SpanCL reference");
         emit_str(e, CL_PLATFORM_VENDOR, "SpanCL");

@@ -38,6 +38,8 @@ struct backend {
         struct list pending; /* commands, oldest first; includes the one that is executed */
         uint64_t random;     /* 0: oldest first */
         uint64_t ticks;      /* manual: the clock */
+
+        struct list svms; /* the engine's lock guards it */
 };
 
 struct backend_buffer {
@@ -46,6 +48,13 @@ struct backend_buffer {
         unsigned domain;
         uint8_t *data;
         size_t size;
+};
+
+/* Addresses are names here: the bytes lie elsewhere. */
+struct backend_svm {
+        struct list link;
+        uint64_t address;
+        struct backend_buffer *memory; /* held */
 };
 
 struct backend_queue {
@@ -77,6 +86,7 @@ struct ref_arg {
 };
 
 struct backend_kernel {
+        struct backend *backend;
         const struct registry_kernel *kernel;
         unsigned domain;
         struct ref_arg args[REGISTRY_ARGS_MAX];
@@ -367,6 +377,7 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
                 return SP_E_NODEV;
         }
         list_init(&b->pending);
+        list_init(&b->svms);
         b->manual = backend_reference_manual;
         b->random = backend_reference_seed;
         pthread_mutex_init(&b->lock, NULL);
@@ -440,6 +451,23 @@ static cl_int ref_buffer_create(struct backend *b, unsigned domain, cl_mem_flags
         return CL_SUCCESS;
 }
 
+static cl_int part_create(struct backend_buffer *whole, unsigned domain, size_t origin, size_t size,
+                          struct backend_buffer **ret)
+{
+        struct backend_buffer *m = mem_zalloc(sizeof(*m));
+        if (!m)
+                return CL_OUT_OF_HOST_MEMORY;
+        *m = (struct backend_buffer){
+                .refs = 1,
+                .parent = buffer_ref(whole),
+                .domain = domain,
+                .data = whole->data + origin,
+                .size = size,
+        };
+        *ret = m;
+        return CL_SUCCESS;
+}
+
 static cl_int ref_sub_buffer_create(struct backend *b, struct backend_buffer *parent,
                                     cl_mem_flags flags, size_t origin, size_t size,
                                     struct backend_buffer **ret)
@@ -452,18 +480,46 @@ static cl_int ref_sub_buffer_create(struct backend *b, struct backend_buffer *pa
                 return CL_INVALID_VALUE;
         if (origin % DEVINFO_ALIGN)
                 return CL_MISALIGNED_SUB_BUFFER_OFFSET;
-        struct backend_buffer *m = mem_zalloc(sizeof(*m));
-        if (!m)
+        return part_create(parent, parent->domain, origin, size, ret);
+}
+
+static cl_int ref_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
+                             struct backend_svm **ret, uint64_t *ret_address)
+{
+        if (!address)
+                return CL_INVALID_OPERATION;
+        struct backend_svm *s = mem_zalloc(sizeof(*s));
+        if (!s)
                 return CL_OUT_OF_HOST_MEMORY;
-        *m = (struct backend_buffer){
-                .refs = 1,
-                .parent = buffer_ref(parent),
-                .domain = parent->domain,
-                .data = parent->data + origin,
-                .size = size,
-        };
-        *ret = m;
+        cl_int status = ref_buffer_create(b, device, CL_MEM_READ_WRITE, size, &s->memory);
+        if (status < 0) {
+                mem_free(s);
+                return status;
+        }
+        s->address = address;
+        list_init(&s->link);
+        list_append(&b->svms, &s->link);
+        *ret = s;
+        *ret_address = address;
         return CL_SUCCESS;
+}
+
+static void ref_svm_release(struct backend_svm *s)
+{
+        list_remove(&s->link);
+        buffer_unref(s->memory);
+        mem_free(s);
+}
+
+static cl_int ref_svm_buffer_create(struct backend *b, unsigned domain, struct backend_svm *svm,
+                                    cl_mem_flags flags, size_t offset, size_t size,
+                                    struct backend_buffer **ret)
+{
+        if (domain >= b->count)
+                return CL_INVALID_CONTEXT;
+        if (!bounds_range(svm->memory->size, offset, size))
+                return CL_INVALID_VALUE;
+        return part_create(svm->memory, domain, offset, size, ret);
 }
 
 /* Devices of this kind have no images. */
@@ -633,6 +689,7 @@ static cl_int ref_kernel_create(struct backend_program *p, const char *name,
                 struct backend_kernel *k = mem_zalloc(sizeof(*k));
                 if (!k)
                         return CL_OUT_OF_HOST_MEMORY;
+                k->backend = p->backend;
                 k->kernel = p->kernels[i];
                 k->domain = p->domain;
                 *ret = k;
@@ -648,6 +705,20 @@ static cl_int ref_kernel_query(struct backend_kernel *k, unsigned device, uint32
         return CL_INVALID_OPERATION;
 }
 
+/* From the address to the end of what it is in; the new buffer is the caller's. */
+static cl_int svm_at(struct backend *b, unsigned domain, uint64_t address,
+                     struct backend_buffer **ret)
+{
+        list_each(s, &b->svms, struct backend_svm, link)
+        {
+                uint64_t offset = address - s->address, size = s->memory->size;
+                if (address >= s->address && offset < size)
+                        return part_create(s->memory, domain, (size_t)offset,
+                                           (size_t)(size - offset), ret);
+        }
+        return CL_INVALID_ARG_VALUE;
+}
+
 static cl_int ref_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
                                  struct backend_buffer *buffer, struct backend_sampler *sampler)
 {
@@ -656,11 +727,17 @@ static cl_int ref_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
         const struct registry_arg *want = &k->kernel->args[a->index];
         struct ref_arg *arg = &k->args[a->index];
         if (want->buffer) {
-                if (a->kind != ARG_BUFFER)
+                if (a->kind != ARG_BUFFER && a->kind != ARG_SVM)
                         return CL_INVALID_ARG_SIZE;
                 if (buffer && buffer->domain != k->domain)
                         return CL_INVALID_MEM_OBJECT;
-                buffer_ref(buffer);
+                cl_int status = CL_SUCCESS;
+                if (a->kind == ARG_SVM)
+                        status = svm_at(k->backend, k->domain, a->object, &buffer);
+                else
+                        buffer_ref(buffer);
+                if (status < 0)
+                        return status;
                 buffer_unref(arg->buffer);
                 *arg = (struct ref_arg){ .set = true, .buffer = buffer };
                 return CL_SUCCESS;
@@ -838,6 +915,9 @@ const struct backend_ops backend_reference = {
         .sampler_create = ref_sampler_create,
         .sampler_release = ref_sampler_release,
         .buffer_release = buffer_unref,
+        .svm_create = ref_svm_create,
+        .svm_buffer_create = ref_svm_buffer_create,
+        .svm_release = ref_svm_release,
         .queue_create = ref_queue_create,
         .queue_release = queue_unref,
         .queue_flush = ref_queue_flush,

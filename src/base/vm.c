@@ -1,0 +1,54 @@
+#include "base/vm.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+static int map(uint64_t at, size_t size, int flags, uint64_t *ret)
+{
+        void *p = mmap((void *)(uintptr_t)at, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+        if (p == MAP_FAILED)
+                return errno == ENOMEM ? SP_E_NOMEM : SP_E_BUSY;
+        *ret = (uint64_t)(uintptr_t)p;
+        return 0;
+}
+
+static int map_anywhere(size_t size, uint64_t *ret)
+{
+        uint64_t at, all = (uint64_t)size + VM_GRANULE;
+        int r = map(0, (size_t)all, 0, &at);
+        if (r < 0)
+                return r;
+        /* The kernel's pages may be smaller. */
+        uint64_t begin = (at + VM_GRANULE - 1) / VM_GRANULE * VM_GRANULE;
+        if (begin > at)
+                vm_unmap(at, (size_t)(begin - at));
+        vm_unmap(begin + size, (size_t)(at + all - begin - size));
+        *ret = begin;
+        return 0;
+}
+
+int vm_map(uint64_t at, size_t size, uint64_t *ret)
+{
+        uint64_t got;
+        if (!size || size % VM_GRANULE || at % VM_GRANULE || size > SIZE_MAX - VM_GRANULE)
+                return SP_E_BUSY;
+        if (!at)
+                return map_anywhere(size, ret);
+        int r = map(at, size, MAP_FIXED_NOREPLACE, &got);
+        if (r < 0)
+                return r;
+        /* Kernels before 4.17 take the address for a hint. */
+        if (got != at) {
+                vm_unmap(got, size);
+                return SP_E_BUSY;
+        }
+        *ret = got;
+        return 0;
+}
+
+void vm_unmap(uint64_t at, size_t size)
+{
+        if (size)
+                (void)munmap((void *)(uintptr_t)at, size);
+}
