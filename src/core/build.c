@@ -145,7 +145,7 @@ static int parse_kernel(struct bytes block, cl_uint device_count, struct kernel_
         if (!k)
                 return SP_E_NOMEM;
         k->arg_count = take_u32(block, CL_KERNEL_NUM_ARGS, 0);
-        k->arg_info = info_u64(block, INFO_ARG_NATIVE_INFO, 0);
+        k->native_info = info_u64(block, INFO_ARG_NATIVE_INFO, 0);
         int r = k->arg_count <= ARG_INDEX_MAX ? 0 : SP_E_PROTO;
         if (!r) {
                 k->devices = mem_zalloc(device_count * sizeof(*k->devices));
@@ -247,6 +247,7 @@ static int take_kernels(const struct _cl_program *p, struct program_build *b, st
                         if (i < 0 || b->devices[i].reply != reply)
                                 continue;
                         k->devices[i] = d.value;
+                        k->arg_info = k->native_info && b->devices[i].arg_info;
                         here = true;
                 }
                 r = here ? add_kernel(b, &k) : 0;

@@ -268,7 +268,7 @@ int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
                 return CL_INVALID_ARG_INDEX;
         const struct kernel_arg_info *info = &k->info->args[index];
         enum arg_kind kind = info->kind;
-        if (!kind || (!k->info->arg_info && value && kind != ARG_LOCAL)) {
+        if (!kind || (!k->info->native_info && value && kind != ARG_LOCAL)) {
                 enum arg_kind looks = guess(k->program->context->client, size, value);
                 if (!kind || looks != ARG_VALUE)
                         kind = looks;

@@ -178,8 +178,9 @@ struct kernel_info {
         char *name, *attributes;
         cl_uint arg_count;
         struct kernel_arg_info *args;
-        bool arg_info; /* CL_KERNEL_ARG_* may be queried */
-        bool differs;  /* devices disagree about the arguments: no kernel object can be made */
+        bool native_info; /* CL_KERNEL_ARG_* are known */
+        bool arg_info;    /* and may be queried */
+        bool differs;     /* devices disagree about the arguments: no kernel object can be made */
         /* For each device of the program that was built (index in the program's devices): the block
          * INFO_KERNEL_DEVICE, size 0 if it was not built there. */
         struct bytes *devices;

@@ -83,7 +83,7 @@ static void write_header(const char *folder, int n)
 static void build_and_run(struct api *a, const char *folder, cl_uint expected)
 {
         char options[256];
-        snprintf(options, sizeof(options), "-I%s", folder);
+        snprintf(options, sizeof(options), "-cl-kernel-arg-info -I%s", folder);
         cl_program p = api_build(a, text, options);
         CHECK(run(a, p) == expected);
         /* Again with the same program; and with another one. */

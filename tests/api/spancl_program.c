@@ -228,7 +228,7 @@ static void binaries(struct api *a)
 static void kernels(struct api *a)
 {
         cl_program p = make(a, source);
-        OK(clBuildProgram(p, 0, NULL, NULL, NULL, NULL));
+        OK(clBuildProgram(p, 0, NULL, "-cl-kernel-arg-info", NULL, NULL));
         EXPECT_ERROR(CL_INVALID_VALUE, clCreateKernel(p, NULL, &error));
         EXPECT_ERROR(CL_INVALID_KERNEL_NAME, clCreateKernel(p, "h", &error));
         cl_kernel two[2];
@@ -306,6 +306,38 @@ static void kernels(struct api *a)
         OK(clReleaseProgram(p));
 }
 
+static cl_int arg_name(cl_program p)
+{
+        cl_kernel k = api_kernel(p, "f");
+        char name[8];
+        cl_int r = clGetKernelArgInfo(k, 0, CL_KERNEL_ARG_NAME, sizeof(name), name, NULL);
+        CHECK(r || !strcmp(name, "n"));
+        OK(clReleaseKernel(k));
+        return r;
+}
+
+/* Information about arguments is there only if it was asked for. */
+static void argument_information(struct api *a)
+{
+        cl_int err;
+        cl_program p = make(a, "kernel void f(global uint *n) { n[0] = 1; }\n");
+        OK(clBuildProgram(p, 0, NULL, "", NULL, NULL));
+        EXPECT(CL_KERNEL_ARG_INFO_NOT_AVAILABLE, arg_name(p));
+        OK(clBuildProgram(p, 0, NULL, "-cl-kernel-arg-info", NULL, NULL));
+        OK(arg_name(p));
+        const char *options[2] = { NULL, "-cl-kernel-arg-info" };
+        for (int i = 0; i < 2; i++) {
+                OK(clCompileProgram(p, 0, NULL, options[i], 0, NULL, NULL, NULL, NULL));
+                cl_program linked = clLinkProgram(a->context, 0, NULL, "", 1, &p, NULL, NULL, &err);
+                OK(err);
+                cl_int r = arg_name(linked);
+                /* PoCL has none of programs that were linked. */
+                CHECK(r == CL_KERNEL_ARG_INFO_NOT_AVAILABLE || (i && !r));
+                OK(clReleaseProgram(linked));
+        }
+        OK(clReleaseProgram(p));
+}
+
 int main(void)
 {
         struct api a = api_open(0);
@@ -314,6 +346,7 @@ int main(void)
         absolute_includes(&a);
         binaries(&a);
         kernels(&a);
+        argument_information(&a);
         api_close(&a);
         return 0;
 }

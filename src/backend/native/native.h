@@ -104,7 +104,7 @@ struct backend_program {
         struct native_domain *domain;
         cl_program program;
         unsigned kind; /* as in program_create */
-        bool failed;   /* its last build */
+        bool built;    /* or compiled, or it was tried */
 };
 
 struct backend_kernel {

@@ -167,14 +167,19 @@ static cl_int run(struct backend_program *p, const cl_device_id *ids, size_t cou
         return r == CL_BUILD_PROGRAM_FAILURE ? CL_COMPILE_PROGRAM_FAILURE : r;
 }
 
-/* A program whose build failed is made anew from its source, where that is needed to build it. */
-static cl_int renew(struct backend_program *p)
+/* A program that was built is made anew from its source, where that is needed to build it again, and
+ * nothing is lost that was built for other devices. */
+static cl_int renew(struct backend_program *p, size_t device_count)
 {
-        if (!p->failed || p->kind != SOURCE || p->domain->quirks->rebuild != REBUILD_STUCK)
+        if (!p->built || p->kind != SOURCE || p->domain->quirks->rebuild != REBUILD_ANEW)
                 return CL_SUCCESS;
         const cl_icd_dispatch *api = p->domain->api;
+        cl_uint all = 0;
         size_t size = 0;
-        cl_int r = api->clGetProgramInfo(p->program, CL_PROGRAM_SOURCE, 0, NULL, &size);
+        cl_int r =
+                api->clGetProgramInfo(p->program, CL_PROGRAM_NUM_DEVICES, sizeof(all), &all, NULL);
+        if (!r && device_count == all)
+                r = api->clGetProgramInfo(p->program, CL_PROGRAM_SOURCE, 0, NULL, &size);
         if (r || !size)
                 return r;
         char *text = mem_alloc(size);
@@ -292,10 +297,10 @@ static cl_int build_and_tell(struct backend_program *p, const unsigned *devices,
                 mem_free(ids);
                 return CL_INVALID_DEVICE;
         }
-        cl_int r = renew(p);
+        cl_int r = renew(p, device_count);
         if (!r)
                 r = build(p, ids, device_count, options ? options : "", compile);
-        p->failed = r != CL_SUCCESS;
+        p->built = true;
         mem_free(ids);
         if (!info)
                 return r;

@@ -4,15 +4,16 @@
 #include <string.h>
 
 static const struct quirks table[] = {
-        { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_AGAIN },
-        { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_AGAIN },
-        /* Seen with the CPU runtime 2026.2.0. */
-        { "Intel(R) OpenCL", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_STUCK },
+        { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME },
+        { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME },
+        /* The CPU runtime 2026.2.0 cannot build a program whose build failed, nor compile one that was
+         * built, compiled and linked. */
+        { "Intel(R) OpenCL", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_ANEW },
         { "AMD Accelerated Parallel Processing", "", ARG_INFO_ADD, COMPLETION_CALLBACK,
-          REBUILD_AGAIN },
+          REBUILD_SAME },
         /* Driver 580 fails to build kernels without arguments with the option. */
-        { "NVIDIA CUDA", "", ARG_INFO_RETRY, COMPLETION_WAIT, REBUILD_AGAIN },
-        { "", "", ARG_INFO_RETRY, COMPLETION_CALLBACK, REBUILD_AGAIN },
+        { "NVIDIA CUDA", "", ARG_INFO_RETRY, COMPLETION_WAIT, REBUILD_SAME },
+        { "", "", ARG_INFO_RETRY, COMPLETION_CALLBACK, REBUILD_SAME },
 };
 
 const struct quirks *quirks_find(const char *platform, const char *version)

@@ -14,10 +14,10 @@ enum completion {
         COMPLETION_WAIT, /* a thread for each in-order queue in clWaitForEvents; else the callback */
 };
 
-/* What building a program again does after a build that failed. */
+/* How a program of source is built or compiled again. */
 enum rebuild {
-        REBUILD_AGAIN, /* builds it again */
-        REBUILD_STUCK, /* fails with the first build's log: the program has to be made anew */
+        REBUILD_SAME,
+        REBUILD_ANEW, /* fails after some histories of the program: a new one is made of its source */
 };
 
 struct quirks {
