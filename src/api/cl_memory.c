@@ -176,7 +176,7 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseMemObject(cl_mem memobj)
         client_lock(c);
         int last = handle_release(&memobj->h);
         if (last > 0)
-                mem_unhold(memobj);
+                mem_release(memobj);
         client_unlock(c);
         return last < 0 ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
 }

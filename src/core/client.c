@@ -89,16 +89,17 @@ void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *a
                 pthread_cond_broadcast(&c->progress);
 }
 
-void client_poll(struct client *c)
+bool client_poll(struct client *c)
 {
         client_flush(c);
         if (c->pumping)
-                return; /* the receiver does it */
+                return false; /* the receiver does it */
         c->pumping = true;
-        client_receive(c);
+        bool received = client_receive(c);
         c->pumping = false;
         if (c->waiters)
                 pthread_cond_broadcast(&c->progress);
+        return received;
 }
 
 /* Sleep while another thread receives. */

@@ -37,8 +37,8 @@ SP_NODISCARD int client_new(const struct client_params *params, struct client **
  * dead by then. NULL is allowed. */
 struct client *client_free(struct client *c);
 
-/* For io without threads: run deferred callbacks and send what was left over. True: did something. No
- * lock held. */
+/* For io without threads: run deferred callbacks and send what was left over. True: did something, or has
+ * something to do. No lock held. */
 bool client_step(struct client *c);
 
 /* The client's platform; immutable. The platform's and the devices' handles are made by

@@ -170,7 +170,8 @@ bool client_step(struct client *c)
                 client_flush(c);
                 did = true;
         }
-        client_poll(c);
+        did |= client_poll(c);
+        did |= !list_empty(&c->deferred);
         pthread_mutex_unlock(&c->lock);
         return did;
 }

@@ -4,7 +4,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/event.h"
 #include "core/image.h"
+#include "core/queue.h"
 #include "core/server.h"
 #include "core/svm.h"
 
@@ -172,13 +174,72 @@ void mem_hold(cl_mem m)
         atomic_fetch_add(&m->h.holds, 1);
 }
 
-/* On the keeper thread, without the lock. Nobody else has the object any more. */
+/* Nobody has the object any more. Lock held. */
+static void bury(cl_mem m)
+{
+        cl_context x = m->context;
+        cl_mem parent = m->parent;
+        x->client->interests -= m->awaited;
+        destroy(m);
+        if (parent)
+                mem_unhold(parent);
+        context_unhold(x);
+}
+
+/* On the keeper thread, without the lock. "The registered callback functions are called and then the memory
+ * object's resources are freed and the memory object is deleted." */
 static void call_destructors(void *data)
 {
         cl_mem m = data;
+        struct client *c = m->context->client;
         for (struct destructor *d = m->destructors; d; d = d->next)
                 d->fn(m, d->user_data);
-        destroy(m);
+        client_lock(c);
+        bury(m);
+        client_unlock(c);
+}
+
+/* An object whose destructors wait for commands. */
+struct funeral {
+        cl_mem mem;
+        atomic_uint open; /* events to come, and one while they are looked for */
+};
+
+static void CL_CALLBACK command_over(cl_event event, cl_int status, void *data)
+{
+        struct funeral *f = data;
+        if (atomic_fetch_sub(&f->open, 1) != 1)
+                return;
+        cl_mem m = f->mem;
+        mem_free(f);
+        call_destructors(m);
+}
+
+/* "After the memobj reference count becomes zero and commands queued for execution on a command-queue(s) that
+ * use memobj have finished, the memory object is deleted." Nobody keeps which commands use it: it waits
+ * for all that are in the context's queues now. */
+static int bury_with_callbacks(cl_mem m)
+{
+        struct client *c = m->context->client;
+        struct funeral *f = mem_zalloc(sizeof(*f));
+        cl_command_queue q;
+        if (!f)
+                return SP_E_NOMEM;
+        f->mem = m;
+        atomic_init(&f->open, 1);
+        for (size_t pos = 0; (q = map_next(&c->queues, &pos));) {
+                cl_event last;
+                if (q->context != m->context || queue_watch(q, &last) < 0 || !last)
+                        continue;
+                atomic_fetch_add(&f->open, 1);
+                if (event_on(last, CL_COMPLETE, command_over, f) < 0)
+                        atomic_fetch_sub(&f->open, 1);
+                event_unhold(last);
+        }
+        if (atomic_fetch_sub(&f->open, 1) != 1)
+                return 0;
+        mem_free(f);
+        return client_defer(c, call_destructors, m);
 }
 
 /* What it leaves mapped. */
@@ -193,13 +254,22 @@ static void mappings_drop(cl_mem m)
         }
 }
 
+void mem_release(cl_mem m)
+{
+        struct client *c = m->context->client;
+        if (m->destructors && !m->awaited) {
+                m->awaited = true;
+                c->interests++;
+                keeper_wake(c);
+        }
+        mem_unhold(m);
+}
+
 void mem_unhold(cl_mem m)
 {
         if (atomic_fetch_sub(&m->h.holds, 1) != 1)
                 return;
-        cl_context x = m->context;
-        cl_mem parent = m->parent;
-        struct client *c = x->client;
+        struct client *c = m->context->client;
         mappings_drop(m);
         map_del(&c->objects, (uintptr_t)m);
         m->h.type = 0; /* "this memory object is no longer valid" in its callbacks */
@@ -212,12 +282,9 @@ void mem_unhold(cl_mem m)
         if (m->chunk)
                 svm_ended(m);
         if (!m->destructors)
-                destroy(m);
-        else if (client_defer(c, call_destructors, m) < 0)
+                bury(m);
+        else if (bury_with_callbacks(m) < 0)
                 log_error("client", "out of memory: destructor callbacks are not called");
-        if (parent)
-                mem_unhold(parent);
-        context_unhold(x);
 }
 
 int mem_declare(cl_mem m, struct server *s)

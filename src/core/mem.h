@@ -38,6 +38,10 @@ SP_NODISCARD int mem_new_image(cl_context x, const struct image_params *params, 
 /* Call fn, on the keeper thread, when the object is gone. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int mem_on_destroy(cl_mem m, void(CL_CALLBACK *fn)(cl_mem, void *), void *user_data);
 
+/* The application's last reference went. Drops the hold; if there are destructors, the keeper sees to it that
+ * what still holds the object ends. Lock held. */
+void mem_release(cl_mem m);
+
 /* Make sure that the server knows the object. Lock held. */
 SP_NODISCARD int mem_declare(cl_mem m, struct server *s);
 

@@ -189,23 +189,33 @@ static int watch_marker(cl_command_queue q, struct session *session, cl_event *r
         return 0;
 }
 
+/* Does the last command of the queue tell of the others? */
+static bool last_tells(const struct _cl_command_queue *q)
+{
+        return queue_in_order(q) && !q->failed;
+}
+
+int queue_watch(cl_command_queue q, cl_event *ret)
+{
+        struct session *session = server_session(q->device->server);
+        *ret = NULL;
+        if (!session)
+                return SP_E_GONE;
+        if (!q->last_event || (last_tells(q) && q->last_event <= q->completed))
+                return 0;
+        return last_tells(q) ? watch_last(q, session, ret) : watch_marker(q, session, ret);
+}
+
 cl_int queue_finish(cl_command_queue q)
 {
         struct client *c = q->context->client;
-        struct session *session = server_session(q->device->server);
-        struct finish f = { q, NULL, q->last_event };
-        if (!session)
-                return CL_DEVICE_NOT_AVAILABLE;
-        if (!q->last_event)
-                return queue_take_error(q);
-        bool told = queue_in_order(q) && !q->failed;
-        int r = 0;
-        if (!told)
-                r = watch_marker(q, session, &f.last);
-        else if (q->last_event > q->completed)
-                r = watch_last(q, session, &f.last);
+        struct finish f = { q, NULL, 0 };
+        bool told = last_tells(q);
+        int r = queue_watch(q, &f.last);
         if (r < 0)
                 return status_to_cl(r);
+        if (!q->last_event)
+                return queue_take_error(q);
         f.id = q->last_event;
         queue_hold(q);
         if (q->properties & CL_QUEUE_PROFILING_ENABLE)

@@ -102,8 +102,8 @@ bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uin
 /* Something that a waiter may look at has changed. */
 void client_changed(struct client *c);
 
-/* Receive what is there without waiting (and send what is unsent). */
-void client_poll(struct client *c);
+/* Receive what is there without waiting (and send what is unsent). True: something was received. */
+bool client_poll(struct client *c);
 
 /* Send what is unsent on all servers. */
 void client_flush(struct client *c);

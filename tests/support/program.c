@@ -946,7 +946,7 @@ static void end(struct program *p)
         if (p->broken) /* transfers of commands that failed end with their server */
                 for (unsigned i = 0; i < sim_servers(p->sim); i++)
                         sim_kill_server(p->sim, i);
-        sim_run(p->sim, 1000000);
+        sim_run(p->sim, 1000000000);
         if (p->destroyed != p->root_count && !p->params->broken)
                 fail(p, "destructors missing", (long)p->root_count - p->destroyed);
         ok(p, clReleaseProgram(p->program));

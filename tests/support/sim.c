@@ -563,18 +563,21 @@ static bool happen(struct sim *sim)
         return client;
 }
 
+static bool client_ready(struct sim *sim);
+
 void sim_run(struct sim *sim, uint64_t ns)
 {
-        uint64_t end = sim->now + ns, at;
-        while ((at = next_event(sim)) <= end) {
+        uint64_t end = sim->now + ns;
+        for (;;) {
+                while (client_step(sim->client) || client_ready(sim))
+                        ;
+                uint64_t at = next_event(sim);
+                if (at > end)
+                        break;
                 sim->now = at > sim->now ? at : sim->now;
                 happen(sim);
-                client_step(sim->client);
         }
         sim->now = end;
-        /* What the first receives may be for the second to call back. */
-        for (unsigned idle = 0; idle < 2;)
-                idle = client_step(sim->client) ? 0 : idle + 1;
 }
 
 void sim_run_until_idle(struct sim *sim)
