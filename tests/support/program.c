@@ -34,6 +34,7 @@ struct root {
         size_t size;
         uint8_t *truth;
         uint8_t *host; /* USE_HOST_PTR */
+        uint8_t *svm;  /* shared virtual memory, over which `mem` lies; NULL: none */
         struct access *accesses;
 };
 
@@ -55,6 +56,7 @@ struct kernel {
         cl_kernel k;
         const struct registry_kernel *r;
         struct view args[REGISTRY_ARGS_MAX]; /* as last set; root NULL: not yet */
+        bool pointers[REGISTRY_ARGS_MAX];    /* set as pointers into shared virtual memory */
         uint32_t values[REGISTRY_ARGS_MAX];
         bool set;
 };
@@ -392,6 +394,12 @@ static struct use whole(const struct view *v, bool write)
         return (struct use){ v->root, v->origin, v->origin + v->size, write };
 }
 
+/* Is the command on this view to be one on shared virtual memory? */
+static bool as_svm(struct program *p, const struct view *v)
+{
+        return v->root->svm && rng_chance(&p->rng, 60);
+}
+
 /* ---- commands ------------------------------------------------------------------------------- */
 
 static void do_write(struct program *p)
@@ -409,8 +417,12 @@ static void do_write(struct program *p)
         say(p, "%u write view %td [%zu, %zu) queue %td%s\n", p->command, v - p->views, u.begin,
             u.end, q - p->queues, blocking ? " blocking" : "");
         memcpy(u.root->truth + u.begin, data, size);
-        ok(p, clEnqueueWriteBuffer(q->q, v->mem, blocking, u.begin - v->origin, size, data,
-                                   p->wait_count, waits(p), want));
+        if (as_svm(p, v))
+                ok(p, clEnqueueSVMMemcpy(q->q, blocking, u.root->svm + u.begin, data, size,
+                                         p->wait_count, waits(p), want));
+        else
+                ok(p, clEnqueueWriteBuffer(q->q, v->mem, blocking, u.begin - v->origin, size, data,
+                                           p->wait_count, waits(p), want));
         enqueued(p, q, e, &u, 1);
         if (blocking) {
                 memset(data, 0xEE, size); /* it is ours again */
@@ -447,8 +459,12 @@ static void do_read(struct program *p)
                 release_all(p);
         say(p, "%u read view %td [%zu, %zu) queue %td%s\n", p->command, v - p->views, u.begin,
             u.end, q - p->queues, blocking ? " blocking" : "");
-        ok(p, clEnqueueReadBuffer(q->q, v->mem, blocking, u.begin - v->origin, size, got,
-                                  p->wait_count, waits(p), want));
+        if (as_svm(p, v))
+                ok(p, clEnqueueSVMMemcpy(q->q, blocking, got, u.root->svm + u.begin, size,
+                                         p->wait_count, waits(p), want));
+        else
+                ok(p, clEnqueueReadBuffer(q->q, v->mem, blocking, u.begin - v->origin, size, got,
+                                          p->wait_count, waits(p), want));
         enqueued(p, q, e, &u, 1);
         expect_read(p, got, u.root->truth + u.begin, size, blocking);
 }
@@ -469,8 +485,13 @@ static void do_fill(struct program *p)
             u.end, unit, q - p->queues);
         for (size_t i = u.begin; i < u.end; i++)
                 u.root->truth[i] = pattern[(i - u.begin) % unit];
-        ok(p, clEnqueueFillBuffer(q->q, v->mem, pattern, unit, u.begin - v->origin, u.end - u.begin,
-                                  p->wait_count, waits(p), want));
+        /* The address has to be a multiple of the pattern's size. */
+        if (u.begin % unit == 0 && as_svm(p, v))
+                ok(p, clEnqueueSVMMemFill(q->q, u.root->svm + u.begin, pattern, unit,
+                                          u.end - u.begin, p->wait_count, waits(p), want));
+        else
+                ok(p, clEnqueueFillBuffer(q->q, v->mem, pattern, unit, u.begin - v->origin,
+                                          u.end - u.begin, p->wait_count, waits(p), want));
         free(pattern);
         enqueued(p, q, e, &u, 1);
 }
@@ -491,8 +512,14 @@ static void do_copy(struct program *p)
         say(p, "%u copy view %td [%zu, %zu) to view %td %zu queue %td\n", p->command,
             from - p->views, u[0].begin, u[0].end, to - p->views, u[1].begin, q - p->queues);
         memcpy(u[1].root->truth + u[1].begin, u[0].root->truth + u[0].begin, size);
-        ok(p, clEnqueueCopyBuffer(q->q, from->mem, to->mem, u[0].begin - from->origin,
-                                  u[1].begin - to->origin, size, p->wait_count, waits(p), want));
+        if (to->root->svm && as_svm(p, from))
+                ok(p, clEnqueueSVMMemcpy(q->q, CL_FALSE, to->root->svm + u[1].begin,
+                                         from->root->svm + u[0].begin, size, p->wait_count,
+                                         waits(p), want));
+        else
+                ok(p, clEnqueueCopyBuffer(q->q, from->mem, to->mem, u[0].begin - from->origin,
+                                          u[1].begin - to->origin, size, p->wait_count, waits(p),
+                                          want));
         enqueued(p, q, e, u, 2);
 }
 
@@ -611,7 +638,12 @@ static bool choose_args(struct program *p, struct kernel *k)
         for (unsigned i = 0; k->r->args[i].name; i++) {
                 if (k->r->args[i].buffer) {
                         k->args[i] = args[i];
-                        ok(p, clSetKernelArg(k->k, i, sizeof(cl_mem), &args[i].mem));
+                        k->pointers[i] = as_svm(p, &args[i]);
+                        if (k->pointers[i])
+                                ok(p, clSetKernelArgSVMPointer(k->k, i,
+                                                               args[i].root->svm + args[i].origin));
+                        else
+                                ok(p, clSetKernelArg(k->k, i, sizeof(cl_mem), &args[i].mem));
                 } else {
                         k->values[i] = (uint32_t)rng_u64(&p->rng);
                         ok(p, clSetKernelArg(k->k, i, sizeof(uint32_t), &k->values[i]));
@@ -641,7 +673,10 @@ static void do_kernel(struct program *p)
                 bool scalar = !strcmp(k->r->args[i].name, "count");
                 size_t have = v->size / k->r->args[i].size;
                 items = !scalar && have < items ? have : items;
-                uses[count++] = whole(v, k->r->args[i].access != REGISTRY_IN);
+                bool write = k->r->args[i].access != REGISTRY_IN;
+                /* With a pointer, the kernel may use all of the allocation. */
+                uses[count++] = k->pointers[i] ? (struct use){ v->root, 0, v->root->size, write }
+                                               : whole(v, write);
                 l.args[i] = (struct registry_value){ v->root->truth + v->origin, v->size };
         }
         items = items == SIZE_MAX ? 8 : items;
@@ -676,7 +711,14 @@ static void do_migrate(struct program *p)
         cl_mem_migration_flags flags = rng_chance(&p->rng, 20) ? CL_MIGRATE_MEM_OBJECT_HOST : 0;
         prepare(p, q, &u, 1);
         say(p, "%u migrate view %td queue %td\n", p->command, v - p->views, q - p->queues);
-        ok(p, clEnqueueMigrateMemObjects(q->q, 1, &v->mem, flags, p->wait_count, waits(p), want));
+        if (as_svm(p, v)) {
+                const void *at = v->root->svm + v->origin;
+                ok(p, clEnqueueSVMMigrateMem(q->q, 1, &at, &v->size, flags, p->wait_count, waits(p),
+                                             want));
+        } else {
+                ok(p, clEnqueueMigrateMemObjects(q->q, 1, &v->mem, flags, p->wait_count, waits(p),
+                                                 want));
+        }
         enqueued(p, q, e, &u, 1);
 }
 
@@ -713,8 +755,15 @@ static void do_map(struct program *p)
         release_all(p);
         say(p, "%u map view %td [%zu, %zu) flags %d queue %td\n", p->command, v - p->views, u.begin,
             u.end, (int)flags, q - p->queues);
-        uint8_t *m = clEnqueueMapBuffer(q->q, v->mem, blocking, flags, u.begin - v->origin, size,
-                                        p->wait_count, waits(p), &e, &err);
+        bool svm = as_svm(p, v);
+        uint8_t *m = u.root->svm + u.begin;
+        if (svm) {
+                err = clEnqueueSVMMap(q->q, blocking, flags, m, size, p->wait_count, waits(p), &e);
+                m = err == CL_SUCCESS ? m : NULL;
+        } else {
+                m = clEnqueueMapBuffer(q->q, v->mem, blocking, flags, u.begin - v->origin, size,
+                                       p->wait_count, waits(p), &e, &err);
+        }
         ok(p, err);
         if (!m)
                 return;
@@ -739,7 +788,10 @@ static void do_map(struct program *p)
         struct queue *uq = rng_chance(&p->rng, 70) ? q : any_queue(p);
         cl_event *want = event_for(p, uq, &e);
         p->wait_count = 0;
-        ok(p, clEnqueueUnmapMemObject(uq->q, v->mem, m, 0, NULL, want));
+        if (svm)
+                ok(p, clEnqueueSVMUnmap(uq->q, m, 0, NULL, want));
+        else
+                ok(p, clEnqueueUnmapMemObject(uq->q, v->mem, m, 0, NULL, want));
         enqueued(p, uq, e, &u, 1);
 }
 
@@ -793,9 +845,10 @@ static void root_new(struct program *p, struct root *r)
         r->truth = random_bytes(p, r->size);
         r->accesses = NULL;
         r->host = NULL;
+        r->svm = NULL;
         cl_mem_flags flags = CL_MEM_READ_WRITE;
         void *host = NULL;
-        switch (rng_below(&p->rng, 4)) {
+        switch (rng_below(&p->rng, 5)) {
         case 0:
                 flags |= CL_MEM_COPY_HOST_PTR;
                 host = r->truth;
@@ -808,10 +861,16 @@ static void root_new(struct program *p, struct root *r)
         case 2:
                 flags |= CL_MEM_ALLOC_HOST_PTR;
                 break;
+        case 3:
+                r->svm = clSVMAlloc(p->context, CL_MEM_READ_WRITE, r->size, 0);
+                if (!r->svm && !p->broken)
+                        fail(p, "no shared virtual memory", (long)r->size);
+                break;
         default:
                 break;
         }
-        r->mem = clCreateBuffer(p->context, flags, r->size, host, &err);
+        r->mem = clCreateBuffer(p->context, flags | (r->svm ? CL_MEM_USE_HOST_PTR : 0), r->size,
+                                r->svm ? r->svm : host, &err);
         ok(p, err);
         if (!p->broken) /* else it might be called after the program's end */
                 ok(p, clSetMemObjectDestructorCallback(r->mem, on_destroyed, p));
@@ -940,6 +999,7 @@ static void end(struct program *p)
                 ok(p, clReleaseMemObject(p->views[i].mem));
         for (unsigned i = 0; i < p->root_count; i++) {
                 free(p->roots[i].truth);
+                clSVMFree(p->context, p->roots[i].svm);
         }
         for (unsigned i = 0; i < p->queue_count; i++)
                 ok(p, clReleaseCommandQueue(p->queues[i].q));

@@ -15,6 +15,7 @@
 #include "backend/native/kernelinfo.h"
 #include "backend/native/native.h"
 #include "backend/reference/registry.h"
+#include "base/vm.h"
 
 /* ---- fixture -------------------------------------------------------------------------------- */
 
@@ -550,6 +551,74 @@ TEST(a_kernel_runs_with_its_arguments)
         f->ops->event_release(e);
         f->ops->kernel_release(k);
         f->ops->buffer_release(m);
+        unbuild(f, &x);
+}
+
+/* What INFO_DEVICE_SVM says. */
+static enum info_svm svm_of(struct fixture *f)
+{
+        struct buf info = { 0 };
+        assert_int_equal(f->ops->device_info(f->b, 0, &info), 0);
+        enum info_svm how = (enum info_svm)info_u64(block_of(&info), INFO_DEVICE_SVM, 0);
+        buf_fini(&info);
+        return how;
+}
+
+static void set_pointer(struct fixture *f, struct backend_kernel *k, uint64_t address)
+{
+        struct arg a = { .index = 0, .kind = ARG_SVM, .size = 8, .object = address };
+        assert_int_equal(f->ops->kernel_set_arg(k, &a, NULL, NULL), CL_SUCCESS);
+}
+
+/* At a place that was free, as a client would have found it. */
+TEST(shared_virtual_memory_lies_where_it_is_wanted)
+{
+        struct fixture *f = fixture(state);
+        enum info_svm how = svm_of(f);
+        if (how == INFO_SVM_NONE)
+                skip();
+        int data[COUNT], out[COUNT];
+        uint64_t wanted = 0, at;
+        struct backend_svm *svm, *other;
+        struct backend_buffer *m;
+        const size_t size = (size_t)4 * VM_GRANULE;
+        if (how == INFO_SVM_FOLLOWS) {
+                assert_int_equal(vm_map(0, 2 * size, &wanted), 0);
+                if (f->native) {
+                        assert_int_equal(f->ops->svm_create(f->b, 0, wanted, size, &svm, &at),
+                                         CL_INVALID_HOST_PTR);
+                        assert_int_equal(*(char *)(uintptr_t)wanted, 0);
+                }
+                vm_unmap(wanted, 2 * size);
+        }
+        assert_int_equal(f->ops->svm_create(f->b, 0, wanted, size, &svm, &at), CL_SUCCESS);
+        if (wanted)
+                assert_int_equal(at, wanted);
+        assert_int_equal(f->ops->svm_create(f->b, 0, wanted ? at + size : 0, size, &other, &at),
+                         CL_SUCCESS);
+        f->ops->svm_release(other);
+        at = wanted ? wanted : at;
+
+        for (int i = 0; i < COUNT; i++)
+                data[i] = i;
+        struct built x = build(f);
+        struct backend_kernel *k = kernel_of(f, &x, inc_name(f));
+        assert_int_equal(
+                f->ops->svm_buffer_create(f->b, 0, svm, CL_MEM_READ_WRITE, 4096, BYTES, &m),
+                CL_SUCCESS);
+        run(f, write_of(m, 0, data, BYTES));
+        set_inc(f, k, m, 5);
+        run(f, launch_of(k));
+        if (wanted) {
+                set_pointer(f, k, wanted + 4096);
+                run(f, launch_of(k));
+        }
+        run(f, read_of(m, 0, out, BYTES));
+        for (int i = 0; i < COUNT; i++)
+                assert_int_equal(out[i], i + (wanted ? 10 : 5));
+        f->ops->kernel_release(k);
+        f->ops->buffer_release(m);
+        f->ops->svm_release(svm);
         unbuild(f, &x);
 }
 
@@ -1344,6 +1413,7 @@ int main(void)
                 BOTH(a_sub_buffer_is_part_of_its_parent),
                 BOTH(a_command_that_cannot_start_is_not_reported),
                 BOTH(a_kernel_runs_with_its_arguments),
+                BOTH(shared_virtual_memory_lies_where_it_is_wanted),
                 BOTH(wrong_arguments_are_refused),
                 BOTH(what_does_not_build_says_why),
                 BOTH(a_build_describes_its_kernels),

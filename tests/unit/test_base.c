@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/vm.h"
 #include "support/random.h"
 
 TEST(little_endian_whatever_the_host)
@@ -194,6 +195,25 @@ TEST(the_chosen_allocation_fails_and_no_other)
         mem_free(t);
 }
 
+TEST(memory_is_mapped_where_it_is_wanted_or_not_at_all)
+{
+        uint64_t at, again, none = 1;
+        assert_int_equal(vm_map(0, 3 * VM_GRANULE, &at), 0);
+        assert_int_equal(at % VM_GRANULE, 0);
+        char *p = (char *)(uintptr_t)at;
+        p[0] = p[3 * VM_GRANULE - 1] = 1;
+        assert_int_equal(vm_map(at + VM_GRANULE, VM_GRANULE, &none), SP_E_BUSY);
+        assert_int_equal(none, 1);
+        assert_int_equal(vm_map(at + 1, VM_GRANULE, &none), SP_E_BUSY);
+        assert_int_equal(vm_map(at, 0, &none), SP_E_BUSY);
+        assert_int_equal(p[0] + p[3 * VM_GRANULE - 1], 2);
+        vm_unmap(at + VM_GRANULE, VM_GRANULE);
+        assert_int_equal(vm_map(at + VM_GRANULE, VM_GRANULE, &again), 0);
+        assert_int_equal(again, at + VM_GRANULE);
+        assert_int_equal(p[VM_GRANULE], 0);
+        vm_unmap(at, 3 * VM_GRANULE);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -203,6 +223,7 @@ int main(void)
                 cmocka_unit_test(map_is_what_a_table_of_all_keys_says),
                 cmocka_unit_test(map_without_memory_keeps_what_it_has),
                 cmocka_unit_test(list_removes_the_current_entry_and_twice),
+                cmocka_unit_test(memory_is_mapped_where_it_is_wanted_or_not_at_all),
                 cmocka_unit_test(every_status_has_a_text_of_its_own),
                 cmocka_unit_test(the_chosen_allocation_fails_and_no_other),
         };

@@ -107,6 +107,11 @@ static int on_stats(void *user, const struct wire_stats *m)
         return answer(user, 0, m->links);
 }
 
+static int on_svm_created(void *user, const struct wire_svm_created *m)
+{
+        return answer(user, m->status, bytes_of(&m->address, 8));
+}
+
 static int on_clock_reply(void *user, const struct wire_clock_reply *m)
 {
         return answer(user, (int64_t)m->time_ns, bytes_of(&m->remote_ns, 8));
@@ -125,6 +130,7 @@ static const struct wire_handlers client_handlers = {
         .program_built = on_program_built,
         .program_binaries = on_program_binaries,
         .stats = on_stats,
+        .svm_created = on_svm_created,
         .clock_reply = on_clock_reply,
         .peer_lost = on_peer_lost,
 };
@@ -739,6 +745,82 @@ TEST(arguments_set_once_serve_launches_in_every_domain)
         run(w);
         assert_int_equal(number(one, 5), 8);
         assert_int_equal(number(two, 5), 8);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+/* ---- shared virtual memory ------------------------------------------------------------------ */
+
+#define SVM(n)  object_id(OBJECT_SVM, n)
+#define ADDRESS ((uint64_t)0x4200000000)
+
+static void launch_at(struct world *w, uint64_t queue, uint64_t event, uint64_t address, int32_t by)
+{
+        struct buf args = { 0 };
+        assert_int_equal(
+                args_put(&args, &(struct arg){ .index = 0, .kind = ARG_SVM, .object = address }),
+                0);
+        assert_int_equal(
+                args_put(&args,
+                         &(struct arg){ .index = 1, .kind = ARG_VALUE, .size = 4, .value = &by }),
+                0);
+        send(w, 0, kernel_launch, .event = event, .queue = queue, .flags = COMMAND_NOTIFY,
+             .kernel = KERNEL(1), .global = WAITS(16), .args = bytes_of(args.data, args.size));
+        buf_fini(&args);
+}
+
+TEST(shared_virtual_memory_is_one_for_pointers_and_buffers_of_every_domain)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        send(w, 0, svm_create, .request = 1, .svm = SVM(1), .address = ADDRESS, .size = 65536);
+        run(w);
+        assert_int_equal(w->nodes[0].answer, CL_SUCCESS);
+        assert_int_equal(bytes_get_u64(w->nodes[0].info.data), ADDRESS);
+        send(w, 0, svm_buffer_create, .buffer = BUFFER(8), .svm = SVM(1), .offset = 512,
+             .size = 64);
+        send(w, 0, svm_buffer_create, .buffer = BUFFER(9), .svm = SVM(1), .offset = 520,
+             .size = 56);
+        fill_zero(w, 0, QUEUE(1), EVENT(1), BUFFER(8), 64);
+        launch_at(w, QUEUE(1), EVENT(2), ADDRESS + 512, 5);
+        run(w);
+        launch_at(w, QUEUE(3), EVENT(3), ADDRESS + 512, 2);
+        launch_at(w, QUEUE(3), EVENT(4), ADDRESS - 8, 2);
+        launch(w, 0, QUEUE(3), EVENT(5), BUFFER(8), 1);
+        struct data *whole = read_buffer(w, 0, QUEUE(3), EVENT(6), BUFFER(8), 64);
+        run(w);
+        struct data *part = read_buffer(w, 0, QUEUE(1), EVENT(7), BUFFER(9), 56);
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(4)), CL_INVALID_ARG_VALUE); /* nothing is there */
+        assert_int_equal(number(whole, 0), 8);
+        assert_int_equal(number(whole, 15), 8);
+        assert_int_equal(number(part, 13), 8);
+        send(w, 0, release, .object = SVM(1)); /* buffers have it still */
+        struct data *after = read_buffer(w, 0, QUEUE(1), EVENT(8), BUFFER(8), 64);
+        run(w);
+        assert_int_equal(number(after, 3), 8);
+        send(w, 0, release, .object = BUFFER(8));
+        send(w, 0, release, .object = BUFFER(9));
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(shared_virtual_memory_that_cannot_be_had_is_told_of)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        /* These devices choose no address. */
+        send(w, 0, svm_create, .request = 1, .svm = SVM(1), .size = 65536);
+        run(w);
+        assert_int_equal(w->nodes[0].answer, CL_INVALID_OPERATION);
+        send(w, 0, svm_create, .request = 2, .svm = SVM(1), .address = ADDRESS,
+             .size = (uint64_t)1 << 40);
+        run(w);
+        assert_true(w->nodes[0].answer < 0);
+        send(w, 0, svm_create, .request = 3, .svm = SVM(1), .address = ADDRESS, .size = 65536);
+        run(w);
+        assert_int_equal(w->nodes[0].answer, CL_SUCCESS);
+        send(w, 0, release, .object = SVM(1));
         release_objects(w, 0);
         world_free(w);
 }
@@ -1927,6 +2009,9 @@ int main(void)
                 cmocka_unit_test(a_held_barrier_holds_what_follows_and_waits_for_what_is_before),
                 cmocka_unit_test(without_a_barrier_an_out_of_order_queue_overtakes),
                 cmocka_unit_test(arguments_set_once_serve_launches_in_every_domain),
+                cmocka_unit_test(
+                        shared_virtual_memory_is_one_for_pointers_and_buffers_of_every_domain),
+                cmocka_unit_test(shared_virtual_memory_that_cannot_be_had_is_told_of),
                 cmocka_unit_test(a_recording_runs_as_often_as_wanted_and_has_one_event),
                 cmocka_unit_test(a_recording_may_be_held_and_changed_and_released_meanwhile),
                 cmocka_unit_test(a_recording_fails_as_a_whole_and_is_told_of_once),

@@ -9,6 +9,7 @@ struct backend_svm {
         struct backend *backend;
         struct native_domain *domain; /* clSVMAlloc's; NULL: memory of the process */
         bool mapped;                  /* by us */
+        void *allocated;              /* what clSVMFree takes */
         uint64_t address;
         size_t size;
         struct list link; /* domain's svms or backend's dead_svms */
@@ -104,13 +105,20 @@ static cl_int svm_alloc(struct backend_svm *s, struct native_domain *domain, uin
 {
         if (address)
                 return CL_INVALID_HOST_PTR;
+        const cl_icd_dispatch *api = domain->api;
         op_enter();
-        void *p = domain->api->clSVMAlloc(domain->context, CL_MEM_READ_WRITE, s->size, 0);
+        void *p = api->clSVMAlloc(domain->context, CL_MEM_READ_WRITE, s->size, 0);
+        if (p && (uintptr_t)p % VM_GRANULE) {
+                /* The client can't map that; with room to spare there is a place that it can. */
+                api->clSVMFree(domain->context, p);
+                p = api->clSVMAlloc(domain->context, CL_MEM_READ_WRITE, s->size + VM_GRANULE, 0);
+        }
         op_leave();
         if (!p)
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
         s->domain = domain;
-        s->address = (uint64_t)(uintptr_t)p;
+        s->allocated = p;
+        s->address = ((uint64_t)(uintptr_t)p + VM_GRANULE - 1) / VM_GRANULE * VM_GRANULE;
         list_append(&domain->svms, &s->link);
         domain->svm_version++;
         return CL_SUCCESS;
@@ -129,7 +137,7 @@ static void svm_free(struct backend_svm *s)
 {
         list_remove(&s->link);
         if (s->domain)
-                s->domain->api->clSVMFree(s->domain->context, (void *)(uintptr_t)s->address);
+                s->domain->api->clSVMFree(s->domain->context, s->allocated);
         else if (s->mapped)
                 vm_unmap(s->address, s->size);
         mem_free(s);
