@@ -281,10 +281,11 @@ void mem_unhold(cl_mem m)
         }
         if (m->chunk)
                 svm_ended(m);
-        if (!m->destructors)
-                bury(m);
-        else if (bury_with_callbacks(m) < 0)
+        if (m->destructors && bury_with_callbacks(m) == 0)
+                return;
+        if (m->destructors)
                 log_error("client", "out of memory: destructor callbacks are not called");
+        bury(m);
 }
 
 int mem_declare(cl_mem m, struct server *s)
