@@ -3,6 +3,7 @@
 
 #include "api/dispatch.h"
 #include "api/reply.h"
+#include "base/mem.h"
 #include "core/client.h"
 #include "core/device.h"
 
@@ -73,10 +74,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
         case CL_DEVICE_PLATFORM:
                 return reply_value(reply, cl_platform_id, icd_platform(device->client));
         case CL_DEVICE_PARENT_DEVICE:
-                return reply_value(reply, cl_device_id, NULL);
-        /* A root device's reference count is one whatever is retained and released. */
+                return reply_value(reply, cl_device_id, device->parent);
+        /* "If the device is a root-level device, a reference count of one is returned." */
         case CL_DEVICE_REFERENCE_COUNT:
-                return reply_value(reply, cl_uint, 1);
+                return reply_value(reply, cl_uint, atomic_load(&device->h.refs));
         case CL_DEVICE_AVAILABLE:
                 client_lock(device->client);
                 available = device->available;
@@ -97,15 +98,101 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
                                                    : CL_INVALID_VALUE;
 }
 
-/* Retaining and releasing a root device does nothing but check it. */
+/* "Increments the device reference count if device is a valid sub-device [...] If device is a root level
+ * device [...] the device reference count remains unchanged." */
 CL_API_ENTRY cl_int CL_API_CALL clRetainDevice(cl_device_id device)
 {
-        return handle_is(device, HANDLE_DEVICE) ? CL_SUCCESS : CL_INVALID_DEVICE;
+        if (!handle_is(device, HANDLE_DEVICE))
+                return CL_INVALID_DEVICE;
+        if (device->parent)
+                handle_retain(&device->h);
+        return CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clReleaseDevice(cl_device_id device)
 {
-        return handle_is(device, HANDLE_DEVICE) ? CL_SUCCESS : CL_INVALID_DEVICE;
+        if (!handle_is(device, HANDLE_DEVICE))
+                return CL_INVALID_DEVICE;
+        if (!device->parent)
+                return CL_SUCCESS;
+        struct client *c = device->client;
+        client_lock(c);
+        int last = handle_release(&device->h);
+        if (last > 0)
+                device_unhold(device);
+        client_unlock(c);
+        return last < 0 ? CL_INVALID_DEVICE : CL_SUCCESS;
+}
+
+/* Is it one of CL_DEVICE_PARTITION_PROPERTIES? */
+static bool partition_offered(cl_device_id d, cl_device_partition_property name)
+{
+        struct bytes v;
+        cl_device_partition_property p;
+        if (!name || !device_info(d, CL_DEVICE_PARTITION_PROPERTIES, &v))
+                return false;
+        for (size_t i = 0; i + sizeof(p) <= v.size; i += sizeof(p)) {
+                memcpy(&p, (const char *)v.data + i, sizeof(p));
+                if (p == name)
+                        return true;
+        }
+        return false;
+}
+
+static cl_ulong device_number(cl_device_id d, cl_device_info name)
+{
+        struct bytes v;
+        cl_ulong value = 0;
+        if (device_info(d, name, &v))
+                memcpy(&value, v.data, v.size < sizeof(value) ? v.size : sizeof(value));
+        return value;
+}
+
+/* "CL_INVALID_DEVICE_PARTITION_COUNT if the partition name specified in properties is
+ * CL_DEVICE_PARTITION_BY_COUNTS and the number of sub-devices requested exceeds
+ * CL_DEVICE_PARTITION_MAX_SUB_DEVICES or the total number of compute units requested exceeds
+ * CL_DEVICE_MAX_COMPUTE_UNITS for in_device, or the number of compute units requested for one or more
+ * sub-devices is less than zero". *ret_count are the values of the property, its name included. */
+static cl_int check_counts(cl_device_id d, const cl_device_partition_property *properties,
+                           size_t *ret_count)
+{
+        cl_ulong units = device_number(d, CL_DEVICE_MAX_COMPUTE_UNITS);
+        cl_ulong devices = device_number(d, CL_DEVICE_PARTITION_MAX_SUB_DEVICES);
+        size_t n = 1;
+        for (; properties[n] != CL_DEVICE_PARTITION_BY_COUNTS_LIST_END; n++) {
+                if (properties[n] < 0 || (cl_ulong)properties[n] > units || n > devices)
+                        return CL_INVALID_DEVICE_PARTITION_COUNT;
+                units -= (cl_ulong)properties[n];
+        }
+        *ret_count = n + 1;
+        return n > 1 ? CL_SUCCESS : CL_INVALID_VALUE;
+}
+
+/* "CL_INVALID_VALUE if values specified in properties are not valid or if values specified in
+ * properties are valid but not supported by the device." */
+static cl_int check_partition(cl_device_id d, const cl_device_partition_property *properties,
+                              size_t *ret_count)
+{
+        cl_int e = CL_SUCCESS;
+        if (!properties || !partition_offered(d, properties[0]))
+                return CL_INVALID_VALUE;
+        *ret_count = 2;
+        switch (properties[0]) {
+        case CL_DEVICE_PARTITION_BY_COUNTS:
+                e = check_counts(d, properties, ret_count);
+                break;
+        case CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN:
+                if (!((cl_ulong)properties[1] &
+                      device_number(d, CL_DEVICE_PARTITION_AFFINITY_DOMAIN)))
+                        return CL_INVALID_VALUE;
+                break;
+        default:
+                if (properties[1] <= 0)
+                        return CL_INVALID_VALUE;
+        }
+        if (e == CL_SUCCESS && properties[*ret_count])
+                return CL_INVALID_VALUE;
+        return e;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id in_device,
@@ -115,9 +202,33 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id in_device,
 {
         if (!handle_is(in_device, HANDLE_DEVICE))
                 return CL_INVALID_DEVICE;
-        /* CL_INVALID_VALUE if values specified in properties are not valid or not supported by the
-         * device: CL_DEVICE_PARTITION_PROPERTIES supports none. */
-        return CL_INVALID_VALUE;
+        size_t property_count;
+        cl_int e = check_partition(in_device, properties, &property_count);
+        if (e != CL_SUCCESS)
+                return e;
+        struct client *c = in_device->client;
+        cl_device_id *made = NULL;
+        cl_uint count = 0;
+        client_lock(c);
+        e = device_partition(in_device, properties, property_count, &made, &count);
+        /* "CL_INVALID_VALUE if out_devices is not NULL and num_devices is less than the number of
+         * sub-devices created by the partition scheme." */
+        bool keep = out_devices && num_devices >= count;
+        for (cl_uint i = 0; i < count; i++) {
+                if (keep)
+                        out_devices[i] = made[i];
+                else
+                        device_unhold(made[i]);
+        }
+        client_unlock(c);
+        mem_free(made);
+        if (e != CL_SUCCESS)
+                return e;
+        if (out_devices && !keep)
+                return CL_INVALID_VALUE;
+        if (num_devices_ret)
+                *num_devices_ret = count;
+        return CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetDeviceAndHostTimer(cl_device_id device,

@@ -104,6 +104,14 @@ struct backend_ops {
         /* Append everything of device `device` that goes into its INFO_DEVICE block. */
         int (*device_info)(struct backend *b, unsigned device, struct buf *out);
 
+        /* clCreateSubDevices: the new devices have the numbers from *ret_first on and a domain of their
+         * own. NULL: no device can be divided. */
+        cl_int (*device_partition)(struct backend *b, unsigned device,
+                                   const cl_device_partition_property *properties,
+                                   unsigned *ret_first, unsigned *ret_count);
+        /* Of a sub-device; no queue of it is left, and nothing new is asked of it. */
+        void (*device_release)(struct backend *b, unsigned device);
+
         cl_int (*buffer_create)(struct backend *b, unsigned domain, cl_mem_flags flags, size_t size,
                                 struct backend_buffer **ret);
         cl_int (*sub_buffer_create)(struct backend *b, struct backend_buffer *parent,

@@ -147,8 +147,10 @@ SP_NODISCARD int handle_release(struct handle *h);
 void handle_free(struct handle *h, size_t size);
 
 /* Each family's file in core/ defines NAME_hold / NAME_unhold over h.holds: context, queue, mem,
- * program, kernel, sampler, event. All with the lock held; *_unhold frees the object and sends
+ * program, kernel, sampler, event, device (of root devices they do nothing). All with the lock held; *_unhold frees the object and sends
  * `release` to the servers that know it when the last hold goes. */
+void device_hold(cl_device_id d);
+void device_unhold(cl_device_id d);
 void context_hold(cl_context x);
 void context_unhold(cl_context x);
 void queue_hold(cl_command_queue q);
@@ -175,11 +177,10 @@ SP_NODISCARD int kernel_declare(cl_kernel k, struct server *s);
 SP_NODISCARD int platform_new(struct client *c, cl_platform_id *ret);
 void platform_free(cl_platform_id p);
 
-/* device.c: one device from its INFO_DEVICE block, which stays where it is while the device lives; `global`
- * is its number in the platform. SP_E_NOMEM, SP_E_PROTO (the block lacks what a device must have).
- * device_free takes NULL. */
-SP_NODISCARD int device_new(struct client *c, struct server *s, unsigned index, unsigned global,
-                            struct bytes info, cl_device_id *ret);
+/* device.c: one device from its INFO_DEVICE block, which stays where it is while the device lives.
+ * SP_E_NOMEM, SP_E_PROTO (the block lacks what a device must have). device_free takes NULL. */
+SP_NODISCARD int device_new(struct client *c, struct server *s, struct bytes info,
+                            cl_device_id *ret);
 void device_free(cl_device_id d);
 
 /* context.c: every context of a client is in client_contexts from its creation until it is freed. */

@@ -3,6 +3,7 @@
 #include <CL/cl_ext.h>
 
 #include "base/mem.h"
+#include "core/server.h"
 #include "proto/info.h"
 
 _Static_assert(sizeof(size_t) == 8, "values travel as a 64-bit host returns them (proto/info.h)");
@@ -12,11 +13,11 @@ _Static_assert(sizeof(size_t) == 8, "values travel as a 64-bit host returns them
 enum mask_how {
         MASK_DROP, /* not answered: the extension that it belongs to is not offered, or api does */
         MASK_ZERO, /* as many zero bytes */
-        MASK_ONE_ZERO, /* a list of one zero */
-        MASK_BITS,     /* bits are cleared */
-        MASK_NAMES,    /* extensions in a text */
-        MASK_VERSIONS, /* extensions as cl_name_version */
-        MASK_FEATURES, /* OpenCL C features as cl_name_version */
+        MASK_BITS, /* bits are cleared */
+        MASK_PARTITIONS, /* ways to divide a device */
+        MASK_NAMES,      /* extensions in a text */
+        MASK_VERSIONS,   /* extensions as cl_name_version */
+        MASK_FEATURES,   /* OpenCL C features as cl_name_version */
 };
 
 static const struct mask {
@@ -49,11 +50,8 @@ static const struct mask {
         /* A function of the application can't run elsewhere. */
         { CL_DEVICE_EXECUTION_CAPABILITIES, MASK_BITS, CL_EXEC_NATIVE_KERNEL },
 
-        /* Devices can't be divided. */
-        { CL_DEVICE_PARTITION_MAX_SUB_DEVICES, MASK_ZERO },
-        { CL_DEVICE_PARTITION_PROPERTIES, MASK_ONE_ZERO },
-        { CL_DEVICE_PARTITION_AFFINITY_DOMAIN, MASK_ZERO },
-        { CL_DEVICE_PARTITION_TYPE, MASK_ONE_ZERO },
+        /* Only in the ways that OpenCL has itself. */
+        { CL_DEVICE_PARTITION_PROPERTIES, MASK_PARTITIONS },
 
         /* Names of what is offered. */
         { CL_DEVICE_EXTENSIONS, MASK_NAMES },
@@ -231,6 +229,25 @@ static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, b
         return r;
 }
 
+static bool partition_known(cl_device_partition_property p)
+{
+        return p == CL_DEVICE_PARTITION_EQUALLY || p == CL_DEVICE_PARTITION_BY_COUNTS ||
+               p == CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN;
+}
+
+static int mask_partitions(struct buf *out, cl_device_info name, struct bytes v)
+{
+        cl_device_partition_property kept[4] = { 0 }, p;
+        size_t n = 0;
+        for (size_t i = 0; i < v.size / sizeof(p) && n < 3; i++) {
+                memcpy(&p, (const char *)v.data + i * sizeof(p), sizeof(p));
+                if (partition_known(p))
+                        kept[n++] = p;
+        }
+        /* "If the device cannot be partitioned [...] a value of 0 will be returned." */
+        return info_put(out, name, kept, (n ? n : 1) * sizeof(p));
+}
+
 static int mask_one(struct buf *out, cl_device_info name, struct bytes v)
 {
         const struct mask *m = NULL;
@@ -248,8 +265,8 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v)
                 return 0;
         case MASK_ZERO:
                 return info_put(out, name, zeros, v.size < sizeof(zeros) ? v.size : sizeof(zeros));
-        case MASK_ONE_ZERO:
-                return info_put(out, name, zeros, sizeof(cl_device_partition_property));
+        case MASK_PARTITIONS:
+                return mask_partitions(out, name, v);
         case MASK_BITS:
                 if (v.size != sizeof(bits))
                         return 0;
@@ -344,17 +361,16 @@ static int take_all(cl_device_id d)
         return *device_text(d, CL_DEVICE_NAME) ? 0 : SP_E_PROTO;
 }
 
-int device_new(struct client *c, struct server *s, unsigned index, unsigned global,
-               struct bytes info, cl_device_id *ret)
+int device_new(struct client *c, struct server *s, struct bytes info, cl_device_id *ret)
 {
         cl_device_id d = mem_zalloc(sizeof(*d));
         if (!d)
                 return SP_E_NOMEM;
         handle_init(&d->h, HANDLE_DEVICE);
+        list_init(&d->link);
         d->client = c;
         d->server = s;
-        d->index = index;
-        d->global = global;
+        d->index = (unsigned)info_u64(info, INFO_DEVICE_NUMBER, 0);
         d->info = info;
         d->domain = (unsigned)info_u64(info, INFO_DEVICE_DOMAIN, 0);
         d->svm = (enum info_svm)info_u64(info, INFO_DEVICE_SVM, INFO_SVM_NONE);
@@ -374,7 +390,105 @@ void device_free(cl_device_id d)
 {
         if (!d)
                 return;
-        d->h.type = 0;
+        list_remove(&d->link);
         buf_fini(&d->mirror);
-        mem_free(d);
+        buf_fini(&d->own_info);
+        handle_free(&d->h, sizeof(*d));
+}
+
+/* ---- sub-devices ---------------------------------------------------------------------------- */
+
+void device_hold(cl_device_id d)
+{
+        if (d->parent)
+                atomic_fetch_add(&d->h.holds, 1);
+}
+
+void device_unhold(cl_device_id d)
+{
+        if (!d->parent || atomic_fetch_sub(&d->h.holds, 1) != 1)
+                return;
+        cl_device_id parent = d->parent;
+        struct session *session = server_session(d->server);
+        /* Without memory the server keeps the device until the session ends. */
+        if (session && session_send(session, device_release, .device = d->index) == 0)
+                server_kick(d->server);
+        device_free(d);
+        device_unhold(parent);
+}
+
+static int sub_device_new(cl_device_id parent, struct bytes info, cl_device_id *ret)
+{
+        struct buf own = { 0 };
+        cl_device_id d;
+        int r = buf_put(&own, info.data, info.size);
+        if (!r)
+                r = device_new(parent->client, parent->server, bytes_of(own.data, own.size), &d);
+        if (r < 0) {
+                buf_fini(&own);
+                return r;
+        }
+        d->own_info = own;
+        d->parent = parent;
+        /* As svm_settle decided; and one domain only may choose addresses. */
+        if (d->svm != parent->svm || d->svm == INFO_SVM_DICTATES)
+                d->svm = INFO_SVM_NONE;
+        device_hold(parent);
+        list_append(&parent->server->sub_devices, &d->link);
+        *ret = d;
+        return 0;
+}
+
+/* Make the devices of an answer. On failure none stays. */
+static cl_int take_sub_devices(cl_device_id parent, struct bytes info, cl_device_id **ret,
+                               cl_uint *ret_count)
+{
+        struct info_entry e;
+        cl_uint count = 0, made = 0;
+        for (struct bytes b = info; info_next(&b, &e);)
+                count += e.key == INFO_DEVICE;
+        cl_device_id *devices = mem_zalloc(count * sizeof(*devices));
+        int r = devices ? 0 : SP_E_NOMEM;
+        for (struct bytes b = info; !r && info_next(&b, &e);) {
+                if (e.key != INFO_DEVICE)
+                        continue;
+                r = sub_device_new(parent, e.value, &devices[made]);
+                if (!r)
+                        made++;
+        }
+        if (!r) {
+                *ret = devices;
+                *ret_count = count;
+                return CL_SUCCESS;
+        }
+        for (cl_uint i = 0; i < made; i++)
+                device_unhold(devices[i]);
+        mem_free(devices);
+        return status_to_cl(r);
+}
+
+cl_int device_partition(cl_device_id d, const cl_device_partition_property *properties,
+                        size_t property_count, cl_device_id **ret, cl_uint *ret_count)
+{
+        struct client *c = d->client;
+        struct session *session = server_session(d->server);
+        struct request q = { 0 };
+        uint64_t values[WIRE_DEVICES_MAX];
+        if (!session)
+                return CL_DEVICE_NOT_AVAILABLE;
+        if (property_count > WIRE_DEVICES_MAX)
+                return CL_INVALID_DEVICE_PARTITION_COUNT;
+        for (size_t i = 0; i < property_count; i++)
+                values[i] = (uint64_t)properties[i];
+        if (request_begin(c, d->server, &q) < 0)
+                return CL_OUT_OF_HOST_MEMORY;
+        if (session_send(session, device_partition, .request = q.id, .device = d->index,
+                         .properties = { values, property_count }) < 0)
+                request_done(c, q.id, CL_OUT_OF_HOST_MEMORY, (struct bytes){ 0 });
+        request_wait(c, &q);
+        cl_int status = q.status;
+        if (status == CL_SUCCESS)
+                status = take_sub_devices(d, bytes_of(q.info.data, q.info.size), ret, ret_count);
+        buf_fini(&q.info);
+        return status;
 }

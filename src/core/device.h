@@ -1,6 +1,7 @@
 /* Devices: what clGetDeviceInfo says is what the physical device said, but for what is not true over a
  * network or not implemented (the masks in device.c). Everything here is immutable once the device is
- * made and needs no lock. */
+ * made and needs no lock, but for sub-devices, which are made by their server and are a domain of their
+ * own there: a native context has the devices that it was made with. */
 #ifndef SPANCL_CORE_DEVICE_H
 #define SPANCL_CORE_DEVICE_H
 
@@ -16,6 +17,11 @@ const char *device_text(cl_device_id d, cl_device_info name);
 /* Is `name` one of the names in a list of names, as in CL_DEVICE_EXTENSIONS (separator ' ') or
  * CL_DEVICE_BUILT_IN_KERNELS (';')? */
 bool device_list_has(const char *list, char separator, const char *name, size_t name_size);
+
+/* Divide a device: `properties` is one valid property without the final 0. *ret are all devices that the
+ * server made, each with a reference of the application; mem_free it. A cl_int. Lock held. */
+cl_int device_partition(cl_device_id d, const cl_device_partition_property *properties,
+                        size_t property_count, cl_device_id **ret, cl_uint *ret_count);
 
 /* The masks applied to an INFO_DEVICE block: append what remains, changed where it must be. For
  * device_new and tests. SP_E_NOMEM. */

@@ -46,14 +46,16 @@ struct _cl_platform_id {
         struct client *client;
 };
 
-/* Lives as long as the client. Immutable but `available`. */
+/* Lives as long as the client, a sub-device until nothing needs it. Immutable but `available`. */
 struct _cl_device_id {
         struct handle h;
         struct server *server;
-        unsigned index;    /* number on the server */
-        unsigned domain;   /* number of the native context on the server */
-        unsigned global;   /* number in the platform */
-        struct bytes info; /* its INFO_DEVICE block; borrowed from the server */
+        unsigned index;      /* number on the server */
+        unsigned domain;     /* number of the native context on the server */
+        struct bytes info;   /* its INFO_DEVICE block; borrowed from the server, or in `own_info` */
+        cl_device_id parent; /* of a sub-device, held; NULL: it is none */
+        struct list link;    /* of a sub-device: the server's */
+        struct buf own_info; /* of a sub-device */
         cl_device_type type;
         bool available;
         struct client *client;

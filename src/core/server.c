@@ -198,6 +198,7 @@ int server_new(struct client *c, unsigned index, const struct server_spec *spec,
         s->client = c;
         s->index = index;
         s->spec = spec;
+        list_init(&s->sub_devices);
         s->peer_id = client_new_id(c, OBJECT_PEER);
         c->io->random(c->io_user, s->id, sizeof(s->id));
         c->io->random(c->io_user, s->key, sizeof(s->key));
@@ -227,6 +228,7 @@ struct server *server_free(struct server *s, bool after_fork)
         if (!s)
                 return NULL;
         server_reap(s, after_fork);
+        list_each(d, &s->sub_devices, struct _cl_device_id, link) device_free(d);
         for (cl_uint i = 0; i < s->device_count; i++)
                 device_free(s->devices[i]);
         mem_free(s->devices);
@@ -283,6 +285,7 @@ void server_lost(struct server *s, int status, const char *text)
                 log_error("client", "the server %s is lost: %s", server_name(s), text);
         for (cl_uint i = 0; i < s->device_count; i++)
                 s->devices[i]->available = false;
+        list_each(d, &s->sub_devices, struct _cl_device_id, link) d->available = false;
         struct handle *h;
         for (size_t pos = 0; (h = map_next(&c->objects, &pos));)
                 if (h->type == HANDLE_MEM)
@@ -354,7 +357,7 @@ static bool wanted(const struct server_spec *spec, unsigned index)
 }
 
 /* Make the devices of one answer. */
-static int take_devices(struct server *s, struct buf *info, unsigned *global)
+static int take_devices(struct server *s, struct buf *info)
 {
         s->info = *info;
         *info = (struct buf){ 0 };
@@ -374,12 +377,10 @@ static int take_devices(struct server *s, struct buf *info, unsigned *global)
                 if (e.key != INFO_DEVICE)
                         continue;
                 if (wanted(s->spec, index)) {
-                        int r = device_new(s->client, s, index, *global, e.value,
-                                           &s->devices[s->device_count]);
+                        int r = device_new(s->client, s, e.value, &s->devices[s->device_count]);
                         if (r < 0)
                                 return r;
                         s->device_count++;
-                        ++*global;
                 }
                 index++;
         }
@@ -437,13 +438,12 @@ void servers_connect(struct client *c)
         for (unsigned i = 0; i < c->server_count; i++)
                 connected(c->servers[i], &all[i], &asked[i]);
 
-        unsigned global = 0;
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
                 if (!asked[i].server && !asked[i].done)
                         continue;
                 request_wait(c, &asked[i]);
-                int r = asked[i].status ? SP_E_LINK : take_devices(s, &asked[i].info, &global);
+                int r = asked[i].status ? SP_E_LINK : take_devices(s, &asked[i].info);
                 if (r < 0 && s->state == SERVER_UP)
                         server_lost(s, r, "it could not tell its devices");
                 buf_fini(&asked[i].info);

@@ -24,6 +24,7 @@ struct server {
         struct buf info; /* the server_info block; devices borrow from it */
         cl_device_id *devices;
         cl_uint device_count;
+        struct list sub_devices;
 
         uint64_t peer_id;   /* names it on the other servers */
         uint64_t peers;     /* bit per server: introduced to each other */

@@ -303,7 +303,7 @@ static cl_int restore(struct build *b, const struct part *p, struct backend_prog
 /* From source, IL or binaries. */
 static cl_int part_build(struct build *b, struct part *p)
 {
-        struct program_replica *r = &b->program->replicas[p->domain];
+        struct program_replica *r = engine_program_replica(b->program, p->domain);
         struct backend_program *native = NULL;
         lock(b);
         struct build_input *before = steal(r->cached);
@@ -442,8 +442,8 @@ static struct store *stores_take(struct builder *b)
 static void store_run(struct engine *e, struct store *s)
 {
         struct part *p = &s->part;
-        saved_store(e, &p->key, s->program->replicas[p->domain].native, p->devices, p->device_count,
-                    bytes_of(p->info.data, p->info.size));
+        saved_store(e, &p->key, engine_program_replica(s->program, p->domain)->native, p->devices,
+                    p->device_count, bytes_of(p->info.data, p->info.size));
 }
 
 /* Lock held; left meanwhile. */
@@ -597,10 +597,11 @@ static cl_int take_devices(struct build *b, struct wire_u64s devices)
         struct engine *e = b->engine;
         struct program *p = b->program;
         size_t count = devices.count ? devices.count : p->device_count;
-        b->parts = mem_zalloc(e->domain_count * sizeof(*b->parts));
+        b->parts = mem_zalloc(p->replica_count * sizeof(*b->parts));
         if (!b->parts)
                 return CL_OUT_OF_HOST_MEMORY;
-        for (unsigned domain = 0; domain < e->domain_count; domain++) {
+        for (size_t n = 0; n < p->replica_count; n++) {
+                unsigned domain = p->replicas[n].domain;
                 struct part *part = &b->parts[b->part_count];
                 part->domain = domain;
                 for (size_t i = 0; i < count; i++) {

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "engine/cache.h"
 #include "engine/command.h"
+#include "engine/device.h"
 #include "engine/query.h"
 #include "engine/recording.h"
 #include "trace/trace.h"
@@ -24,6 +25,7 @@ struct engine *engine_free(struct engine *e)
         while ((o = map_next(&e->objects, &pos)))
                 engine_object_unref(o);
         map_fini(&e->objects);
+        engine_device_free_all(e);
 
         /* Commands in flight use host memory of transfers: first wait, then free it. */
         if (e->backend)
@@ -88,7 +90,6 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         if (r < 0)
                 return r;
         e->device_count = e->be->device_count(e->backend);
-        e->domain_count = e->be->domain_count(e->backend);
         *ret = steal(e);
         return 0;
 }
@@ -151,38 +152,6 @@ void engine_settle(struct engine *e)
 
 /* ---- messages about the engine itself ------------------------------------------------------- */
 
-static int put_devices(struct engine *e, struct buf *out)
-{
-        for (unsigned i = 0; i < e->device_count; i++) {
-                size_t mark;
-                int r = info_begin(out, INFO_DEVICE, &mark);
-                if (r < 0)
-                        return r;
-                r = e->be->device_info(e->backend, i, out);
-                if (r < 0)
-                        return r;
-                struct bytes inside = { out->data + mark + 8, out->size - mark - 8 }, found;
-                if (!info_find(inside, INFO_DEVICE_DOMAIN, &found))
-                        r = info_put_u64(out, INFO_DEVICE_DOMAIN,
-                                         e->be->device_domain(e->backend, i));
-                if (r < 0)
-                        return r;
-                info_end(out, mark);
-        }
-        return 0;
-}
-
-static int handle_server_info_query(void *user, const struct wire_server_info_query *m)
-{
-        struct peer *p = user;
-        struct buf info = { 0 };
-        int r = put_devices(p->engine, &info);
-        peer_send(p, server_info, .request = m->request, .status = r,
-                  .devices = bytes_of(info.data, r < 0 ? 0 : info.size));
-        buf_fini(&info);
-        return 0;
-}
-
 static int handle_close(void *user, const struct wire_close *m)
 {
         struct peer *p = user;
@@ -195,7 +164,9 @@ const struct wire_handlers engine_client_handlers = {
         .close = handle_close,
         .clock_query = engine_handle_clock_query,
         .clock_reply = engine_handle_clock_reply,
-        .server_info_query = handle_server_info_query,
+        .server_info_query = engine_handle_server_info_query,
+        .device_partition = engine_handle_device_partition,
+        .device_release = engine_handle_device_release,
         .stats_query = engine_handle_stats_query,
         .trace_start = engine_handle_trace_start,
         .trace_query = engine_handle_trace_query,

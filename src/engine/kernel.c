@@ -12,14 +12,13 @@ static void values_drop(struct value **values, size_t count)
 static void kernel_free(struct object *o)
 {
         struct kernel *k = container_of(o, struct kernel, object);
-        for (unsigned i = 0; i < o->engine->domain_count; i++) {
+        for (size_t i = 0; i < k->program->replica_count; i++) {
                 if (k->replicas[i].native)
                         o->engine->be->kernel_release(k->replicas[i].native);
                 values_drop(k->replicas[i].set, k->replicas[i].set_count);
         }
         values_drop(k->args, k->arg_count);
-        if (k->program)
-                engine_object_unref(&k->program->object);
+        engine_object_unref(&k->program->object);
         mem_free(k->name);
         mem_free(k);
 }
@@ -86,7 +85,7 @@ int engine_kernel_update(struct kernel *k, struct bytes args)
         return 0;
 }
 
-static cl_int replica_create(struct kernel *k, unsigned domain)
+static cl_int replica_create(struct kernel *k, unsigned domain, struct kernel_replica *r)
 {
         struct backend_program *program;
         if (k->program->building)
@@ -94,10 +93,11 @@ static cl_int replica_create(struct kernel *k, unsigned domain)
         cl_int status = engine_program_native(k->program, domain, &program);
         if (status < 0)
                 return status;
-        return k->object.engine->be->kernel_create(program, k->name, &k->replicas[domain].native);
+        return k->object.engine->be->kernel_create(program, k->name, &r->native);
 }
 
-static cl_int arg_set(struct kernel *k, unsigned domain, struct value *v, struct object *o)
+static cl_int arg_set(struct kernel *k, unsigned domain, struct backend_kernel *native,
+                      struct value *v, struct object *o)
 {
         struct backend_buffer *buffer = NULL;
         struct backend_sampler *sampler = NULL;
@@ -110,8 +110,7 @@ static cl_int arg_set(struct kernel *k, unsigned domain, struct value *v, struct
                                               &buffer);
         if (status < 0)
                 return status;
-        return k->object.engine->be->kernel_set_arg(k->replicas[domain].native, &v->arg, buffer,
-                                                    sampler);
+        return k->object.engine->be->kernel_set_arg(native, &v->arg, buffer, sampler);
 }
 
 cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **ret)
@@ -133,9 +132,12 @@ cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **
 cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **values,
                              struct object **objects, size_t count, struct backend_kernel **ret)
 {
-        struct kernel_replica *r = &k->replicas[domain];
+        const struct program_replica *in = engine_program_replica(k->program, domain);
+        if (!in)
+                return CL_INVALID_DEVICE;
+        struct kernel_replica *r = &k->replicas[in - k->program->replicas];
         if (!r->native) {
-                cl_int status = replica_create(k, domain);
+                cl_int status = replica_create(k, domain, r);
                 if (status < 0)
                         return status;
         }
@@ -147,7 +149,7 @@ cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **v
                         continue;
                 engine_value_unref(r->set[i]);
                 r->set[i] = NULL;
-                cl_int status = arg_set(k, domain, v, objects[i]);
+                cl_int status = arg_set(k, domain, r->native, v, objects[i]);
                 if (status < 0)
                         return status;
                 engine_value_ref(v);
@@ -163,7 +165,7 @@ int engine_handle_kernel_create(void *user, const struct wire_kernel_create *m)
         struct program *p = engine_program_find(e, m->program);
         if (!p)
                 return SP_E_PROTO;
-        struct kernel *k = mem_zalloc(sizeof(*k) + e->domain_count * sizeof(k->replicas[0]));
+        struct kernel *k = mem_zalloc(sizeof(*k) + p->replica_count * sizeof(k->replicas[0]));
         if (!k)
                 return SP_E_NOMEM;
         k->object = (struct object){ e, m->kernel, 1, kernel_free };

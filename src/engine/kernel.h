@@ -24,7 +24,7 @@ struct kernel {
         char *name;
         struct value **args; /* NULL entries: not set yet */
         size_t arg_count;
-        struct kernel_replica replicas[]; /* by domain */
+        struct kernel_replica replicas[]; /* as the program's */
 };
 
 struct kernel *engine_kernel_find(struct engine *e, uint64_t id);

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "engine/command.h"
+#include "engine/device.h"
 
 int engine_object_add(struct engine *e, struct object *o)
 {
@@ -41,14 +42,27 @@ int engine_handle_release(void *user, const struct wire_release *m)
         return 0;
 }
 
+/* Domains come with sub-devices: an array by domain grows when an object is first used in a new one. */
+static bool replicas_grow(void **array, size_t *count, unsigned domain, size_t size)
+{
+        uint8_t *p = mem_realloc(*array, (domain + 1) * size);
+        if (!p)
+                return false;
+        memset(p + *count * size, 0, (domain + 1 - *count) * size);
+        *array = p;
+        *count = domain + 1;
+        return true;
+}
+
 /* ---- buffers and images --------------------------------------------------------------------- */
 
 static void buffer_free(struct object *o)
 {
         struct buffer *b = container_of(o, struct buffer, object);
-        for (unsigned i = 0; i < o->engine->domain_count; i++)
+        for (size_t i = 0; i < b->replica_count; i++)
                 if (b->replicas[i].native)
                         o->engine->be->buffer_release(b->replicas[i].native);
+        mem_free(b->replicas);
         if (b->parent)
                 engine_object_unref(&b->parent->object);
         if (b->svm)
@@ -68,7 +82,7 @@ struct buffer_params {
 
 static int buffer_new(struct engine *e, const struct buffer_params *params)
 {
-        struct buffer *b = mem_zalloc(sizeof(*b) + e->domain_count * sizeof(b->replicas[0]));
+        struct buffer *b = mem_zalloc(sizeof(*b));
         struct buffer *parent = params->parent;
         if (!b)
                 return SP_E_NOMEM;
@@ -126,6 +140,9 @@ static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_b
 
 cl_int engine_buffer_native(struct buffer *b, unsigned domain, struct backend_buffer **ret)
 {
+        if (domain >= b->replica_count && !replicas_grow((void **)&b->replicas, &b->replica_count,
+                                                         domain, sizeof(struct replica)))
+                return CL_OUT_OF_HOST_MEMORY;
         struct replica *r = &b->replicas[domain];
         if (!r->native && r->status == CL_SUCCESS)
                 r->status = replica_create(b, domain, &r->native);
@@ -264,9 +281,10 @@ int engine_handle_svm_buffer_create(void *user, const struct wire_svm_buffer_cre
 static void sampler_free(struct object *o)
 {
         struct sampler *s = container_of(o, struct sampler, object);
-        for (unsigned i = 0; i < o->engine->domain_count; i++)
+        for (size_t i = 0; i < s->replica_count; i++)
                 if (s->replicas[i].native)
                         o->engine->be->sampler_release(s->replicas[i].native);
+        mem_free(s->replicas);
         mem_free(s);
 }
 
@@ -279,6 +297,9 @@ struct sampler *engine_sampler_find(struct engine *e, uint64_t id)
 cl_int engine_sampler_native(struct sampler *s, unsigned domain, struct backend_sampler **ret)
 {
         struct engine *e = s->object.engine;
+        if (domain >= s->replica_count && !replicas_grow((void **)&s->replicas, &s->replica_count,
+                                                         domain, sizeof(struct sampler_replica)))
+                return CL_OUT_OF_HOST_MEMORY;
         struct sampler_replica *r = &s->replicas[domain];
         if (!r->native && r->status == CL_SUCCESS)
                 r->status = e->be->sampler_create(e->backend, domain, &s->desc, &r->native);
@@ -291,7 +312,7 @@ cl_int engine_sampler_native(struct sampler *s, unsigned domain, struct backend_
 int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
-        struct sampler *s = mem_zalloc(sizeof(*s) + e->domain_count * sizeof(s->replicas[0]));
+        struct sampler *s = mem_zalloc(sizeof(*s));
         if (!s)
                 return SP_E_NOMEM;
         s->object = (struct object){ e, m->sampler, 1, sampler_free };
@@ -311,6 +332,7 @@ static void queue_free(struct object *o)
         list_remove(&q->dirty);
         if (q->native)
                 o->engine->be->queue_release(q->native);
+        engine_device_unref(o->engine, q->sub);
         mem_free(q);
 }
 
@@ -328,7 +350,7 @@ void engine_queue_dirty(struct queue *q)
 
 int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queue **ret)
 {
-        if (device >= e->device_count)
+        if (!engine_device_valid(e, device))
                 return SP_E_PROTO;
         struct queue *q = mem_zalloc(sizeof(*q));
         if (!q)
@@ -340,11 +362,13 @@ int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queu
         list_init(&q->barriers);
         list_init(&q->dirty);
         int r = engine_object_add(e, &q->object);
-        if (r < 0)
+        if (r < 0) {
                 mem_free(q);
-        else
-                *ret = q;
-        return r;
+                return r;
+        }
+        q->sub = engine_device_ref(e, device);
+        *ret = q;
+        return 0;
 }
 
 int engine_handle_queue_create(void *user, const struct wire_queue_create *m)

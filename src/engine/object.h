@@ -42,9 +42,10 @@ struct buffer {
         struct buffer *parent; /* held; NULL: has storage of its own */
         struct svm *svm;       /* held: that has its bytes, at origin; NULL: none */
         cl_mem_flags flags;
-        uint64_t origin, size;     /* of a buffer */
-        struct image_desc image;   /* type 0: a buffer */
-        struct replica replicas[]; /* by domain */
+        uint64_t origin, size;    /* of a buffer */
+        struct image_desc image;  /* type 0: a buffer */
+        struct replica *replicas; /* by domain, up to the last that it was used in */
+        size_t replica_count;
 };
 
 struct buffer *engine_buffer_find(struct engine *e, uint64_t id);
@@ -68,7 +69,8 @@ struct sampler_replica {
 struct sampler {
         struct object object;
         struct sampler_desc desc;
-        struct sampler_replica replicas[]; /* by domain */
+        struct sampler_replica *replicas; /* as a buffer's */
+        size_t replica_count;
 };
 
 /* NULL: there is none of that id. */
@@ -87,6 +89,7 @@ struct queue {
         struct recording *recording; /* that it is slot number `slot` of; NULL: it executes */
         size_t slot;
         unsigned device, domain;
+        struct sub_device *sub; /* held; NULL: the device is none */
         bool in_order, profiling;
         struct backend_queue *native;
         cl_int status; /* why there is no native one */

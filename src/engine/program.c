@@ -1,26 +1,36 @@
 #include "engine/program.h"
 
 #include "base/mem.h"
+#include "engine/device.h"
 #include "engine/saved.h"
+
+struct program_replica *engine_program_replica(struct program *p, unsigned domain)
+{
+        for (size_t i = 0; i < p->replica_count; i++)
+                if (p->replicas[i].domain == domain)
+                        return &p->replicas[i];
+        return NULL;
+}
 
 void engine_program_replace(struct program *p, unsigned domain, struct backend_program *native,
                             struct build_input *cached)
 {
-        struct program_replica *r = &p->replicas[domain];
+        struct program_replica *r = engine_program_replica(p, domain);
         if (r->native)
                 p->object.engine->be->program_release(r->native);
         if (r->cached) {
                 build_input_fini(r->cached);
                 mem_free(r->cached);
         }
-        *r = (struct program_replica){ native, cached };
+        *r = (struct program_replica){ domain, native, cached };
 }
 
 static void program_free(struct object *o)
 {
         struct program *p = container_of(o, struct program, object);
-        for (unsigned i = 0; i < o->engine->domain_count; i++)
-                engine_program_replace(p, i, NULL, NULL);
+        for (size_t i = 0; i < p->replica_count; i++)
+                engine_program_replace(p, p->replicas[i].domain, NULL, NULL);
+        mem_free(p->replicas);
         mem_free(p->devices);
         buf_fini(&p->parts);
         mem_free(p);
@@ -41,9 +51,10 @@ bool engine_program_has(const struct program *p, uint64_t device)
 }
 
 /* The devices of one domain, and of binaries their parts. */
-static cl_int native_create(struct program *p, unsigned domain)
+static cl_int native_create(struct program *p, struct program_replica *replica)
 {
         struct engine *e = p->object.engine;
+        unsigned domain = replica->domain;
         /* What a link did not make. */
         if (p->kind == PROGRAM_KIND_LINKED)
                 return CL_INVALID_PROGRAM_EXECUTABLE;
@@ -61,13 +72,11 @@ static cl_int native_create(struct program *p, unsigned domain)
                         r = info_put(&own, part.key, part.value.data, part.value.size);
         }
         cl_int status = CL_OUT_OF_HOST_MEMORY;
-        if (!r && !count)
-                status = CL_INVALID_DEVICE;
-        else if (!r)
+        if (!r)
                 status = e->be->program_create(
                         e->backend, domain, p->kind, devices, count,
                         p->kind == PROGRAM_KIND_BINARY ? bytes_of(own.data, own.size) : parts,
-                        &p->replicas[domain].native);
+                        &replica->native);
         buf_fini(&own);
         mem_free(devices);
         return status;
@@ -75,12 +84,15 @@ static cl_int native_create(struct program *p, unsigned domain)
 
 cl_int engine_program_native(struct program *p, unsigned domain, struct backend_program **ret)
 {
-        if (!p->replicas[domain].native) {
-                cl_int status = native_create(p, domain);
+        struct program_replica *r = engine_program_replica(p, domain);
+        if (!r)
+                return CL_INVALID_DEVICE;
+        if (!r->native) {
+                cl_int status = native_create(p, r);
                 if (status < 0)
                         return status;
         }
-        *ret = p->replicas[domain].native;
+        *ret = r->native;
         return CL_SUCCESS;
 }
 
@@ -107,23 +119,31 @@ static bool may_print(const struct wire_program_create *m)
                (m->kind == 0 && memmem(m->parts.data, m->parts.size, "printf", 6));
 }
 
+static int add_device(struct program *p, uint64_t device)
+{
+        struct engine *e = p->object.engine;
+        if (!engine_device_valid(e, device) || engine_program_has(p, device))
+                return SP_E_PROTO;
+        p->devices[p->device_count++] = (unsigned)device;
+        unsigned domain = e->be->device_domain(e->backend, (unsigned)device);
+        if (!engine_program_replica(p, domain))
+                p->replicas[p->replica_count++].domain = domain;
+        return 0;
+}
+
 int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire_u64s devices,
                        struct bytes parts, struct program **ret)
 {
-        struct program *p = mem_zalloc(sizeof(*p) + e->domain_count * sizeof(p->replicas[0]));
+        struct program *p = mem_zalloc(sizeof(*p));
         if (!p)
                 return SP_E_NOMEM;
         p->object = (struct object){ e, id, 1, program_free };
         p->kind = kind;
         p->devices = mem_alloc(devices.count * sizeof(*p->devices));
-        int r = p->devices ? buf_put(&p->parts, parts.data, parts.size) : SP_E_NOMEM;
-        for (size_t i = 0; !r && i < devices.count; i++) {
-                uint64_t device = wire_u64s_at(devices, i);
-                if (device >= e->device_count || engine_program_has(p, device))
-                        r = SP_E_PROTO;
-                else
-                        p->devices[p->device_count++] = (unsigned)device;
-        }
+        p->replicas = mem_zalloc(devices.count * sizeof(*p->replicas));
+        int r = p->devices && p->replicas ? buf_put(&p->parts, parts.data, parts.size) : SP_E_NOMEM;
+        for (size_t i = 0; !r && i < devices.count; i++)
+                r = add_device(p, wire_u64s_at(devices, i));
         if (!r)
                 r = engine_object_add(e, &p->object);
         if (r < 0)

@@ -16,6 +16,7 @@ enum program_kind_number {
 struct build_input;
 
 struct program_replica {
+        unsigned domain;
         struct backend_program *native; /* made when first needed */
         /* It came from the compile cache, as built with this for all devices of the domain; NULL: it
          * did not. */
@@ -30,7 +31,8 @@ struct program {
         struct buf parts;
         bool building;   /* a builder's thread uses the native programs */
         unsigned shared; /* others that only read them: links that have it as input, the cache */
-        struct program_replica replicas[]; /* by domain */
+        struct program_replica *replicas; /* one for each domain that its devices have */
+        size_t replica_count;
 };
 
 struct program *engine_program_find(struct engine *e, uint64_t id);
@@ -40,6 +42,9 @@ struct program *engine_program_find(struct engine *e, uint64_t id);
 SP_NODISCARD int engine_program_new(struct engine *e, uint64_t id, unsigned kind,
                                     struct wire_u64s devices, struct bytes parts,
                                     struct program **ret);
+
+/* Its replica in a domain; NULL: none of its devices is there. */
+struct program_replica *engine_program_replica(struct program *p, unsigned domain);
 
 /* Put `native`, which may be NULL, in the place of the one in a domain; both are taken over. */
 void engine_program_replace(struct program *p, unsigned domain, struct backend_program *native,

@@ -57,7 +57,7 @@ static int device_key(struct engine *e, unsigned device, struct cache_key *ret)
         return r;
 }
 
-/* Devices don't change: their keys are made once. */
+/* Devices don't change: the keys of those that stay are made once. */
 static int device_keys(struct engine *e)
 {
         if (e->device_keys)
@@ -113,7 +113,13 @@ bool saved_key(struct program *p, const struct build_input *in, const unsigned *
                 uint8_t number[8];
                 bytes_put_u64(number, devices[i]);
                 blake2b_field(&b, bytes_of(number, sizeof(number)));
-                blake2b_field(&b, bytes_of(e->device_keys[devices[i]].bytes, BLAKE2B_SIZE));
+                struct cache_key own;
+                const struct cache_key *key = &own;
+                if (devices[i] < e->device_count)
+                        key = &e->device_keys[devices[i]];
+                else if (device_key(e, devices[i], &own) < 0)
+                        return false;
+                blake2b_field(&b, bytes_of(key->bytes, BLAKE2B_SIZE));
         }
         blake2b_final(&b, ret->bytes);
         return true;

@@ -36,8 +36,8 @@ struct engine {
         char *scratch_dir;
         const struct backend_ops *be;
         struct backend *backend;
-        unsigned device_count, domain_count;
-        struct cache *cache; /* NULL: none */
+        unsigned device_count; /* without sub-devices */
+        struct cache *cache;   /* NULL: none */
 
         pthread_mutex_t lock;
         int status; /* why the client's session must end: 0, or the error met outside its messages */
@@ -48,6 +48,7 @@ struct engine {
         struct peer **peers; /* the first is the client */
         size_t peer_count;
 
+        struct map sub_devices; /* engine/device.c: by number, those that the client may name */
         struct cache_key *device_keys; /* engine/saved.c; NULL: not made yet */
         uint64_t activity;             /* counts what arrives */
 

@@ -17,6 +17,7 @@ enum info_key {
         INFO_IMAGE_FORMATS_TYPE,   /* u64: cl_mem_object_type */
         INFO_IMAGE_FORMATS_FLAGS,  /* u64: the one cl_mem_flags bit that was asked with */
         INFO_IMAGE_FORMATS_LIST,   /* cl_image_format values */
+        INFO_DEVICE_NUMBER,        /* u64: by which messages name it */
         INFO_DEVICE_SVM = 0x10010, /* u64: enum info_svm */
 
         /* program_create, program_binaries */

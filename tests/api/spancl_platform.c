@@ -83,7 +83,6 @@ static void devices(struct api *a)
                 CHECK(number(d, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_FALSE);
                 CHECK(!(number(d, CL_DEVICE_SVM_CAPABILITIES) &
                         ~(cl_ulong)CL_DEVICE_SVM_COARSE_GRAIN_BUFFER));
-                CHECK(number(d, CL_DEVICE_PARTITION_MAX_SUB_DEVICES) == 0);
                 CHECK(number(d, CL_DEVICE_EXECUTION_CAPABILITIES) == CL_EXEC_KERNEL);
                 char text[4096];
                 OK(clGetDeviceInfo(d, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL));
@@ -101,9 +100,6 @@ static void devices(struct api *a)
                 EXPECT(CL_INVALID_VALUE, clGetDeviceInfo(d, CL_DEVICE_NAME, size - 1, text, NULL));
                 OK(clGetDeviceInfo(d, CL_DEVICE_NAME, size, text, NULL));
                 CHECK(strlen(text) == size - 1);
-                cl_device_partition_property by[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
-                cl_uint n;
-                EXPECT(CL_INVALID_VALUE, clCreateSubDevices(d, by, 0, NULL, &n));
         }
 }
 

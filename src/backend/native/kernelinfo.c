@@ -264,11 +264,11 @@ static void emit_device(struct kernel_context *k, unsigned number)
                     !(d->type & CL_DEVICE_TYPE_CUSTOM))
                         continue;
                 size_t value[3];
-                if (k->api->clGetKernelWorkGroupInfo(k->kernel, d->id, queries[i].key,
+                if (k->api->clGetKernelWorkGroupInfo(k->kernel, d->context_id, queries[i].key,
                                                      queries[i].size, value, NULL) == CL_SUCCESS)
                         emit_data(k->e, queries[i].key, value, queries[i].size);
         }
-        emit_sub_groups(k, d->id);
+        emit_sub_groups(k, d->context_id);
         emit_end(k->e, mark);
 }
 

@@ -49,7 +49,7 @@ cl_int native_kernel_query(struct backend_kernel *k, unsigned device, uint32_t n
         if (device >= k->backend->device_count ||
             &k->backend->domains[k->backend->devices[device].domain] != k->domain)
                 return CL_INVALID_DEVICE;
-        cl_device_id id = k->backend->devices[device].id;
+        cl_device_id id = k->backend->devices[device].context_id;
         cl_int r = CL_INVALID_OPERATION;
         op_enter();
         if (name == INFO_LOCAL_SIZE) {

@@ -11,7 +11,8 @@ _Thread_local unsigned op_depth;
 
 /* ---- finding devices ------------------------------------------------------------------------ */
 
-enum { DEVICES_MAX = 256 };
+/* Sub-devices are counted over the whole life of a session; room that is not used costs nothing. */
+enum { DEVICES_MAX = 256, SUB_DEVICES_MAX = 65536 };
 
 /* All of a platform's devices; CL_DEVICE_TYPE_ALL leaves custom ones out. */
 static unsigned list_devices(const struct icd_platform *p, cl_device_id ids[DEVICES_MAX])
@@ -34,49 +35,10 @@ static unsigned list_devices(const struct icd_platform *p, cl_device_id ids[DEVI
         return count;
 }
 
-static void CL_CALLBACK context_error(const char *text, const void *info, size_t size, void *user)
-{
-        log_info("native", "%s", text);
-}
-
-static cl_context create_context(const struct icd_platform *p, const cl_device_id *ids, cl_uint n)
-{
-        cl_context_properties props[] = { CL_CONTEXT_PLATFORM, (cl_context_properties)p->id, 0 };
-        cl_int err = CL_SUCCESS;
-        cl_context context = p->api.clCreateContext(props, n, ids, context_error, NULL, &err);
-        if (!context)
-                log_info("native", "%s: no context for %u device(s): %d", p->name, n, err);
-        return context;
-}
-
 static bool query(const struct icd_platform *p, cl_device_id id, cl_device_info key, void *value,
                   size_t size)
 {
         return p->api.clGetDeviceInfo(id, key, size, value, NULL) == CL_SUCCESS;
-}
-
-/* The backend's arrays have room: see native_open. */
-static void add_domain(struct backend *b, const struct icd_platform *p, cl_context context,
-                       const cl_device_id *ids, unsigned count)
-{
-        struct native_domain *domain = &b->domains[b->domain_count];
-        *domain = (struct native_domain){ .platform = p,
-                                          .api = &p->api,
-                                          .quirks = quirks_find(p->name, p->version_text),
-                                          .context = context };
-        list_init(&domain->svms);
-        native_svm_init(b, domain, ids, count);
-        for (unsigned i = 0; i < count; i++) {
-                struct native_device *d = &b->devices[b->device_count++];
-                *d = (struct native_device){ .id = ids[i],
-                                             .domain = b->domain_count,
-                                             .platform = p };
-                atomic_init(&d->clock_offset, INT64_MAX);
-                query(p, d->id, CL_DEVICE_TYPE, &d->type, sizeof(d->type));
-                query(p, d->id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, &d->queue_props,
-                      sizeof(d->queue_props));
-        }
-        b->domain_count++;
 }
 
 /* The devices of one platform that pass the filter. *number counts all that exist. */
@@ -108,15 +70,15 @@ static void add_platform(struct backend *b, const struct icd_platform *p, const 
         unsigned count = choose_devices(p, filter, number, ids);
         if (!count)
                 return;
-        cl_context context = create_context(p, ids, count);
+        cl_context context = native_context(p, ids, count);
         if (context) {
-                add_domain(b, p, context, ids, count);
+                native_add_domain(b, p, context, NULL, ids, count);
                 return;
         }
         for (unsigned i = 0; i < count && count > 1; i++) {
-                context = create_context(p, &ids[i], 1);
+                context = native_context(p, &ids[i], 1);
                 if (context)
-                        add_domain(b, p, context, &ids[i], 1);
+                        native_add_domain(b, p, context, NULL, &ids[i], 1);
         }
 }
 
@@ -133,7 +95,8 @@ static void native_close(struct backend *b)
                 notifier_free(b->notifiers[i]);
         mem_free(b->notifiers);
         for (unsigned i = 0; i < b->domain_count; i++)
-                b->domains[i].api->clReleaseContext(b->domains[i].context);
+                if (b->domains[i].context)
+                        b->domains[i].api->clReleaseContext(b->domains[i].context);
         mem_free(b->domains);
         mem_free(b->devices);
         mem_free(b->platforms);
@@ -162,9 +125,9 @@ static int native_open(const struct backend_params *params, struct backend **ret
         if (r < 0)
                 return r == SP_E_NOENT ? SP_E_NODEV : r;
 
-        size_t room = b->platform_count * DEVICES_MAX;
-        b->domains = mem_zalloc(room * sizeof(*b->domains));
-        b->devices = mem_zalloc(room * sizeof(*b->devices));
+        b->device_room = b->platform_count * DEVICES_MAX + SUB_DEVICES_MAX;
+        b->domains = mem_zalloc(b->device_room * sizeof(*b->domains));
+        b->devices = mem_zalloc(b->device_room * sizeof(*b->devices));
         b->notifiers = mem_zalloc(sizeof(struct notifier *));
         if (!b->domains || !b->devices || !b->notifiers)
                 return SP_E_NOMEM;
@@ -352,6 +315,8 @@ const struct backend_ops backend_native = {
         .device_domain = native_device_domain,
         .domain_count = native_domain_count,
         .device_info = native_device_info,
+        .device_partition = native_device_partition,
+        .device_release = native_device_release,
         .buffer_create = native_buffer_create,
         .sub_buffer_create = native_sub_buffer_create,
         .image_create = native_image_create,

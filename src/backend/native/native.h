@@ -19,6 +19,9 @@
 
 struct native_device {
         cl_device_id id;
+        /* What its context calls it, also in programs: of a sub-device, PoCL 3.1 knows only the root. */
+        cl_device_id context_id;
+        const struct native_device *parent; /* NULL: it is no sub-device */
         unsigned domain;
         const struct icd_platform *platform;
         cl_device_type type;
@@ -31,7 +34,8 @@ struct native_domain {
         const struct icd_platform *platform;
         const cl_icd_dispatch *api; /* the platform's */
         const struct quirks *quirks;
-        cl_context context;
+        cl_context context; /* NULL: its sub-devices were all released */
+        unsigned device_count;
         enum info_svm svm; /* of those of its devices that have any; svm.c */
         /* Of INFO_SVM_DICTATES: what there is now. The engine's lock guards it. */
         struct list svms;
@@ -47,9 +51,10 @@ struct backend {
         struct icd_platform *platforms;
         size_t platform_count;
         struct native_domain *domains;
-        unsigned domain_count;
         struct native_device *devices;
-        unsigned device_count;
+        /* These grow with sub-devices, under the engine's lock; entries stay where they are. */
+        atomic_uint domain_count, device_count;
+        size_t device_room;
 
         /* The engine's lock guards these. */
         struct notifier *
@@ -128,6 +133,16 @@ static inline void op_leave(void)
 }
 
 uint64_t native_now_ns(void);
+
+/* device.c */
+cl_context native_context(const struct icd_platform *p, const cl_device_id *ids, cl_uint n);
+/* Put a context and its devices, which are taken over, behind the others; there is room. */
+void native_add_domain(struct backend *b, const struct icd_platform *p, cl_context context,
+                       const struct native_device *parent, const cl_device_id *ids, unsigned count);
+cl_int native_device_partition(struct backend *b, unsigned device,
+                               const cl_device_partition_property *properties, unsigned *ret_first,
+                               unsigned *ret_count);
+void native_device_release(struct backend *b, unsigned device);
 
 /* devinfo.c */
 int native_device_info(struct backend *b, unsigned device, struct buf *out);

@@ -17,7 +17,7 @@ static bool take_devices(struct native_domain *domain, struct backend *b, const 
                 if (devices[i] >= b->device_count ||
                     &b->domains[b->devices[devices[i]].domain] != domain)
                         return false;
-                ret[i] = b->devices[devices[i]].id;
+                ret[i] = b->devices[devices[i]].context_id;
         }
         return true;
 }
@@ -242,7 +242,7 @@ static void emit_log(struct emit *e, struct backend_program *p, cl_device_id id)
 static void emit_build(struct emit *e, struct backend_program *p, unsigned number, cl_int result)
 {
         cl_api_clGetProgramBuildInfo ask = p->domain->api->clGetProgramBuildInfo;
-        cl_device_id id = p->backend->devices[number].id;
+        cl_device_id id = p->backend->devices[number].context_id;
         cl_int status;
         cl_uint type;
         size_t globals;
@@ -340,8 +340,8 @@ static bool is_executable(struct backend_program *p, const unsigned *devices, si
         cl_api_clGetProgramBuildInfo ask = p->domain->api->clGetProgramBuildInfo;
         for (size_t i = 0; i < count; i++) {
                 cl_uint type = CL_PROGRAM_BINARY_TYPE_NONE;
-                if (ask(p->program, p->backend->devices[devices[i]].id, CL_PROGRAM_BINARY_TYPE,
-                        sizeof(type), &type, NULL) == CL_SUCCESS &&
+                if (ask(p->program, p->backend->devices[devices[i]].context_id,
+                        CL_PROGRAM_BINARY_TYPE, sizeof(type), &type, NULL) == CL_SUCCESS &&
                     type == CL_PROGRAM_BINARY_TYPE_LIBRARY)
                         return false;
         }
@@ -422,7 +422,7 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
 {
         if (device >= p->backend->device_count)
                 return CL_INVALID_DEVICE;
-        cl_device_id id = p->backend->devices[device].id;
+        cl_device_id id = p->backend->devices[device].context_id;
         cl_api_clGetProgramInfo ask = p->domain->api->clGetProgramInfo;
         cl_uint count = 0;
         op_enter();

@@ -4,7 +4,9 @@
 #include <string.h>
 
 static const struct quirks table[] = {
-        { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME },
+        /* 3.1: threads still look at the device of an event that nobody has any more. */
+        { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME,
+          SUB_DEVICES_STAY },
         { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME },
         /* The CPU runtime 2026.2.0 cannot build a program whose build failed, nor compile one that was
          * built, compiled and linked. */

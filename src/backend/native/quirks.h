@@ -20,12 +20,18 @@ enum rebuild {
         REBUILD_ANEW, /* fails after some histories of the program: a new one is made of its source */
 };
 
+enum sub_devices {
+        SUB_DEVICES_GO,   /* when they are released */
+        SUB_DEVICES_STAY, /* with the process: commands that are complete may still use them */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
         enum arg_info arg_info;
         enum completion completion;
         enum rebuild rebuild;
+        enum sub_devices sub_devices;
 };
 
 /* The first row that matches; never NULL. */
