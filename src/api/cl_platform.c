@@ -9,8 +9,9 @@
 /* What the platform offers beyond its devices. */
 static const cl_name_version extensions[] = {
         { CL_MAKE_VERSION(2, 0, 0), "cl_khr_icd" },
+        { CL_MAKE_VERSION(1, 0, 0), "cl_khr_extended_versioning" },
 };
-#define EXTENSIONS "cl_khr_icd"
+#define EXTENSIONS "cl_khr_icd cl_khr_extended_versioning"
 
 CL_API_ENTRY cl_int CL_API_CALL clGetPlatformIDs(cl_uint num_entries, cl_platform_id *platforms,
                                                  cl_uint *num_platforms)
@@ -44,9 +45,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform,
                 return reply_string(reply, EXTENSIONS);
         case CL_PLATFORM_EXTENSIONS_WITH_VERSION:
                 return reply_bytes(reply, extensions, sizeof(extensions));
-        /* 0: no device supports timer synchronisation (clGetDeviceAndHostTimer). */
+        /* In ns; that of CLOCK_MONOTONIC. */
         case CL_PLATFORM_HOST_TIMER_RESOLUTION:
-                return reply_value(reply, cl_ulong, 0);
+                return reply_value(reply, cl_ulong, 1);
         case CL_PLATFORM_ICD_SUFFIX_KHR:
                 return reply_string(reply, "SPANCL");
         default:

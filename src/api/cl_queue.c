@@ -1,4 +1,5 @@
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 #include "api/reply.h"
 #include "core/context.h"
@@ -85,6 +86,14 @@ clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
         if (params.properties & on_device && handle_is(context, HANDLE_CONTEXT))
                 return reply_error(errcode_ret, CL_INVALID_QUEUE_PROPERTIES);
         return create(context, &params, errcode_ret);
+}
+
+/* cl_khr_create_command_queue */
+CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueueWithPropertiesKHR(
+        cl_context context, cl_device_id device, const cl_queue_properties_khr *properties,
+        cl_int *errcode_ret)
+{
+        return clCreateCommandQueueWithProperties(context, device, properties, errcode_ret);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clRetainCommandQueue(cl_command_queue command_queue)

@@ -42,6 +42,7 @@ static const struct entry {
         { "clIcdGetPlatformIDsKHR", (void *)clIcdGetPlatformIDsKHR },
         { "clIcdGetFunctionAddressForPlatformKHR", (void *)clIcdGetFunctionAddressForPlatformKHR },
         { "clIcdSetPlatformDispatchDataKHR", (void *)clIcdSetPlatformDispatchDataKHR },
+        { "clCreateCommandQueueWithPropertiesKHR", (void *)clCreateCommandQueueWithPropertiesKHR },
         { "clCreateProgramWithILKHR", (void *)clCreateProgramWithILKHR },
         { "clGetKernelSuggestedLocalWorkSizeKHR", (void *)clGetKernelSuggestedLocalWorkSizeKHR },
 };

@@ -15,6 +15,8 @@ enum mask_how {
         MASK_ZERO, /* as many zero bytes */
         MASK_BITS, /* bits are cleared */
         MASK_PARTITIONS, /* ways to divide a device */
+        MASK_VERSION,    /* a text that begins with the version */
+        MASK_NUMBER,     /* cl_version */
         MASK_NAMES,      /* extensions in a text */
         MASK_VERSIONS,   /* extensions as cl_name_version */
         MASK_FEATURES,   /* OpenCL C features as cl_name_version */
@@ -52,6 +54,10 @@ static const struct mask {
 
         /* Only in the ways that OpenCL has itself. */
         { CL_DEVICE_PARTITION_PROPERTIES, MASK_PARTITIONS },
+
+        /* The entry points are those of OpenCL 3.0. */
+        { CL_DEVICE_VERSION, MASK_VERSION },
+        { CL_DEVICE_NUMERIC_VERSION, MASK_NUMBER },
 
         /* Names of what is offered. */
         { CL_DEVICE_EXTENSIONS, MASK_NAMES },
@@ -147,10 +153,12 @@ static const char *const extensions[] = {
         "cl_arm_integer_dot_product_accumulate_saturate_int8",
         "cl_arm_integer_dot_product_int8",
         "cl_arm_non_uniform_work_group_size",
+        "cl_intel_bfloat16",
         "cl_intel_bfloat16_conversions",
         "cl_intel_device_attribute_query",
         "cl_intel_media_block_io",
         "cl_intel_required_subgroup_size",
+        "cl_intel_sigmoid",
         "cl_intel_spirv_subgroups",
         "cl_intel_split_work_group_barrier",
         "cl_intel_subgroup_local_block_io",
@@ -159,10 +167,16 @@ static const char *const extensions[] = {
         "cl_intel_subgroups_char",
         "cl_intel_subgroups_long",
         "cl_intel_subgroups_short",
+        "cl_intel_vec_len_hint",
         "cl_nv_compiler_options",
         "cl_nv_device_attribute_query",
         "cl_nv_kernel_attribute",
         "cl_nv_pragma_unroll",
+};
+
+/* What every device has here, because the client does it. */
+static const cl_name_version extensions_own[] = {
+        { CL_MAKE_VERSION(1, 0, 0), "cl_khr_create_command_queue" },
 };
 
 /* Features of OpenCL C whose objects can't be made. */
@@ -202,6 +216,12 @@ static int mask_names(struct buf *out, cl_device_info name, struct bytes v)
                 p += n;
                 left -= n;
         }
+        for (size_t i = 0; i < array_size(extensions_own) && !r; i++) {
+                if (kept.size)
+                        r = buf_put(&kept, " ", 1);
+                if (!r)
+                        r = buf_put(&kept, extensions_own[i].name, strlen(extensions_own[i].name));
+        }
         if (!r)
                 r = buf_put(&kept, "", 1);
         if (!r)
@@ -223,10 +243,41 @@ static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, b
                 if (keep)
                         r = buf_put(&kept, &in[i], sizeof(in[i]));
         }
+        if (!r && !feature)
+                r = buf_put(&kept, extensions_own, sizeof(extensions_own));
         if (!r)
                 r = info_put(out, name, kept.data, kept.size);
         buf_fini(&kept);
         return r;
+}
+
+/* "OpenCL<space><major_version.minor_version><space><vendor-specific information>" */
+static int mask_version(struct buf *out, cl_device_info name, struct bytes v)
+{
+        static const char ours[] = "OpenCL 3.0";
+        enum { PREFIX = sizeof(ours) - 1 };
+        const char *text = v.data;
+        struct buf kept = { 0 };
+        bool later = v.size > PREFIX && !memcmp(text, ours, 7) &&
+                     (text[PREFIX] == ' ' || !text[PREFIX]) && memcmp(text, ours, PREFIX) > 0;
+        int r = buf_put(&kept, text, v.size);
+        if (!r && later)
+                memcpy(kept.data, ours, PREFIX);
+        if (!r)
+                r = info_put(out, name, kept.data, kept.size);
+        buf_fini(&kept);
+        return r;
+}
+
+static int mask_number(struct buf *out, cl_device_info name, struct bytes v)
+{
+        cl_version version;
+        if (v.size != sizeof(version))
+                return 0;
+        memcpy(&version, v.data, sizeof(version));
+        if (version > CL_MAKE_VERSION(3, 0, 0))
+                version = CL_MAKE_VERSION(3, 0, 0);
+        return info_put(out, name, &version, sizeof(version));
 }
 
 static bool partition_known(cl_device_partition_property p)
@@ -273,6 +324,10 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v)
                 memcpy(&bits, v.data, sizeof(bits));
                 bits &= ~m->bits;
                 return info_put(out, name, &bits, sizeof(bits));
+        case MASK_VERSION:
+                return mask_version(out, name, v);
+        case MASK_NUMBER:
+                return mask_number(out, name, v);
         case MASK_NAMES:
                 return mask_names(out, name, v);
         case MASK_VERSIONS:

@@ -2,7 +2,7 @@
 #include "backend/native/native.h"
 #include "base/log.h"
 
-enum kind { UINT, ULONG, SIZE, STR, DATA };
+enum kind { UINT, ULONG, SIZE, STR, LIST, DATA };
 
 static const struct {
         cl_device_info key;
@@ -26,6 +26,20 @@ static bool terminated(const void *value, size_t size)
         return !size || ((const char *)value)[size - 1] == '\0';
 }
 
+/* The value is pointers to the device's own texts. */
+static void emit_list(struct emit *e, cl_device_info key, const struct buf *pointers, size_t size)
+{
+        struct buf texts = { 0 };
+        for (size_t i = 0; i < size / sizeof(char *) && e->status >= 0; i++) {
+                const char *text;
+                memcpy(&text, pointers->data + i * sizeof(text), sizeof(text));
+                if (text)
+                        e->status = buf_put(&texts, text, strlen(text) + 1);
+        }
+        emit_data(e, key, texts.data, texts.size);
+        buf_fini(&texts);
+}
+
 /* One query; what fails is left out. Sizes are the native side's, also where they are not what the
  * specification says (PoCL 3.1: four bytes of CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES), so that
  * applications see what they would see there. `scratch` holds the value. */
@@ -44,6 +58,10 @@ static void emit_query(struct emit *e, const struct native_device *d, size_t i, 
                 return;
         if (queries[i].kind == STR && !terminated(scratch->data, size)) {
                 log_debug("native", "%s is not terminated", queries[i].name);
+                return;
+        }
+        if (queries[i].kind == LIST) {
+                emit_list(e, queries[i].key, scratch, size);
                 return;
         }
         if (queries[i].kind == SIZE && size == sizeof(size_t)) {

@@ -263,25 +263,57 @@ static void emit_build(struct emit *e, struct backend_program *p, unsigned numbe
         emit_end(e, mark);
 }
 
-static void emit_kernels(struct emit *e, struct backend_program *p, const unsigned *devices,
-                         size_t device_count)
+/* By their names. Intel's clCreateKernelsInProgram of 2026 wants a program that was built for all of its
+ * devices. */
+static cl_uint kernels_by_name(struct backend_program *p, cl_kernel **ret)
+{
+        const cl_icd_dispatch *api = p->domain->api;
+        size_t size = 0;
+        cl_uint count = 0;
+        cl_int err;
+        if (api->clGetProgramInfo(p->program, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) !=
+            CL_SUCCESS)
+                return 0;
+        char *names = mem_zalloc(size + 1), *rest = names, *name;
+        cl_kernel *kernels = mem_zalloc((size + 1) * sizeof(cl_kernel)); /* more than there are */
+        if (names && kernels &&
+            api->clGetProgramInfo(p->program, CL_PROGRAM_KERNEL_NAMES, size, names, NULL) ==
+                    CL_SUCCESS)
+                while ((name = strsep(&rest, ";"))) {
+                        cl_kernel k = *name ? api->clCreateKernel(p->program, name, &err) : NULL;
+                        if (k)
+                                kernels[count++] = k;
+                }
+        mem_free(names);
+        *ret = kernels;
+        return count;
+}
+
+static cl_uint list_kernels(struct backend_program *p, cl_kernel **ret)
 {
         const cl_icd_dispatch *api = p->domain->api;
         cl_uint count = 0;
         cl_int r = api->clCreateKernelsInProgram(p->program, 0, NULL, &count);
+        if (r == CL_INVALID_PROGRAM_EXECUTABLE)
+                return kernels_by_name(p, ret);
         if (r != CL_SUCCESS || !count || count > (1 << 20)) {
                 log_debug("native", "a program without kernels (%d)", r);
-                return;
+                return 0;
         }
-        cl_kernel *kernels = mem_zalloc(count * sizeof(cl_kernel));
-        if (!kernels) {
-                e->status = SP_E_NOMEM;
-                return;
-        }
-        r = api->clCreateKernelsInProgram(p->program, count, kernels, NULL);
-        for (cl_uint i = 0; r == CL_SUCCESS && i < count; i++) {
+        *ret = mem_zalloc(count * sizeof(cl_kernel));
+        if (!*ret || api->clCreateKernelsInProgram(p->program, count, *ret, NULL) != CL_SUCCESS)
+                return 0;
+        return count;
+}
+
+static void emit_kernels(struct emit *e, struct backend_program *p, const unsigned *devices,
+                         size_t device_count)
+{
+        cl_kernel *kernels = NULL;
+        cl_uint count = list_kernels(p, &kernels);
+        for (cl_uint i = 0; i < count; i++) {
                 kernelinfo_emit(e, p, kernels[i], devices, device_count);
-                api->clReleaseKernel(kernels[i]);
+                p->domain->api->clReleaseKernel(kernels[i]);
         }
         mem_free(kernels);
 }
@@ -395,24 +427,36 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
 /* ---- binaries ------------------------------------------------------------------------------- */
 
 /* The binary of the program's device number `which` of `count`. */
-static cl_int ask_binary(struct backend_program *p, size_t which, size_t count, size_t size,
+static cl_int ask_binary(struct backend_program *p, size_t which, size_t count, const size_t *sizes,
                          struct buf *out)
 {
+        cl_api_clGetProgramInfo ask = p->domain->api->clGetProgramInfo;
+        size_t list = count * sizeof(unsigned char *);
         /* clGetProgramInfo, CL_PROGRAM_BINARIES: a NULL pointer stands for a device whose binary is not
          * wanted. */
-        unsigned char **pointers = mem_zalloc(count * sizeof(*pointers));
-        unsigned char *binary = mem_alloc(size);
+        unsigned char **pointers = mem_zalloc(list);
+        unsigned char *binary = mem_alloc(sizes[which]), *others = NULL;
         cl_int r = CL_OUT_OF_HOST_MEMORY;
         if (pointers && binary) {
                 pointers[which] = binary;
-                r = CL_SUCCESS;
-                if (size)
-                        r = p->domain->api->clGetProgramInfo(p->program, CL_PROGRAM_BINARIES,
-                                                             count * sizeof(*pointers), pointers,
-                                                             NULL);
-                if (r == CL_SUCCESS && info_put(out, INFO_PART, binary, size) < 0)
-                        r = CL_OUT_OF_HOST_MEMORY;
+                r = sizes[which] ? ask(p->program, CL_PROGRAM_BINARIES, list, pointers, NULL)
+                                 : CL_SUCCESS;
         }
+        if (r == CL_INVALID_VALUE) { /* Intel's of 2026 wants them all */
+                size_t total = 0;
+                for (size_t i = 0; i < count; i++)
+                        total += sizes[i];
+                others = mem_alloc(total);
+                uint8_t *at = others;
+                for (size_t i = 0; i < count; at += sizes[i++])
+                        if (i != which)
+                                pointers[i] = at;
+                r = others ? ask(p->program, CL_PROGRAM_BINARIES, list, pointers, NULL)
+                           : CL_OUT_OF_HOST_MEMORY;
+        }
+        if (r == CL_SUCCESS && info_put(out, INFO_PART, binary, sizes[which]) < 0)
+                r = CL_OUT_OF_HOST_MEMORY;
+        mem_free(others);
         mem_free(binary);
         mem_free(pointers);
         return r;
@@ -439,8 +483,7 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
                 size_t which = 0;
                 while (which < count && ids[which] != id)
                         which++;
-                r = which < count ? ask_binary(p, which, count, sizes[which], out)
-                                  : CL_INVALID_DEVICE;
+                r = which < count ? ask_binary(p, which, count, sizes, out) : CL_INVALID_DEVICE;
         }
         op_leave();
         mem_free(ids);

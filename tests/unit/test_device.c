@@ -1,0 +1,109 @@
+/* What clGetDeviceInfo says less, or other, than the physical device. */
+#include "support/check.h"
+
+#include <CL/cl_ext.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "proto/info.h"
+
+static struct buf native, masked;
+
+static void put(cl_device_info name, const void *value, size_t size)
+{
+        assert_int_equal(0, info_put(&native, name, value, size));
+}
+
+static int teardown(void **state)
+{
+        buf_fini(&native);
+        buf_fini(&masked);
+        return 0;
+}
+
+/* The value of a query after the masks. */
+static struct bytes mask(cl_device_info name)
+{
+        struct bytes v = { 0 };
+        buf_fini(&masked);
+        assert_int_equal(0, device_mask(bytes_of(native.data, native.size), &masked));
+        assert_true(info_find(bytes_of(masked.data, masked.size), name, &v));
+        return v;
+}
+
+static const char *mask_text(const char *text)
+{
+        buf_fini(&native);
+        put(CL_DEVICE_VERSION, text, strlen(text) + 1);
+        return mask(CL_DEVICE_VERSION).data;
+}
+
+TEST(a_device_has_no_later_version_than_the_platform)
+{
+        assert_string_equal(mask_text("OpenCL 3.1 (Build 0)"), "OpenCL 3.0 (Build 0)");
+        assert_string_equal(mask_text("OpenCL 4.0"), "OpenCL 3.0");
+        assert_string_equal(mask_text("OpenCL 3.0 CUDA"), "OpenCL 3.0 CUDA");
+        assert_string_equal(mask_text("OpenCL 1.2 pocl"), "OpenCL 1.2 pocl");
+        cl_version version = CL_MAKE_VERSION(3, 1, 0);
+        put(CL_DEVICE_NUMERIC_VERSION, &version, sizeof(version));
+        memcpy(&version, mask(CL_DEVICE_NUMERIC_VERSION).data, sizeof(version));
+        assert_int_equal(version, CL_MAKE_VERSION(3, 0, 0));
+}
+
+TEST(extensions_that_need_the_host_are_not_offered)
+{
+        static const char names[] = "cl_khr_fp64 cl_khr_gl_sharing cl_khr_spirv_queries "
+                                    "cl_khr_terminate_context cl_khr_fp16 ";
+        static const cl_name_version list[] = {
+                { CL_MAKE_VERSION(1, 2, 3), "cl_khr_fp64" },
+                { CL_MAKE_VERSION(1, 0, 0), "cl_khr_external_memory" },
+        };
+        put(CL_DEVICE_EXTENSIONS, names, sizeof(names));
+        put(CL_DEVICE_EXTENSIONS_WITH_VERSION, list, sizeof(list));
+        assert_string_equal(
+                mask(CL_DEVICE_EXTENSIONS).data,
+                "cl_khr_fp64 cl_khr_spirv_queries cl_khr_fp16 cl_khr_create_command_queue");
+        struct bytes v = mask(CL_DEVICE_EXTENSIONS_WITH_VERSION);
+        const cl_name_version *kept = v.data;
+        assert_int_equal(v.size, 2 * sizeof(*kept));
+        assert_string_equal(kept[0].name, "cl_khr_fp64");
+        assert_int_equal(kept[0].version, CL_MAKE_VERSION(1, 2, 3));
+        assert_string_equal(kept[1].name, "cl_khr_create_command_queue");
+}
+
+TEST(devices_are_divided_in_the_ways_of_opencl)
+{
+        static const cl_device_partition_property all[] = { CL_DEVICE_PARTITION_BY_COUNTS, 0x4052,
+                                                            CL_DEVICE_PARTITION_EQUALLY };
+        cl_device_partition_property kept[4];
+        put(CL_DEVICE_PARTITION_PROPERTIES, all, sizeof(all));
+        struct bytes v = mask(CL_DEVICE_PARTITION_PROPERTIES);
+        assert_int_equal(v.size, 2 * sizeof(kept[0]));
+        memcpy(kept, v.data, v.size);
+        assert_int_equal(kept[0], CL_DEVICE_PARTITION_BY_COUNTS);
+        assert_int_equal(kept[1], CL_DEVICE_PARTITION_EQUALLY);
+}
+
+TEST(what_is_not_true_over_a_network_is_masked)
+{
+        cl_bool yes = CL_TRUE;
+        cl_device_exec_capabilities exec = CL_EXEC_KERNEL | CL_EXEC_NATIVE_KERNEL;
+        put(CL_DEVICE_HOST_UNIFIED_MEMORY, &yes, sizeof(yes));
+        put(CL_DEVICE_EXECUTION_CAPABILITIES, &exec, sizeof(exec));
+        memcpy(&yes, mask(CL_DEVICE_HOST_UNIFIED_MEMORY).data, sizeof(yes));
+        assert_int_equal(yes, CL_FALSE);
+        memcpy(&exec, mask(CL_DEVICE_EXECUTION_CAPABILITIES).data, sizeof(exec));
+        assert_int_equal(exec, CL_EXEC_KERNEL);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_teardown(a_device_has_no_later_version_than_the_platform,
+                                          teardown),
+                cmocka_unit_test_teardown(extensions_that_need_the_host_are_not_offered, teardown),
+                cmocka_unit_test_teardown(devices_are_divided_in_the_ways_of_opencl, teardown),
+                cmocka_unit_test_teardown(what_is_not_true_over_a_network_is_masked, teardown),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
