@@ -30,7 +30,7 @@ ALLOWED = {
 # Single headers that more may see: contracts and value types.
 HEADERS = {
     "backend": {"proto/args.h", "proto/image.h", "proto/info.h"},
-    "engine": {"backend/backend.h"},
+    "engine": {"backend/backend.h", "backend/bounds.h"},
     "core": {"loop/link.h", "loop/dial.h", "loop/clock.h", "transport/transport.h"},
     # The loop drives an engine on one side; on the other it implements what the core asks for.
     "loop": {"engine/engine.h", "backend/backend.h", "core/io.h"},

@@ -9,12 +9,28 @@ static bool pattern_fits(const struct backend_command *c)
                c->offset_bytes % n == 0;
 }
 
-static bool fits(const struct backend_command *c, size_t size, size_t source_size)
+/* Has it the host memory that it needs? */
+static bool has_host(const struct backend_command *c)
 {
         switch (c->op) {
         case BACKEND_WRITE:
         case BACKEND_READ:
-                return c->host && bounds_range(size, c->offset_bytes, c->size);
+        case BACKEND_WRITE_RECT:
+        case BACKEND_READ_RECT:
+        case BACKEND_WRITE_IMAGE:
+        case BACKEND_READ_IMAGE:
+                return c->host;
+        default:
+                return true;
+        }
+}
+
+bool bounds_fit(const struct backend_command *c, size_t size, size_t source_size)
+{
+        switch (c->op) {
+        case BACKEND_WRITE:
+        case BACKEND_READ:
+                return bounds_range(size, c->offset_bytes, c->size);
         case BACKEND_FILL:
                 return pattern_fits(c) && bounds_range(size, c->offset_bytes, c->size);
         case BACKEND_COPY:
@@ -22,7 +38,7 @@ static bool fits(const struct backend_command *c, size_t size, size_t source_siz
                        bounds_range(source_size, c->source_offset, c->size);
         case BACKEND_WRITE_RECT:
         case BACKEND_READ_RECT:
-                return c->host && bounds_box(size, &c->box, c->region);
+                return bounds_box(size, &c->box, c->region);
         case BACKEND_COPY_RECT:
                 return bounds_box(size, &c->box, c->region) &&
                        bounds_box(source_size, &c->source_box, c->region);
@@ -33,17 +49,17 @@ static bool fits(const struct backend_command *c, size_t size, size_t source_siz
 
 cl_int bounds_check(const struct backend_command *c, size_t size, size_t source_size)
 {
-        return fits(c, size, source_size) ? CL_SUCCESS : CL_INVALID_VALUE;
+        return has_host(c) && bounds_fit(c, size, source_size) ? CL_SUCCESS : CL_INVALID_VALUE;
 }
 
-static bool image_fits(const struct backend_command *c, const struct image_desc *image,
-                       const struct image_desc *source, size_t buffer_size)
+bool bounds_fit_image(const struct backend_command *c, const struct image_desc *image,
+                      const struct image_desc *source, size_t buffer_size)
 {
         size_t bytes = source ? image_bytes(source, c->region) : image_bytes(image, c->region);
         switch (c->op) {
         case BACKEND_WRITE_IMAGE:
         case BACKEND_READ_IMAGE:
-                return c->host && image_has(image, c->box.origin, c->region);
+                return image_has(image, c->box.origin, c->region);
         case BACKEND_FILL_IMAGE:
                 return c->pattern && c->pattern_size == 16 &&
                        image_has(image, c->box.origin, c->region);
@@ -64,5 +80,6 @@ static bool image_fits(const struct backend_command *c, const struct image_desc 
 cl_int bounds_check_image(const struct backend_command *c, const struct image_desc *image,
                           const struct image_desc *source, size_t buffer_size)
 {
-        return image_fits(c, image, source, buffer_size) ? CL_SUCCESS : CL_INVALID_VALUE;
+        return has_host(c) && bounds_fit_image(c, image, source, buffer_size) ? CL_SUCCESS
+                                                                              : CL_INVALID_VALUE;
 }
