@@ -36,7 +36,16 @@ packages_try() {
         done
 }
 
+# What packages depend on, without themselves.
+packages_needs() {
+        command -v apt-cache >/dev/null &&
+                apt-cache depends "$@" 2>/dev/null | sed -n 's/^ *|\{0,1\}Depends: \([^<]*\)$/\1/p'
+}
+
 packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev"
 packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
 packages_test="libcmocka-dev clang"
-packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako"
+packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako piglit"
+# Other native implementations. Of Mesa's what it needs: tests/run/with-platforms unpacks it itself.
+packages_native="oclgrind"
+packages_native_needs="mesa-opencl-icd"

@@ -4,6 +4,22 @@ server_pids=()
 server_ports=()
 run_tmp=$(mktemp -d "${TMPDIR:-/tmp}/spancl.XXXXXX")
 
+# package_unpack BUILD PACKAGE: the files of a Debian package, not installed, in $package_root.
+package_unpack() {
+        package_root=$1/thirdparty/$2
+        [ -d "$package_root/usr" ] && return 0
+        command -v apt-get >/dev/null || return 1
+        mkdir -p "$package_root"
+        (
+                cd "$package_root" || exit 1
+                # One at a time: several tests may want the same one.
+                exec 8>lock && flock 8
+                [ -d usr ] && exit 0
+                apt-get download -qq "$2" 2>/dev/null && dpkg -x "$2"_*.deb new && rm "$2"_*.deb &&
+                        mv new/* .
+        )
+}
+
 # server_start BUILD [SPANCLD OPTIONS]: a spancld on a free loopback port; waits until it listens.
 server_start() {
         local build=$1
