@@ -68,7 +68,11 @@ int command_ready(struct command *m, bool event)
                 return SP_E_GONE;
         if (!app && !event)
                 return 0;
-        return event_new(m->queue, m->enqueue->type, m->id, app, &m->event);
+        int r = event_new(m->queue, m->enqueue->type, m->id, app, &m->event);
+        /* Until somebody looks at it, nobody has to be told. */
+        if (r == 0 && !event && !(m->queue->properties & CL_QUEUE_PROFILING_ENABLE))
+                m->event->watched = false;
+        return r;
 }
 
 /* Errors of what should have happened before are not the call's own. */

@@ -95,7 +95,7 @@ SP_NODISCARD int command_wrote(struct command *m, cl_mem mem, struct range r);
 /* What stands in its message. */
 static inline uint64_t command_flags(const struct command *m)
 {
-        return m->event ? COMMAND_NOTIFY : 0;
+        return m->event && m->event->watched ? COMMAND_NOTIFY : 0;
 }
 static inline struct wire_u64s command_waits(const struct command *m)
 {

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/queue.h"
 #include "core/server.h"
 #include "trace/trace.h"
 
@@ -38,7 +39,7 @@ int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app, c
         queue_hold(q);
         e->server = q->device->server;
         e->parts = 1;
-        e->tracked = true;
+        e->tracked = e->watched = true;
         event_hold(e); /* the map's */
         list_append(&q->commands, &e->queue_link);
         if (q->properties & CL_QUEUE_PROFILING_ENABLE)
@@ -80,8 +81,15 @@ static void event_tell(cl_event e, uint64_t to)
 
 void event_unhold(cl_event e)
 {
-        if (atomic_fetch_sub(&e->h.holds, 1) != 1)
+        unsigned left = atomic_fetch_sub(&e->h.holds, 1) - 1;
+        if (left == 1 && e->tracked && !e->watched && e->parts == 1) {
+                /* Only the map knows it, and nobody will ask how it ends. */
+                map_del(&e->context->client->events, e->id);
+                list_remove(&e->queue_link);
+                atomic_store(&e->h.holds, 0);
+        } else if (left) {
                 return;
+        }
         cl_context x = e->context;
         cl_command_queue q = e->queue;
         if (e->parts && !e->queue) {
@@ -152,6 +160,9 @@ int event_on(cl_event e, cl_int type, void(CL_CALLBACK *fn)(cl_event, cl_int, vo
         struct event_callback now = { NULL, type, fn, user_data };
         if (e->status <= type)
                 return callback_defer(e, &now);
+        int r = event_watch(e);
+        if (r < 0)
+                return r;
         struct event_callback *cb = mem_dup(&now, sizeof(now));
         if (!cb)
                 return SP_E_NOMEM;
@@ -224,6 +235,31 @@ void event_set_tail(cl_event e, struct event_tail *tail)
         keeper_wake(c);
 }
 
+int event_watch(cl_event e)
+{
+        struct session *session = e->watched || !e->server ? NULL : server_session(e->server);
+        if (!session || event_is_done(e))
+                return 0;
+        int r = session_send(session, event_watch, .event = e->id);
+        e->watched = r == 0;
+        return r;
+}
+
+void events_passed(cl_command_queue q, uint64_t id)
+{
+        queue_hold(q);
+        list_each(e, &q->commands, struct _cl_event, queue_link)
+        {
+                if (e->id > id)
+                        break;
+                if (e->watched)
+                        continue;
+                e->watched = true;
+                event_part_done(e, CL_COMPLETE);
+        }
+        queue_unhold(q);
+}
+
 int event_set_user(cl_event e, cl_int status)
 {
         if (!e->parts)
@@ -255,20 +291,24 @@ void event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
         cl_event e = map_get(&c->events, id);
         if (e && e->server != s)
                 return;
+        if (e)
+                e->watched = true;
         cl_command_queue q = e ? e->queue : queue ? map_get(&c->queues, queue) : NULL;
         if (q && q->device->server == s) {
                 if (status < 0)
                         q->failed = true;
                 else if (!q->failed && id > q->completed)
                         q->completed = id;
+                if (status == CL_COMPLETE && !q->failed && queue_in_order(q))
+                        events_passed(q, id);
         }
         if (status < 0) {
                 log_debug("client", "a command failed on %s: %d", server_name(s), status);
                 incoming_drop(c, id);
         }
+        if ((!e || e->stands_in) && status < 0 && q && !q->deferred_error)
+                q->deferred_error = status;
         if (!e) {
-                if (status < 0 && q && !q->deferred_error)
-                        q->deferred_error = status;
                 if (status < 0 && !q)
                         arrival_failed(s, id);
                 return;
@@ -315,18 +355,21 @@ int event_reach(cl_event e, struct server *s)
         struct session *to = server_session(s);
         if (!to)
                 return SP_E_GONE;
+        /* It may become this client's to tell. */
+        int r = event_watch(e);
+        if (r < 0)
+                return r;
         bool peers = e->server && !event_is_done(e) && server_introduce(e->server, s) == 0;
         if (peers) {
                 struct session *from = server_session(e->server);
                 if (!from)
                         return SP_E_GONE;
-                int r = session_send(from, event_subscribe, .event = e->id, .peer = s->peer_id);
+                r = session_send(from, event_subscribe, .event = e->id, .peer = s->peer_id);
                 if (r < 0)
                         return r;
                 server_kick(e->server);
         }
-        int r = session_send(to, event_import, .event = e->id,
-                             .peer = peers ? e->server->peer_id : 0);
+        r = session_send(to, event_import, .event = e->id, .peer = peers ? e->server->peer_id : 0);
         if (r < 0)
                 return r;
         e->imported |= bit;
@@ -342,8 +385,13 @@ int event_reach(cl_event e, struct server *s)
 
 cl_int event_status(cl_event e)
 {
-        if (!event_is_done(e))
+        if (!event_is_done(e)) {
+                /* The first look asks: whether it is complete is known when the answer to what follows the
+                 * question is there. Then the server tells. */
+                if (!e->watched && event_watch(e) == 0 && e->watched)
+                        (void)!server_round_trip(e->server);
                 client_poll(e->context->client);
+        }
         return e->status;
 }
 
@@ -367,6 +415,11 @@ static bool all_done(void *arg)
 cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
 {
         struct wait w = { count, events };
+        for (cl_uint i = 0; i < count; i++) {
+                int r = event_watch(events[i]);
+                if (r < 0)
+                        return status_to_cl(r);
+        }
         for (cl_uint i = 0; i < count; i++) {
                 event_hold(events[i]);
                 cl_command_queue q = events[i]->queue;

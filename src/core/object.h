@@ -263,6 +263,8 @@ struct _cl_event {
         cl_int result;   /* the first error of its parts */
         unsigned parts;  /* what has to happen before it is complete: the server's word, bytes */
         bool tracked;    /* in the client's map of pending events, which then has a hold */
+        bool stands_in;  /* for a command without an event object, which is waited for */
+        bool watched;    /* the server tells also that it succeeded, or its word is not missing */
         cl_ulong queued_ns, submit_ns, start_ns, end_ns; /* client's CLOCK_MONOTONIC */
         struct event_callback *callbacks;
         struct event_tail *tail; /* owned; NULL: none */

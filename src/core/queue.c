@@ -142,24 +142,36 @@ static bool is_finished(void *arg)
         struct finish *f = arg;
         if (f->last && !event_is_done(f->last))
                 return false;
-        if (list_empty(&f->queue->commands))
-                return true;
-        /* Commands that have events, and transfers, end with these. */
-        return list_entry(f->queue->commands.next, struct _cl_event, queue_link)->id > f->id;
+        if (!f->last || f->last->status == CL_COMPLETE)
+                events_passed(f->queue, f->id);
+        /* Commands that somebody looks at, and transfers, end with their events. */
+        list_each(e, &f->queue->commands, struct _cl_event, queue_link)
+        {
+                if (e->id > f->id)
+                        break;
+                if (e->watched)
+                        return false;
+        }
+        return true;
 }
 
-/* The event of the last command, watched if the server would not tell; held. */
+/* The event of the last command, or one that stands in for it, watched; held. */
 static int watch_last(cl_command_queue q, struct session *session, cl_event *ret)
 {
         cl_event e = map_get(&q->context->client->events, q->last_event);
+        int r;
         if (e) {
+                r = event_watch(e);
+                if (r < 0)
+                        return r;
                 event_hold(e);
                 *ret = e;
                 return 0;
         }
-        int r = event_new(q, CL_COMMAND_MARKER, q->last_event, false, &e);
+        r = event_new(q, CL_COMMAND_MARKER, q->last_event, false, &e);
         if (r < 0)
                 return r;
+        e->stands_in = true;
         r = session_send(session, event_watch, .event = q->last_event);
         if (r < 0) {
                 event_complete(e, CL_OUT_OF_HOST_MEMORY);

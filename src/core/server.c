@@ -133,13 +133,16 @@ static void clock_take(struct server *s, uint64_t sent_ns, uint64_t received_ns,
 
 static int clock_ask(struct server *s)
 {
-        return session_send(s->session, clock_query, .time_ns = client_now_ns(s->client));
+        int r = session_send(s->session, clock_query, .time_ns = client_now_ns(s->client));
+        s->pings += r == 0;
+        return r;
 }
 
 static int on_clock_reply(void *user, const struct wire_clock_reply *m)
 {
         struct server *s = user;
         uint64_t now = client_now_ns(s->client);
+        s->pongs++;
         if (m->time_ns <= now)
                 clock_take(s, m->time_ns, now, m->remote_ns);
         if (!s->clock_pings)
@@ -566,6 +569,26 @@ void server_ask_clock(struct server *s)
         struct session *session = server_session(s);
         if (session && clock_ask(s) == 0)
                 s->clock_asked_ns = now;
+}
+
+struct round_trip {
+        struct server *server;
+        uint64_t ping;
+};
+
+static bool is_back(void *arg)
+{
+        const struct round_trip *t = arg;
+        return t->server->pongs >= t->ping || !server_session(t->server);
+}
+
+int server_round_trip(struct server *s)
+{
+        int r = server_session(s) ? clock_ask(s) : SP_E_GONE;
+        struct round_trip t = { s, s->pings };
+        if (r == 0)
+                client_wait(s->client, is_back, &t);
+        return r;
 }
 
 /* ---- peers ---------------------------------------------------------------------------------- */

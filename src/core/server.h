@@ -38,7 +38,8 @@ struct server {
         /* remote clock = client's + clock_offset, as the exchange with the least round trip showed. */
         int64_t clock_offset;
         uint64_t clock_rtt_ns, clock_at_ns, clock_asked_ns;
-        unsigned clock_pings; /* to be sent yet */
+        unsigned clock_pings;  /* to be sent yet */
+        uint64_t pings, pongs; /* clock_query sent, and answered */
 
         uint8_t sink[4096]; /* for bytes that nobody wants any more */
 };
@@ -144,6 +145,9 @@ void server_want_bulk(struct server *s, uint64_t size);
 /* Make two servers able to reach each other. SP_E_HOST: they can't. */
 SP_NODISCARD int server_introduce(struct server *a, struct server *b);
 
+/* Wait until the server has answered what was sent up to now. SP_E_*. Lock held, released meanwhile. */
+SP_NODISCARD int server_round_trip(struct server *s);
+
 /* A time of the server's clock in the client's. */
 uint64_t server_local_ns(const struct server *s, uint64_t remote_ns);
 /* Ask for the server's clock when the last answer is old; just before a wait, so that the answer is seen
@@ -162,6 +166,12 @@ void requests_fail(struct server *s, cl_int status);
  * SP_E_NOMEM. */
 SP_NODISCARD int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app,
                            cl_event *ret);
+
+/* Somebody looks at it: the server has to tell how it ends. SP_E_NOMEM. */
+SP_NODISCARD int event_watch(cl_event e);
+
+/* Everything of the queue up to that id has ended, and what failed was told. */
+void events_passed(cl_command_queue q, uint64_t id);
 
 /* One of e->parts is done. */
 void event_part_done(cl_event e, cl_int status);

@@ -302,7 +302,8 @@ int engine_handle_event_watch(void *user, const struct wire_event_watch *m)
                 ev->notify = true;
                 return 0;
         }
-        peer_send(p, event_done, .event = m->event, .status = ev ? ev->status : 0,
-                  .queue = ev ? ev->queue : 0);
+        /* Failures are told unasked. */
+        if (!ev)
+                peer_send(p, event_done, .event = m->event, .status = 0);
         return 0;
 }

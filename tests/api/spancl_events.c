@@ -79,6 +79,45 @@ static void failed_callbacks(struct api *a)
         OK(clReleaseMemObject(m));
 }
 
+/* What clFinish waited for is complete at the first look, although nobody asked for it before; also when it
+ * is looked at while it waits for something, and when it was released long before. */
+static void unobserved(struct api *a)
+{
+        enum { MANY = 300 };
+        for (int order = 0; order < 2; order++) {
+                cl_int err;
+                cl_command_queue q = clCreateCommandQueue(
+                        a->context, a->devices[0],
+                        order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0, &err);
+                OK(err);
+                cl_mem m = api_buffer(a, 0, SIZE, NULL);
+                cl_event u = user_event(a), e[MANY];
+                char byte = 0;
+                for (int i = 0; i < MANY; i++)
+                        OK(clEnqueueFillBuffer(q, m, &byte, 1, 0, SIZE, 1, i ? &e[i - 1] : &u,
+                                               &e[i]));
+                cl_int status;
+                OK(clGetEventInfo(e[7], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                                  NULL));
+                CHECK(status > CL_COMPLETE);
+                for (int i = 20; i < 40; i++)
+                        OK(clReleaseEvent(e[i]));
+                OK(clSetUserEventStatus(u, CL_COMPLETE));
+                OK(clFinish(q));
+                for (int i = 0; i < MANY; i++) {
+                        if (i >= 20 && i < 40)
+                                continue;
+                        OK(clGetEventInfo(e[i], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                                          &status, NULL));
+                        CHECK(status == CL_COMPLETE);
+                        OK(clReleaseEvent(e[i]));
+                }
+                OK(clReleaseEvent(u));
+                OK(clReleaseMemObject(m));
+                OK(clReleaseCommandQueue(q));
+        }
+}
+
 /* The error of a command without an event is what the next call that waits says, once. */
 static void without_event(struct api *a)
 {
@@ -159,6 +198,7 @@ int main(void)
         failed_chain(&a);
         failed_callbacks(&a);
         without_event(&a);
+        unobserved(&a);
         large_failures(&a);
         old_forms(&a);
         api_close(&a);
