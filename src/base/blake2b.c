@@ -110,3 +110,11 @@ void blake2b_field(struct blake2b *b, struct bytes field)
         blake2b_update(b, size, sizeof(size));
         blake2b_update(b, field.data, field.size);
 }
+
+void blake2b_of(struct bytes data, uint8_t ret[BLAKE2B_SIZE])
+{
+        struct blake2b b;
+        blake2b_init(&b);
+        blake2b_update(&b, data.data, data.size);
+        blake2b_final(&b, ret);
+}

@@ -18,6 +18,9 @@ void blake2b_init(struct blake2b *b);
 void blake2b_update(struct blake2b *b, const void *data, size_t size);
 void blake2b_final(struct blake2b *b, uint8_t ret[BLAKE2B_SIZE]);
 
+/* Of all at once. */
+void blake2b_of(struct bytes data, uint8_t ret[BLAKE2B_SIZE]);
+
 /* A field: its size, then its bytes, so that neighbours can't run into each other. */
 void blake2b_field(struct blake2b *b, struct bytes field);
 

@@ -168,9 +168,8 @@ void event_unhold(cl_event e);
 
 /* ---- seams between the files of core -------------------------------------------------------- */
 
-/* program.c: make sure that the server knows program / kernel (sends program_create / kernel_create
- * once per server). SP_E_*. Lock held. */
-SP_NODISCARD int program_declare(cl_program p, struct server *s);
+/* kernel.c: make sure that the server knows the kernel (sends kernel_create once per server). SP_E_*.
+ * Lock held. */
 SP_NODISCARD int kernel_declare(cl_kernel k, struct server *s);
 
 /* platform.c: the platform of a client. SP_E_NOMEM. platform_free takes NULL. */

@@ -15,6 +15,7 @@ struct job_part {
         struct request request;
         struct server *server;
         struct build_reply *reply; /* made when the answer is there */
+        bool complete;             /* everything was sent: it lacked something */
 };
 
 enum job_action { JOB_BUILD, JOB_COMPILE, JOB_LINK };
@@ -146,7 +147,17 @@ static int job_source(struct program_job *j)
 static int send_build(struct program_job *j, struct job_part *part, struct wire_u64s devices)
 {
         cl_program p = j->program;
-        int r = program_declare(p, part->server);
+        /* Of what may be in the server's cache it may need no more than the name. */
+        bool cached = p->kind == PROGRAM_SOURCE || p->kind == PROGRAM_IL;
+        enum content_mode mode = part->complete ? CONTENT_SEND
+                                 : cached       ? CONTENT_HOPE
+                                                : CONTENT_KNOWN;
+        struct content_name headers = { 0 };
+        int r = program_declare(p, part->server, mode);
+        if (!r)
+                r = content_name(part->server,
+                                 bytes_of(j->include.headers.data, j->include.headers.size), mode,
+                                 &headers);
         struct session *session = server_session(part->server);
         if (r < 0 || !session)
                 return r < 0 ? r : SP_E_GONE;
@@ -155,7 +166,7 @@ static int send_build(struct program_job *j, struct job_part *part, struct wire_
                                      (j->embedded ? BUILD_EMBEDDED : 0u),
                             .devices = devices,
                             .options = bytes_str((char *)j->include.options.data),
-                            .headers = bytes_of(j->include.headers.data, j->include.headers.size),
+                            .headers = headers.data, .headers_digest = headers.digest,
                             .constants = bytes_of(p->constants.data, p->constants.size));
 }
 
@@ -165,7 +176,9 @@ static int send_link(struct program_job *j, struct job_part *part, struct wire_u
         struct buf inputs = { 0 };
         int r = 0;
         for (cl_uint i = 0; i < j->input_count && !r; i++) {
-                r = program_declare(j->inputs[i], part->server);
+                /* A link is asked for once. What is declared there was compiled there. */
+                if (!(j->inputs[i]->declared & (uint64_t)1 << server_index(part->server)))
+                        r = program_declare(j->inputs[i], part->server, CONTENT_SEND);
                 if (!r)
                         r = buf_put_u64(&inputs, j->inputs[i]->id);
         }
@@ -367,30 +380,55 @@ static void job_close(struct program_job *j)
         }
 }
 
-static void part_done(struct request *r)
+static bool part_begin(struct program_job *j, struct job_part *part);
+
+/* If the server lacked something that was only named, ask it again. */
+static bool part_again(struct program_job *j, struct job_part *part)
 {
-        job_close(r->user);
+        if (part->request.status <= 0)
+                return false;
+        if (part->complete) {
+                part->request.status = CL_OUT_OF_RESOURCES;
+                return false;
+        }
+        part->complete = true;
+        buf_fini(&part->request.info);
+        return part_begin(j, part);
 }
 
-/* Ask all servers at once. Those that can't be asked have answered when this returns. */
-static void job_send(struct program_job *j)
+static void part_done(struct request *r)
+{
+        struct job_part *part = container_of(r, struct job_part, request);
+        if (!part_again(r->user, part))
+                job_close(r->user);
+}
+
+/* Ask a server. One that can't be asked has answered when this returns; false: without part_done. */
+static bool part_begin(struct program_job *j, struct job_part *part)
 {
         struct client *c = j->program->context->client;
+        int r = request_begin(c, part->server, &part->request);
+        if (r < 0) {
+                part->request.done = true;
+                part->request.status = status_to_cl(r);
+                return false;
+        }
+        r = part_send(j, part);
+        if (r < 0)
+                request_done(c, part->request.id, status_to_cl(r), bytes_of(NULL, 0));
+        return true;
+}
+
+/* Ask all servers at once. */
+static void job_send(struct program_job *j)
+{
         for (size_t n = 0; n < j->part_count; n++) {
                 struct job_part *part = &j->parts[n];
                 part->request.user = j;
                 part->request.notify = j->notify ? part_done : NULL;
                 j->open++;
-                int r = request_begin(c, part->server, &part->request);
-                if (r < 0) {
-                        part->request.done = true;
-                        part->request.status = status_to_cl(r);
+                if (!part_begin(j, part))
                         j->open--;
-                        continue;
-                }
-                r = part_send(j, part);
-                if (r < 0)
-                        request_done(c, part->request.id, status_to_cl(r), bytes_of(NULL, 0));
         }
 }
 
@@ -405,8 +443,10 @@ static int job_run(struct program_job *j)
                 return 0;
         }
         for (size_t n = 0; n < j->part_count; n++) {
-                if (!j->parts[n].request.done)
-                        request_wait(c, &j->parts[n].request);
+                do {
+                        if (!j->parts[n].request.done)
+                                request_wait(c, &j->parts[n].request);
+                } while (part_again(j, &j->parts[n]));
         }
         job_finish(j);
         int r = j->status;

@@ -104,7 +104,7 @@ int kernel_declare(cl_kernel k, struct server *s)
         unsigned i = server_index(s);
         if (k->sent[i])
                 return 0;
-        int r = program_declare(k->program, s);
+        int r = program_declare(k->program, s, CONTENT_KNOWN);
         if (r < 0)
                 return r;
         r = session_send(server_session(s), kernel_create, .kernel = k->id,

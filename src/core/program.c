@@ -189,25 +189,29 @@ static int put_parts(cl_program p, const struct server *s, struct buf *parts, st
         }
 }
 
-int program_declare(cl_program p, struct server *s)
+int program_declare(cl_program p, struct server *s, enum content_mode mode)
 {
         uint64_t bit = (uint64_t)1 << server_index(s);
         struct session *session = server_session(s);
         if (!session)
                 return SP_E_GONE;
-        if (p->declared & bit)
+        bool again = p->declared & bit;
+        if (again && (mode != CONTENT_SEND || p->kind == PROGRAM_LINKED))
                 return 0;
         /* It was linked nowhere but on the servers that know it. */
         if (p->kind == PROGRAM_LINKED)
                 return CL_INVALID_PROGRAM_EXECUTABLE;
         struct buf parts = { 0 }, devices = { 0 };
+        struct content_name name = { 0 };
         int r = put_parts(p, s, &parts, &devices);
         if (!r && parts.size > WIRE_BLOB_MAX)
                 r = SP_E_LIMIT;
         if (!r)
+                r = content_name(s, bytes_of(parts.data, parts.size), mode, &name);
+        if (!r && !again)
                 r = session_send(session, program_create, .program = p->id, .kind = p->kind,
                                  .devices = { (uint64_t *)(void *)devices.data, devices.size / 8 },
-                                 .parts = bytes_of(parts.data, parts.size));
+                                 .parts = name.data, .digest = name.digest);
         if (!r)
                 p->declared |= bit;
         buf_fini(&parts);

@@ -4,6 +4,7 @@
 #define SPANCL_CORE_PROGRAM_H
 
 #include "core/client.h"
+#include "core/content.h"
 
 enum program_kind {
         PROGRAM_SOURCE = 0,
@@ -28,6 +29,10 @@ struct program_params {
 
 /* SP_E_NOMEM. Lock held. */
 SP_NODISCARD int program_new(cl_context x, const struct program_params *params, cl_program *ret);
+
+/* Make sure that the server knows the program: sends program_create once per server. Its bytes go as `mode`
+ * says; with CONTENT_SEND they are sent also if it is declared already. SP_E_*, cl_int. Lock held. */
+SP_NODISCARD int program_declare(cl_program p, struct server *s, enum content_mode mode);
 
 /* clSetProgramSpecializationConstant behind its checks: SP_E_NOMEM. Lock held. */
 SP_NODISCARD int program_constant(cl_program p, cl_uint id, struct bytes value);

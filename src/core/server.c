@@ -236,6 +236,7 @@ struct server *server_free(struct server *s, bool after_fork)
                 device_free(s->devices[i]);
         mem_free(s->devices);
         buf_fini(&s->info);
+        map_fini(&s->known);
         mem_free(s);
         return NULL;
 }

@@ -26,6 +26,7 @@ struct server {
         cl_uint device_count;
         struct list sub_devices;
 
+        struct map known;   /* contents that were sent (core/content.c) */
         uint64_t peer_id;   /* names it on the other servers */
         uint64_t peers;     /* bit per server: introduced to each other */
         uint64_t peers_bad; /* they can't reach each other */

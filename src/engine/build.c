@@ -206,7 +206,7 @@ static bool folder_name(struct build *b, const struct build_input *in, char fold
         struct engine *e = b->engine;
         *ret_status = CL_SUCCESS;
         if (e->scratch_dir) {
-                if (!in->headers.size && !strstr(in->options, "-I"))
+                if (!in->headers->data.size && !strstr(in->options, "-I"))
                         return false;
                 lock(b);
                 unsigned long number = e->builder.counter++;
@@ -229,7 +229,7 @@ static bool folder_name(struct build *b, const struct build_input *in, char fold
 
 static cl_int write_headers(const char *folder, const struct build_input *in, char **ret_options)
 {
-        int r = engine_include_write(folder, bytes_of(in->headers.data, in->headers.size));
+        int r = engine_include_write(folder, content_bytes(in->headers));
         if (!r)
                 r = engine_include_rewrite(folder, in->options, ret_options);
         if (!r)
@@ -305,9 +305,13 @@ static cl_int part_build(struct build *b, struct part *p)
 {
         struct program_replica *r = engine_program_replica(b->program, p->domain);
         struct backend_program *native = NULL;
+        if (!b->program->parts || !b->in.headers)
+                return BUILD_NEEDS;
         lock(b);
         struct build_input *before = steal(r->cached);
-        if (before)
+        /* A new one, if it can be: commands whose end is not yet known here may hold kernels of the old
+         * one, which would keep it from being built. */
+        if (before || p->whole)
                 engine_program_replace(b->program, p->domain, NULL, NULL);
         cl_int status = engine_program_native(b->program, p->domain, &native);
         unlock(b);
@@ -331,6 +335,9 @@ static bool part_load(struct build *b, struct part *p)
         if (!p->keyed)
                 return false;
         if (p->device_count > 1) {
+                /* It may have to be made again (restore). */
+                if (!b->program->parts || !b->in.headers)
+                        return false;
                 in = mem_zalloc(sizeof(*in));
                 if (!in || build_input_copy(&b->in, in) < 0) {
                         mem_free(in);
@@ -402,7 +409,8 @@ static void stores_add(struct build *b)
         struct builder *builder = &b->engine->builder;
         for (size_t i = 0; i < b->part_count; i++) {
                 struct part *p = &b->parts[i];
-                if (!p->keyed || p->loaded || p->status < 0 || builder->store_count >= STORES_MAX)
+                if (!p->keyed || p->loaded || p->status != CL_SUCCESS ||
+                    builder->store_count >= STORES_MAX)
                         continue;
                 struct store *s = mem_zalloc(sizeof(*s));
                 if (!s)
@@ -642,8 +650,7 @@ static cl_int take_options(struct build *b, struct bytes options)
 static cl_int take_input(struct build *b, const struct wire_program_build *m)
 {
         b->in.embedded = m->flags & BUILD_EMBEDDED;
-        if (buf_put(&b->in.headers, m->headers.data, m->headers.size) < 0 ||
-            buf_put(&b->in.constants, m->constants.data, m->constants.size) < 0)
+        if (buf_put(&b->in.constants, m->constants.data, m->constants.size) < 0)
                 return CL_OUT_OF_HOST_MEMORY;
         return take_options(b, m->options);
 }
@@ -685,8 +692,7 @@ int engine_handle_program_build(void *user, const struct wire_program_build *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
         struct program *p = engine_program_find(e, m->program);
-        if (!p || p->kind == PROGRAM_KIND_LINKED || !engine_include_valid(m->headers) ||
-            !constants_valid(m->constants))
+        if (!p || p->kind == PROGRAM_KIND_LINKED || !constants_valid(m->constants))
                 return SP_E_PROTO;
         struct build *b =
                 build_new(e, m->request, m->flags & BUILD_COMPILE ? ACTION_COMPILE : ACTION_BUILD);
@@ -699,12 +705,23 @@ int engine_handle_program_build(void *user, const struct wire_program_build *m)
                 build_done(b);
                 return 0;
         }
+        int r = engine_content_take(e, m->headers, m->headers_digest, b->in.digest, &b->in.headers);
+        if (!r && b->in.headers &&
+            (info_check(content_bytes(b->in.headers)) < 0 ||
+             !engine_include_valid(content_bytes(b->in.headers))))
+                r = SP_E_PROTO;
+        if (r < 0) {
+                build_free(b);
+                return r;
+        }
+        (void)engine_program_complete(p);
         stores_drop(p);
         b->program = p;
         engine_object_ref(&p->object);
         p->building = true;
         /* What the source itself does not show (may_print). */
-        e->prints |= memmem(m->headers.data, m->headers.size, "printf", 6) ||
+        e->prints |= !b->in.headers ||
+                     memmem(b->in.headers->data.data, b->in.headers->data.size, "printf", 6) ||
                      memmem(m->options.data, m->options.size, "printf", 6);
         b->status = take_input(b, m);
         if (!b->status)
@@ -749,8 +766,7 @@ int engine_handle_program_link(void *user, const struct wire_program_link *m)
         int r = take_programs(b, m);
         struct program *p = NULL;
         if (!r)
-                r = engine_program_new(e, m->program, PROGRAM_KIND_LINKED, m->devices,
-                                       bytes_of(NULL, 0), &p);
+                r = engine_program_new(e, m->program, PROGRAM_KIND_LINKED, m->devices, &p);
         if (r < 0) {
                 build_free(b);
                 return r;

@@ -143,14 +143,6 @@ static bool file_name(const struct cache *c, const struct cache_key *key, char p
         return n > 0 && n < PATH_MAX;
 }
 
-static void checksum(struct bytes value, uint8_t ret[BLAKE2B_SIZE])
-{
-        struct blake2b b;
-        blake2b_init(&b);
-        blake2b_update(&b, value.data, value.size);
-        blake2b_final(&b, ret);
-}
-
 static bool read_all(int fd, uint8_t *p, size_t size)
 {
         while (size) {
@@ -197,7 +189,7 @@ static int file_read(int fd, const struct cache_key *key, struct buf *ret)
                 return r;
         if (!read_all(fd, ret->data + ret->size, size))
                 return SP_E_INVAL;
-        checksum(bytes_of(ret->data + ret->size, size), sum);
+        blake2b_of(bytes_of(ret->data + ret->size, size), sum);
         if (memcmp(sum, header + 8 + BLAKE2B_SIZE, sizeof(sum)) != 0)
                 return SP_E_INVAL;
         ret->size += size;
@@ -254,7 +246,7 @@ static int file_write(int fd, const struct cache_key *key, struct bytes value)
         uint8_t header[HEADER_SIZE];
         memcpy(header, magic, 8);
         memcpy(header + 8, key, sizeof(*key));
-        checksum(value, header + 8 + BLAKE2B_SIZE);
+        blake2b_of(value, header + 8 + BLAKE2B_SIZE);
         bytes_put_u64(header + 8 + 2 * BLAKE2B_SIZE, value.size);
         return write_all(fd, header, sizeof(header)) && write_all(fd, value.data, value.size)
                        ? 0

@@ -40,6 +40,7 @@ struct engine *engine_free(struct engine *e)
         staging_fini(&e->staging);
         buf_fini(&e->deps);
         engine_builder_fini(&e->builder);
+        content_store_fini(&e->contents);
         pthread_mutex_destroy(&e->lock);
         cache_free(e->cache);
         mem_free(e->device_keys);
@@ -60,6 +61,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 return SP_E_NOMEM;
         pthread_mutex_init(&made->lock, NULL);
         engine_builder_init(&made->builder);
+        content_store_init(&made->contents);
         struct list *lists[] = { &made->failed, &made->early, &made->commands, &made->ready,
                                  &made->dirty_queues };
         for (size_t i = 0; i < array_size(lists); i++)
@@ -181,6 +183,7 @@ const struct wire_handlers engine_client_handlers = {
         .svm_create = engine_handle_svm_create,
         .svm_buffer_create = engine_handle_svm_buffer_create,
         .queue_create = engine_handle_queue_create,
+        .content = engine_handle_content,
         .program_create = engine_handle_program_create,
         .program_build = engine_handle_program_build,
         .program_link = engine_handle_program_link,

@@ -32,7 +32,7 @@ static void program_free(struct object *o)
                 engine_program_replace(p, p->replicas[i].domain, NULL, NULL);
         mem_free(p->replicas);
         mem_free(p->devices);
-        buf_fini(&p->parts);
+        content_unref(p->parts);
         mem_free(p);
 }
 
@@ -58,7 +58,9 @@ static cl_int native_create(struct program *p, struct program_replica *replica)
         /* What a link did not make. */
         if (p->kind == PROGRAM_KIND_LINKED)
                 return CL_INVALID_PROGRAM_EXECUTABLE;
-        struct bytes parts = { p->parts.data, p->parts.size };
+        if (!engine_program_complete(p))
+                return CL_INVALID_PROGRAM_EXECUTABLE;
+        struct bytes parts = content_bytes(p->parts);
         struct buf own = { 0 };
         struct info_entry part;
         size_t count = 0;
@@ -98,25 +100,56 @@ cl_int engine_program_native(struct program *p, unsigned domain, struct backend_
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-/* As many parts as the kind wants, and nothing else. */
-static int parts_check(const struct wire_program_create *m)
+/* Are there as many parts as the kind wants, and nothing else? */
+static bool parts_valid(const struct program *p, struct bytes parts)
 {
-        struct bytes parts = m->parts;
         struct info_entry part;
         size_t count = 0;
+        if (info_check(parts) < 0)
+                return false;
         while (info_next(&parts, &part)) {
                 if (part.key != INFO_PART)
-                        return SP_E_PROTO;
+                        return false;
                 count++;
         }
-        return count == (m->kind == 1 ? m->devices.count : 1) ? 0 : SP_E_PROTO;
+        return count == (p->kind == PROGRAM_KIND_BINARY ? p->device_count : 1);
 }
 
-/* Without printf in its source a program prints nothing; of binaries and IL that is not known. */
-static bool may_print(const struct wire_program_create *m)
+int engine_content_take(struct engine *e, struct bytes data, struct bytes digest,
+                        uint8_t ret_digest[BLAKE2B_SIZE], struct content **ret)
 {
-        return m->kind == 1 || m->kind == 2 ||
-               (m->kind == 0 && memmem(m->parts.data, m->parts.size, "printf", 6));
+        if (!digest.size) {
+                int r = content_put(&e->contents, data, ret);
+                if (!r)
+                        memcpy(ret_digest, (*ret)->digest, BLAKE2B_SIZE);
+                return r;
+        }
+        if (digest.size != BLAKE2B_SIZE || data.size)
+                return SP_E_PROTO;
+        memcpy(ret_digest, digest.data, BLAKE2B_SIZE);
+        *ret = content_get(&e->contents, ret_digest);
+        return 0;
+}
+
+bool engine_program_complete(struct program *p)
+{
+        if (!p->parts)
+                p->parts = content_get(&p->object.engine->contents, p->digest);
+        /* What is no program is as good as nothing. */
+        if (p->parts && !parts_valid(p, content_bytes(p->parts))) {
+                content_unref(p->parts);
+                p->parts = NULL;
+        }
+        return p->parts;
+}
+
+/* Without printf in its source a program prints nothing; of what is not source, or not here, that is
+ * not known. */
+static bool may_print(const struct program *p)
+{
+        return p->kind == PROGRAM_KIND_BINARY || p->kind == PROGRAM_KIND_IL || !p->parts ||
+               (p->kind == PROGRAM_KIND_SOURCE &&
+                memmem(p->parts->data.data, p->parts->data.size, "printf", 6));
 }
 
 static int add_device(struct program *p, uint64_t device)
@@ -132,7 +165,7 @@ static int add_device(struct program *p, uint64_t device)
 }
 
 int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire_u64s devices,
-                       struct bytes parts, struct program **ret)
+                       struct program **ret)
 {
         struct program *p = mem_zalloc(sizeof(*p));
         if (!p)
@@ -141,7 +174,7 @@ int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire
         p->kind = kind;
         p->devices = mem_alloc(devices.count * sizeof(*p->devices));
         p->replicas = mem_zalloc(devices.count * sizeof(*p->replicas));
-        int r = p->devices && p->replicas ? buf_put(&p->parts, parts.data, parts.size) : SP_E_NOMEM;
+        int r = p->devices && p->replicas ? 0 : SP_E_NOMEM;
         for (size_t i = 0; !r && i < devices.count; i++)
                 r = add_device(p, wire_u64s_at(devices, i));
         if (!r)
@@ -156,13 +189,26 @@ int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire
 int engine_handle_program_create(void *user, const struct wire_program_create *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
-        int r = parts_check(m);
-        if (r < 0 || !m->devices.count)
+        if (!m->devices.count)
                 return SP_E_PROTO;
         struct program *p;
-        r = engine_program_new(e, m->program, (unsigned)m->kind, m->devices, m->parts, &p);
+        int r = engine_program_new(e, m->program, (unsigned)m->kind, m->devices, &p);
         if (!r)
-                e->prints |= may_print(m);
+                r = engine_content_take(e, m->parts, m->digest, p->digest, &p->parts);
+        if (r < 0)
+                return r;
+        if (p->parts && !engine_program_complete(p))
+                return SP_E_PROTO;
+        e->prints |= may_print(p);
+        return 0;
+}
+
+int engine_handle_content(void *user, const struct wire_content *m)
+{
+        struct content *c;
+        int r = content_put(&((struct peer *)user)->engine->contents, m->data, &c);
+        if (!r)
+                content_unref(c);
         return r;
 }
 

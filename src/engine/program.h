@@ -2,6 +2,7 @@
 #ifndef SPANCL_ENGINE_PROGRAM_H
 #define SPANCL_ENGINE_PROGRAM_H
 
+#include "engine/content.h"
 #include "engine/object.h"
 
 /* Kinds of program_create, and what program_link makes. */
@@ -28,8 +29,9 @@ struct program {
         unsigned kind;
         unsigned *devices; /* those it may be built for */
         size_t device_count;
-        struct buf parts;
-        bool building;   /* a builder's thread uses the native programs */
+        uint8_t digest[BLAKE2B_SIZE]; /* of its parts */
+        struct content *parts;        /* held; NULL: they are not here */
+        bool building;                /* a builder's thread uses the native programs */
         unsigned shared; /* others that only read them: links that have it as input, the cache */
         struct program_replica *replicas; /* one for each domain that its devices have */
         size_t replica_count;
@@ -37,11 +39,18 @@ struct program {
 
 struct program *engine_program_find(struct engine *e, uint64_t id);
 
-/* A program of `kind` for `count` devices of the engine, in the table. SP_E_PROTO, SP_E_NOMEM,
+/* A program of `kind` for some devices of the engine, in the table; without parts. SP_E_PROTO, SP_E_NOMEM,
  * SP_E_LIMIT. */
 SP_NODISCARD int engine_program_new(struct engine *e, uint64_t id, unsigned kind,
-                                    struct wire_u64s devices, struct bytes parts,
-                                    struct program **ret);
+                                    struct wire_u64s devices, struct program **ret);
+
+/* What a message names or holds, for the caller to unref: NULL: it is named and not here. SP_E_PROTO: it
+ * does both; SP_E_NOMEM. */
+SP_NODISCARD int engine_content_take(struct engine *e, struct bytes data, struct bytes digest,
+                                     uint8_t ret_digest[BLAKE2B_SIZE], struct content **ret);
+
+/* Have the parts come meanwhile? */
+bool engine_program_complete(struct program *p);
 
 /* Its replica in a domain; NULL: none of its devices is there. */
 struct program_replica *engine_program_replica(struct program *p, unsigned domain);
@@ -57,6 +66,7 @@ SP_NODISCARD cl_int engine_program_native(struct program *p, unsigned domain,
 /* Is `device` one of its devices? */
 bool engine_program_has(const struct program *p, uint64_t device);
 
+int engine_handle_content(void *user, const struct wire_content *m);
 int engine_handle_program_create(void *user, const struct wire_program_create *m);
 int engine_handle_program_binaries_query(void *user, const struct wire_program_binaries_query *m);
 

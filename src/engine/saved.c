@@ -7,15 +7,16 @@
 enum { SAVED_INFO = 0x10180 };
 
 /* Of values and of what INFO_BUILD and INFO_KERNEL hold: to be changed with either. */
-static const char format[] = "2";
+static const char format[] = "3";
 
 int build_input_copy(const struct build_input *from, struct build_input *ret)
 {
         struct build_input in = { .embedded = from->embedded };
         in.options = mem_strdup(from->options);
         int r = in.options ? 0 : SP_E_NOMEM;
-        if (!r)
-                r = buf_put(&in.headers, from->headers.data, from->headers.size);
+        if (from->headers)
+                in.headers = content_ref(from->headers);
+        memcpy(in.digest, from->digest, sizeof(in.digest));
         if (!r)
                 r = buf_put(&in.constants, from->constants.data, from->constants.size);
         if (r < 0)
@@ -28,7 +29,7 @@ int build_input_copy(const struct build_input *from, struct build_input *ret)
 void build_input_fini(struct build_input *in)
 {
         mem_free(steal(in->options));
-        buf_fini(&in->headers);
+        content_unref(steal(in->headers));
         buf_fini(&in->constants);
 }
 
@@ -81,9 +82,10 @@ static bool has(struct bytes text, const char *word)
         return text.size && memmem(text.data, text.size, word, strlen(word));
 }
 
-/* Is it another program each time it is built? */
-static bool tells_time(struct bytes text)
+/* Is it another program each time it is built? What is not here is not, if there is something of it. */
+static bool tells_time(const struct content *c)
 {
+        struct bytes text = c ? content_bytes(c) : bytes_of(NULL, 0);
         return has(text, "__DATE__") || has(text, "__TIME__") || has(text, "__TIMESTAMP__");
 }
 
@@ -91,10 +93,8 @@ bool saved_key(struct program *p, const struct build_input *in, const unsigned *
                size_t device_count, struct cache_key *ret)
 {
         struct engine *e = p->object.engine;
-        struct bytes source = bytes_of(p->parts.data, p->parts.size);
-        struct bytes headers = bytes_of(in->headers.data, in->headers.size);
         if (!e->cache || (p->kind != PROGRAM_KIND_SOURCE && p->kind != PROGRAM_KIND_IL) ||
-            tells_time(source) || tells_time(headers) || device_keys(e) < 0)
+            tells_time(p->parts) || tells_time(in->headers) || device_keys(e) < 0)
                 return false;
         uint8_t kind[8];
         bytes_put_u64(kind, p->kind);
@@ -104,9 +104,9 @@ bool saved_key(struct program *p, const struct build_input *in, const unsigned *
         blake2b_field(&b, bytes_str(SPANCL_VERSION));
         blake2b_field(&b, bytes_str(e->be->name));
         blake2b_field(&b, bytes_of(kind, sizeof(kind)));
-        blake2b_field(&b, source);
+        blake2b_field(&b, bytes_of(p->digest, sizeof(p->digest)));
         blake2b_field(&b, bytes_str(in->options));
-        blake2b_field(&b, headers);
+        blake2b_field(&b, bytes_of(in->digest, sizeof(in->digest)));
         blake2b_field(&b, bytes_of(in->constants.data, in->constants.size));
         for (size_t i = 0; i < device_count; i++) {
                 /* What is kept names devices by their numbers. */

@@ -9,8 +9,10 @@
 /* What a build is made from, beside the program's source. */
 struct build_input {
         char *options; /* as the client sent them */
-        struct buf headers, constants;
-        bool embedded; /* some headers are no files of the client */
+        struct buf constants;
+        uint8_t digest[BLAKE2B_SIZE]; /* of the headers */
+        struct content *headers;      /* held; NULL: they are not here */
+        bool embedded;                /* some headers are no files of the client */
 };
 
 SP_NODISCARD int build_input_copy(const struct build_input *from, struct build_input *ret);

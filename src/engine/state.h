@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "engine/build.h"
+#include "engine/content.h"
 #include "engine/engine.h"
 #include "engine/staging.h"
 
@@ -68,6 +69,7 @@ struct engine {
         struct staging staging;
         struct buf deps; /* room for a wait list while it is handed to the backend */
         struct builder builder;
+        struct content_store contents;
 };
 
 /* Work off what became ready. Handlers and completions end with it; nothing below it recurses. */

@@ -43,6 +43,11 @@ enum {
         BUILD_FLAGS_ALL = 3,
 };
 
+/* A status of program_built: something that the build needs was only named, and is not here. */
+enum {
+        BUILD_NEEDS = 1,
+};
+
 /* Feature bits of hello. */
 enum {
         FEATURE_NONE = 0,

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "engine/content.h"
 #include "engine/engine.h"
 #include "engine/include.h"
 #include "proto/info.h"
@@ -1607,6 +1608,65 @@ TEST(a_build_that_fails_says_so)
         world_free(w);
 }
 
+TEST(what_is_only_named_is_asked_for)
+{
+        struct world *w = world_new(1);
+        struct node *n = &w->nodes[0];
+        struct buf parts = { 0 };
+        uint8_t digest[BLAKE2B_SIZE], none[BLAKE2B_SIZE];
+        assert_int_equal(info_put(&parts, INFO_PART, "kernel void f() {}", 18), 0);
+        blake2b_of(bytes_of(parts.data, parts.size), digest);
+        blake2b_of(bytes_str("never sent"), none);
+        send(w, 0, program_create, .program = PROGRAM, .kind = 0, .devices = WAITS(1),
+             .digest = bytes_of(digest, sizeof(digest)));
+        send(w, 0, program_build, .request = 1, .program = PROGRAM, .devices = WAITS(1));
+        pump(w);
+        assert_int_equal(n->answer, BUILD_NEEDS);
+        send(w, 0, content, .data = bytes_of(parts.data, parts.size));
+        send(w, 0, program_build, .request = 1, .program = PROGRAM, .devices = WAITS(1),
+             .headers_digest = bytes_of(none, sizeof(none)));
+        pump(w);
+        assert_int_equal(n->answer, BUILD_NEEDS);
+        send(w, 0, program_build, .request = 1, .program = PROGRAM, .devices = WAITS(1));
+        pump(w);
+        assert_int_equal(n->answer, CL_COMPILER_NOT_AVAILABLE);
+        /* Bytes that are no parts are as good as none. */
+        blake2b_of(bytes_str("no parts"), digest);
+        send(w, 0, program_create, .program = PROGRAM + 1, .kind = 0, .devices = WAITS(1),
+             .digest = bytes_of(digest, sizeof(digest)));
+        send(w, 0, content, .data = bytes_str("no parts"));
+        send(w, 0, program_build, .request = 1, .program = PROGRAM + 1, .devices = WAITS(1));
+        pump(w);
+        assert_int_equal(n->answer, BUILD_NEEDS);
+        buf_fini(&parts);
+        world_free(w);
+}
+
+TEST(contents_go_when_there_are_too_many)
+{
+        struct content_store store = { 0 };
+        struct content *c, *kept;
+        char *large = mem_zalloc(CONTENT_STORE_MAX / 4);
+        assert_non_null(large);
+        content_store_init(&store);
+        assert_int_equal(content_put(&store, bytes_str("kept"), &kept), 0);
+        for (int i = 0; i < 2 * CONTENT_KEEP; i++) {
+                large[0] = (char)i;
+                assert_int_equal(content_put(&store, bytes_of(large, CONTENT_STORE_MAX / 4), &c),
+                                 0);
+                assert_ptr_equal(content_get(&store, c->digest), c);
+                content_unref(c);
+                content_unref(c);
+        }
+        assert_int_equal(store.count, CONTENT_KEEP);
+        assert_null(content_get(&store, kept->digest));
+        /* Who holds one has it. */
+        assert_memory_equal(kept->data.data, "kept", 4);
+        content_unref(kept);
+        content_store_fini(&store);
+        mem_free(large);
+}
+
 TEST(a_link_without_a_linker_says_so)
 {
         struct world *w = world_new(1);
@@ -2040,6 +2100,8 @@ int main(void)
                 cmocka_unit_test(queries_are_answered),
                 cmocka_unit_test(builds_of_several_domains_are_one_answer),
                 cmocka_unit_test(a_build_that_fails_says_so),
+                cmocka_unit_test(what_is_only_named_is_asked_for),
+                cmocka_unit_test(contents_go_when_there_are_too_many),
                 cmocka_unit_test(a_link_without_a_linker_says_so),
                 cmocka_unit_test(headers_are_mirrored_and_folders_translated),
                 cmocka_unit_test(a_client_that_breaks_the_protocol_loses_its_session_alone),
