@@ -128,26 +128,25 @@ cl_program_binary_type program_binary_type(const struct _cl_program *p, cl_uint 
 int program_constant(cl_program p, cl_uint id, struct bytes value)
 {
         /* The last value of an id counts. */
-        struct buf all = { 0 };
+        struct buf all = { 0 }, entry = { 0 };
         struct bytes old = bytes_of(p->constants.data, p->constants.size);
         struct info_entry e;
-        size_t mark;
         int r = 0;
         while (!r && info_next(&old, &e)) {
                 if (bytes_get_u64(e.value.data) != id)
                         r = info_put(&all, e.key, e.value.data, e.value.size);
         }
         if (!r)
-                r = info_begin(&all, INFO_CONSTANT, &mark);
+                r = buf_put_u64(&entry, id);
         if (!r)
-                r = buf_put_u64(&all, id);
+                r = buf_put(&entry, value.data, value.size);
         if (!r)
-                r = buf_put(&all, value.data, value.size);
+                r = info_put(&all, INFO_CONSTANT, entry.data, entry.size);
+        buf_fini(&entry);
         if (r < 0) {
                 buf_fini(&all);
                 return r;
         }
-        info_end(&all, mark);
         buf_fini(&p->constants);
         p->constants = all;
         return 0;

@@ -5,20 +5,24 @@
 
 enum { VALUE_MAX = 64 }; /* as in kernel_answer */
 
-/* The kernel of a domain with the arguments that it has now. */
+/* The kernel of a domain with the arguments that it has now. An answer does not need an object, so one that
+ * the client has released meanwhile is left out. */
 static cl_int prepare(struct kernel *k, unsigned domain, struct backend_kernel **ret)
 {
         struct object **objects = mem_zalloc((k->arg_count + 1) * sizeof(*objects));
-        if (!objects)
-                return CL_OUT_OF_HOST_MEMORY;
-        cl_int status = CL_SUCCESS;
-        for (size_t i = 0; i < k->arg_count && status == CL_SUCCESS; i++) {
-                const struct value *v = k->args[i];
-                if (v && arg_is_object(v->arg.kind) && v->arg.object)
-                        status = engine_arg_object(k->object.engine, &v->arg, &objects[i]);
+        struct value **values = mem_zalloc((k->arg_count + 1) * sizeof(*values));
+        cl_int status = CL_OUT_OF_HOST_MEMORY;
+        if (objects && values) {
+                for (size_t i = 0; i < k->arg_count; i++) {
+                        struct value *v = k->args[i];
+                        bool names = v && arg_is_object(v->arg.kind) && v->arg.object;
+                        if (!names ||
+                            engine_arg_object(k->object.engine, &v->arg, &objects[i]) == CL_SUCCESS)
+                                values[i] = v;
+                }
+                status = engine_kernel_prepare(k, domain, values, objects, k->arg_count, ret);
         }
-        if (status == CL_SUCCESS)
-                status = engine_kernel_prepare(k, domain, k->args, objects, k->arg_count, ret);
+        mem_free(values);
         mem_free(objects);
         return status;
 }

@@ -167,32 +167,36 @@ static cl_int run(struct backend_program *p, const cl_device_id *ids, size_t cou
         return r == CL_BUILD_PROGRAM_FAILURE ? CL_COMPILE_PROGRAM_FAILURE : r;
 }
 
-/* A program that was built is made anew from its source, where that is needed to build it again, and
+/* A program that was built is made anew from its source or IL, where that is needed to build it again, and
  * nothing is lost that was built for other devices. */
 static cl_int renew(struct backend_program *p, size_t device_count)
 {
-        if (!p->built || p->kind != SOURCE || p->domain->quirks->rebuild != REBUILD_ANEW)
+        if (!p->built || (p->kind != SOURCE && p->kind != IL) ||
+            p->domain->quirks->rebuild != REBUILD_ANEW)
                 return CL_SUCCESS;
         const cl_icd_dispatch *api = p->domain->api;
+        cl_program_info from = p->kind == IL ? CL_PROGRAM_IL : CL_PROGRAM_SOURCE;
         cl_uint all = 0;
         size_t size = 0;
         cl_int r =
                 api->clGetProgramInfo(p->program, CL_PROGRAM_NUM_DEVICES, sizeof(all), &all, NULL);
         if (!r && device_count == all)
-                r = api->clGetProgramInfo(p->program, CL_PROGRAM_SOURCE, 0, NULL, &size);
+                r = api->clGetProgramInfo(p->program, from, 0, NULL, &size);
         if (r || !size)
                 return r;
         char *text = mem_alloc(size);
         if (!text)
                 return CL_OUT_OF_HOST_MEMORY;
         cl_program made = NULL;
-        r = api->clGetProgramInfo(p->program, CL_PROGRAM_SOURCE, size, text, NULL);
+        r = api->clGetProgramInfo(p->program, from, size, text, NULL);
         if (!r)
-                made = create_from_source(p->domain, (struct bytes){ text, size - 1 }, &r);
+                made = p->kind == IL ? create_from_il(p->domain, bytes_of(text, size), &r)
+                                     : create_from_source(p->domain, bytes_of(text, size - 1), &r);
         mem_free(text);
         if (made) {
                 api->clReleaseProgram(p->program);
                 p->program = made;
+                p->built = false;
         }
         return r;
 }
@@ -360,6 +364,9 @@ cl_int native_program_compile(struct backend_program *p, const unsigned *devices
 cl_int native_program_constant(struct backend_program *p, cl_uint id, struct bytes value)
 {
         const cl_icd_dispatch *api = p->domain->api;
+        cl_int r = renew(p, 1);
+        if (r < 0)
+                return r;
         return api->clSetProgramSpecializationConstant
                        ? api->clSetProgramSpecializationConstant(p->program, id, value.size,
                                                                  value.data)

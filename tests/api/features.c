@@ -1,0 +1,310 @@
+/* What only some devices have: IL and its constants, sub-groups, images in buffers, variables of programs,
+ * the generic address space. Each is tried where a device offers it. */
+#include "api.h"
+
+#include <CL/cl_ext.h>
+
+static int tried;
+
+static cl_ulong number(cl_device_id d, cl_device_info name)
+{
+        cl_ulong v = 0;
+        clGetDeviceInfo(d, name, sizeof(v), &v, NULL);
+        return v;
+}
+
+static int has_extension(cl_device_id d, const char *name)
+{
+        static char text[16384];
+        OK(clGetDeviceInfo(d, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL));
+        const char *at = strstr(text, name);
+        return at && (at[strlen(name)] == ' ' || !at[strlen(name)]);
+}
+
+static int device_has_il(cl_device_id d)
+{
+        char text[1024] = "";
+        clGetDeviceInfo(d, CL_DEVICE_IL_VERSION, sizeof(text), text, NULL);
+        return strstr(text, "SPIR-V") != NULL;
+}
+
+static int has_feature(cl_device_id d, const char *name)
+{
+        static cl_name_version list[256];
+        size_t size = 0;
+        if (clGetDeviceInfo(d, CL_DEVICE_OPENCL_C_FEATURES, sizeof(list), list, &size) !=
+            CL_SUCCESS)
+                return 0;
+        for (size_t i = 0; i < size / sizeof(list[0]); i++)
+                if (!strcmp(list[i].name, name))
+                        return 1;
+        return 0;
+}
+
+/* A context of one device. */
+struct one {
+        cl_device_id device;
+        cl_context context;
+        cl_command_queue queue;
+};
+
+static cl_program build(const struct one *o, const char *source, const char *options)
+{
+        cl_int err;
+        cl_program p = clCreateProgramWithSource(o->context, 1, &source, NULL, &err);
+        OK(err);
+        err = clBuildProgram(p, 1, &o->device, options, NULL, NULL);
+        if (err != CL_SUCCESS) {
+                char log[4096] = "";
+                clGetProgramBuildInfo(p, o->device, CL_PROGRAM_BUILD_LOG, sizeof(log), log, NULL);
+                fprintf(stderr, "%s\n", log);
+        }
+        OK(err);
+        return p;
+}
+
+/* Launch a kernel that has one buffer, and read what it wrote. */
+static void run(const struct one *o, cl_kernel k, size_t items, size_t group, cl_uint *out,
+                size_t count)
+{
+        cl_int err;
+        cl_mem m = clCreateBuffer(o->context, CL_MEM_READ_WRITE, count * sizeof(*out), NULL, &err);
+        OK(err);
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        OK(clEnqueueNDRangeKernel(o->queue, k, 1, NULL, &items, group ? &group : NULL, 0, NULL,
+                                  NULL));
+        OK(clEnqueueReadBuffer(o->queue, m, CL_TRUE, 0, count * sizeof(*out), out, 0, NULL, NULL));
+        OK(clReleaseMemObject(m));
+}
+
+/* kernel void store(global uint *a) { *a = constant 7, which is 41 */
+static const cl_uint module[] = {
+        0x07230203, 0x00010000, 0x00070000, 0x00000009, 0x00000000, 0x00020011, 0x00000004,
+        0x00020011, 0x00000006, 0x0003000e, 0x00000002, 0x00000002, 0x0005000f, 0x00000006,
+        0x00000001, 0x726f7473, 0x00000065, 0x00030003, 0x00000003, 0x00018e70, 0x00040047,
+        0x00000002, 0x00000001, 0x00000007, 0x00020013, 0x00000003, 0x00040015, 0x00000004,
+        0x00000020, 0x00000000, 0x00040020, 0x00000005, 0x00000005, 0x00000004, 0x00040021,
+        0x00000006, 0x00000003, 0x00000005, 0x00040032, 0x00000004, 0x00000002, 0x00000029,
+        0x00050036, 0x00000003, 0x00000001, 0x00000000, 0x00000006, 0x00030037, 0x00000005,
+        0x00000007, 0x000200f8, 0x00000008, 0x0005003e, 0x00000007, 0x00000002, 0x00000002,
+        0x00000004, 0x000100fd, 0x00010038,
+};
+
+static void il(const struct one *o)
+{
+        cl_int err;
+        cl_uint value = 0, constant = 97;
+        if (!device_has_il(o->device))
+                return;
+        tried++;
+        EXPECT_ERROR(CL_INVALID_VALUE, clCreateProgramWithIL(o->context, module, 0, &error));
+        cl_program p = clCreateProgramWithIL(o->context, module, sizeof(module), &err);
+        OK(err);
+        size_t size = 0;
+        char back[sizeof(module)];
+        OK(clGetProgramInfo(p, CL_PROGRAM_IL, sizeof(back), back, &size));
+        CHECK(size == sizeof(module) && !memcmp(back, module, size));
+        OK(clBuildProgram(p, 1, &o->device, "", NULL, NULL));
+        cl_kernel k = api_kernel(p, "store");
+        cl_uint args = 0;
+        OK(clGetKernelInfo(k, CL_KERNEL_NUM_ARGS, sizeof(args), &args, NULL));
+        CHECK(args == 1);
+        run(o, k, 1, 0, &value, 1);
+        CHECK(value == 41);
+        OK(clReleaseKernel(k));
+        EXPECT(CL_INVALID_SPEC_ID,
+               clSetProgramSpecializationConstant(p, 8, sizeof(constant), &constant));
+        EXPECT(CL_INVALID_VALUE, clSetProgramSpecializationConstant(p, 7, 1, &constant));
+        OK(clSetProgramSpecializationConstant(p, 7, sizeof(constant), &constant));
+        OK(clBuildProgram(p, 1, &o->device, "", NULL, NULL));
+        k = api_kernel(p, "store");
+        run(o, k, 1, 0, &value, 1);
+        CHECK(value == 97);
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+}
+
+static void sub_groups(const struct one *o)
+{
+        if (!number(o->device, CL_DEVICE_MAX_NUM_SUB_GROUPS))
+                return;
+        tried++;
+        cl_program p =
+                build(o,
+                      "kernel void who(global uint *a) { uint i = get_global_id(0);\n"
+                      "a[2 * i] = get_sub_group_size(); a[2 * i + 1] = get_num_sub_groups(); }\n",
+                      number(o->device, CL_DEVICE_NUMERIC_VERSION) >= CL_MAKE_VERSION(3, 0, 0)
+                              ? "-cl-std=CL3.0"
+                              : "-cl-std=CL2.0");
+        cl_kernel k = api_kernel(p, "who");
+        enum { GROUP = 64 };
+        static cl_uint out[2 * GROUP];
+        size_t local = GROUP, size = 0, groups = 0, most = 0, back[3] = { 0 };
+        OK(clGetKernelSubGroupInfo(k, o->device, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE,
+                                   sizeof(local), &local, sizeof(size), &size, NULL));
+        OK(clGetKernelSubGroupInfo(k, o->device, CL_KERNEL_SUB_GROUP_COUNT_FOR_NDRANGE,
+                                   sizeof(local), &local, sizeof(groups), &groups, NULL));
+        OK(clGetKernelSubGroupInfo(k, o->device, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, NULL,
+                                   sizeof(most), &most, NULL));
+        run(o, k, GROUP, GROUP, out, 2 * GROUP);
+        CHECK(out[0] <= size && out[1] == groups && groups <= most);
+        OK(clGetKernelSubGroupInfo(k, o->device, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT,
+                                   sizeof(groups), &groups, sizeof(back[0]), back, NULL));
+        CHECK(back[0] > 0);
+        EXPECT(CL_INVALID_VALUE,
+               clGetKernelSubGroupInfo(k, o->device, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, 0,
+                                       NULL, sizeof(size), &size, NULL));
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+}
+
+static void local_size(const struct api *a, const struct one *o)
+{
+        clGetKernelSuggestedLocalWorkSizeKHR_fn suggest;
+        void *found = clGetExtensionFunctionAddressForPlatform(
+                a->platform, "clGetKernelSuggestedLocalWorkSizeKHR");
+        if (!found || !has_extension(o->device, "cl_khr_suggested_local_work_size"))
+                return;
+        tried++;
+        memcpy(&suggest, &found, sizeof(suggest));
+        cl_program p = build(o, "kernel void id(global uint *a) { *a = get_local_size(0); }\n", "");
+        cl_kernel k = api_kernel(p, "id");
+        size_t all = 1024, local = 0;
+        cl_uint used = 0;
+        cl_int err;
+        cl_mem m = clCreateBuffer(o->context, 0, sizeof(used), NULL, &err);
+        OK(err);
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        OK(suggest(o->queue, k, 1, NULL, &all, &local));
+        CHECK(local > 0 && local <= all);
+        run(o, k, all, 0, &used, 1);
+        CHECK(used == local);
+        OK(clReleaseMemObject(m));
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+}
+
+/* A 2D image on the bytes of a buffer: each sees what the other was written. */
+static void image_in_buffer(const struct one *o)
+{
+        cl_uint align = (cl_uint)number(o->device, CL_DEVICE_IMAGE_PITCH_ALIGNMENT);
+        if (!has_extension(o->device, "cl_khr_image2d_from_buffer") || !align)
+                return;
+        tried++;
+        enum { W = 16, H = 4 };
+        cl_int err;
+        size_t pitch = (W + align - 1) / align * align * 4;
+        size_t origin[3] = { 0 }, region[3] = { W, H, 1 };
+        cl_uint *bytes = api_alloc(pitch * H), pixels[W * H];
+        api_pattern(bytes, pitch * H, 5);
+        cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+        cl_mem b = clCreateBuffer(o->context, CL_MEM_COPY_HOST_PTR, pitch * H, bytes, &err);
+        OK(err);
+        cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+                               .image_width = W,
+                               .image_height = H,
+                               .image_row_pitch = pitch,
+                               .mem_object = b };
+        cl_mem image = clCreateImage(o->context, 0, &format, &desc, NULL, &err);
+        OK(err);
+        OK(clEnqueueReadImage(o->queue, image, CL_TRUE, origin, region, 0, 0, pixels, 0, NULL,
+                              NULL));
+        for (size_t y = 0; y < H; y++)
+                CHECK(!memcmp(pixels + y * W, bytes + y * pitch / 4, W * 4));
+        cl_program p =
+                build(o,
+                      "kernel void turn(read_only image2d_t i, global uint *a, uint pitch) {\n"
+                      "int2 at = (int2)(get_global_id(0), get_global_id(1));\n"
+                      "uint4 v = read_imageui(i, at);\n"
+                      "a[at.y * pitch + at.x] = v.x | v.y << 8 | v.z << 16 | v.w << 24; }\n",
+                      "");
+        cl_kernel k = api_kernel(p, "turn");
+        cl_mem out = clCreateBuffer(o->context, 0, sizeof(pixels), NULL, &err);
+        OK(err);
+        cl_uint width = W, color[4] = { 1, 2, 3, 4 };
+        OK(clSetKernelArg(k, 0, sizeof(image), &image));
+        OK(clSetKernelArg(k, 1, sizeof(out), &out));
+        OK(clSetKernelArg(k, 2, sizeof(width), &width));
+        OK(clEnqueueNDRangeKernel(o->queue, k, 2, NULL, region, NULL, 0, NULL, NULL));
+        OK(clEnqueueReadBuffer(o->queue, out, CL_TRUE, 0, sizeof(pixels), pixels, 0, NULL, NULL));
+        for (size_t y = 0; y < H; y++)
+                CHECK(!memcmp(pixels + y * W, bytes + y * pitch / 4, W * 4));
+        OK(clEnqueueFillImage(o->queue, image, color, origin, region, 0, NULL, NULL));
+        OK(clEnqueueReadBuffer(o->queue, b, CL_TRUE, 0, pitch * H, bytes, 0, NULL, NULL));
+        CHECK(bytes[0] == 0x04030201 && bytes[(H - 1) * pitch / 4 + W - 1] == 0x04030201);
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+        OK(clReleaseMemObject(out));
+        OK(clReleaseMemObject(image));
+        OK(clReleaseMemObject(b));
+        free(bytes);
+}
+
+/* A program's variable lives from launch to launch. */
+static void variables(const struct one *o)
+{
+        if (!has_feature(o->device, "__opencl_c_program_scope_global_variables"))
+                return;
+        tried++;
+        cl_program p = build(o,
+                             "global uint calls = 5;\n"
+                             "kernel void count(global uint *a) { *a = ++calls; }\n",
+                             "-cl-std=CL3.0");
+        cl_kernel k = api_kernel(p, "count");
+        cl_uint value = 0;
+        size_t size = 0;
+        run(o, k, 1, 0, &value, 1);
+        CHECK(value == 6);
+        run(o, k, 1, 0, &value, 1);
+        CHECK(value == 7);
+        OK(clGetProgramBuildInfo(p, o->device, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE,
+                                 sizeof(size), &size, NULL));
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+}
+
+static void generic(const struct one *o)
+{
+        if (!has_feature(o->device, "__opencl_c_generic_address_space"))
+                return;
+        tried++;
+        cl_program p = build(o,
+                             "uint both(uint *p) { return *p * 2; }\n"
+                             "kernel void add(global uint *a) { uint own = 20; *a = 1;\n"
+                             "*a = both(&own) + both(a); }\n",
+                             "-cl-std=CL3.0");
+        cl_kernel k = api_kernel(p, "add");
+        cl_uint value = 0;
+        run(o, k, 1, 0, &value, 1);
+        CHECK(value == 42);
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+}
+
+int main(void)
+{
+        struct api a = api_open(0);
+        for (cl_uint i = 0; i < a.count; i++) {
+                cl_int err;
+                struct one o = { .device = a.devices[i] };
+                o.context = clCreateContext(NULL, 1, &o.device, NULL, NULL, &err);
+                OK(err);
+                o.queue = clCreateCommandQueue(o.context, o.device, 0, &err);
+                OK(err);
+                il(&o);
+                sub_groups(&o);
+                local_size(&a, &o);
+                image_in_buffer(&o);
+                variables(&o);
+                generic(&o);
+                OK(clReleaseCommandQueue(o.queue));
+                OK(clReleaseContext(o.context));
+        }
+        api_close(&a);
+        if (!tried) {
+                printf("no device has any of it\n");
+                return 77;
+        }
+        printf("%d features tried\n", tried);
+        return 0;
+}
