@@ -1,0 +1,140 @@
+/* Images in the application's own memory, of every type and with pitches: initial content, what a map shows, and
+ * what is written under one. servers: 2 */
+#include <stdbool.h>
+
+#include "api.h"
+
+enum { WIDTH = 9, HEIGHT = 6, LAYERS = 4, PIXEL = 4, ROW = 48, SLICE = ROW * 8 };
+
+static const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+
+struct shape {
+        cl_mem_object_type type;
+        size_t region[3];
+        bool slices; /* has a slice pitch */
+        bool rows;   /* the second coordinate is a row, and not a layer */
+};
+
+static const struct shape shapes[] = {
+        { CL_MEM_OBJECT_IMAGE1D, { WIDTH, 1, 1 }, false, true },
+        { CL_MEM_OBJECT_IMAGE1D_ARRAY, { WIDTH, LAYERS, 1 }, true, false },
+        { CL_MEM_OBJECT_IMAGE2D, { WIDTH, HEIGHT, 1 }, false, true },
+        { CL_MEM_OBJECT_IMAGE2D_ARRAY, { WIDTH, HEIGHT, LAYERS }, true, true },
+        { CL_MEM_OBJECT_IMAGE3D, { WIDTH, HEIGHT, LAYERS }, true, true },
+};
+
+static cl_mem make(const struct api *a, const struct shape *s, void *own)
+{
+        const cl_image_desc desc = { .image_type = s->type,
+                                     .image_width = WIDTH,
+                                     .image_height = HEIGHT,
+                                     .image_depth = LAYERS,
+                                     .image_array_size = LAYERS,
+                                     .image_row_pitch = ROW,
+                                     .image_slice_pitch = s->slices ? SLICE : 0 };
+        cl_int e;
+        cl_mem m = clCreateImage(a->context, CL_MEM_USE_HOST_PTR, &format, &desc, own, &e);
+        OK(e);
+        return m;
+}
+
+/* Where a pixel is in the application's memory. */
+static size_t place(const struct shape *s, size_t x, size_t y, size_t z)
+{
+        return x * PIXEL + y * (s->rows ? ROW : SLICE) + z * SLICE;
+}
+
+/* The image has what `own` has, as each device sees it. */
+static void same(const struct api *a, const struct shape *s, cl_mem m, const uint8_t *own)
+{
+        static uint8_t out[WIDTH * HEIGHT * LAYERS * PIXEL];
+        const size_t zero[3] = { 0 }, *n = s->region;
+        for (unsigned i = 0; i < 2; i++) {
+                const uint8_t *p = out;
+                memset(out, 0xee, sizeof(out));
+                OK(clEnqueueReadImage(api_queue(a, i), m, CL_TRUE, zero, n, 0, 0, out, 0, NULL,
+                                      NULL));
+                for (size_t z = 0; z < n[2]; z++)
+                        for (size_t y = 0; y < n[1]; y++)
+                                for (size_t x = 0; x < n[0]; x++, p += PIXEL)
+                                        CHECK(!memcmp(p, own + place(s, x, y, z), PIXEL));
+        }
+}
+
+static void own_memory(const struct api *a, const struct shape *s)
+{
+        static uint8_t model[SLICE * LAYERS];
+        uint8_t *own = api_alloc(sizeof(model));
+        const size_t *n = s->region, all[3] = { 0 };
+        const size_t at[3] = { 2, n[1] / 2, n[2] / 2 };
+        const size_t part[3] = { 3, n[1] - at[1], n[2] - at[2] };
+        cl_int e;
+        api_pattern(own, sizeof(model), (unsigned)s->type);
+        memcpy(model, own, sizeof(model));
+        cl_mem m = make(a, s, own);
+        void *host;
+        size_t pitch;
+        OK(clGetMemObjectInfo(m, CL_MEM_HOST_PTR, sizeof(host), &host, NULL));
+        CHECK(host == own);
+        OK(clGetImageInfo(m, CL_IMAGE_ROW_PITCH, sizeof(pitch), &pitch, NULL));
+        CHECK(pitch == ROW);
+        OK(clGetImageInfo(m, CL_IMAGE_SLICE_PITCH, sizeof(pitch), &pitch, NULL));
+        CHECK(pitch == (s->slices ? SLICE : 0));
+        same(a, s, m, model);
+        for (unsigned i = 0; i < 4; i++) {
+                cl_command_queue q = api_queue(a, i), r = api_queue(a, i + 1);
+                const cl_uint color[4] = { i, 1, 2, 3 };
+                const uint8_t pixel[PIXEL] = { (uint8_t)i, 1, 2, 3 };
+                const size_t one[3] = { 1, 1, 1 };
+                size_t row = 0, slice = 1;
+                /* A device writes, a map shows it. */
+                OK(clEnqueueFillImage(r, m, color, at, one, 0, NULL, NULL));
+                OK(clFinish(r));
+                memcpy(model + place(s, at[0], at[1], at[2]), pixel, PIXEL);
+                uint8_t *p = clEnqueueMapImage(q, m, CL_TRUE, CL_MAP_READ, all, n, &row, &slice, 0,
+                                               NULL, NULL, &e);
+                OK(e);
+                CHECK(p == own && row == ROW && slice == (s->slices ? SLICE : 0));
+                CHECK(!memcmp(own + place(s, at[0], at[1], at[2]), pixel, PIXEL));
+                /* A second one for reading, of a part. */
+                uint8_t *again = clEnqueueMapImage(r, m, CL_TRUE, CL_MAP_READ, at, part, &row,
+                                                   &slice, 0, NULL, NULL, &e);
+                OK(e);
+                CHECK(again == own + place(s, at[0], at[1], at[2]));
+                OK(clEnqueueUnmapMemObject(r, m, again, 0, NULL, NULL));
+                OK(clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
+                OK(clFinish(q));
+                OK(clFinish(r));
+                same(a, s, m, model);
+                /* The application writes a part under a map, the devices see it. */
+                p = clEnqueueMapImage(q, m, CL_TRUE,
+                                      i % 2 ? CL_MAP_WRITE : CL_MAP_WRITE_INVALIDATE_REGION, at,
+                                      part, &row, &slice, 0, NULL, NULL, &e);
+                OK(e);
+                for (size_t z = 0; z < part[2]; z++)
+                        for (size_t y = 0; y < part[1]; y++) {
+                                size_t there = place(s, at[0], at[1] + y, at[2] + z);
+                                api_pattern(model + there, part[0] * PIXEL, i * 100);
+                                memcpy(p + place(s, 0, y, z), model + there, part[0] * PIXEL);
+                        }
+                OK(clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
+                OK(clFinish(q));
+                same(a, s, m, model);
+        }
+        /* What is between the rows is the application's. */
+        for (size_t y = 0; s->rows && y < n[1]; y++)
+                CHECK(!memcmp(own + y * ROW + WIDTH * PIXEL, model + y * ROW + WIDTH * PIXEL,
+                              ROW - WIDTH * PIXEL));
+        OK(clReleaseMemObject(m));
+        free(own);
+}
+
+int main(void)
+{
+        struct api a = api_open(0);
+        for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+                own_memory(&a, &shapes[i]);
+        api_close(&a);
+        printf("images: %u devices\n", a.count);
+        return 0;
+}
