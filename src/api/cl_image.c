@@ -30,14 +30,14 @@ static bool any_has_2d_in_buffer(const struct _cl_context *x)
         return false;
 }
 
-/* In pixels: the largest of the devices that have images. */
-static size_t pitch_alignment(const struct _cl_context *x)
+/* In pixels: the largest of the devices that have images, of the pitch or of the base address. */
+static size_t image_alignment(const struct _cl_context *x, cl_device_info name)
 {
         cl_uint most = 1;
         for (cl_uint i = 0; i < x->device_count; i++) {
                 struct bytes v;
                 cl_uint value = 0;
-                if (device_info(x->devices[i], CL_DEVICE_IMAGE_PITCH_ALIGNMENT, &v) && v.size == 4)
+                if (device_info(x->devices[i], name, &v) && v.size == 4)
                         value = bytes_get_u32(v.data);
                 if (value > most)
                         most = value;
@@ -145,13 +145,19 @@ static cl_int take_buffer(const struct _cl_context *x, const cl_image_desc *desc
         p->desc.row_pitch = is_2d ? p->row_pitch : 0;
         /* "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if a 2D image is created from a buffer and the row pitch and
          * base address alignment does not follow the rules described for creating a 2D image from a
-         * buffer." */
-        if (is_2d && p->row_pitch % (pitch_alignment(x) * pixel))
+         * buffer": "the host_ptr specified to clCreateBuffer [...] must be aligned to the maximum of the
+         * CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT value". */
+        size_t row = image_alignment(x, CL_DEVICE_IMAGE_PITCH_ALIGNMENT) * pixel;
+        size_t base = image_alignment(x, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT) * pixel;
+        if (is_2d && (p->row_pitch % row || (uintptr_t)p->parent->host_ptr % base))
                 return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
-        /* "The image data in the image object is the bytes of the buffer: image_width x size of element
-         * in bytes must be <= size of the buffer object data store." */
-        size_t span = image_span(&p->desc);
-        return span && span <= p->parent->size ? CL_SUCCESS : CL_INVALID_IMAGE_DESCRIPTOR;
+        /* "For a 1D image buffer created from a buffer object, the image_width times size of element in
+         * bytes must be <= size of the buffer object"; "for a 2D image created from a buffer object, the
+         * image_row_pitch times image_height". */
+        size_t bytes = image_span(&p->desc);
+        if (is_2d && __builtin_mul_overflow(p->row_pitch, p->desc.height, &bytes))
+                bytes = 0;
+        return bytes && bytes <= p->parent->size ? CL_SUCCESS : CL_INVALID_IMAGE_DESCRIPTOR;
 }
 
 /* "[...] the image_channel_order may be changed": CL_sRGB for CL_RGB and the like. */
@@ -336,7 +342,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateImage3D(cl_context context, cl_mem_flags
                 .image_type = CL_MEM_OBJECT_IMAGE3D,
                 .image_width = image_width,
                 .image_height = image_height,
-                .image_depth = image_depth,
+                .image_depth = image_depth > 1 ? image_depth : 0, /* "[...] a value > 1" */
                 .image_row_pitch = image_row_pitch,
                 .image_slice_pitch = image_slice_pitch,
         };

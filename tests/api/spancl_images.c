@@ -129,9 +129,30 @@ static void own_memory(const struct api *a, const struct shape *s)
         free(own);
 }
 
+/* clCreateImage2D and clCreateImage3D say of a size that it is not one. */
+static void legacy_errors(const struct api *a)
+{
+        char data[64];
+        EXPECT_ERROR(CL_INVALID_IMAGE_SIZE,
+                     clCreateImage2D(a->context, 0, &format, 0, 4, 0, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_IMAGE_SIZE,
+                     clCreateImage2D(a->context, 0, &format, 4, 4, 16, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_IMAGE_SIZE, clCreateImage2D(a->context, CL_MEM_COPY_HOST_PTR,
+                                                            &format, 4, 4, 15, data, &error));
+        EXPECT_ERROR(CL_INVALID_IMAGE_SIZE,
+                     clCreateImage3D(a->context, 0, &format, 4, 4, 1, 0, 0, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_IMAGE_SIZE, clCreateImage3D(a->context, CL_MEM_COPY_HOST_PTR,
+                                                            &format, 2, 2, 2, 8, 12, data, &error));
+        EXPECT_ERROR(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+                     clCreateImage2D(a->context, 0, NULL, 4, 4, 0, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_HOST_PTR,
+                     clCreateImage2D(a->context, 0, &format, 4, 4, 0, data, &error));
+}
+
 int main(void)
 {
         struct api a = api_open(0);
+        legacy_errors(&a);
         for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
                 own_memory(&a, &shapes[i]);
         api_close(&a);
