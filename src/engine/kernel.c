@@ -9,14 +9,19 @@ static void values_drop(struct value **values, size_t count)
         mem_free(values);
 }
 
+static void replica_drop(struct kernel *k, struct kernel_replica *r)
+{
+        if (r->native)
+                k->object.engine->be->kernel_release(r->native);
+        values_drop(r->set, r->set_count);
+        *r = (struct kernel_replica){ 0 };
+}
+
 static void kernel_free(struct object *o)
 {
         struct kernel *k = container_of(o, struct kernel, object);
-        for (size_t i = 0; i < k->program->replica_count; i++) {
-                if (k->replicas[i].native)
-                        o->engine->be->kernel_release(k->replicas[i].native);
-                values_drop(k->replicas[i].set, k->replicas[i].set_count);
-        }
+        for (size_t i = 0; i < k->program->replica_count; i++)
+                replica_drop(k, &k->replicas[i]);
         values_drop(k->args, k->arg_count);
         engine_object_unref(&k->program->object);
         mem_free(k->name);
@@ -96,6 +101,17 @@ static cl_int replica_create(struct kernel *k, unsigned domain, struct kernel_re
         return k->object.engine->be->kernel_create(program, k->name, &r->native);
 }
 
+/* Is an argument that was a pointer into shared virtual memory now a buffer? NVIDIA's 580 then fails the
+ * launch with CL_INVALID_KERNEL_ARGS; such a kernel is made anew. */
+static bool unpoints(const struct kernel_replica *r, struct value **values, size_t count)
+{
+        for (size_t i = 0; i < count && i < r->set_count; i++)
+                if (r->set[i] && values[i] && r->set[i]->arg.kind == ARG_SVM &&
+                    values[i]->arg.kind != ARG_SVM)
+                        return true;
+        return false;
+}
+
 static cl_int arg_set(struct kernel *k, unsigned domain, struct backend_kernel *native,
                       struct value *v, struct object *o)
 {
@@ -136,6 +152,8 @@ cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **v
         if (!in)
                 return CL_INVALID_DEVICE;
         struct kernel_replica *r = &k->replicas[in - k->program->replicas];
+        if (r->native && unpoints(r, values, count))
+                replica_drop(k, r);
         if (!r->native) {
                 cl_int status = replica_create(k, domain, r);
                 if (status < 0)

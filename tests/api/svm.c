@@ -55,7 +55,7 @@ static void set_uint(cl_kernel k, cl_uint index, cl_uint value)
 static void linked_list(struct api *a, cl_program program)
 {
         cl_kernel build = api_kernel(program, "build"), walk = api_kernel(program, "walk");
-        struct node *nodes = alloc(a, NODES * sizeof(*nodes));
+        struct node *nodes = alloc(a, (NODES + 1) * sizeof(*nodes));
         for (cl_uint first = 0; first < a->count; first++) {
                 cl_ulong expected = 0;
                 OK(clSetKernelArgSVMPointer(build, 0, nodes));
