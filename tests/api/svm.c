@@ -395,7 +395,7 @@ int main(void)
                 if (!(caps & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER))
                         return 77;
         }
-        cl_program program = api_build(&a, source, "-cl-std=CL2.0");
+        cl_program program = api_build(&a, source, "");
         linked_list(&a, program);
         host_builds(&a, program);
         copies(&a, program);
