@@ -170,6 +170,44 @@ static void rounds(struct api *a, cl_program program)
         clSVMFree(a->context, other);
 }
 
+/* An image whose pixels are SVM: in a buffer over it. */
+static void image(struct api *a)
+{
+        cl_int err;
+        cl_bool images = CL_FALSE;
+        cl_uint *x = alloc(a, 4 * 64), pixels[64];
+        for (cl_uint i = 0; i < a->count; i++) {
+                OK(clGetDeviceInfo(a->devices[i], CL_DEVICE_IMAGE_SUPPORT, sizeof(images), &images,
+                                   NULL));
+                if (!images)
+                        return;
+        }
+        cl_mem m = api_buffer(a, CL_MEM_USE_HOST_PTR, 4 * 64, x);
+        const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+        const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+                                     .image_width = 64,
+                                     .mem_object = m };
+        cl_mem line = clCreateImage(a->context, 0, &format, &desc, NULL, &err);
+        OK(err);
+        const size_t origin[3] = { 0, 0, 0 }, region[3] = { 64, 1, 1 };
+        for (cl_uint i = 0; i < a->count; i++) {
+                cl_command_queue q = a->queues[i], other = api_queue(a, i + 1);
+                OK(clEnqueueSVMMap(q, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, x, 4 * 64, 0, NULL,
+                                   NULL));
+                api_pattern(x, 4 * 64, i);
+                memcpy(pixels, x, sizeof(pixels));
+                OK(clEnqueueSVMUnmap(q, x, 0, NULL, NULL));
+                OK(clFinish(q));
+                cl_uint got[64] = { 0 };
+                OK(clEnqueueReadImage(other, line, CL_TRUE, origin, region, 0, 0, got, 0, NULL,
+                                      NULL));
+                CHECK(!memcmp(got, pixels, sizeof(got)));
+        }
+        OK(clReleaseMemObject(line));
+        OK(clReleaseMemObject(m));
+        clSVMFree(a->context, x);
+}
+
 int main(void)
 {
         char servers[1024];
@@ -188,6 +226,7 @@ int main(void)
         errors(&a, program);
         failed_free(&a);
         rounds(&a, program);
+        image(&a);
         OK(clReleaseProgram(program));
         api_close(&a);
         return 0;
