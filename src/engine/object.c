@@ -250,7 +250,7 @@ int engine_handle_svm_create(void *user, const struct wire_svm_create *m)
         struct engine *e = peer->engine;
         uint64_t address = 0;
         cl_int status;
-        if (m->device >= e->device_count || m->size % 65536 || m->address % 65536)
+        if (!engine_device_valid(e, m->device) || m->size % 65536 || m->address % 65536)
                 return SP_E_PROTO;
         int r = svm_new(e, m, &status, &address);
         if (r < 0)

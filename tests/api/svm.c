@@ -282,6 +282,38 @@ static void buffers(struct api *a, cl_program program)
         clSVMFree(a->context, x);
 }
 
+/* Each half of a device in a context of its own, and both with the whole. */
+static void sub_devices(struct api *a)
+{
+        const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+        cl_uint units = 0, n = 0;
+        cl_int err;
+        struct api s = { .platform = a->platform };
+        OK(clGetDeviceInfo(a->devices[0], CL_DEVICE_PARTITION_MAX_SUB_DEVICES, sizeof(units),
+                           &units, NULL));
+        if (units < 2 || units > API_DEVICES_MAX / 2)
+                return;
+        OK(clCreateSubDevices(a->devices[0], halves, API_DEVICES_MAX / 2, s.devices, &n));
+        for (int with_root = 0; with_root < 2; with_root++) {
+                s.count = n;
+                if (with_root)
+                        s.devices[s.count++] = a->devices[0];
+                s.context = clCreateContext(NULL, s.count, s.devices, NULL, NULL, &err);
+                OK(err);
+                for (cl_uint i = 0; i < s.count; i++) {
+                        s.queues[i] = clCreateCommandQueue(s.context, s.devices[i], 0, &err);
+                        OK(err);
+                }
+                cl_program program = api_build(&s, source, "");
+                linked_list(&s, program);
+                copies(&s, program);
+                OK(clReleaseProgram(program));
+                api_close(&s);
+        }
+        for (cl_uint i = 0; i < n; i++)
+                OK(clReleaseDevice(s.devices[i]));
+}
+
 struct freed {
         cl_command_queue queue;
         cl_uint count;
@@ -402,6 +434,7 @@ int main(void)
         many(&a, program);
         buffers(&a, program);
         events(&a);
+        sub_devices(&a);
         errors(&a, program);
         OK(clReleaseProgram(program));
         api_close(&a);
