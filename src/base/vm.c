@@ -3,10 +3,11 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-static int map(uint64_t at, size_t size, int flags, uint64_t *ret)
+/* Without MAP_FIXED the address is a hint, and nothing that is there is touched. */
+static int map(uint64_t at, size_t size, uint64_t *ret)
 {
         void *p = mmap((void *)(uintptr_t)at, size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED)
                 return errno == ENOMEM ? SP_E_NOMEM : SP_E_BUSY;
         *ret = (uint64_t)(uintptr_t)p;
@@ -16,7 +17,7 @@ static int map(uint64_t at, size_t size, int flags, uint64_t *ret)
 static int map_anywhere(size_t size, uint64_t *ret)
 {
         uint64_t at, all = (uint64_t)size + VM_GRANULE;
-        int r = map(0, (size_t)all, 0, &at);
+        int r = map(0, (size_t)all, &at);
         if (r < 0)
                 return r;
         /* The kernel's pages may be smaller. */
@@ -35,10 +36,9 @@ int vm_map(uint64_t at, size_t size, uint64_t *ret)
                 return SP_E_BUSY;
         if (!at)
                 return map_anywhere(size, ret);
-        int r = map(at, size, MAP_FIXED_NOREPLACE, &got);
+        int r = map(at, size, &got);
         if (r < 0)
                 return r;
-        /* Kernels before 4.17 take the address for a hint. */
         if (got != at) {
                 vm_unmap(got, size);
                 return SP_E_BUSY;
