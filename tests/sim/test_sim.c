@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/vm.h"
 #include "support/program.h"
 #include "support/sim.h"
 
@@ -183,6 +184,37 @@ TEST(buffers_travel_between_servers_and_not_through_the_client)
         check_items(&s, 5, 6);
         for (unsigned i = 0; i < 6; i++)
                 assert_int_equal(clReleaseEvent(e[i]), CL_SUCCESS);
+        end(&s);
+}
+
+/* Chunks of memory follow each other (core/svm.c), if nothing is in the way. */
+TEST(shared_virtual_memory_gives_way_to_what_is_there)
+{
+        struct setup s;
+        uint64_t at, size = 8 << 20;
+        static uint8_t got[64];
+        begin(&s, &(struct sim_params){ .seed = 5, .servers = 2 });
+        uint8_t *first = clSVMAlloc(s.context, 0, 100, 0);
+        assert_non_null(first);
+        uint64_t next = (uint64_t)(uintptr_t)first + (4 << 20);
+        assert_int_equal(vm_map(next, VM_GRANULE, &at), 0);
+        memset((void *)(uintptr_t)at, 7, 64);
+        uint8_t *second = clSVMAlloc(s.context, 0, size, 0);
+        assert_non_null(second);
+        assert_true((uint64_t)(uintptr_t)second + size <= next ||
+                    (uint64_t)(uintptr_t)second >= next + VM_GRANULE);
+        assert_int_equal(*(uint8_t *)(uintptr_t)at, 7);
+        assert_int_equal(
+                clEnqueueSVMMemFill(s.queues[1], second + size - 64, "abcd", 4, 64, 0, NULL, NULL),
+                CL_SUCCESS);
+        assert_int_equal(clFinish(s.queues[1]), CL_SUCCESS);
+        assert_int_equal(clEnqueueSVMMemcpy(s.queues[2], CL_TRUE, got, second + size - 64, 64, 0,
+                                            NULL, NULL),
+                         CL_SUCCESS);
+        assert_memory_equal(got + 60, "abcd", 4);
+        vm_unmap(at, VM_GRANULE);
+        clSVMFree(s.context, first);
+        clSVMFree(s.context, second);
         end(&s);
 }
 
@@ -410,6 +442,7 @@ int main(int argc, char **argv)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(devices_of_all_servers_stand_in_one_platform),
                 cmocka_unit_test(buffers_travel_between_servers_and_not_through_the_client),
+                cmocka_unit_test(shared_virtual_memory_gives_way_to_what_is_there),
                 cmocka_unit_test(a_user_event_holds_commands_on_every_server),
                 cmocka_unit_test(a_failed_user_event_fails_what_waits_for_it_and_nothing_else),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
