@@ -75,8 +75,8 @@ static inline void trace_end(struct trace_span *s)
 }
 
 /* From here to the end of the block; `span_NAME.value` may be changed. */
-#define TRACE_SPAN(name, value)                               \
-        auto_clean(trace_end) struct trace_span span_##name = \
+#define TRACE_SPAN(name, value)                                                       \
+        auto_clean(trace_end) __attribute__((unused)) struct trace_span span_##name = \
                 trace_begin(TRACE_##name, (uint64_t)(value))
 
 /* A moment. */
