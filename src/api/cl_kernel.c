@@ -206,8 +206,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint arg
 }
 
 /* What the build told of the kernel on a device. CL_INVALID_DEVICE if device is not in the list of
- * devices associated with kernel, or if it is NULL and there is more than one; *ret is empty if there is
- * no executable for it. */
+ * devices associated with kernel (one that it was not built for is not), or if it is NULL and there is
+ * more than one. */
 static cl_int find_device(cl_kernel k, cl_device_id device, struct bytes *ret)
 {
         const struct _cl_program *p = k->program;
@@ -219,7 +219,7 @@ static cl_int find_device(cl_kernel k, cl_device_id device, struct bytes *ret)
         if (i < 0)
                 return CL_INVALID_DEVICE;
         *ret = k->info->devices[i];
-        return CL_SUCCESS;
+        return ret->size ? CL_SUCCESS : CL_INVALID_DEVICE;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,

@@ -326,14 +326,18 @@ CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_d
 }
 
 /* CL_INVALID_VALUE if there are headers and no number or names of them, or the other way round. Each is
- * "created with clCreateProgramWithSource", or CL_INVALID_PROGRAM. */
-static cl_int check_headers(cl_uint count, const cl_program *headers, const char **names)
+ * "created with clCreateProgramWithSource", or CL_INVALID_PROGRAM; "CL_INVALID_CONTEXT if the context
+ * associated with program and programs in input_headers are not the same." */
+static cl_int check_headers(cl_context x, cl_uint count, const cl_program *headers,
+                            const char **names)
 {
         if (!count != !headers || !count != !names)
                 return CL_INVALID_VALUE;
         for (cl_uint i = 0; i < count; i++) {
                 if (!handle_is(headers[i], HANDLE_PROGRAM) || headers[i]->kind != PROGRAM_SOURCE)
                         return CL_INVALID_PROGRAM;
+                if (headers[i]->context != x)
+                        return CL_INVALID_CONTEXT;
                 if (!names[i] || !*names[i])
                         return CL_INVALID_VALUE;
         }
@@ -352,7 +356,8 @@ CL_API_ENTRY cl_int CL_API_CALL clCompileProgram(cl_program program, cl_uint num
                 return CL_INVALID_PROGRAM;
         cl_int e = check_program_devices(program, num_devices, device_list);
         if (e == CL_SUCCESS)
-                e = check_headers(num_input_headers, input_headers, header_include_names);
+                e = check_headers(program->context, num_input_headers, input_headers,
+                                  header_include_names);
         if (e != CL_SUCCESS)
                 return e;
         if (!pfn_notify && user_data)
@@ -403,16 +408,20 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
         if (e != CL_SUCCESS)
                 return reply_error(errcode_ret, e);
         for (cl_uint i = 0; i < num_input_programs; i++) {
-                if (!handle_is(input_programs[i], HANDLE_PROGRAM) ||
-                    input_programs[i]->context != context)
+                if (!handle_is(input_programs[i], HANDLE_PROGRAM))
                         return reply_error(errcode_ret, CL_INVALID_PROGRAM);
+                /* "CL_INVALID_CONTEXT if the context associated with programs in input_programs is not
+                 * the same as context." */
+                if (input_programs[i]->context != context)
+                        return reply_error(errcode_ret, CL_INVALID_CONTEXT);
         }
         /* CL_LINKER_NOT_AVAILABLE if CL_DEVICE_LINKER_AVAILABLE is false for a device. */
         for (cl_uint i = 0; i < num_devices; i++) {
                 if (!device_flag(device_list[i], CL_DEVICE_LINKER_AVAILABLE))
                         return reply_error(errcode_ret, CL_LINKER_NOT_AVAILABLE);
         }
-        if (options && strlen(options) > WIRE_TEXT_MAX)
+        /* CL_INVALID_LINKER_OPTIONS: what only a device's linker knows is its to say. */
+        if (!options_linkable(options) || (options && strlen(options) > WIRE_TEXT_MAX))
                 return reply_error(errcode_ret, CL_INVALID_LINKER_OPTIONS);
         cl_program p = NULL;
         int r = program_link(context,
@@ -524,12 +533,16 @@ static cl_int reply_binaries(cl_program p, cl_program_info name, struct reply re
 }
 
 /* Lock held. */
-static cl_int reply_kernels(cl_program p, cl_program_info name, struct reply reply)
+static cl_int reply_executable(cl_program p, cl_program_info name, struct reply reply)
 {
         /* CL_INVALID_PROGRAM_EXECUTABLE if there is no executable built for at least one device. */
         if (!program_is_built(p))
                 return CL_INVALID_PROGRAM_EXECUTABLE;
         const struct program_build *b = p->build;
+        /* OpenCL C has none. */
+        if (name == CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT ||
+            name == CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT)
+                return reply_value(reply, cl_bool, CL_FALSE);
         if (name == CL_PROGRAM_NUM_KERNELS)
                 return reply_value(reply, size_t, b->kernel_count);
         struct buf names = { 0 };
@@ -574,9 +587,6 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
         /* Nothing, of size 0, for programs that are not of IL. */
         case CL_PROGRAM_IL:
                 return reply_bytes(reply, program->il, program->il_size);
-        case CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT:
-        case CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT:
-                return reply_value(reply, cl_bool, CL_FALSE);
         case CL_PROGRAM_BINARY_SIZES:
         case CL_PROGRAM_BINARIES:
                 client_lock(c);
@@ -585,11 +595,13 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
                 return e;
         case CL_PROGRAM_NUM_KERNELS:
         case CL_PROGRAM_KERNEL_NAMES:
+        case CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT:
+        case CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT:
                 r = program_ready(program);
                 if (r < 0)
                         return status_to_cl(r);
                 client_lock(c);
-                e = reply_kernels(program, param_name, reply);
+                e = reply_executable(program, param_name, reply);
                 client_unlock(c);
                 return e;
         default:
@@ -605,9 +617,12 @@ static cl_int reply_build(cl_program p, cl_uint i, cl_program_build_info name, s
         switch (name) {
         case CL_PROGRAM_BUILD_STATUS:
                 return reply_value(reply, cl_build_status, running ? CL_BUILD_IN_PROGRESS : status);
-        /* Empty if the status is CL_BUILD_NONE. */
+        /* Of the build, compilation or link "performed last", also if it goes on. Empty if the status is
+         * CL_BUILD_NONE. */
         case CL_PROGRAM_BUILD_OPTIONS:
-                return reply_string(reply, d ? d->options : NULL);
+                return reply_string(reply, running ? program_job_options(p)
+                                           : d     ? d->options
+                                                   : NULL);
         case CL_PROGRAM_BUILD_LOG:
                 return reply_string(reply, d && !running ? d->log : NULL);
         case CL_PROGRAM_BINARY_TYPE:

@@ -586,6 +586,11 @@ bool program_in_progress(const struct _cl_program *p, cl_uint i)
         return p->job && p->job->covers[i];
 }
 
+const char *program_job_options(const struct _cl_program *p)
+{
+        return p->job->options;
+}
+
 int program_ready(cl_program p)
 {
         struct client *c = p->context->client;

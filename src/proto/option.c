@@ -74,15 +74,25 @@ bool options_valid(const char *options)
         return valid;
 }
 
-bool options_library(const char *options)
+static bool has_word(const char *options, const char *wanted)
 {
         struct buf word = { 0 };
         const char *begin, *end;
         bool found = false;
         while (options && !found && option_next(&options, &word, &begin, &end) > 0)
-                found = !strcmp((const char *)word.data, "-create-library");
+                found = !strcmp((const char *)word.data, wanted);
         buf_fini(&word);
         return found;
+}
+
+bool options_library(const char *options)
+{
+        return has_word(options, "-create-library");
+}
+
+bool options_linkable(const char *options)
+{
+        return !has_word(options, "-enable-link-options") || options_library(options);
 }
 
 bool options_uniform(const char *options, bool source)
