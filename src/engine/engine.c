@@ -6,6 +6,7 @@
 #include "engine/device.h"
 #include "engine/query.h"
 #include "engine/recording.h"
+#include "engine/saved.h"
 #include "trace/trace.h"
 
 struct engine *engine_free(struct engine *e)
@@ -92,6 +93,11 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         if (r < 0)
                 return r;
         e->device_count = e->be->device_count(e->backend);
+        if (e->cache) {
+                r = saved_prepare(e);
+                if (r < 0)
+                        return r;
+        }
         *ret = steal(e);
         return 0;
 }

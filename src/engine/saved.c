@@ -58,11 +58,8 @@ static int device_key(struct engine *e, unsigned device, struct cache_key *ret)
         return r;
 }
 
-/* Devices don't change: the keys of those that stay are made once. */
-static int device_keys(struct engine *e)
+int saved_prepare(struct engine *e)
 {
-        if (e->device_keys)
-                return 0;
         struct cache_key *keys = mem_alloc(e->device_count * sizeof(*keys));
         if (!keys)
                 return SP_E_NOMEM;
@@ -94,7 +91,7 @@ bool saved_key(struct program *p, const struct build_input *in, const unsigned *
 {
         struct engine *e = p->object.engine;
         if (!e->cache || (p->kind != PROGRAM_KIND_SOURCE && p->kind != PROGRAM_KIND_IL) ||
-            tells_time(p->parts) || tells_time(in->headers) || device_keys(e) < 0)
+            tells_time(p->parts) || tells_time(in->headers))
                 return false;
         uint8_t kind[8];
         bytes_put_u64(kind, p->kind);

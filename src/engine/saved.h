@@ -18,6 +18,10 @@ struct build_input {
 SP_NODISCARD int build_input_copy(const struct build_input *from, struct build_input *ret);
 void build_input_fini(struct build_input *in);
 
+/* Make the keys of the devices that stay, which takes the backend some milliseconds: at the start, when
+ * nobody waits yet. SP_E_NOMEM. */
+SP_NODISCARD int saved_prepare(struct engine *e);
+
 /* Name a build of all devices that the program has in a domain. False: it is not to be kept. Lock held. */
 bool saved_key(struct program *p, const struct build_input *in, const unsigned *devices,
                size_t device_count, struct cache_key *ret);
