@@ -7,7 +7,9 @@ static const struct quirks table[] = {
         /* 3.1: threads still look at the device of an event that nobody has any more. */
         { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME,
           SUB_DEVICES_STAY },
-        { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME },
+        /* 22.3 tells the size of a sub-group. */
+        { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME, SUB_DEVICES_GO,
+          GROUP_SIZE_DEVICE },
         /* The CPU runtime 2026.2.0 cannot build a program whose build failed, nor compile one that was
          * built, compiled and linked. */
         { "Intel(R) OpenCL", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_ANEW },

@@ -25,6 +25,12 @@ enum sub_devices {
         SUB_DEVICES_STAY, /* with the process: commands that are complete may still use them */
 };
 
+/* CL_KERNEL_WORK_GROUP_SIZE. */
+enum group_size {
+        GROUP_SIZE_TOLD,
+        GROUP_SIZE_DEVICE, /* tells another thing; larger groups work, up to the device's limit */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -32,6 +38,7 @@ struct quirks {
         enum completion completion;
         enum rebuild rebuild;
         enum sub_devices sub_devices;
+        enum group_size group_size;
 };
 
 /* The first row that matches; never NULL. */
