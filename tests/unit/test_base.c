@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/monotone.h"
 #include "base/status.h"
 #include "base/vm.h"
 #include "support/random.h"
@@ -214,6 +215,17 @@ TEST(memory_is_mapped_where_it_is_wanted_or_not_at_all)
         vm_unmap(at, 3 * VM_GRANULE);
 }
 
+TEST(mapped_times_keep_their_order_when_the_offset_moves)
+{
+        struct monotone m = { 0 };
+        assert_int_equal(monotone_map(&m, 100, 50), 150);
+        assert_int_equal(monotone_map(&m, 110, 30), 150); /* not before what 100 became */
+        assert_int_equal(monotone_map(&m, 105, 60), 150); /* not after what 110 became */
+        assert_int_equal(monotone_map(&m, 90, 30), 120);
+        assert_int_equal(monotone_map(&m, 200, 30), 230);
+        assert_int_equal(monotone_map(&m, 210, -30), 230);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -224,6 +236,7 @@ int main(void)
                 cmocka_unit_test(map_without_memory_keeps_what_it_has),
                 cmocka_unit_test(list_removes_the_current_entry_and_twice),
                 cmocka_unit_test(memory_is_mapped_where_it_is_wanted_or_not_at_all),
+                cmocka_unit_test(mapped_times_keep_their_order_when_the_offset_moves),
                 cmocka_unit_test(every_status_has_a_text_of_its_own),
                 cmocka_unit_test(the_chosen_allocation_fails_and_no_other),
         };

@@ -1065,6 +1065,25 @@ TEST(watching_answers_at_once_or_at_completion)
         world_free(w);
 }
 
+/* Else the client would take the second word for another command's failure. */
+TEST(a_failure_is_told_once)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        send(w, 0, event_import, .event = EVENT(9));
+        send(w, 0, buffer_fill, .event = EVENT(1), .queue = QUEUE(1), .buffer = BUFFER(1),
+             .size = 64, .pattern = bytes_of("", 1), .waits = WAITS(EVENT(9)));
+        send(w, 0, event_done, .event = EVENT(9), .status = -5);
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(1)), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        unsigned told = w->nodes[0].done_count;
+        send(w, 0, event_watch, .event = EVENT(1));
+        run(w);
+        assert_int_equal(w->nodes[0].done_count, told);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 /* Two engines that know each other: node 0 dials node 1. Peer 1 is node 0, peer 2 node 1. */
 static struct world *two_servers(size_t size)
 {
@@ -2079,6 +2098,7 @@ int main(void)
                 cmocka_unit_test(misuse_of_a_recording_ends_the_session),
                 cmocka_unit_test(profiled_queues_tell_times_and_others_do_not),
                 cmocka_unit_test(watching_answers_at_once_or_at_completion),
+                cmocka_unit_test(a_failure_is_told_once),
                 cmocka_unit_test(completion_reaches_the_other_server_before_or_after_its_import),
                 cmocka_unit_test(failure_reaches_the_other_server),
                 cmocka_unit_test(a_lost_peer_fails_what_waits_for_it),

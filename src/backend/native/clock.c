@@ -78,9 +78,11 @@ struct backend_times clock_times(struct backend_event *e)
         int64_t offset = learn(e, t);
         if (offset == INT64_MAX)
                 return none;
-        return (struct backend_times){
-                .submit_ns = t[1] + (uint64_t)offset,
-                .start_ns = t[2] + (uint64_t)offset,
-                .end_ns = t[3] + (uint64_t)offset,
-        };
+        struct native_device *d = e->queue->device;
+        uint64_t ours[4];
+        pthread_mutex_lock(&d->clock_lock);
+        for (int i = 1; i < 4; i++)
+                ours[i] = monotone_map(&d->clock, t[i], offset);
+        pthread_mutex_unlock(&d->clock_lock);
+        return (struct backend_times){ ours[1], ours[2], ours[3] };
 }

@@ -59,6 +59,7 @@ void native_add_domain(struct backend *b, const struct icd_platform *p, cl_conte
                 };
                 d->context_id = parent ? context_id(domain, d) : d->id;
                 atomic_init(&d->clock_offset, INT64_MAX);
+                pthread_mutex_init(&d->clock_lock, NULL);
                 ask(d->id, CL_DEVICE_TYPE, sizeof(d->type), &d->type, NULL);
                 ask(d->id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(d->queue_props),
                     &d->queue_props, NULL);

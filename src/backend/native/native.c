@@ -98,6 +98,8 @@ static void native_close(struct backend *b)
                 if (b->domains[i].context)
                         b->domains[i].api->clReleaseContext(b->domains[i].context);
         mem_free(b->domains);
+        for (unsigned i = 0; i < b->device_count; i++)
+                pthread_mutex_destroy(&b->devices[i].clock_lock);
         mem_free(b->devices);
         mem_free(b->platforms);
         pthread_cond_destroy(&b->idle);

@@ -16,6 +16,7 @@
 #include "backend/native/icd.h"
 #include "backend/native/quirks.h"
 #include "base/list.h"
+#include "base/monotone.h"
 
 struct native_device {
         cl_device_id id;
@@ -28,6 +29,8 @@ struct native_device {
         cl_command_queue_properties queue_props;
         /* CLOCK_MONOTONIC minus the device's clock in ns; INT64_MAX: not known. */
         _Atomic int64_t clock_offset;
+        pthread_mutex_t clock_lock; /* guards `clock` */
+        struct monotone clock;
 };
 
 struct native_domain {
