@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +18,10 @@
 #include "loop/dial.h"
 #include "loop/link.h"
 #include "loop/server_loop.h"
+#include "loop/spin.h"
 #include "trace/trace.h"
 
 enum {
-        SPIN_MAX_NS = 30000, /* how long a wait may look again and again before it sleeps */
-        SPIN_CORES = 3,      /* with fewer cores the other side needs the one that would spin */
         RECEIVE_BUDGET = 4 << 20,
 };
 
@@ -31,8 +29,7 @@ struct client_loop {
         int wake_fd;
         atomic_bool woken; /* wake_fd is readable, or about to be */
         int timeout_ms;
-        bool may_spin;
-        uint64_t spin_ns; /* adapts to how long answers take */
+        struct spin spin;
 };
 
 /* A further lane being connected on a thread of its own. */
@@ -350,28 +347,10 @@ static int loop_receive(void *user, struct io_link *l)
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
 
-/* Look without sleeping for a moment: an answer is often there sooner than a sleeper wakes up. */
-static int spin(struct client_loop *loop, struct pollfd *fds, nfds_t n)
-{
-        TRACE_SPAN(spin, loop->spin_ns);
-        uint64_t start = clock_now_ns(), now = start;
-        while (now - start < loop->spin_ns) {
-                int r = poll(fds, n, 0);
-                if (r) {
-                        loop->spin_ns = SPIN_MAX_NS;
-                        return r;
-                }
-                sched_yield();
-                now = clock_now_ns();
-        }
-        loop->spin_ns = loop->spin_ns / 2 > 1000 ? loop->spin_ns / 2 : 1000;
-        return 0;
-}
-
 static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n,
                           uint64_t deadline_ns)
 {
-        if (loop->may_spin && spin(loop, fds, n))
+        if (spin_poll(&loop->spin, fds, n))
                 return;
         TRACE_SPAN(sleep, n);
         struct timespec left, *timeout = NULL;
@@ -384,6 +363,7 @@ static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n
         if (ppoll(fds, n, timeout, NULL) < 0)
                 for (nfds_t i = 0; i < n; i++)
                         fds[i].revents = POLLIN; /* interrupted: look at all */
+        spin_slept(&loop->spin);
 }
 
 static void loop_wait(void *user, struct io_link *const *links, size_t count, uint64_t deadline_ns,
@@ -506,8 +486,12 @@ int client_io_loop_new(void **ret)
         struct client_loop *loop = mem_zalloc(sizeof(*loop));
         if (!loop)
                 return SP_E_NOMEM;
-        uint64_t timeout = 10000;
+        uint64_t timeout = 10000, spin_us = 0;
         char *error = NULL;
+        if (config_number(CONFIG_client_spin, &spin_us, &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        mem_free(error);
+        error = NULL;
         if (config_number(CONFIG_connect_timeout, &timeout, &error) < 0)
                 log_error("client", "%s", error ? error : "out of memory");
         mem_free(error);
@@ -517,8 +501,7 @@ int client_io_loop_new(void **ret)
                 mem_free(loop);
                 return SP_E_LIMIT;
         }
-        loop->may_spin = sysconf(_SC_NPROCESSORS_ONLN) >= SPIN_CORES;
-        loop->spin_ns = SPIN_MAX_NS;
+        spin_init(&loop->spin, spin_us * 1000, 0);
         *ret = loop;
         return 0;
 }

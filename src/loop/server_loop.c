@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "loop/clock.h"
 #include "loop/link.h"
+#include "loop/spin.h"
 #include "session/hello.h"
 #include "trace/trace.h"
 
@@ -91,6 +92,7 @@ struct server_loop {
         char end_text[256];
         struct pollfd *fds;
         size_t fd_cap;
+        struct spin spin;
 };
 
 /* ---- mailbox -------------------------------------------------------------------------------- */
@@ -746,6 +748,18 @@ static uint64_t next_deadline(const struct server_loop *l)
         return d;
 }
 
+/* Without the engine's lock. */
+static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
+{
+        int n = spin_poll(&l->spin, l->fds, count);
+        if (n)
+                return n;
+        TRACE_SPAN(poll, count);
+        n = poll(l->fds, count, clock_poll_ms(deadline));
+        spin_slept(&l->spin);
+        return n;
+}
+
 static void *loop_thread(void *arg)
 {
         struct server_loop *l = arg;
@@ -767,9 +781,7 @@ static void *loop_thread(void *arg)
                 uint64_t deadline = next_deadline(l);
                 l->asleep = true;
                 engine_unlock(l->engine);
-                struct trace_span span = trace_begin(TRACE_poll, count);
-                int n = poll(l->fds, count, more ? 0 : clock_poll_ms(deadline));
-                trace_end(&span);
+                int n = more ? poll(l->fds, count, 0) : sleep_in_poll(l, count, deadline);
                 engine_lock(l->engine);
                 l->asleep = false;
                 if (n <= 0)
@@ -813,6 +825,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         }
         l->params = *params;
         l->linger_ns = l->farewell_ns = UINT64_MAX;
+        spin_init(&l->spin, params->spin_ns, 0);
         list_init(&l->channels);
         list_init(&l->early);
         l->fd_cap = POLL_MAX;

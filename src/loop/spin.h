@@ -1,0 +1,29 @@
+/* Looking again and again for a moment before sleeping: what is waited for is often there sooner than a
+ * sleeper wakes up, and who sends to one that is awake need not wake it.
+ *
+ * Bounded, and only while it pays: it stops as soon as waits turn out to be longer, or when somebody else
+ * wants the core (the thread was preempted meanwhile), as a CPU device does. One thread at a time. */
+#ifndef SPANCL_LOOP_SPIN_H
+#define SPANCL_LOOP_SPIN_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct spin {
+        uint64_t max_ns; /* 0: never */
+        uint64_t now_ns; /* how long the next one may take, up to max_ns */
+        uint64_t began_ns;
+};
+
+/* At most `max_ns` each time; never with fewer cores than both sides and the device need: the number of
+ * those that this process may run on is `cores`, 0: ask the system. */
+void spin_init(struct spin *s, uint64_t max_ns, unsigned cores);
+
+/* poll(2) without sleeping, for as long as it seems to pay: its result, 0: nothing yet, sleep. */
+int spin_poll(struct spin *s, struct pollfd *fds, nfds_t n);
+
+/* The sleep that followed has ended: learns from how long it was. */
+void spin_slept(struct spin *s);
+
+#endif

@@ -1,0 +1,92 @@
+/* src/loop/spin: what it finds, and when it gives up. Its clock is the real one; nothing is said about
+ * how long anything takes. */
+#include "support/check.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "loop/spin.h"
+
+static struct pollfd reader(int fds[2])
+{
+        assert_int_equal(pipe(fds), 0);
+        return (struct pollfd){ .fd = fds[0], .events = POLLIN };
+}
+
+TEST(what_is_there_is_found_without_sleeping)
+{
+        int fds[2];
+        struct pollfd p = reader(fds);
+        struct spin s;
+        spin_init(&s, 1000000, 8);
+        assert_int_equal(write(fds[1], "x", 1), 1);
+        assert_int_equal(spin_poll(&s, &p, 1), 1);
+        assert_int_equal(p.revents, POLLIN);
+        assert_true(s.now_ns == 1000000);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+TEST(it_never_spins_with_too_few_cores_or_when_told_not_to)
+{
+        int fds[2];
+        struct pollfd p = reader(fds);
+        struct spin s;
+        assert_int_equal(write(fds[1], "x", 1), 1);
+        spin_init(&s, 1000000, 2);
+        assert_int_equal(spin_poll(&s, &p, 1), 0);
+        spin_slept(&s);
+        assert_int_equal(spin_poll(&s, &p, 1), 0);
+        spin_init(&s, 0, 64);
+        assert_int_equal(spin_poll(&s, &p, 1), 0);
+        spin_slept(&s);
+        assert_int_equal(spin_poll(&s, &p, 1), 0);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+TEST(long_waits_make_it_stop_and_a_short_one_begin_again)
+{
+        int fds[2];
+        struct pollfd p = reader(fds);
+        struct spin s;
+        spin_init(&s, 1000, 8);
+        for (int i = 0; i < 20; i++) {
+                assert_int_equal(spin_poll(&s, &p, 1), 0);
+                s.began_ns = 1; /* long ago */
+                spin_slept(&s);
+        }
+        assert_true(s.now_ns == 0);
+        assert_int_equal(spin_poll(&s, &p, 1), 0);
+        s.max_ns = UINT64_MAX / 4; /* so long that this wait was short, however long it took */
+        spin_slept(&s);
+        assert_true(s.now_ns == s.max_ns);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+TEST(it_asks_the_system_on_how_many_cores_it_may_run)
+{
+        cpu_set_t old, one;
+        struct spin s;
+        assert_int_equal(sched_getaffinity(0, sizeof(old), &old), 0);
+        CPU_ZERO(&one);
+        for (unsigned i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+                if (CPU_ISSET(i, &old))
+                        CPU_SET(i, &one);
+        assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+        spin_init(&s, 1000, 0);
+        assert_int_equal(sched_setaffinity(0, sizeof(old), &old), 0);
+        assert_true(s.max_ns == 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_is_there_is_found_without_sleeping),
+                cmocka_unit_test(it_never_spins_with_too_few_cores_or_when_told_not_to),
+                cmocka_unit_test(long_waits_make_it_stop_and_a_short_one_begin_again),
+                cmocka_unit_test(it_asks_the_system_on_how_many_cores_it_may_run),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
