@@ -1,0 +1,118 @@
+/* A number of commands and nothing else, for counting instructions (instructions.py): on the built-in
+ * kernel spancl.inc.i32 of the reference backend, whose results are checked.
+ *
+ *   bench_commands launch|chain|write N */
+
+#include <CL/cl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 100 }; /* commands between two waits */
+
+static void check(cl_int err, const char *what)
+{
+        if (err == CL_SUCCESS)
+                return;
+        fprintf(stderr, "%s: %d\n", what, err);
+        exit(1);
+}
+
+static cl_command_queue queue;
+static cl_kernel kernel;
+static cl_mem counter;
+
+/* An in-order queue: one command behind the other. */
+static void launch(int n)
+{
+        const size_t one = 1;
+        for (int i = 0; i < n; i++)
+                check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL),
+                      "clEnqueueNDRangeKernel");
+        check(clFinish(queue), "clFinish");
+}
+
+/* An out-of-order queue: each waits for the event of the one before. */
+static void chain(int n)
+{
+        const size_t one = 1;
+        cl_event last = NULL;
+        for (int i = 0; i < n; i++) {
+                cl_event next;
+                check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, last ? 1 : 0,
+                                             last ? &last : NULL, &next),
+                      "clEnqueueNDRangeKernel");
+                if (last)
+                        check(clReleaseEvent(last), "clReleaseEvent");
+                last = next;
+        }
+        check(clWaitForEvents(1, &last), "clWaitForEvents");
+        check(clReleaseEvent(last), "clReleaseEvent");
+}
+
+/* Small transfers to the device, on an in-order queue. */
+static void write_small(int n)
+{
+        static const cl_uint values[2] = { 1, 2 };
+        for (int i = 0; i < n; i++)
+                check(clEnqueueWriteBuffer(queue, counter, CL_FALSE, 4, 4, &values[i & 1], 0, NULL,
+                                           NULL),
+                      "clEnqueueWriteBuffer");
+        check(clFinish(queue), "clFinish");
+}
+
+int main(int argc, char **argv)
+{
+        static const struct {
+                const char *name;
+                void (*run)(int n);
+                cl_command_queue_properties properties;
+        } modes[] = {
+                { "launch", launch, 0 },
+                { "chain", chain, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE },
+                { "write", write_small, 0 },
+        };
+        unsigned mode = 0, count = sizeof(modes) / sizeof(modes[0]);
+        while (mode < count && (argc != 3 || strcmp(argv[1], modes[mode].name) != 0))
+                mode++;
+        if (mode == count) {
+                fprintf(stderr, "usage: bench_commands launch|chain|write N\n");
+                return 2;
+        }
+        int n = atoi(argv[2]) / BATCH * BATCH;
+        const cl_uint zeros[2] = { 0, 0 }, by = 1;
+        cl_uint result = 0;
+        cl_platform_id platform;
+        cl_device_id device;
+        cl_int err;
+        check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
+        check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, 1, &device, NULL), "clGetDeviceIDs");
+        cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
+        check(err, "clCreateContext");
+        queue = clCreateCommandQueue(context, device, modes[mode].properties, &err);
+        check(err, "clCreateCommandQueue");
+        cl_program program =
+                clCreateProgramWithBuiltInKernels(context, 1, &device, "spancl.inc.i32", &err);
+        check(err, "clCreateProgramWithBuiltInKernels");
+        kernel = clCreateKernel(program, "spancl.inc.i32", &err);
+        check(err, "clCreateKernel");
+        counter = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof(zeros), (void *)zeros, &err);
+        check(err, "clCreateBuffer");
+        check(clSetKernelArg(kernel, 0, sizeof(counter), &counter), "clSetKernelArg");
+        check(clSetKernelArg(kernel, 1, sizeof(by), &by), "clSetKernelArg");
+        for (int i = 0; i < n; i += BATCH)
+                modes[mode].run(BATCH);
+        check(clEnqueueReadBuffer(queue, counter, CL_TRUE, 0, sizeof(result), &result, 0, NULL,
+                                  NULL),
+              "clEnqueueReadBuffer");
+        if (modes[mode].run != write_small && result != (cl_uint)n) {
+                fprintf(stderr, "counted %u, not %d\n", result, n);
+                return 1;
+        }
+        clReleaseMemObject(counter);
+        clReleaseKernel(kernel);
+        clReleaseProgram(program);
+        clReleaseCommandQueue(queue);
+        clReleaseContext(context);
+        return 0;
+}
