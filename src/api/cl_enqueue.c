@@ -64,12 +64,12 @@ static bool allows_non_uniform(cl_kernel k, cl_device_id d)
 static bool required_size(cl_kernel k, cl_device_id d, size_t ret[3])
 {
         struct bytes info = kernel_device_info(k, d);
-        bool is_required = false;
-        for (cl_uint i = 0; i < 3; i++) {
+        ret[0] = info_size(info, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, 0);
+        if (!ret[0]) /* most kernels: not looked up three times for each launch */
+                return false;
+        for (cl_uint i = 1; i < 3; i++)
                 ret[i] = info_size(info, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, i);
-                is_required |= ret[i] != 0;
-        }
-        return is_required;
+        return true;
 }
 
 static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const size_t *global,
