@@ -4,6 +4,7 @@
 
 #include "core/client.h"
 #include "core/mem.h"
+#include "core/queue.h"
 
 /* "CL_INVALID_EVENT_WAIT_LIST if event_wait_list is NULL and num_events_in_wait_list > 0, or
  * event_wait_list is not NULL and num_events_in_wait_list is 0, or if event objects in event_wait_list
@@ -26,7 +27,7 @@ static inline cl_int check_wait_list(cl_context x, cl_uint count, const cl_event
 /* "CL_INVALID_COMMAND_QUEUE if command_queue is not a valid host command-queue." And the wait list. */
 static inline cl_int check_enqueue(cl_command_queue q, cl_uint count, const cl_event *events)
 {
-        if (!handle_is(q, HANDLE_QUEUE))
+        if (!queue_is_host(q))
                 return CL_INVALID_COMMAND_QUEUE;
         return check_wait_list(q->context, count, events);
 }

@@ -165,15 +165,6 @@ static bool partition_offered(cl_device_id d, cl_device_partition_property name)
         return false;
 }
 
-static cl_ulong device_number(cl_device_id d, cl_device_info name)
-{
-        struct bytes v;
-        cl_ulong value = 0;
-        if (device_info(d, name, &v))
-                memcpy(&value, v.data, v.size < sizeof(value) ? v.size : sizeof(value));
-        return value;
-}
-
 /* "CL_INVALID_DEVICE_PARTITION_COUNT if the partition name specified in properties is
  * CL_DEVICE_PARTITION_BY_COUNTS and the number of sub-devices requested exceeds
  * CL_DEVICE_PARTITION_MAX_SUB_DEVICES or the total number of compute units requested exceeds

@@ -131,12 +131,14 @@ static cl_int check_args(cl_command_queue q, cl_kernel k)
         }
         /* "CL_INVALID_OPERATION if SVM pointers are passed as arguments to a kernel and the device does
          * not support SVM." */
-        return kernel_uses_svm(k) && !q->device->svm ? CL_INVALID_OPERATION : CL_SUCCESS;
+        if (kernel_uses_svm(k) && !q->device->svm)
+                return CL_INVALID_OPERATION;
+        return kernel_queues_fit(k, q->device) ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
 }
 
 static cl_int check_launch(cl_command_queue q, cl_kernel k, cl_uint count, const cl_event *waits)
 {
-        if (!handle_is(q, HANDLE_QUEUE))
+        if (!queue_is_host(q))
                 return CL_INVALID_COMMAND_QUEUE;
         if (!handle_is(k, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;
@@ -280,7 +282,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueBarrierWithWaitList(cl_command_queue co
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarker(cl_command_queue command_queue, cl_event *event)
 {
-        if (!handle_is(command_queue, HANDLE_QUEUE))
+        if (!queue_is_host(command_queue))
                 return CL_INVALID_COMMAND_QUEUE;
         /* "CL_INVALID_VALUE if event is a NULL value." */
         if (!event)
@@ -297,7 +299,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWaitForEvents(cl_command_queue command_
                                                        cl_uint num_events,
                                                        const cl_event *event_list)
 {
-        if (!handle_is(command_queue, HANDLE_QUEUE))
+        if (!queue_is_host(command_queue))
                 return CL_INVALID_COMMAND_QUEUE;
         /* "CL_INVALID_VALUE if num_events is zero or event_list is NULL." */
         if (!num_events || !event_list)

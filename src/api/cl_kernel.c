@@ -8,6 +8,7 @@
 #include "core/job.h"
 #include "core/kernel.h"
 #include "core/program.h"
+#include "core/queue.h"
 #include "proto/info.h"
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -363,7 +364,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(
         const size_t *global_work_offset, const size_t *global_work_size,
         size_t *suggested_local_work_size)
 {
-        if (!handle_is(command_queue, HANDLE_QUEUE))
+        if (!queue_is_host(command_queue))
                 return CL_INVALID_COMMAND_QUEUE;
         if (!handle_is(kernel, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;

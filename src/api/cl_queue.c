@@ -3,7 +3,36 @@
 
 #include "api/reply.h"
 #include "core/context.h"
+#include "core/device.h"
 #include "core/queue.h"
+
+enum {
+        HOST_QUEUE = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE,
+        ON_DEVICE = CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT,
+};
+
+/* Lock held. */
+static int device_queue(cl_context x, const struct queue_params *params, cl_command_queue *ret)
+{
+        /* "If CL_QUEUE_ON_DEVICE_DEFAULT is specified [...] will return the default device queue that has
+         * already been created and increment its retain count by 1." */
+        cl_command_queue q = params->properties & CL_QUEUE_ON_DEVICE_DEFAULT
+                                     ? queue_default(x, params->device)
+                                     : NULL;
+        if (q) {
+                handle_retain(&q->h);
+                *ret = q;
+                return 0;
+        }
+        if (queue_count_on_device(params->device) >=
+            device_number(params->device, CL_DEVICE_MAX_ON_DEVICE_QUEUES))
+                return CL_OUT_OF_RESOURCES;
+        struct queue_params all = *params;
+        if (!all.size)
+                all.size = (cl_uint)device_number(params->device,
+                                                  CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE);
+        return queue_new(x, &all, ret);
+}
 
 static cl_command_queue create(cl_context context, const struct queue_params *params,
                                cl_int *errcode_ret)
@@ -17,18 +46,24 @@ static cl_command_queue create(cl_context context, const struct queue_params *pa
                 return reply_error(errcode_ret, CL_INVALID_DEVICE);
         /* "CL_INVALID_QUEUE_PROPERTIES if values specified in properties are valid but are not
          * supported by the device." */
-        if (params->properties & ~params->device->queue_properties)
+        bool on_device = params->properties & CL_QUEUE_ON_DEVICE;
+        cl_command_queue_properties can =
+                on_device ? device_number(params->device, CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES) |
+                                    ON_DEVICE
+                          : params->device->queue_properties;
+        if (params->properties & ~can ||
+            (on_device &&
+             (!device_number(params->device, CL_DEVICE_MAX_ON_DEVICE_QUEUES) ||
+              params->size > device_number(params->device, CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE))))
                 return reply_error(errcode_ret, CL_INVALID_QUEUE_PROPERTIES);
         cl_command_queue q = NULL;
         client_lock(context->client);
-        int r = queue_new(context, params, &q);
+        int r = on_device ? device_queue(context, params, &q) : queue_new(context, params, &q);
         client_unlock(context->client);
         if (errcode_ret)
                 *errcode_ret = status_to_cl(r);
         return q;
 }
-
-enum { HOST_QUEUE = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE };
 
 CL_API_ENTRY cl_command_queue CL_API_CALL
 clCreateCommandQueue(cl_context context, cl_device_id device,
@@ -61,6 +96,9 @@ clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
                         if (have_size)
                                 return reply_error(errcode_ret, CL_INVALID_VALUE);
                         have_size = true;
+                        /* "This is a cl_uint": the device's limit is one, too. */
+                        params.size = properties[i + 1] > CL_UINT_MAX ? CL_UINT_MAX
+                                                                      : (cl_uint)properties[i + 1];
                         break;
                 default:
                         return reply_error(errcode_ret, CL_INVALID_VALUE);
@@ -69,10 +107,7 @@ clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
         }
         if (properties && !params.list_count)
                 params.list_count = 1;
-        cl_command_queue_properties all =
-                HOST_QUEUE | CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT;
-        cl_command_queue_properties on_device = CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT;
-        if (params.properties & ~all)
+        if (params.properties & ~(cl_command_queue_properties)(HOST_QUEUE | ON_DEVICE))
                 return reply_error(errcode_ret, CL_INVALID_VALUE);
         /* "CL_QUEUE_SIZE [...] can only be specified if CL_QUEUE_ON_DEVICE is set." */
         if (have_size && !(params.properties & CL_QUEUE_ON_DEVICE))
@@ -80,11 +115,8 @@ clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
         /* A queue on the device must be out of order, the default one on the device. */
         if ((params.properties & CL_QUEUE_ON_DEVICE &&
              !(params.properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) ||
-            (params.properties & on_device) == CL_QUEUE_ON_DEVICE_DEFAULT)
+            (params.properties & ON_DEVICE) == CL_QUEUE_ON_DEVICE_DEFAULT)
                 return reply_error(errcode_ret, CL_INVALID_VALUE);
-        /* There are no device-side queues, whatever the physical device has. */
-        if (params.properties & on_device && handle_is(context, HANDLE_CONTEXT))
-                return reply_error(errcode_ret, CL_INVALID_QUEUE_PROPERTIES);
         return create(context, &params, errcode_ret);
 }
 
@@ -125,7 +157,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetCommandQueueInfo(cl_command_queue command_q
                                                       size_t *param_value_size_ret)
 {
         struct reply reply = { param_value_size, param_value, param_value_size_ret };
-        cl_command_queue q = command_queue;
+        cl_command_queue q = command_queue, found;
         if (!handle_is(q, HANDLE_QUEUE))
                 return CL_INVALID_COMMAND_QUEUE;
         switch (param_name) {
@@ -142,9 +174,13 @@ CL_API_ENTRY cl_int CL_API_CALL clGetCommandQueueInfo(cl_command_queue command_q
                                    q->property_count * sizeof(*q->property_list));
         /* "If command_queue is not a device command queue, CL_INVALID_COMMAND_QUEUE." */
         case CL_QUEUE_SIZE:
-                return CL_INVALID_COMMAND_QUEUE;
+                return q->properties & CL_QUEUE_ON_DEVICE ? reply_value(reply, cl_uint, q->size)
+                                                          : CL_INVALID_COMMAND_QUEUE;
         case CL_QUEUE_DEVICE_DEFAULT:
-                return reply_value(reply, cl_command_queue, NULL);
+                client_lock(q->context->client);
+                found = queue_default(q->context, q->device);
+                client_unlock(q->context->client);
+                return reply_value(reply, cl_command_queue, found);
         default:
                 return CL_INVALID_VALUE;
         }
@@ -168,7 +204,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetCommandQueueProperty(cl_command_queue comma
 
 CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue command_queue)
 {
-        if (!handle_is(command_queue, HANDLE_QUEUE))
+        if (!queue_is_host(command_queue))
                 return CL_INVALID_COMMAND_QUEUE;
         struct client *c = command_queue->context->client;
         client_lock(c);
@@ -179,11 +215,34 @@ CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue command_queue)
 
 CL_API_ENTRY cl_int CL_API_CALL clFinish(cl_command_queue command_queue)
 {
-        if (!handle_is(command_queue, HANDLE_QUEUE))
+        if (!queue_is_host(command_queue))
                 return CL_INVALID_COMMAND_QUEUE;
         struct client *c = command_queue->context->client;
         client_lock(c);
         cl_int status = queue_finish(command_queue);
         client_unlock(c);
         return status;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context context,
+                                                               cl_device_id device,
+                                                               cl_command_queue command_queue)
+{
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return CL_INVALID_CONTEXT;
+        /* "CL_INVALID_DEVICE if device is not a valid device or is not associated with context." */
+        if (!handle_is(device, HANDLE_DEVICE) || !context_has_device(context, device))
+                return CL_INVALID_DEVICE;
+        /* "CL_INVALID_OPERATION if device does not support a replaceable default on-device queue." */
+        if (!(device_number(device, CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES) &
+              CL_DEVICE_QUEUE_REPLACEABLE_DEFAULT))
+                return CL_INVALID_OPERATION;
+        /* "CL_INVALID_COMMAND_QUEUE if command_queue is not a valid command-queue for device." */
+        if (!handle_is(command_queue, HANDLE_QUEUE) || queue_is_host(command_queue) ||
+            command_queue->device != device || command_queue->context != context)
+                return CL_INVALID_COMMAND_QUEUE;
+        client_lock(context->client);
+        int r = queue_set_default(command_queue);
+        client_unlock(context->client);
+        return status_to_cl(r);
 }

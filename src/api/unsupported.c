@@ -35,21 +35,6 @@ CL_API_ENTRY cl_int CL_API_CALL clGetPipeInfo(cl_mem pipe, cl_pipe_info param_na
         return CL_INVALID_MEM_OBJECT;
 }
 
-/* ---- queues on the device ------------------------------------------------------------------- */
-
-CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context context,
-                                                               cl_device_id device,
-                                                               cl_command_queue command_queue)
-{
-        if (!handle_is(context, HANDLE_CONTEXT))
-                return CL_INVALID_CONTEXT;
-        /* "CL_INVALID_DEVICE if device is not a valid device or is not associated with context." */
-        if (!handle_is(device, HANDLE_DEVICE) || !context_has_device(context, device))
-                return CL_INVALID_DEVICE;
-        /* "CL_INVALID_OPERATION if device does not support a replaceable default on-device queue." */
-        return CL_INVALID_OPERATION;
-}
-
 /* ---- OpenGL --------------------------------------------------------------------------------- */
 
 /* "CL_INVALID_CONTEXT if context is not a valid context or was not created from a GL context." None

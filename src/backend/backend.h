@@ -142,6 +142,14 @@ struct backend_ops {
 
         cl_int (*queue_create)(struct backend *b, unsigned device,
                                cl_command_queue_properties props, struct backend_queue **ret);
+        /* A queue on the device, of `size` bytes. NULL: no device has them; else the two that follow
+         * are there, too. */
+        cl_int (*device_queue_create)(struct backend *b, unsigned device,
+                                      cl_command_queue_properties props, cl_uint size,
+                                      struct backend_queue **ret);
+        cl_int (*device_queue_set_default)(struct backend_queue *q);
+        cl_int (*kernel_set_queue)(struct backend_kernel *k, unsigned index,
+                                   struct backend_queue *q);
         void (*queue_release)(struct backend_queue *q);
         /* Make sure that what was submitted starts (clFlush). */
         void (*queue_flush)(struct backend_queue *q);

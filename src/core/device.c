@@ -37,17 +37,11 @@ static const struct mask {
         /* The host's memory is on the other side of a network. */
         { CL_DEVICE_HOST_UNIFIED_MEMORY, MASK_ZERO },
 
-        /* No pipes, no queues on the device. */
+        /* No pipes. */
         { CL_DEVICE_PIPE_SUPPORT, MASK_ZERO },
         { CL_DEVICE_MAX_PIPE_ARGS, MASK_ZERO },
         { CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS, MASK_ZERO },
         { CL_DEVICE_PIPE_MAX_PACKET_SIZE, MASK_ZERO },
-        { CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES, MASK_ZERO },
-        { CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES, MASK_ZERO },
-        { CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE, MASK_ZERO },
-        { CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE, MASK_ZERO },
-        { CL_DEVICE_MAX_ON_DEVICE_QUEUES, MASK_ZERO },
-        { CL_DEVICE_MAX_ON_DEVICE_EVENTS, MASK_ZERO },
 
         /* A function of the application can't run elsewhere. */
         { CL_DEVICE_EXECUTION_CAPABILITIES, MASK_BITS, CL_EXEC_NATIVE_KERNEL },
@@ -105,6 +99,7 @@ static const char *const extensions[] = {
         "cl_khr_async_work_group_copy_fence",
         "cl_khr_byte_addressable_store",
         "cl_khr_depth_images",
+        "cl_khr_device_enqueue_local_arg_types",
         "cl_khr_device_uuid",
         "cl_khr_expect_assume",
         "cl_khr_extended_async_copies",
@@ -182,7 +177,6 @@ static const cl_name_version extensions_own[] = {
 /* Features of OpenCL C whose objects can't be made. */
 static const char *const features_missing[] = {
         "__opencl_c_pipes",
-        "__opencl_c_device_enqueue",
         "__opencl_c_program_scope_host_pipe",
 };
 
@@ -355,6 +349,15 @@ int device_mask(struct bytes native, struct buf *out)
 int device_info(cl_device_id d, cl_device_info name, struct bytes *ret)
 {
         return name < 0x10000 && info_find(bytes_of(d->mirror.data, d->mirror.size), name, ret);
+}
+
+cl_ulong device_number(cl_device_id d, cl_device_info name)
+{
+        struct bytes v;
+        cl_ulong value = 0;
+        if (device_info(d, name, &v))
+                memcpy(&value, v.data, v.size < sizeof(value) ? v.size : sizeof(value));
+        return value;
 }
 
 const char *device_text(cl_device_id d, cl_device_info name)

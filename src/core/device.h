@@ -11,6 +11,9 @@
  * CL_DEVICE_PLATFORM, _PARENT_DEVICE, _REFERENCE_COUNT and _AVAILABLE: api answers these. */
 int device_info(cl_device_id d, cl_device_info name, struct bytes *ret);
 
+/* A number, of four or eight bytes; 0 when the device doesn't have it. */
+cl_ulong device_number(cl_device_id d, cl_device_info name);
+
 /* A text value; "" when the device doesn't have it. */
 const char *device_text(cl_device_id d, cl_device_info name);
 

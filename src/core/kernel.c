@@ -239,6 +239,30 @@ static int set_image(cl_kernel k, cl_uint index, size_t size, const void *value)
                    NULL);
 }
 
+static int set_queue(cl_kernel k, cl_uint index, size_t size, const void *value)
+{
+        struct client *c = k->program->context->client;
+        cl_command_queue wanted = NULL, q;
+        size_t pos = 0;
+        /* "CL_INVALID_ARG_SIZE if [...] the argument is of type queue_t and arg_size is not
+         * sizeof(cl_command_queue)." */
+        if (size != sizeof(wanted))
+                return CL_INVALID_ARG_SIZE;
+        if (value)
+                memcpy(&wanted, value, sizeof(wanted));
+        while ((q = map_next(&c->queues, &pos)))
+                if (q == wanted)
+                        break;
+        /* "CL_INVALID_DEVICE_QUEUE for an argument declared to be of type queue_t when the specified
+         * arg_value is not a valid device queue object." */
+        if (!q || !(q->properties & CL_QUEUE_ON_DEVICE))
+                return CL_INVALID_DEVICE_QUEUE;
+        if (q->context != k->program->context)
+                return CL_INVALID_CONTEXT;
+        return set(k, index, &(struct arg){ .kind = ARG_QUEUE, .size = 8, .object = q->id }, NULL,
+                   NULL);
+}
+
 static int set_sampler(cl_kernel k, cl_uint index, size_t size, const void *value)
 {
         cl_sampler s = NULL;
@@ -297,9 +321,9 @@ int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
                 return set_image(k, index, size, value);
         case ARG_SAMPLER:
                 return set_sampler(k, index, size, value);
-        /* Objects that can't be made, so no value is a valid one. */
         case ARG_QUEUE:
-                return CL_INVALID_DEVICE_QUEUE;
+                return set_queue(k, index, size, value);
+        /* Objects that can't be made, so no value is a valid one. */
         case ARG_PIPE:
                 return CL_INVALID_MEM_OBJECT;
         case ARG_SVM: /* no kind of a parameter, but of its value */
@@ -319,6 +343,19 @@ static bool arg_is_alive(struct client *c, const struct kernel_arg *a)
         if (a->sampler) {
                 h = client_object(c, a->sampler);
                 return h && h->type == HANDLE_SAMPLER && a->sampler->id == a->arg.object;
+        }
+        return a->arg.kind != ARG_QUEUE || map_get(&c->queues, a->arg.object);
+}
+
+bool kernel_queues_fit(const struct _cl_kernel *k, cl_device_id d)
+{
+        for (cl_uint i = 0; i < k->info->arg_count; i++) {
+                const struct kernel_arg *a = &k->args[i];
+                if (!a->version || a->arg.kind != ARG_QUEUE)
+                        continue;
+                const struct _cl_command_queue *q = map_get(&d->client->queues, a->arg.object);
+                if (!q || q->device != d)
+                        return false;
         }
         return true;
 }

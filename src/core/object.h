@@ -105,6 +105,8 @@ struct _cl_command_queue {
         cl_device_id device;
         uint64_t id;
         cl_command_queue_properties properties;
+        cl_uint size;                       /* on the device: CL_QUEUE_SIZE */
+        bool is_default;                    /* on the device: its default one in the context */
         cl_queue_properties *property_list; /* as given to clCreateCommandQueueWithProperties */
         size_t property_count;
         /* Core's (core/queue.c). */
@@ -220,7 +222,7 @@ struct kernel_arg {
         uint64_t version;   /* value of kernel->version when it was set */
         struct arg arg;     /* arg.value is owned */
         cl_mem mem;         /* ARG_BUFFER, ARG_IMAGE; not retained (clSetKernelArg doesn't) */
-        cl_sampler sampler; /* ARG_SAMPLER; the same */
+        cl_sampler sampler; /* ARG_SAMPLER; the same. ARG_QUEUE: arg.object tells */
 };
 
 struct _cl_kernel {

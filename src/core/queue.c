@@ -23,6 +23,7 @@ int queue_new(cl_context x, const struct queue_params *params, cl_command_queue 
         list_init(&q->commands);
         q->device = params->device;
         q->properties = params->properties;
+        q->size = params->size;
         q->id = client_new_id(c, OBJECT_QUEUE);
         if (params->list) {
                 q->property_list =
@@ -35,18 +36,54 @@ int queue_new(cl_context x, const struct queue_params *params, cl_command_queue 
                 return r;
         }
         r = session_send(session, queue_create, .queue = q->id, .device = q->device->index,
-                         .properties = q->properties & (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE |
-                                                        CL_QUEUE_PROFILING_ENABLE));
+                         .properties = q->properties, .size = q->size);
         if (r < 0) {
                 map_del(&c->queues, q->id);
                 destroy(q);
                 return r;
         }
         q->context = x;
+        q->is_default = q->properties & CL_QUEUE_ON_DEVICE_DEFAULT;
         context_hold(x);
         server_kick(s);
         *ret = q;
         return 0;
+}
+
+cl_command_queue queue_default(cl_context x, cl_device_id d)
+{
+        size_t pos = 0;
+        cl_command_queue q;
+        while ((q = map_next(&x->client->queues, &pos)))
+                if (q->context == x && q->device == d && q->is_default)
+                        return q;
+        return NULL;
+}
+
+int queue_set_default(cl_command_queue q)
+{
+        struct session *session = server_session(q->device->server);
+        cl_command_queue old = queue_default(q->context, q->device);
+        if (!session)
+                return SP_E_GONE;
+        int r = session_send(session, queue_set_default, .queue = q->id);
+        if (r < 0)
+                return r;
+        server_kick(q->device->server);
+        if (old)
+                old->is_default = false;
+        q->is_default = true;
+        return 0;
+}
+
+cl_uint queue_count_on_device(cl_device_id d)
+{
+        size_t pos = 0;
+        cl_uint count = 0;
+        const struct _cl_command_queue *q;
+        while ((q = map_next(&d->client->queues, &pos)))
+                count += q->device == d && q->properties & CL_QUEUE_ON_DEVICE;
+        return count;
 }
 
 void queue_hold(cl_command_queue q)

@@ -7,12 +7,28 @@
 struct queue_params {
         cl_device_id device;
         cl_command_queue_properties properties;
+        cl_uint size;                    /* on the device */
         const cl_queue_properties *list; /* as given, with the final 0; NULL: none */
         size_t list_count;
 };
 
 /* SP_E_NOMEM, SP_E_GONE (the server is lost). Lock held. */
 SP_NODISCARD int queue_new(cl_context x, const struct queue_params *params, cl_command_queue *ret);
+
+/* The default queue on a device in a context, or NULL. Lock held. */
+cl_command_queue queue_default(cl_context x, cl_device_id d);
+
+/* Make it the default one. SP_E_NOMEM, SP_E_GONE. Lock held. */
+SP_NODISCARD int queue_set_default(cl_command_queue q);
+
+/* How many queues on the device there are. Lock held. */
+cl_uint queue_count_on_device(cl_device_id d);
+
+/* Is it one that takes commands? */
+static inline bool queue_is_host(const struct _cl_command_queue *q)
+{
+        return handle_is(q, HANDLE_QUEUE) && !(q->properties & CL_QUEUE_ON_DEVICE);
+}
 
 /* Submit what was enqueued. A cl_int. Lock held. */
 cl_int queue_flush(cl_command_queue q);

@@ -190,6 +190,7 @@ const struct wire_handlers engine_client_handlers = {
         .svm_buffer_create = engine_handle_svm_buffer_create,
         .queue_create = engine_handle_queue_create,
         .content = engine_handle_content,
+        .queue_set_default = engine_handle_queue_set_default,
         .program_create = engine_handle_program_create,
         .program_build = engine_handle_program_build,
         .program_link = engine_handle_program_link,

@@ -118,6 +118,12 @@ static cl_int arg_set(struct kernel *k, unsigned domain, struct backend_kernel *
         struct backend_buffer *buffer = NULL;
         struct backend_sampler *sampler = NULL;
         cl_int status = CL_SUCCESS;
+        if (o && v->arg.kind == ARG_QUEUE) {
+                struct queue *q = container_of(o, struct queue, object);
+                return q->native ? k->object.engine->be->kernel_set_queue(native, v->arg.index,
+                                                                          q->native)
+                                 : q->status;
+        }
         if (o && v->arg.kind == ARG_SAMPLER)
                 status = engine_sampler_native(container_of(o, struct sampler, object), domain,
                                                &sampler);
@@ -137,6 +143,13 @@ cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **
                 if (s)
                         *ret = &s->object;
                 return s ? CL_SUCCESS : CL_INVALID_SAMPLER;
+        }
+        if (a->kind == ARG_QUEUE) {
+                struct queue *q = engine_device_queue_find(e, a->object);
+                if (!q)
+                        return CL_INVALID_DEVICE_QUEUE;
+                *ret = &q->object;
+                return CL_SUCCESS;
         }
         struct buffer *b = engine_buffer_find(e, a->object);
         if (!b || engine_buffer_is_image(b) != (a->kind == ARG_IMAGE))

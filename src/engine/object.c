@@ -1,5 +1,6 @@
 #include "engine/object.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "engine/command.h"
 #include "engine/device.h"
@@ -336,10 +337,21 @@ static void queue_free(struct object *o)
         mem_free(q);
 }
 
-struct queue *engine_queue_find(struct engine *e, uint64_t id)
+static struct queue *find_queue(struct engine *e, uint64_t id, bool on_device)
 {
         struct object *o = engine_object_find(e, id);
-        return o ? container_of(o, struct queue, object) : NULL;
+        struct queue *q = o ? container_of(o, struct queue, object) : NULL;
+        return q && q->on_device == on_device ? q : NULL;
+}
+
+struct queue *engine_queue_find(struct engine *e, uint64_t id)
+{
+        return find_queue(e, id, false);
+}
+
+struct queue *engine_device_queue_find(struct engine *e, uint64_t id)
+{
+        return find_queue(e, id, true);
 }
 
 void engine_queue_dirty(struct queue *q)
@@ -378,6 +390,14 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
         int r = engine_queue_new(e, m->queue, m->device, &q);
         if (r < 0)
                 return r;
+        if (m->properties & CL_QUEUE_ON_DEVICE) {
+                q->on_device = true;
+                q->status = CL_INVALID_QUEUE_PROPERTIES;
+                if (e->be->device_queue_create)
+                        q->status = e->be->device_queue_create(e->backend, q->device, m->properties,
+                                                               (cl_uint)m->size, &q->native);
+                return 0;
+        }
         q->profiling = m->properties & CL_QUEUE_PROFILING_ENABLE;
         q->in_order = !(m->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         cl_command_queue_properties props =
@@ -389,5 +409,17 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
                 props &= ~(cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
                 q->status = e->be->queue_create(e->backend, q->device, props, &q->native);
         }
+        return 0;
+}
+
+int engine_handle_queue_set_default(void *user, const struct wire_queue_set_default *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct queue *q = engine_device_queue_find(e, m->queue);
+        if (!q)
+                return SP_E_PROTO;
+        /* Nobody is told: kernels that need one and have none fail. */
+        if (q->native && e->be->device_queue_set_default(q->native) < 0)
+                log_warn("engine", "the default queue of device %u can't be replaced", q->device);
         return 0;
 }

@@ -91,6 +91,7 @@ struct queue {
         unsigned device, domain;
         struct sub_device *sub; /* held; NULL: the device is none */
         bool in_order, profiling;
+        bool on_device; /* no command may name it */
         struct backend_queue *native;
         cl_int status; /* why there is no native one */
         uint64_t next_seq;
@@ -101,7 +102,9 @@ struct queue {
         struct list dirty;    /* engine's dirty_queues */
 };
 
+/* One that takes commands; one on the device. */
 struct queue *engine_queue_find(struct engine *e, uint64_t id);
+struct queue *engine_device_queue_find(struct engine *e, uint64_t id);
 
 /* A new one in the table, without a native one. SP_E_PROTO, SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_queue_new(struct engine *e, uint64_t id, uint64_t device,
@@ -117,6 +120,7 @@ int engine_handle_svm_create(void *user, const struct wire_svm_create *m);
 int engine_handle_svm_buffer_create(void *user, const struct wire_svm_buffer_create *m);
 int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m);
 int engine_handle_queue_create(void *user, const struct wire_queue_create *m);
+int engine_handle_queue_set_default(void *user, const struct wire_queue_set_default *m);
 int engine_handle_release(void *user, const struct wire_release *m);
 
 #endif

@@ -13,7 +13,11 @@ static bool object_fits(uint32_t kind, uint64_t id)
 {
         if (!id)
                 return kind == ARG_BUFFER;
-        enum object_type wanted = kind == ARG_SAMPLER ? OBJECT_SAMPLER : OBJECT_BUFFER;
+        enum object_type wanted = OBJECT_BUFFER;
+        if (kind == ARG_SAMPLER)
+                wanted = OBJECT_SAMPLER;
+        else if (kind == ARG_QUEUE)
+                wanted = OBJECT_QUEUE;
         return object_id_valid(id) && object_id_type(id) == wanted;
 }
 

@@ -1,5 +1,5 @@
 /* What only some devices have: IL and its constants, sub-groups, images in buffers, variables of programs,
- * the generic address space. Each is tried where a device offers it. */
+ * the generic address space, queues on the device. Each is tried where a device offers it. */
 #include "api.h"
 
 #include <CL/cl_ext.h>
@@ -281,6 +281,78 @@ static void generic(const struct one *o)
         OK(clReleaseProgram(p));
 }
 
+/* A kernel that launches another one: on the default queue, and on one that it is given. */
+static void device_queues(const struct one *o)
+{
+        cl_device_id d = o->device;
+        cl_int err;
+        if (!number(d, CL_DEVICE_MAX_ON_DEVICE_QUEUES) ||
+            !has_feature(d, "__opencl_c_device_enqueue"))
+                return;
+        tried++;
+        cl_command_queue_properties bits =
+                CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_ON_DEVICE;
+        cl_queue_properties all[] = { CL_QUEUE_PROPERTIES, bits | CL_QUEUE_ON_DEVICE_DEFAULT, 0 };
+        cl_queue_properties other[] = { CL_QUEUE_PROPERTIES, bits, CL_QUEUE_SIZE, 16384, 0 };
+        cl_queue_properties in_order[] = { CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE, 0 };
+        EXPECT_ERROR(CL_INVALID_VALUE,
+                     clCreateCommandQueueWithProperties(o->context, d, in_order, &error));
+        cl_command_queue first = clCreateCommandQueueWithProperties(o->context, d, all, &err);
+        OK(err);
+        /* There is one default queue. */
+        cl_command_queue again = clCreateCommandQueueWithProperties(o->context, d, all, &err), q;
+        OK(err);
+        CHECK(again == first);
+        OK(clReleaseCommandQueue(again));
+        OK(clGetCommandQueueInfo(o->queue, CL_QUEUE_DEVICE_DEFAULT, sizeof(q), &q, NULL));
+        CHECK(q == first);
+        cl_command_queue second = clCreateCommandQueueWithProperties(o->context, d, other, &err);
+        OK(err);
+        CHECK(second != first);
+        cl_uint size = 0;
+        OK(clGetCommandQueueInfo(second, CL_QUEUE_SIZE, sizeof(size), &size, NULL));
+        CHECK(size >= 16384);
+        EXPECT(CL_INVALID_COMMAND_QUEUE,
+               clGetCommandQueueInfo(o->queue, CL_QUEUE_SIZE, sizeof(size), &size, NULL));
+        EXPECT(CL_INVALID_COMMAND_QUEUE, clFinish(second));
+        EXPECT(CL_INVALID_COMMAND_QUEUE, clEnqueueMarkerWithWaitList(second, 0, NULL, NULL));
+
+        cl_program p = build(
+                o,
+                "kernel void by_default(global uint *a) {\n"
+                "enqueue_kernel(get_default_queue(), CLK_ENQUEUE_FLAGS_NO_WAIT, ndrange_1D(64),\n"
+                "^{ a[get_global_id(0)] = get_global_id(0) + 1; }); }\n"
+                "kernel void on(global uint *a, queue_t q) {\n"
+                "enqueue_kernel(q, CLK_ENQUEUE_FLAGS_NO_WAIT, ndrange_1D(64),\n"
+                "^{ a[get_global_id(0)] = get_global_id(0) + 2; }); }\n",
+                "-cl-std=CL3.0");
+        cl_uint out[64] = { 0 };
+        cl_kernel k = api_kernel(p, "by_default");
+        run(o, k, 1, 0, out, 64);
+        for (cl_uint i = 0; i < 64; i++)
+                CHECK(out[i] == i + 1);
+        if (number(d, CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES) &
+            CL_DEVICE_QUEUE_REPLACEABLE_DEFAULT) {
+                EXPECT(CL_INVALID_COMMAND_QUEUE,
+                       clSetDefaultDeviceCommandQueue(o->context, d, o->queue));
+                OK(clSetDefaultDeviceCommandQueue(o->context, d, second));
+                OK(clGetCommandQueueInfo(o->queue, CL_QUEUE_DEVICE_DEFAULT, sizeof(q), &q, NULL));
+                CHECK(q == second);
+        }
+        OK(clReleaseKernel(k));
+        k = api_kernel(p, "on");
+        EXPECT(CL_INVALID_DEVICE_QUEUE, clSetKernelArg(k, 1, sizeof(o->queue), &o->queue));
+        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 1, 1, &second));
+        OK(clSetKernelArg(k, 1, sizeof(second), &second));
+        run(o, k, 1, 0, out, 64);
+        for (cl_uint i = 0; i < 64; i++)
+                CHECK(out[i] == i + 2);
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+        OK(clReleaseCommandQueue(second));
+        OK(clReleaseCommandQueue(first));
+}
+
 int main(void)
 {
         struct api a = api_open(0);
@@ -297,6 +369,7 @@ int main(void)
                 image_in_buffer(&o);
                 variables(&o);
                 generic(&o);
+                device_queues(&o);
                 OK(clReleaseCommandQueue(o.queue));
                 OK(clReleaseContext(o.context));
         }

@@ -76,6 +76,58 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         return CL_SUCCESS;
 }
 
+/* The default one is that of the native context, which contexts of the client share. */
+cl_int native_device_queue_create(struct backend *b, unsigned device,
+                                  cl_command_queue_properties props, cl_uint size,
+                                  struct backend_queue **ret)
+{
+        if (device >= b->device_count)
+                return CL_INVALID_DEVICE;
+        struct native_device *d = &b->devices[device];
+        struct native_domain *domain = &b->domains[d->domain];
+        if (!domain->api->clCreateCommandQueueWithProperties)
+                return CL_INVALID_QUEUE_PROPERTIES;
+        struct backend_queue *q = mem_zalloc(sizeof(*q));
+        if (!q)
+                return CL_OUT_OF_HOST_MEMORY;
+        *q = (struct backend_queue){ .refs = 1, .backend = b, .domain = domain, .device = d };
+        cl_queue_properties list[] = { CL_QUEUE_PROPERTIES, props, CL_QUEUE_SIZE, size, 0 };
+        if (!size)
+                list[2] = 0;
+        cl_int err = CL_SUCCESS;
+        op_enter();
+        q->queue =
+                domain->api->clCreateCommandQueueWithProperties(domain->context, d->id, list, &err);
+        op_leave();
+        if (!q->queue) {
+                mem_free(q);
+                return err ? err : CL_OUT_OF_RESOURCES;
+        }
+        *ret = q;
+        return CL_SUCCESS;
+}
+
+cl_int native_device_queue_set_default(struct backend_queue *q)
+{
+        if (!q->domain->api->clSetDefaultDeviceCommandQueue)
+                return CL_INVALID_OPERATION;
+        op_enter();
+        cl_int r = q->domain->api->clSetDefaultDeviceCommandQueue(q->domain->context, q->device->id,
+                                                                  q->queue);
+        op_leave();
+        return r;
+}
+
+cl_int native_kernel_set_queue(struct backend_kernel *k, unsigned index, struct backend_queue *q)
+{
+        if (q->domain != k->domain)
+                return CL_INVALID_DEVICE_QUEUE;
+        op_enter();
+        cl_int r = k->domain->api->clSetKernelArg(k->kernel, index, sizeof(q->queue), &q->queue);
+        op_leave();
+        return r;
+}
+
 static void flush(struct backend_queue *q)
 {
         if (q->queue && q->flushed < q->submitted) {

@@ -208,6 +208,11 @@ cl_int native_wrap_buffer(struct native_domain *domain, cl_mem mem, size_t size,
 /* command.c */
 cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_properties props,
                            struct backend_queue **ret);
+cl_int native_device_queue_create(struct backend *b, unsigned device,
+                                  cl_command_queue_properties props, cl_uint size,
+                                  struct backend_queue **ret);
+cl_int native_device_queue_set_default(struct backend_queue *q);
+cl_int native_kernel_set_queue(struct backend_kernel *k, unsigned index, struct backend_queue *q);
 void native_queue_release(struct backend_queue *q);
 void native_queue_flush(struct backend_queue *q);
 cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
