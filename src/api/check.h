@@ -39,7 +39,7 @@ static inline cl_int check_enqueue(cl_command_queue q, cl_uint count, const cl_e
  * associated with queue." */
 static inline cl_int check_mem(cl_command_queue q, cl_mem m)
 {
-        if (!handle_is(m, HANDLE_MEM) || mem_is_image(m))
+        if (!handle_is(m, HANDLE_MEM) || mem_is_image(m) || mem_is_pipe(m))
                 return CL_INVALID_MEM_OBJECT;
         if (m->context != q->context)
                 return CL_INVALID_CONTEXT;

@@ -126,7 +126,8 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags fl
                                                   cl_int *errcode_ret)
 {
         /* "CL_INVALID_MEM_OBJECT if buffer is not a valid buffer object or is a sub-buffer object." */
-        if (!handle_is(buffer, HANDLE_MEM) || mem_parent(buffer) || mem_is_image(buffer))
+        if (!handle_is(buffer, HANDLE_MEM) || mem_parent(buffer) || mem_is_image(buffer) ||
+            mem_is_pipe(buffer))
                 return reply_error(errcode_ret, CL_INVALID_MEM_OBJECT);
         cl_mem_flags all;
         if (!mem_flags_inherit(buffer->flags, flags, &all))
@@ -204,6 +205,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetMemObjectInfo(cl_mem memobj, cl_mem_info pa
                 return CL_INVALID_MEM_OBJECT;
         switch (param_name) {
         case CL_MEM_TYPE:
+                if (mem_is_pipe(memobj))
+                        return reply_value(reply, cl_mem_object_type, CL_MEM_OBJECT_PIPE);
                 return reply_value(reply, cl_mem_object_type,
                                    mem_is_image(memobj) ? memobj->image.type
                                                         : CL_MEM_OBJECT_BUFFER);

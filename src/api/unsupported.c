@@ -9,32 +9,6 @@
 #include "api/reply.h"
 #include "core/context.h"
 
-/* "CL_INVALID_CONTEXT if context is not a valid context."
- * "CL_INVALID_OPERATION if there are no devices in context that support" pipes. */
-static void *refuse_create(cl_context context, cl_int *errcode_ret)
-{
-        return reply_error(errcode_ret, handle_is(context, HANDLE_CONTEXT) ? CL_INVALID_OPERATION
-                                                                           : CL_INVALID_CONTEXT);
-}
-
-/* ---- pipes ---------------------------------------------------------------------------------- */
-
-CL_API_ENTRY cl_mem CL_API_CALL clCreatePipe(cl_context context, cl_mem_flags flags,
-                                             cl_uint pipe_packet_size, cl_uint pipe_max_packets,
-                                             const cl_pipe_properties *properties,
-                                             cl_int *errcode_ret)
-{
-        return refuse_create(context, errcode_ret);
-}
-
-/* "CL_INVALID_MEM_OBJECT if pipe is not a valid pipe object." */
-CL_API_ENTRY cl_int CL_API_CALL clGetPipeInfo(cl_mem pipe, cl_pipe_info param_name,
-                                              size_t param_value_size, void *param_value,
-                                              size_t *param_value_size_ret)
-{
-        return CL_INVALID_MEM_OBJECT;
-}
-
 /* ---- OpenGL --------------------------------------------------------------------------------- */
 
 /* "CL_INVALID_CONTEXT if context is not a valid context or was not created from a GL context." None
@@ -135,7 +109,10 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateFromEGLImageKHR(
         cl_context context, CLeglDisplayKHR display, CLeglImageKHR image, cl_mem_flags flags,
         const cl_egl_image_properties_khr *properties, cl_int *errcode_ret)
 {
-        return refuse_create(context, errcode_ret);
+        /* "CL_INVALID_CONTEXT if context is not a valid context." "CL_INVALID_OPERATION if there are no
+         * devices in context that support" it. */
+        return reply_error(errcode_ret, handle_is(context, HANDLE_CONTEXT) ? CL_INVALID_OPERATION
+                                                                           : CL_INVALID_CONTEXT);
 }
 
 /* "CL_INVALID_EGL_OBJECT_KHR if memory objects in mem_objects have not been created from EGL

@@ -21,7 +21,7 @@
 #include "proto/info.h"
 
 struct backend;
-struct backend_buffer; /* or image */
+struct backend_buffer; /* or image, or pipe */
 struct backend_sampler;
 struct backend_svm;
 struct backend_queue;
@@ -122,6 +122,9 @@ struct backend_ops {
         cl_int (*image_create)(struct backend *b, unsigned domain, cl_mem_flags flags,
                                const struct image_desc *d, struct backend_buffer *parent,
                                struct backend_buffer **ret);
+        /* Ends with buffer_release. NULL: no device has pipes. */
+        cl_int (*pipe_create)(struct backend *b, unsigned domain, cl_uint packet_size,
+                              cl_uint packets, struct backend_buffer **ret);
         void (*buffer_release)(struct backend_buffer *buffer);
 
         /* Shared virtual memory for a device that says so (INFO_DEVICE_SVM): `size` bytes at `address`;

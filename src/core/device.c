@@ -37,12 +37,6 @@ static const struct mask {
         /* The host's memory is on the other side of a network. */
         { CL_DEVICE_HOST_UNIFIED_MEMORY, MASK_ZERO },
 
-        /* No pipes. */
-        { CL_DEVICE_PIPE_SUPPORT, MASK_ZERO },
-        { CL_DEVICE_MAX_PIPE_ARGS, MASK_ZERO },
-        { CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS, MASK_ZERO },
-        { CL_DEVICE_PIPE_MAX_PACKET_SIZE, MASK_ZERO },
-
         /* A function of the application can't run elsewhere. */
         { CL_DEVICE_EXECUTION_CAPABILITIES, MASK_BITS, CL_EXEC_NATIVE_KERNEL },
 
@@ -176,7 +170,6 @@ static const cl_name_version extensions_own[] = {
 
 /* Features of OpenCL C whose objects can't be made. */
 static const char *const features_missing[] = {
-        "__opencl_c_pipes",
         "__opencl_c_program_scope_host_pipe",
 };
 

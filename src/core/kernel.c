@@ -132,6 +132,8 @@ static enum arg_kind guess(struct client *c, size_t size, const void *value)
                 return ARG_VALUE;
         if (h->type == HANDLE_SAMPLER)
                 return ARG_SAMPLER;
+        if (mem_is_pipe(address))
+                return ARG_PIPE;
         return mem_is_image(address) ? ARG_IMAGE : ARG_BUFFER;
 }
 
@@ -180,7 +182,7 @@ static int set_mem(cl_kernel k, cl_uint index, size_t size, const void *value)
                 memcpy(&m, value, sizeof(m));
         if (m) {
                 int r = check_mem(k, m);
-                if (r || mem_is_image(m))
+                if (r || mem_is_image(m) || mem_is_pipe(m))
                         return r ? r : CL_INVALID_MEM_OBJECT;
         }
         return set(k, index,
@@ -236,6 +238,20 @@ static int set_image(cl_kernel k, cl_uint index, size_t size, const void *value)
             (access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY && m->flags & CL_MEM_READ_ONLY))
                 return CL_INVALID_ARG_VALUE;
         return set(k, index, &(struct arg){ .kind = ARG_IMAGE, .size = 8, .object = m->id }, m,
+                   NULL);
+}
+
+static int set_pipe(cl_kernel k, cl_uint index, size_t size, const void *value)
+{
+        cl_mem m = NULL;
+        if (size != sizeof(m))
+                return CL_INVALID_ARG_SIZE;
+        if (value)
+                memcpy(&m, value, sizeof(m));
+        int r = check_mem(k, m);
+        if (r || !mem_is_pipe(m))
+                return r ? r : CL_INVALID_MEM_OBJECT;
+        return set(k, index, &(struct arg){ .kind = ARG_PIPE, .size = 8, .object = m->id }, m,
                    NULL);
 }
 
@@ -323,9 +339,8 @@ int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
                 return set_sampler(k, index, size, value);
         case ARG_QUEUE:
                 return set_queue(k, index, size, value);
-        /* Objects that can't be made, so no value is a valid one. */
         case ARG_PIPE:
-                return CL_INVALID_MEM_OBJECT;
+                return set_pipe(k, index, size, value);
         case ARG_SVM: /* no kind of a parameter, but of its value */
                 break;
         }

@@ -116,6 +116,17 @@ int mem_new_sub_buffer(cl_mem parent, cl_mem_flags flags, size_t origin, size_t 
         return mem_finish(m, 0, ret);
 }
 
+int mem_new_pipe(cl_context x, cl_mem_flags flags, cl_uint packet_size, cl_uint packets,
+                 cl_mem *ret)
+{
+        cl_mem m = mem_new(x, flags, (size_t)packet_size * packets);
+        if (!m)
+                return SP_E_NOMEM;
+        m->packet_size = packet_size;
+        m->packets = packets;
+        return mem_finish(m, 0, ret);
+}
+
 /* The application's memory is the image's layout, up to the last pixel. */
 static int image_take_host(cl_mem m, void *host_ptr)
 {
@@ -308,7 +319,10 @@ int mem_declare(cl_mem m, struct server *s)
         const struct svm_chunk *chunk = root->chunk;
         size_t origin = mem_root_offset(m);
         int r;
-        if (mem_is_image(m))
+        if (mem_is_pipe(m))
+                r = session_send(session, pipe_create, .pipe = m->id, .flags = flags,
+                                 .packet_size = m->packet_size, .packets = m->packets);
+        else if (mem_is_image(m))
                 r = session_send(session, image_create, .image = m->id, .flags = flags,
                                  .type = d->type, .order = d->order, .data_type = d->data_type,
                                  .width = d->width, .height = d->height, .depth = d->depth,

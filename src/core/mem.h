@@ -1,4 +1,4 @@
-/* Memory objects: buffers, sub-buffers, images. */
+/* Memory objects: buffers, sub-buffers, images, pipes. */
 #ifndef SPANCL_CORE_MEM_H
 #define SPANCL_CORE_MEM_H
 
@@ -33,6 +33,9 @@ struct image_params {
         size_t property_count;
 };
 
+SP_NODISCARD int mem_new_pipe(cl_context x, cl_mem_flags flags, cl_uint packet_size,
+                              cl_uint packets, cl_mem *ret);
+
 SP_NODISCARD int mem_new_image(cl_context x, const struct image_params *params, cl_mem *ret);
 
 /* Call fn, on the keeper thread, when the object is gone. SP_E_NOMEM. Lock held. */
@@ -44,6 +47,11 @@ void mem_release(cl_mem m);
 
 /* Make sure that the server knows the object. Lock held. */
 SP_NODISCARD int mem_declare(cl_mem m, struct server *s);
+
+static inline bool mem_is_pipe(const struct _cl_mem *m)
+{
+        return m->packets != 0;
+}
 
 static inline bool mem_is_image(const struct _cl_mem *m)
 {

@@ -135,7 +135,11 @@ struct _cl_mem {
         /* Bytes that are placed: of an image of its own those of its pixels without gaps, of one in a
          * buffer all from its first to its last. */
         size_t size;
-        struct image_desc image; /* type 0: a buffer */
+        struct image_desc image;      /* type 0: a buffer, or a pipe */
+        cl_uint packet_size, packets; /* of a pipe; else 0 */
+        /* A pipe's packets can't be read or moved: it stays where it is used first. */
+        struct server *pipe_server;
+        unsigned pipe_domain;
         /* Image: in the application's memory; slice_pitch 0: it has no slices. */
         size_t row_pitch, slice_pitch;
         void *host_ptr;   /* USE_HOST_PTR */

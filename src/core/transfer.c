@@ -466,8 +466,23 @@ static int bring(struct command *m, cl_mem root, struct range part, const struct
         return r;
 }
 
+/* Where it is used first; "failure to allocate memory for [...] objects specified as arguments" elsewhere. */
+static int use_pipe(struct command *m, cl_mem pipe)
+{
+        unsigned domain = m->queue->device->domain;
+        if (!pipe->pipe_server) {
+                pipe->pipe_server = m->server;
+                pipe->pipe_domain = domain;
+        }
+        if (pipe->pipe_server != m->server || pipe->pipe_domain != domain)
+                return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        return mem_declare(pipe, m->server);
+}
+
 int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
 {
+        if (mem_is_pipe(mem))
+                return use_pipe(m, mem);
         cl_mem root = mem_root(mem);
         struct placement *p = &root->placement;
         uint32_t server = m->server->index, domain = command_domain(m, root);
@@ -491,6 +506,8 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
 
 int command_wrote(struct command *m, cl_mem mem, struct range r)
 {
+        if (mem_is_pipe(mem))
+                return 0;
         cl_mem root = mem_root(mem);
         unsigned domain = command_domain(m, root);
         int e = placement_write(&root->placement, m->server->index, domain, r, m->id,

@@ -185,6 +185,7 @@ const struct wire_handlers engine_client_handlers = {
         .buffer_create = engine_handle_buffer_create,
         .sub_buffer_create = engine_handle_sub_buffer_create,
         .image_create = engine_handle_image_create,
+        .pipe_create = engine_handle_pipe_create,
         .sampler_create = engine_handle_sampler_create,
         .svm_create = engine_handle_svm_create,
         .svm_buffer_create = engine_handle_svm_buffer_create,

@@ -106,7 +106,7 @@ static const struct kind {
 static int take_mem(struct engine *e, uint64_t id, bool image, struct buffer **ret)
 {
         struct buffer *b = engine_buffer_find(e, id);
-        if (!b || engine_buffer_is_image(b) != image)
+        if (!b || engine_buffer_is_image(b) != image || engine_buffer_is_pipe(b))
                 return SP_E_PROTO;
         engine_object_ref(&b->object);
         *ret = b;

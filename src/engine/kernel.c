@@ -152,7 +152,8 @@ cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **
                 return CL_SUCCESS;
         }
         struct buffer *b = engine_buffer_find(e, a->object);
-        if (!b || engine_buffer_is_image(b) != (a->kind == ARG_IMAGE))
+        if (!b || engine_buffer_is_image(b) != (a->kind == ARG_IMAGE) ||
+            engine_buffer_is_pipe(b) != (a->kind == ARG_PIPE))
                 return CL_INVALID_MEM_OBJECT;
         *ret = &b->object;
         return CL_SUCCESS;

@@ -79,6 +79,7 @@ struct buffer_params {
         struct buffer *parent;
         struct svm *svm;
         struct image_desc image;
+        cl_uint packet_size, packets;
 };
 
 static int buffer_new(struct engine *e, const struct buffer_params *params)
@@ -92,6 +93,8 @@ static int buffer_new(struct engine *e, const struct buffer_params *params)
         b->origin = params->origin;
         b->size = params->size;
         b->image = params->image;
+        b->packet_size = params->packet_size;
+        b->packets = params->packets;
         if (parent) {
                 b->parent = parent;
                 engine_object_ref(&parent->object);
@@ -125,6 +128,10 @@ static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_b
         cl_int status = b->parent ? engine_buffer_native(b->parent, domain, &parent) : CL_SUCCESS;
         if (status < 0)
                 return status;
+        if (engine_buffer_is_pipe(b))
+                return e->be->pipe_create ? e->be->pipe_create(e->backend, domain, b->packet_size,
+                                                               b->packets, ret)
+                                          : CL_INVALID_OPERATION;
         if (engine_buffer_is_image(b))
                 return e->be->image_create(e->backend, domain, native_flags(b->flags), &b->image,
                                            parent, ret);
@@ -165,7 +172,8 @@ int engine_handle_sub_buffer_create(void *user, const struct wire_sub_buffer_cre
         struct engine *e = ((struct peer *)user)->engine;
         struct buffer *parent = engine_buffer_find(e, m->parent);
         /* Sub-buffers of sub-buffers do not exist in OpenCL. */
-        if (!parent || parent->parent || engine_buffer_is_image(parent))
+        if (!parent || parent->parent || engine_buffer_is_image(parent) ||
+            engine_buffer_is_pipe(parent))
                 return SP_E_PROTO;
         if (m->origin > parent->size || m->size > parent->size - m->origin)
                 return SP_E_PROTO;
@@ -194,6 +202,15 @@ static bool parent_fits(const struct image_desc *d, const struct buffer *parent)
                        image_pixel_size(d->order, d->data_type);
 }
 
+int engine_handle_pipe_create(void *user, const struct wire_pipe_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        return buffer_new(e, &(struct buffer_params){ .id = m->pipe,
+                                                      .flags = m->flags,
+                                                      .packet_size = (cl_uint)m->packet_size,
+                                                      .packets = (cl_uint)m->packets });
+}
+
 int engine_handle_image_create(void *user, const struct wire_image_create *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
@@ -209,7 +226,8 @@ int engine_handle_image_create(void *user, const struct wire_image_create *m)
                 .row_pitch = (size_t)m->row_pitch,
         };
         size_t all[3];
-        if ((m->parent && !parent) || !image_is_valid(&d) || !parent_fits(&d, parent))
+        if ((m->parent && (!parent || engine_buffer_is_pipe(parent))) || !image_is_valid(&d) ||
+            !parent_fits(&d, parent))
                 return SP_E_PROTO;
         image_region(&d, all);
         if (!image_bytes(&d, all))

@@ -42,9 +42,10 @@ struct buffer {
         struct buffer *parent; /* held; NULL: has storage of its own */
         struct svm *svm;       /* held: that has its bytes, at origin; NULL: none */
         cl_mem_flags flags;
-        uint64_t origin, size;    /* of a buffer */
-        struct image_desc image;  /* type 0: a buffer */
-        struct replica *replicas; /* by domain, up to the last that it was used in */
+        uint64_t origin, size;        /* of a buffer */
+        struct image_desc image;      /* type 0: a buffer, or a pipe */
+        cl_uint packet_size, packets; /* of a pipe; else 0 */
+        struct replica *replicas;     /* by domain, up to the last that it was used in */
         size_t replica_count;
 };
 
@@ -53,6 +54,11 @@ struct buffer *engine_buffer_find(struct engine *e, uint64_t id);
 /* The buffer's storage in a domain. Fails as the native creation did, then and ever after. */
 SP_NODISCARD cl_int engine_buffer_native(struct buffer *b, unsigned domain,
                                          struct backend_buffer **ret);
+
+static inline bool engine_buffer_is_pipe(const struct buffer *b)
+{
+        return b->packets != 0;
+}
 
 static inline bool engine_buffer_is_image(const struct buffer *b)
 {
@@ -115,6 +121,7 @@ void engine_queue_dirty(struct queue *q);
 
 int engine_handle_buffer_create(void *user, const struct wire_buffer_create *m);
 int engine_handle_sub_buffer_create(void *user, const struct wire_sub_buffer_create *m);
+int engine_handle_pipe_create(void *user, const struct wire_pipe_create *m);
 int engine_handle_image_create(void *user, const struct wire_image_create *m);
 int engine_handle_svm_create(void *user, const struct wire_svm_create *m);
 int engine_handle_svm_buffer_create(void *user, const struct wire_svm_buffer_create *m);

@@ -1,5 +1,5 @@
 /* What only some devices have: IL and its constants, sub-groups, images in buffers, variables of programs,
- * the generic address space, queues on the device. Each is tried where a device offers it. */
+ * the generic address space, queues on the device, pipes. Each is tried where a device offers it. */
 #include "api.h"
 
 #include <CL/cl_ext.h>
@@ -353,6 +353,56 @@ static void device_queues(const struct one *o)
         OK(clReleaseCommandQueue(first));
 }
 
+/* Packets that one kernel puts into a pipe come out in another. */
+static void pipes(const struct one *o)
+{
+        cl_device_id d = o->device;
+        cl_int err;
+        if (!number(d, CL_DEVICE_MAX_PIPE_ARGS) || !has_feature(d, "__opencl_c_pipes"))
+                return;
+        tried++;
+        enum { N = 32 };
+        EXPECT_ERROR(CL_INVALID_PIPE_SIZE, clCreatePipe(o->context, 0, 0, N, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_PIPE_SIZE, clCreatePipe(o->context, 0, 4, 0, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_VALUE,
+                     clCreatePipe(o->context, CL_MEM_USE_HOST_PTR, 4, N, NULL, &error));
+        cl_mem pipe = clCreatePipe(o->context, 0, sizeof(cl_uint), N, NULL, &err);
+        OK(err);
+        cl_uint value = 0;
+        cl_mem_object_type type = 0;
+        OK(clGetPipeInfo(pipe, CL_PIPE_PACKET_SIZE, sizeof(value), &value, NULL));
+        CHECK(value == sizeof(cl_uint));
+        OK(clGetPipeInfo(pipe, CL_PIPE_MAX_PACKETS, sizeof(value), &value, NULL));
+        CHECK(value == N);
+        OK(clGetMemObjectInfo(pipe, CL_MEM_TYPE, sizeof(type), &type, NULL));
+        CHECK(type == CL_MEM_OBJECT_PIPE);
+        EXPECT(CL_INVALID_MEM_OBJECT,
+               clEnqueueReadBuffer(o->queue, pipe, CL_TRUE, 0, 4, &value, 0, NULL, NULL));
+        cl_program p = build(o,
+                             "kernel void put(global uint *a, write_only pipe uint to) {\n"
+                             "uint v = get_global_id(0) * 3 + 1;\n"
+                             "a[get_global_id(0)] = write_pipe(to, &v) == 0; }\n"
+                             "kernel void take(global uint *a, read_only pipe uint from) {\n"
+                             "uint v = 0; read_pipe(from, &v); a[get_global_id(0)] = v; }\n",
+                             "-cl-std=CL3.0");
+        cl_kernel put = api_kernel(p, "put"), take = api_kernel(p, "take");
+        cl_uint out[N], sum = 0;
+        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(put, 1, 4, &pipe));
+        OK(clSetKernelArg(put, 1, sizeof(pipe), &pipe));
+        OK(clSetKernelArg(take, 1, sizeof(pipe), &pipe));
+        run(o, put, N, 0, out, N);
+        for (cl_uint i = 0; i < N; i++)
+                CHECK(out[i] == 1);
+        run(o, take, N, 0, out, N);
+        for (cl_uint i = 0; i < N; i++)
+                sum += out[i];
+        CHECK(sum == 3 * N * (N - 1) / 2 + N);
+        OK(clReleaseKernel(put));
+        OK(clReleaseKernel(take));
+        OK(clReleaseProgram(p));
+        OK(clReleaseMemObject(pipe));
+}
+
 int main(void)
 {
         struct api a = api_open(0);
@@ -370,6 +420,7 @@ int main(void)
                 variables(&o);
                 generic(&o);
                 device_queues(&o);
+                pipes(&o);
                 OK(clReleaseCommandQueue(o.queue));
                 OK(clReleaseContext(o.context));
         }

@@ -222,6 +222,23 @@ static cl_int native_sub_buffer_create(struct backend *b, struct backend_buffer 
         return r;
 }
 
+static cl_int native_pipe_create(struct backend *b, unsigned domain, cl_uint packet_size,
+                                 cl_uint packets, struct backend_buffer **ret)
+{
+        struct native_domain *d = &b->domains[domain];
+        if (!d->api->clCreatePipe)
+                return CL_INVALID_OPERATION;
+        cl_int err = CL_SUCCESS;
+        op_enter();
+        cl_mem mem = d->api->clCreatePipe(d->context, CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS,
+                                          packet_size, packets, NULL, &err);
+        cl_int r = native_wrap_buffer(d, mem, 0, err, ret);
+        op_leave();
+        if (r == CL_SUCCESS)
+                (*ret)->pipe = true;
+        return r;
+}
+
 static void native_buffer_release(struct backend_buffer *m)
 {
         if (!m)
@@ -282,6 +299,12 @@ static cl_int native_kernel_set_arg(struct backend_kernel *k, const struct arg *
                 size = sizeof(mem);
                 value = &mem;
                 break;
+        case ARG_PIPE:
+                if (!buffer || !buffer->pipe || buffer->domain != k->domain)
+                        return CL_INVALID_MEM_OBJECT;
+                size = sizeof(mem);
+                value = &mem;
+                break;
         case ARG_SAMPLER:
                 if (!sampler || sampler->domain != k->domain)
                         return CL_INVALID_SAMPLER;
@@ -324,6 +347,7 @@ const struct backend_ops backend_native = {
         .image_create = native_image_create,
         .sampler_create = native_sampler_create,
         .sampler_release = native_sampler_release,
+        .pipe_create = native_pipe_create,
         .buffer_release = native_buffer_release,
         .svm_create = native_svm_create,
         .svm_buffer_create = native_svm_buffer_create,

@@ -75,7 +75,8 @@ struct backend_buffer {
         struct native_domain *domain;
         cl_mem mem;
         size_t size;
-        struct image_desc image; /* type 0: a buffer */
+        struct image_desc image; /* type 0: a buffer, or a pipe */
+        bool pipe;
 };
 
 struct backend_sampler {
