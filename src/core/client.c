@@ -223,6 +223,7 @@ int client_new(const struct client_params *params, struct client **ret)
         c->spec_count = params->spec_count;
         list_init(&c->contexts);
         list_init(&c->deferred);
+        list_init(&c->followers);
         init_locks(c);
         int r = platform_new(c, &c->platform);
         if (r < 0) {

@@ -24,6 +24,7 @@ int command_begin(struct command *m, const struct enqueue *q)
         m->server = q->queue->device->server;
         m->id = 0;
         m->event = NULL;
+        m->behind_all = false;
         m->waits = m->few_waits;
         m->wait_count = 0;
         m->wait_cap = array_size(m->few_waits);
@@ -59,20 +60,37 @@ int command_wait_for(struct command *m, uint64_t event)
         return 0;
 }
 
+/* Does the client itself have to do something before the command may be complete? */
+static bool comes_later(const struct command *m)
+{
+        for (cl_uint i = 0; i < m->enqueue->wait_count; i++)
+                if (event_lags(m->enqueue->waits[i]))
+                        return true;
+        return queue_lags(m->queue, m->behind_all);
+}
+
+static int follow(struct command *m)
+{
+        int r = queue_follow(m->queue, m->event, m->behind_all);
+        for (cl_uint i = 0; i < m->enqueue->wait_count && r == 0; i++)
+                r = event_follow(m->event, m->enqueue->waits[i]);
+        return r;
+}
+
 int command_ready(struct command *m, bool event)
 {
         m->id = client_new_id(m->client, OBJECT_EVENT);
-        bool app = m->enqueue->ret_event != NULL;
+        bool app = m->enqueue->ret_event != NULL, later = comes_later(m);
         /* What command_use sent may have shown that the server is gone; nobody would end the event. */
         if (!server_session(m->server))
                 return SP_E_GONE;
-        if (!app && !event)
+        if (!app && !event && !later)
                 return 0;
         int r = event_new(m->queue, m->enqueue->type, m->id, app, &m->event);
-        /* Until somebody looks at it, nobody has to be told. */
-        if (r == 0 && !event && !(m->queue->properties & CL_QUEUE_PROFILING_ENABLE))
+        /* Until somebody looks at it, nobody has to be told; what follows it has to be. */
+        if (r == 0 && !event && !later && !(m->queue->properties & CL_QUEUE_PROFILING_ENABLE))
                 m->event->watched = false;
-        return r;
+        return r == 0 && later ? follow(m) : r;
 }
 
 /* Errors of what should have happened before are not the call's own. */
@@ -463,12 +481,15 @@ cl_int enqueue_marker(const struct enqueue *q, bool barrier)
 {
         struct command m;
         int r = command_begin(&m, q);
+        m.behind_all = !q->wait_count;
         if (r == 0 && q->wait_count)
                 r = wait_for_nothing(&m);
         if (r == 0)
                 r = command_ready(&m, q->blocking);
         if (r == 0)
                 r = send_marker(&m, barrier);
+        if (r == 0 && barrier && m.event && event_lags(m.event))
+                m.queue->fence = m.event;
         return command_end(&m, r, q->blocking);
 }
 

@@ -70,7 +70,8 @@ struct command {
         struct server *server;
         struct session *session;
         uint64_t id;
-        cl_event event; /* NULL: nobody needs it */
+        cl_event event;  /* NULL: nobody needs it */
+        bool behind_all; /* a marker or barrier without wait list */
         struct trace_span span;
         uint64_t *waits;
         size_t wait_count, wait_cap;

@@ -13,6 +13,7 @@ static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type)
                 return NULL;
         handle_init(&e->h, HANDLE_EVENT);
         list_init(&e->queue_link);
+        list_init(&e->followers);
         e->context = x;
         e->id = id;
         e->command = type;
@@ -20,6 +21,59 @@ static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type)
         context_hold(x);
         return e;
 }
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+/* The servers execute commands in the order that the application asked for, but their words and the bytes of
+ * reads come over several lanes and links. So that nothing looks complete before what it depends on, an
+ * event behind one that lags follows it. */
+
+struct follower {
+        struct list link;
+        cl_event event; /* held */
+};
+
+int event_follow(cl_event e, cl_event first)
+{
+        if (!event_lags(first))
+                return 0;
+        struct follower *f = mem_alloc(sizeof(*f));
+        if (!f)
+                return SP_E_NOMEM;
+        f->event = e;
+        event_hold(e);
+        list_append(&first->followers, &f->link);
+        e->parts++;
+        e->before++;
+        return 0;
+}
+
+/* e is complete: its followers' turn. One after the other, however long the chain. */
+static void release_followers(cl_event e)
+{
+        struct client *c = e->context->client;
+        list_each(f, &e->followers, struct follower, link)
+        {
+                list_remove(&f->link);
+                list_append(&c->followers, &f->link);
+        }
+        if (c->following)
+                return;
+        c->following = true;
+        while (!list_empty(&c->followers)) {
+                struct follower *f = list_entry(c->followers.next, struct follower, link);
+                cl_event next = f->event;
+                list_remove(&f->link);
+                mem_free(f);
+                if (--next->before == 0)
+                        transfer_start_held(next);
+                event_part_done(next, CL_SUCCESS);
+                event_unhold(next);
+        }
+        c->following = false;
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
 
 int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app, cl_event *ret)
 {
@@ -207,6 +261,9 @@ void event_complete(cl_event e, cl_int status)
         bool lost = e->server && e->server->state == SERVER_LOST;
         event_tell(e, e->server && !lost ? e->relay : e->imported);
         client_changed(c);
+        if (e->queue && e->queue->fence == e)
+                e->queue->fence = NULL;
+        release_followers(e);
         if (e->tracked) {
                 e->tracked = false;
                 map_del(&c->events, e->id);
@@ -230,6 +287,7 @@ void event_set_tail(cl_event e, struct event_tail *tail)
 {
         struct client *c = e->context->client;
         e->tail = tail;
+        e->lags = true;
         e->parts++;
         c->interests++; /* it is to happen also when nobody waits */
         keeper_wake(c);

@@ -115,6 +115,7 @@ struct _cl_command_queue {
         bool failed;         /* in-order: a command failed, so that ids tell nothing any more */
         struct list
                 commands; /* events not known to be complete (queue_link), in order of their ids */
+        cl_event fence;   /* out-of-order: the last barrier, if it lags; not held */
         cl_int deferred_error; /* of a command without an event, for the next call that waits */
 };
 
@@ -277,6 +278,11 @@ struct _cl_event {
         uint64_t imported;       /* bit per server: it has or will be told of the completion */
         uint64_t relay;          /* those that this client has to tell, because no peer will */
         struct list queue_link;
+        /* Order (event.c). */
+        bool lags;             /* the client has to take bytes, or run the tail */
+        unsigned before;       /* events that have to end first; each is one of its parts */
+        struct list followers; /* those that have to end after it */
+        struct outgoing *held; /* bytes that go when `before` is 0, held too; NULL: none */
 };
 
 #endif

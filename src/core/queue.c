@@ -106,6 +106,45 @@ void queue_unhold(cl_command_queue q)
         context_unhold(x);
 }
 
+/* ---- order ---------------------------------------------------------------------------------- */
+
+/* In an in-order queue the newest event lags if any of the queue's does. */
+bool queue_lags(const struct _cl_command_queue *q, bool all)
+{
+        if (list_empty(&q->commands))
+                return false;
+        if (queue_in_order(q))
+                return event_lags(list_entry(q->commands.prev, struct _cl_event, queue_link));
+        if (!all)
+                return q->fence;
+        list_each(e, &q->commands, struct _cl_event, queue_link)
+        {
+                if (event_lags(e))
+                        return true;
+        }
+        return false;
+}
+
+int queue_follow(cl_command_queue q, cl_event e, bool all)
+{
+        struct list *before = e->queue_link.prev;
+        if (queue_in_order(q))
+                return before == &q->commands
+                               ? 0
+                               : event_follow(e, list_entry(before, struct _cl_event, queue_link));
+        if (!all)
+                return q->fence ? event_follow(e, q->fence) : 0;
+        list_each(first, &q->commands, struct _cl_event, queue_link)
+        {
+                int r = first == e ? 0 : event_follow(e, first);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* ---- side queues ---------------------------------------------------------------------------- */
+
 /* The context's device that stands for a domain. */
 static cl_device_id domain_device(cl_context x, const struct server *s, unsigned domain)
 {
@@ -227,7 +266,10 @@ static int watch_marker(cl_command_queue q, struct session *session, cl_event *r
         int r = event_new(q, CL_COMMAND_MARKER, id, false, &e);
         if (r < 0)
                 return r;
-        r = session_send(session, marker, .event = id, .queue = q->id, .flags = COMMAND_NOTIFY);
+        r = queue_follow(q, e, true);
+        if (r == 0)
+                r = session_send(session, marker, .event = id, .queue = q->id,
+                                 .flags = COMMAND_NOTIFY);
         if (r < 0) {
                 event_complete(e, CL_OUT_OF_HOST_MEMORY);
                 event_unhold(e);

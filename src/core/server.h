@@ -70,6 +70,8 @@ struct client {
 
         uint64_t next_id; /* one counter for all types */
         struct map requests, events, incoming, queues;
+        struct list followers; /* those whose turn has come */
+        bool following;        /* somebody works them off */
         struct list contexts;
         struct map objects; /* memory objects and samplers, by their address (client_object) */
 
@@ -174,6 +176,15 @@ SP_NODISCARD int event_watch(cl_event e);
 /* Everything of the queue up to that id has ended, and what failed was told. */
 void events_passed(cl_command_queue q, uint64_t id);
 
+/* Has the client itself something to do for e, or for an event that has to end before e? */
+static inline bool event_lags(const struct _cl_event *e)
+{
+        return e->status > CL_COMPLETE && (e->lags || e->before);
+}
+
+/* e must not be complete before `first`, if that lags. SP_E_NOMEM. */
+SP_NODISCARD int event_follow(cl_event e, cl_event first);
+
 /* One of e->parts is done. */
 void event_part_done(cl_event e, cl_int status);
 
@@ -202,11 +213,19 @@ bool event_is_done(void *event);
 
 /* ---- queue.c -------------------------------------------------------------------------------- */
 
+/* Does anything lag that the next command of q has to come after? `all`: it is a marker or barrier without wait
+ * list. */
+bool queue_lags(const struct _cl_command_queue *q, bool all);
+/* e, the queue's newest, must not be complete before that. SP_E_NOMEM. */
+SP_NODISCARD int queue_follow(cl_command_queue q, cl_event e, bool all);
+
 /* The side queue for migrations of a domain. SP_E_*. */
 SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uint64_t *ret_id);
 
 /* ---- transfer.c ----------------------------------------------------------------------------- */
 
+/* The bytes that were held for it may go. */
+void transfer_start_held(cl_event e);
 /* The servers will not send what was asked for. */
 void incoming_fail(struct server *s);
 /* A command without an event has failed; if it brought data to the server, they are not there. */

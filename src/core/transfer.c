@@ -29,6 +29,16 @@ static uint8_t *box_at(const struct host_box *b, uint64_t offset, size_t *ret_le
         return b->at + slice * b->slice_pitch + y * b->row_pitch + x;
 }
 
+struct incoming {
+        uint64_t transfer;
+        struct server *server;
+        cl_event event; /* that it is a part of; held */
+        cl_mem keep;    /* whose memory it is, held; NULL: the application's */
+        struct host_box to;
+        bool unwanted; /* the command has failed */
+        uint64_t received;
+};
+
 /* ---- to servers ----------------------------------------------------------------------------- */
 
 struct outgoing {
@@ -95,6 +105,36 @@ static void outgoing_start(struct outgoing *o, struct server *s, struct session 
         outgoing_done(&o->bulk, r);
 }
 
+/* Where the box begins and ends. */
+static const uint8_t *box_end(const struct host_box *b)
+{
+        return b->at + (b->region[2] - 1) * b->slice_pitch + (b->region[1] - 1) * b->row_pitch +
+               b->region[0];
+}
+
+/* Are bytes on their way into the memory that is to be sent? */
+static bool is_to_come(struct client *c, const struct host_box *from)
+{
+        struct incoming *in;
+        for (size_t pos = 0; (in = map_next(&c->incoming, &pos));)
+                if (in->to.at < box_end(from) && from->at < box_end(&in->to))
+                        return true;
+        return false;
+}
+
+void transfer_start_held(cl_event e)
+{
+        struct outgoing *o = e->held;
+        e->held = NULL;
+        if (!o)
+                return;
+        struct session *session = server_session(e->server);
+        if (session)
+                outgoing_start(o, e->server, session);
+        else
+                outgoing_done(&o->bulk, SP_E_GONE);
+}
+
 int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct sent *sent)
 {
         struct outgoing *o = outgoing_new(m->client, m->id, from);
@@ -111,7 +151,11 @@ int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct s
                 event_hold(m->event);
                 m->event->parts++;
         }
-        outgoing_start(o, m->server, m->session);
+        /* Its bytes may be those of a read that it comes after. */
+        if (m->event && m->event->before && is_to_come(m->client, &from))
+                m->event->held = o;
+        else
+                outgoing_start(o, m->server, m->session);
         return 0;
 }
 
@@ -151,16 +195,6 @@ bool transfer_needs_event(const struct enqueue *q, uint64_t size)
 
 /* ---- from servers --------------------------------------------------------------------------- */
 
-struct incoming {
-        uint64_t transfer;
-        struct server *server;
-        cl_event event; /* that it is a part of; held */
-        cl_mem keep;    /* whose memory it is, held; NULL: the application's */
-        struct host_box to;
-        bool unwanted; /* the command has failed */
-        uint64_t received;
-};
-
 static void incoming_end(struct incoming *in, cl_int status)
 {
         cl_event e = in->event;
@@ -192,6 +226,7 @@ int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
         if (keep)
                 mem_hold(keep);
         in->event->parts++;
+        in->event->lags = true;
         server_want_bulk(m->server, box_size(&to));
         return 0;
 }

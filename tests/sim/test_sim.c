@@ -218,6 +218,94 @@ TEST(shared_virtual_memory_gives_way_to_what_is_there)
         end(&s);
 }
 
+/* Reads and then something that comes after the read: when that is complete, the bytes are here. `how`: the
+ * next command of the queue, one that waits for the read, one behind a barrier, one of another server. */
+static void read_and_more(uint64_t seed, int how)
+{
+        static uint32_t got[ITEMS], more[ITEMS];
+        struct setup s;
+        cl_int err;
+        cl_event read, kernel, after;
+        bool in_order = how == 0;
+        begin(&s, &(struct sim_params){ .seed = seed, .servers = 2 });
+        cl_queue_properties list[] = { CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
+                                       0 };
+        cl_command_queue q = clCreateCommandQueueWithProperties(s.context, s.devices[0],
+                                                                in_order ? NULL : list, &err);
+        assert_int_equal(err, CL_SUCCESS);
+        memset(got, 255, sizeof(got));
+        assert_int_equal(
+                clEnqueueReadBuffer(q, s.buffer, CL_FALSE, 0, sizeof(got), got, 0, NULL, &read),
+                CL_SUCCESS);
+        if (how == 0)
+                assert_int_equal(clEnqueueMarkerWithWaitList(q, 0, NULL, &after), CL_SUCCESS);
+        if (how == 1)
+                assert_int_equal(
+                        clEnqueueReadBuffer(q, s.buffer, CL_FALSE, 0, 4, more, 1, &read, &after),
+                        CL_SUCCESS);
+        if (how == 2) {
+                assert_int_equal(clEnqueueBarrierWithWaitList(q, 0, NULL, NULL), CL_SUCCESS);
+                assert_int_equal(
+                        clEnqueueReadBuffer(q, s.buffer, CL_FALSE, 0, 4, more, 0, NULL, &after),
+                        CL_SUCCESS);
+        }
+        if (how == 3) {
+                assert_int_equal(launch(&s, 2, 1, &read, &kernel), CL_SUCCESS);
+                assert_int_equal(launch(&s, 3, 1, &kernel, &after), CL_SUCCESS);
+                assert_int_equal(clReleaseEvent(kernel), CL_SUCCESS);
+        }
+        sim_run(s.sim, seed * 1000);
+        for (unsigned i = 0; i < s.count; i++)
+                assert_int_equal(clFlush(s.queues[i]), CL_SUCCESS);
+        assert_int_equal(clFlush(q), CL_SUCCESS);
+        assert_int_equal(clWaitForEvents(1, &after), CL_SUCCESS);
+        for (size_t i = 0; i < ITEMS; i++)
+                assert_int_equal(got[i], 0);
+        assert_int_equal(status_of(read), CL_COMPLETE);
+        assert_int_equal(clReleaseEvent(read), CL_SUCCESS);
+        assert_int_equal(clReleaseEvent(after), CL_SUCCESS);
+        assert_int_equal(clReleaseCommandQueue(q), CL_SUCCESS);
+        end(&s);
+}
+
+TEST(what_comes_after_a_read_is_not_complete_before_its_bytes_are_here)
+{
+        for (int how = 0; how < 4; how++)
+                for (uint64_t seed = 1; seed <= 100; seed++)
+                        read_and_more(seed, how);
+}
+
+/* The bytes of a read are written to another buffer, without a wait in between. */
+TEST(a_write_of_what_was_read_before_it_sends_the_bytes_that_were_read)
+{
+        for (uint64_t seed = 1; seed <= 100; seed++) {
+                static uint32_t through[ITEMS];
+                struct setup s;
+                cl_int err;
+                begin(&s, &(struct sim_params){ .seed = seed, .servers = 1 });
+                size_t size = seed % 2 ? sizeof(through) : 400;
+                memset(through, 255, sizeof(through));
+                cl_mem copy = clCreateBuffer(s.context, CL_MEM_READ_WRITE, size, NULL, &err);
+                assert_int_equal(err, CL_SUCCESS);
+                assert_int_equal(launch(&s, 0, 0, NULL, NULL), CL_SUCCESS);
+                assert_int_equal(clEnqueueReadBuffer(s.queues[0], s.buffer, CL_FALSE, 0, size,
+                                                     through, 0, NULL, NULL),
+                                 CL_SUCCESS);
+                assert_int_equal(clEnqueueWriteBuffer(s.queues[0], copy, seed % 3 == 0, 0, size,
+                                                      through, 0, NULL, NULL),
+                                 CL_SUCCESS);
+                assert_int_equal(clFinish(s.queues[0]), CL_SUCCESS);
+                memset(through, 255, sizeof(through));
+                assert_int_equal(clEnqueueReadBuffer(s.queues[0], copy, CL_TRUE, 0, size, through,
+                                                     0, NULL, NULL),
+                                 CL_SUCCESS);
+                for (size_t i = 0; i < size / 4; i++)
+                        assert_int_equal(through[i], 1);
+                assert_int_equal(clReleaseMemObject(copy), CL_SUCCESS);
+                end(&s);
+        }
+}
+
 TEST(a_user_event_holds_commands_on_every_server)
 {
         struct setup s;
@@ -444,6 +532,8 @@ int main(int argc, char **argv)
                 cmocka_unit_test(buffers_travel_between_servers_and_not_through_the_client),
                 cmocka_unit_test(shared_virtual_memory_gives_way_to_what_is_there),
                 cmocka_unit_test(a_user_event_holds_commands_on_every_server),
+                cmocka_unit_test(what_comes_after_a_read_is_not_complete_before_its_bytes_are_here),
+                cmocka_unit_test(a_write_of_what_was_read_before_it_sends_the_bytes_that_were_read),
                 cmocka_unit_test(a_failed_user_event_fails_what_waits_for_it_and_nothing_else),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
                 cmocka_unit_test(the_only_server_dies_while_the_client_waits),
