@@ -51,6 +51,11 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         if (!q)
                 return CL_OUT_OF_HOST_MEMORY;
         *q = (struct backend_queue){ .refs = 1, .backend = b, .domain = domain, .device = d };
+        q->last = mem_zalloc(sizeof(*q->last));
+        if (!q->last) {
+                queue_unref(q);
+                return CL_OUT_OF_HOST_MEMORY;
+        }
 
         /* An in-order queue does what an out-of-order one has to: dependencies are always
          * submitted before what waits for them. */
@@ -59,7 +64,7 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         q->queue = create_native(domain, d, props & d->queue_props, &err);
         op_leave();
         if (!q->queue) {
-                mem_free(q);
+                queue_unref(q);
                 return err ? err : CL_OUT_OF_RESOURCES;
         }
         q->profiling = props & d->queue_props & CL_QUEUE_PROFILING_ENABLE;
@@ -187,8 +192,6 @@ void native_queue_release(struct backend_queue *q)
         flush(q);
         if (q->notifier)
                 q->notifier->taken = false;
-        q->domain->api->clReleaseCommandQueue(q->queue);
-        q->queue = NULL;
         op_leave();
         queue_unref(q);
 }

@@ -91,8 +91,9 @@ struct backend_queue {
         struct native_device *device;
         cl_command_queue queue;
         bool profiling;
-        bool estimate_clock;       /* the device has no timer query: QUEUED times tell */
-        struct notifier *notifier; /* COMPLETION_WAIT: who waits; else NULL */
+        bool estimate_clock;        /* the device has no timer query: QUEUED times tell */
+        struct notifier *notifier;  /* COMPLETION_WAIT: who waits; else NULL */
+        struct backend_event *last; /* hands the queue to a thread that may release it */
         /* Commands submitted, and those of them that are flushed. */
         uint64_t submitted, flushed;
 };

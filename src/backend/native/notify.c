@@ -3,10 +3,31 @@
 #include "backend/native/clock.h"
 #include "base/log.h"
 
+/* The last event of a queue mostly goes in a callback, on a thread of the driver's. Intel's waits for itself
+ * for ever when the queue ends there, and even when it ends elsewhere before the thread has left its task:
+ * so a thread of ours does it, after clFinish. */
 void queue_unref(struct backend_queue *q)
 {
-        if (q && atomic_fetch_sub(&q->refs, 1) == 1)
-                mem_free(q);
+        if (!q || atomic_fetch_sub(&q->refs, 1) != 1)
+                return;
+        struct backend *b = q->backend;
+        if (q->queue && q->last) {
+                struct backend_event *last = steal(q->last);
+                *last = (struct backend_event){ .refs = 1, .queue = q, .status = CL_COMPLETE };
+                list_init(&last->link);
+                atomic_store(&q->refs, 1);
+                pthread_mutex_lock(&b->lock);
+                b->in_flight++;
+                pthread_mutex_unlock(&b->lock);
+                notifier_push(b->notifiers[0], last);
+                return;
+        }
+        if (q->queue) {
+                q->domain->api->clFinish(q->queue);
+                q->domain->api->clReleaseCommandQueue(q->queue);
+        }
+        mem_free(q->last);
+        mem_free(q);
 }
 
 void event_unref(struct backend_event *e)
