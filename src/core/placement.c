@@ -196,13 +196,27 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
         return e < 0 ? e : range_set_add(&at->current, r);
 }
 
+void placement_await(struct placement *p, uint32_t server, uint32_t domain, uint64_t event)
+{
+        struct replica *at = placement_find(p, server, domain);
+        for (size_t i = 0; at && i < at->writer_count; i++) {
+                struct writer *w = &at->writers[i];
+                if (w->event != event || w->awaited)
+                        continue;
+                w->awaited = true;
+                w->seen = w->queue;
+        }
+}
+
 int placement_copy(struct placement *p, uint32_t server, uint32_t domain, struct range r,
                    uint64_t event)
 {
         struct replica *at = placement_at(p, server, domain);
         if (!at)
                 return SP_E_NOMEM;
-        int e = writer_add(at, (struct writer){ .range = r, .event = event, .arrival = true });
+        int e = writer_add(
+                at,
+                (struct writer){ .range = r, .event = event, .arrival = true, .awaited = true });
         return e < 0 ? e : range_set_add(&at->current, r);
 }
 
@@ -275,7 +289,8 @@ void replica_collapse(struct replica *r, struct range all, uint64_t event)
         if (!r->writer_count)
                 return;
         /* It stands for arrivals too, so later users have to wait for it. */
-        r->writers[0] = (struct writer){ .range = all, .event = event, .arrival = true };
+        r->writers[0] =
+                (struct writer){ .range = all, .event = event, .arrival = true, .awaited = true };
         r->writer_count = 1;
 }
 

@@ -34,8 +34,9 @@ struct writer {
         struct range range;
         uint64_t event;
         uint64_t queue; /* the in-order queue that it runs in; 0: none */
-        bool arrival;   /* it brought a copy from elsewhere: every later user waits for it */
-        uint64_t seen;  /* arrival: the in-order queue that has waited for it, 0: none */
+        bool arrival;   /* it brought a copy from elsewhere */
+        bool awaited;   /* every later user waits for it: an arrival, or a blocking write */
+        uint64_t seen;  /* awaited: the in-order queue that has waited for it, 0: none */
 };
 
 struct replica {
@@ -66,6 +67,9 @@ struct replica *placement_find(const struct placement *p, uint32_t server, uint3
  * order): current there and nowhere else. SP_E_NOMEM: nothing is claimed to be current that is not. */
 SP_NODISCARD int placement_write(struct placement *p, uint32_t server, uint32_t domain,
                                  struct range r, uint64_t event, uint64_t queue);
+
+/* That command was a blocking write: "complete" for the application, in whatever queue it goes on. */
+void placement_await(struct placement *p, uint32_t server, uint32_t domain, uint64_t event);
 
 /* Bytes r arrive at the location as a copy, by command `event`, which waits for the arrivals that r
  * overlaps. SP_E_NOMEM as above. */

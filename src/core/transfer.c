@@ -531,7 +531,7 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
         uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;
         for (size_t i = 0; e == 0 && at && i < at->writer_count; i++) {
                 struct writer *w = &at->writers[i];
-                if (!w->arrival || !overlap(w->range, r) || (queue && w->seen == queue))
+                if (!w->awaited || !overlap(w->range, r) || (queue && w->seen == queue))
                         continue;
                 e = command_wait_for(m, w->event);
                 w->seen = queue ? queue : w->seen;
@@ -547,6 +547,8 @@ int command_wrote(struct command *m, cl_mem mem, struct range r)
         unsigned domain = command_domain(m, root);
         int e = placement_write(&root->placement, m->server->index, domain, r, m->id,
                                 queue_in_order(m->queue) ? m->queue->id : 0);
+        if (e == 0 && m->enqueue->blocking)
+                placement_await(&root->placement, m->server->index, domain, m->id);
         if (e == 0)
                 e = collapse(root, m->server, domain);
         if (e < 0) /* nobody knows any more which bytes are right */

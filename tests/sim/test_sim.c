@@ -306,6 +306,44 @@ TEST(a_write_of_what_was_read_before_it_sends_the_bytes_that_were_read)
         }
 }
 
+/* A blocking write is complete for the application: what it enqueues then, on any queue, comes after it. */
+static void write_and_go_on(uint64_t seed, bool in_order, size_t items)
+{
+        static uint32_t values[ITEMS], got[ITEMS];
+        struct setup s;
+        cl_int err;
+        cl_command_queue q[2];
+        begin(&s, &(struct sim_params){ .seed = seed, .servers = 1 });
+        cl_queue_properties list[] = { CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
+                                       0 };
+        for (int i = 0; i < 2; i++) {
+                q[i] = clCreateCommandQueueWithProperties(s.context, s.devices[0],
+                                                          in_order ? NULL : list, &err);
+                assert_int_equal(err, CL_SUCCESS);
+        }
+        for (uint32_t round = 1; round <= 6; round++) {
+                for (size_t i = 0; i < items; i++)
+                        values[i] = round;
+                assert_int_equal(clEnqueueWriteBuffer(q[round % 3 == 0], s.buffer, CL_TRUE, 0,
+                                                      items * 4, values, 0, NULL, NULL),
+                                 CL_SUCCESS);
+        }
+        assert_int_equal(
+                clEnqueueReadBuffer(q[1], s.buffer, CL_TRUE, 0, items * 4, got, 0, NULL, NULL),
+                CL_SUCCESS);
+        for (size_t i = 0; i < items; i++)
+                assert_int_equal(got[i], 6);
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(clReleaseCommandQueue(q[i]), CL_SUCCESS);
+        end(&s);
+}
+
+TEST(what_is_enqueued_after_a_blocking_write_comes_after_it)
+{
+        for (uint64_t seed = 1; seed <= 100; seed++)
+                write_and_go_on(seed, seed % 2, seed % 3 ? ITEMS : 100);
+}
+
 TEST(a_user_event_holds_commands_on_every_server)
 {
         struct setup s;
@@ -532,6 +570,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(buffers_travel_between_servers_and_not_through_the_client),
                 cmocka_unit_test(shared_virtual_memory_gives_way_to_what_is_there),
                 cmocka_unit_test(a_user_event_holds_commands_on_every_server),
+                cmocka_unit_test(what_is_enqueued_after_a_blocking_write_comes_after_it),
                 cmocka_unit_test(what_comes_after_a_read_is_not_complete_before_its_bytes_are_here),
                 cmocka_unit_test(a_write_of_what_was_read_before_it_sends_the_bytes_that_were_read),
                 cmocka_unit_test(a_failed_user_event_fails_what_waits_for_it_and_nothing_else),
