@@ -5,6 +5,7 @@
 #include "api/reply.h"
 #include "base/mem.h"
 #include "core/client.h"
+#include "core/command_buffer.h"
 #include "core/device.h"
 
 static const cl_device_type types_known = CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU |
@@ -83,6 +84,27 @@ static cl_int reply_texts(struct reply reply, struct bytes texts)
         return CL_SUCCESS;
 }
 
+/* "Return the list of root devices device can use device-side synchronization with", or their number. */
+static cl_int sync_devices(cl_device_id device, cl_device_info name, struct reply reply)
+{
+        const cl_device_id *all;
+        cl_uint count, found = 0;
+        client_lock(device->client);
+        client_devices(device->client, &all, &count);
+        cl_device_id *list = mem_alloc((count + 1) * sizeof(*list));
+        for (cl_uint i = 0; i < count && list; i++)
+                if (command_buffer_can_sync(device, all[i]))
+                        list[found++] = all[i];
+        client_unlock(device->client);
+        if (!list)
+                return CL_OUT_OF_HOST_MEMORY;
+        cl_int e = name == CL_DEVICE_COMMAND_BUFFER_NUM_SYNC_DEVICES_KHR
+                           ? reply_value(reply, cl_uint, found)
+                           : reply_bytes(reply, list, found * sizeof(*list));
+        mem_free(list);
+        return e;
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_name,
                                                 size_t param_value_size, void *param_value,
                                                 size_t *param_value_size_ret)
@@ -93,6 +115,17 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
 
         bool available;
         switch (param_name) {
+        /* Execution information is about SVM alone. */
+        case CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES_KHR:
+                return reply_value(reply, cl_mutable_dispatch_fields_khr,
+                                   CL_MUTABLE_DISPATCH_GLOBAL_OFFSET_KHR |
+                                           CL_MUTABLE_DISPATCH_GLOBAL_SIZE_KHR |
+                                           CL_MUTABLE_DISPATCH_LOCAL_SIZE_KHR |
+                                           CL_MUTABLE_DISPATCH_ARGUMENTS_KHR |
+                                           (device->svm ? CL_MUTABLE_DISPATCH_EXEC_INFO_KHR : 0));
+        case CL_DEVICE_COMMAND_BUFFER_NUM_SYNC_DEVICES_KHR:
+        case CL_DEVICE_COMMAND_BUFFER_SYNC_DEVICES_KHR:
+                return sync_devices(device, param_name, reply);
         case CL_DEVICE_PLATFORM:
                 return reply_value(reply, cl_platform_id, icd_platform(device->client));
         case CL_DEVICE_PARENT_DEVICE:

@@ -4,9 +4,10 @@
 
 #include "api/check.h"
 #include "api/check_image.h"
+#include "api/enqueue.h"
 #include "base/mem.h"
 #include "core/build.h"
-#include "core/command.h"
+#include "core/command_buffer.h"
 #include "core/context.h"
 #include "core/device.h"
 #include "core/event.h"
@@ -109,13 +110,12 @@ static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const 
         return CL_SUCCESS;
 }
 
-/* Everything that the arguments ask for. */
-static cl_int check_args(cl_command_queue q, cl_kernel k)
+cl_int check_launch_args(cl_device_id d, cl_kernel k, bool some)
 {
         /* "CL_INVALID_KERNEL_ARGS if any kernel arguments for kernel have not been set." */
-        client_lock(q->context->client);
-        bool ready = kernel_is_ready(k);
-        client_unlock(q->context->client);
+        client_lock(d->client);
+        bool ready = some || kernel_is_ready(k);
+        client_unlock(d->client);
         if (!ready)
                 return CL_INVALID_KERNEL_ARGS;
         for (cl_uint i = 0; i < k->info->arg_count; i++) {
@@ -123,21 +123,22 @@ static cl_int check_args(cl_command_queue q, cl_kernel k)
                  * an argument that is a buffer object and the offset [...] is not aligned to
                  * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue." */
                 cl_mem m = k->args[i].mem;
-                if (m && mem_parent(m) && m->origin % q->device->mem_base_addr_align)
+                if (m && mem_parent(m) && m->origin % d->mem_base_addr_align)
                         return CL_MISALIGNED_SUB_BUFFER_OFFSET;
-                cl_int e = m && mem_is_image(m) ? check_image_device(q->device, m) : CL_SUCCESS;
+                cl_int e = m && mem_is_image(m) ? check_image_device(d, m) : CL_SUCCESS;
                 if (e != CL_SUCCESS)
                         return e;
         }
         /* "CL_INVALID_OPERATION if SVM pointers are passed as arguments to a kernel and the device does
          * not support SVM." */
-        if (kernel_uses_svm(k) && !q->device->svm)
+        if (kernel_uses_svm(k) && !d->svm)
                 return CL_INVALID_OPERATION;
-        return kernel_queues_fit(k, q->device) ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
+        return kernel_queues_fit(k, d) ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
 }
 
-static cl_int check_launch(cl_command_queue q, cl_kernel k, cl_uint count, const cl_event *waits)
+static cl_int check_launch(const struct enqueue *x, cl_kernel k)
 {
+        cl_command_queue q = x->queue;
         if (!queue_is_host(q))
                 return CL_INVALID_COMMAND_QUEUE;
         if (!handle_is(k, HANDLE_KERNEL))
@@ -146,14 +147,14 @@ static cl_int check_launch(cl_command_queue q, cl_kernel k, cl_uint count, const
          * the context associated with command_queue and events in event_wait_list are not the same." */
         if (k->program->context != q->context)
                 return CL_INVALID_CONTEXT;
-        cl_int e = check_wait_list(q->context, count, waits);
+        cl_int e = check_wait_list(q->context, x->wait_count, x->waits);
         if (e != CL_SUCCESS)
                 return e;
         /* "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available
          * for device associated with command_queue." */
         if (!kernel_device_info(k, q->device).size)
                 return CL_INVALID_PROGRAM_EXECUTABLE;
-        return check_args(q, k);
+        return check_launch_args(q->device, k, x->record && x->record->may_be_incomplete);
 }
 
 static bool any_zero(const size_t *v, cl_uint n)
@@ -164,31 +165,10 @@ static bool any_zero(const size_t *v, cl_uint n)
         return false;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL
-clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim,
-                       const size_t *global_work_offset, const size_t *global_work_size,
-                       const size_t *local_work_size, cl_uint num_events_in_wait_list,
-                       const cl_event *event_wait_list, cl_event *event)
+cl_int check_launch_sizes(cl_kernel kernel, cl_device_id d, cl_uint work_dim,
+                          const size_t *global_work_offset, const size_t *global_work_size,
+                          const size_t *local_work_size)
 {
-        cl_int e = check_launch(command_queue, kernel, num_events_in_wait_list, event_wait_list);
-        if (e != CL_SUCCESS)
-                return e;
-        /* "CL_INVALID_WORK_DIMENSION if work_dim is not a valid value (i.e. a value between 1 and
-         * CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS)." */
-        cl_device_id d = command_queue->device;
-        if (!work_dim || work_dim > 3 || work_dim > d->max_work_item_dimensions)
-                return CL_INVALID_WORK_DIMENSION;
-        struct enqueue q = { command_queue,
-                             CL_COMMAND_NDRANGE_KERNEL,
-                             num_events_in_wait_list,
-                             event_wait_list,
-                             event,
-                             false };
-        /* "If global_work_size is NULL, or the value in any passed dimension is 0 then the kernel command
-         * will trivially succeed after its event dependencies are satisfied"; before 2.1
-         * "CL_INVALID_GLOBAL_WORK_SIZE". */
-        if (!global_work_size || any_zero(global_work_size, work_dim))
-                return device_version(d) < 21 ? CL_INVALID_GLOBAL_WORK_SIZE : enqueue_nothing(&q);
         /* "CL_INVALID_GLOBAL_OFFSET if the value specified in global_work_size + the corresponding values
          * in global_work_offset for any dimensions is greater than the maximum value representable by
          * size t on the device"; "CL_INVALID_GLOBAL_WORK_SIZE if any of the values [...] exceed" it. */
@@ -207,12 +187,73 @@ clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel, cl_uint
         size_t required[3];
         if (!local_work_size && required_size(kernel, d, required))
                 local_work_size = required;
-        if (local_work_size)
-                e = check_local_size(kernel, d, work_dim, global_work_size, local_work_size);
+        return local_work_size
+                       ? check_local_size(kernel, d, work_dim, global_work_size, local_work_size)
+                       : CL_SUCCESS;
+}
+
+/* What a recorded launch is, for those who change it. */
+static void describe(struct launch *l, cl_uint dims, const size_t *offset, const size_t *global,
+                     const size_t *local)
+{
+        *l = (struct launch){ .dims = dims, .has_local = local != NULL };
+        if (offset)
+                memcpy(l->offset, offset, dims * sizeof(*offset));
+        memcpy(l->global, global, dims * sizeof(*global));
+        if (local)
+                memcpy(l->local, local, dims * sizeof(*local));
+}
+
+cl_int do_launch(const struct enqueue *q, cl_kernel kernel, cl_uint work_dim,
+                 const size_t *global_work_offset, const size_t *global_work_size,
+                 const size_t *local_work_size)
+{
+        static const size_t none[3] = { 0 };
+        cl_int e = check_launch(q, kernel);
         if (e != CL_SUCCESS)
                 return e;
-        return enqueue_kernel(&q, kernel, work_dim, global_work_offset, global_work_size,
-                              local_work_size);
+        /* "CL_INVALID_WORK_DIMENSION if work_dim is not a valid value (i.e. a value between 1 and
+         * CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS)." */
+        cl_device_id d = q->queue->device;
+        if (!work_dim || work_dim > 3 || work_dim > d->max_work_item_dimensions)
+                return CL_INVALID_WORK_DIMENSION;
+        /* "If global_work_size is NULL, or the value in any passed dimension is 0 then the kernel command
+         * will trivially succeed after its event dependencies are satisfied"; before 2.1
+         * "CL_INVALID_GLOBAL_WORK_SIZE". */
+        bool nothing = !global_work_size || any_zero(global_work_size, work_dim);
+        if (nothing && device_version(d) < 21)
+                return CL_INVALID_GLOBAL_WORK_SIZE;
+        if (nothing && !q->record)
+                return enqueue_nothing(q);
+        if (!nothing)
+                e = check_launch_sizes(kernel, d, work_dim, global_work_offset, global_work_size,
+                                       local_work_size);
+        if (e != CL_SUCCESS)
+                return e;
+        const size_t *global = global_work_size ? global_work_size : none;
+        struct launch launch;
+        if (q->record) {
+                describe(&launch, work_dim, global_work_offset, global, local_work_size);
+                q->record->launch = &launch;
+                q->record->kernel = kernel;
+        }
+        return enqueue_kernel(q, kernel, work_dim, global_work_offset, global, local_work_size);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL
+clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim,
+                       const size_t *global_work_offset, const size_t *global_work_size,
+                       const size_t *local_work_size, cl_uint num_events_in_wait_list,
+                       const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_NDRANGE_KERNEL,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        return do_launch(&q, kernel, work_dim, global_work_offset, global_work_size,
+                         local_work_size);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueTask(cl_command_queue command_queue, cl_kernel kernel,
@@ -220,13 +261,13 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueTask(cl_command_queue command_queue, cl
                                               const cl_event *event_wait_list, cl_event *event)
 {
         static const size_t one = 1;
-        cl_int e = check_launch(command_queue, kernel, num_events_in_wait_list, event_wait_list);
+        struct enqueue q = { command_queue,   CL_COMMAND_TASK, num_events_in_wait_list,
+                             event_wait_list, event,           false };
+        cl_int e = check_launch(&q, kernel);
         if (e == CL_SUCCESS)
                 e = check_local_size(kernel, command_queue->device, 1, &one, &one);
         if (e != CL_SUCCESS)
                 return e;
-        struct enqueue q = { command_queue,   CL_COMMAND_TASK, num_events_in_wait_list,
-                             event_wait_list, event,           false };
         return enqueue_kernel(&q, kernel, 1, NULL, &one, &one);
 }
 

@@ -33,7 +33,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetEventInfo(cl_event event, cl_event_info par
         switch (param_name) {
         /* "For user event objects, a NULL value is returned." */
         case CL_EVENT_COMMAND_QUEUE:
-                return reply_value(reply, cl_command_queue, event->queue);
+                /* "for events returned by a command-buffer enqueue operation to multiple command-queues,
+                 * NULL is returned." */
+                return reply_value(reply, cl_command_queue,
+                                   event->many_queues ? NULL : event->queue);
         case CL_EVENT_CONTEXT:
                 return reply_value(reply, cl_context, event->context);
         case CL_EVENT_COMMAND_TYPE:

@@ -3,6 +3,7 @@
 
 #include "api/check.h"
 #include "api/check_image.h"
+#include "api/enqueue.h"
 #include "api/reply.h"
 
 /* "CL_INVALID_MEM_OBJECT if image is not a valid image object."
@@ -107,6 +108,28 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteImage(
 
 /* ---- fills ---------------------------------------------------------------------------------- */
 
+cl_int do_fill_image(const struct enqueue *q, cl_mem image, const void *fill_color,
+                     const size_t *origin, const size_t *region)
+{
+        cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
+        if (e == CL_SUCCESS)
+                e = check_image(q->queue, image);
+        /* "CL_INVALID_VALUE if fill_color is NULL." */
+        if (e == CL_SUCCESS && !fill_color)
+                e = CL_INVALID_VALUE;
+        if (e == CL_SUCCESS)
+                e = check_pixels(image, origin, region);
+        if (e == CL_SUCCESS)
+                e = check_image_device(q->queue->device, image);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "The fill color is a single floating-point value if the channel order is CL_DEPTH. Otherwise
+         * [...] a four component RGBA" value. */
+        uint32_t color[4] = { 0 };
+        memcpy(color, fill_color, image->image.order == CL_DEPTH ? 4 : sizeof(color));
+        return enqueue_fill_image(q, image, bytes_of(color, sizeof(color)), origin, region);
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillImage(cl_command_queue command_queue, cl_mem image,
                                                    const void *fill_color, const size_t *origin,
                                                    const size_t *region,
@@ -119,23 +142,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillImage(cl_command_queue command_queu
                              event_wait_list,
                              event,
                              false };
-        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
-        if (e == CL_SUCCESS)
-                e = check_image(command_queue, image);
-        /* "CL_INVALID_VALUE if fill_color is NULL." */
-        if (e == CL_SUCCESS && !fill_color)
-                e = CL_INVALID_VALUE;
-        if (e == CL_SUCCESS)
-                e = check_pixels(image, origin, region);
-        if (e == CL_SUCCESS)
-                e = check_image_device(command_queue->device, image);
-        if (e != CL_SUCCESS)
-                return e;
-        /* "The fill color is a single floating-point value if the channel order is CL_DEPTH. Otherwise
-         * [...] a four component RGBA" value. */
-        uint32_t color[4] = { 0 };
-        memcpy(color, fill_color, image->image.order == CL_DEPTH ? 4 : sizeof(color));
-        return enqueue_fill_image(&q, image, bytes_of(color, sizeof(color)), origin, region);
+        return do_fill_image(&q, image, fill_color, origin, region);
 }
 
 /* ---- copies --------------------------------------------------------------------------------- */
@@ -159,6 +166,31 @@ static bool regions_overlap(const size_t a[3], const size_t b[3], const size_t r
         return true;
 }
 
+cl_int do_copy_image(const struct enqueue *q, cl_mem src_image, cl_mem dst_image,
+                     const size_t *src_origin, const size_t *dst_origin, const size_t *region)
+{
+        cl_int e = check_copy(q, src_image, true, dst_image, true);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_IMAGE_FORMAT_MISMATCH if src_image and dst_image do not use the same image format." */
+        if (src_image->image.order != dst_image->image.order ||
+            src_image->image.data_type != dst_image->image.data_type)
+                return CL_IMAGE_FORMAT_MISMATCH;
+        if (check_pixels(src_image, src_origin, region) ||
+            check_pixels(dst_image, dst_origin, region))
+                return CL_INVALID_VALUE;
+        e = check_image_device(q->queue->device, src_image);
+        if (e == CL_SUCCESS)
+                e = check_image_device(q->queue->device, dst_image);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_MEM_COPY_OVERLAP if src_image and dst_image are the same image object and the source and
+         * destination regions overlap." */
+        if (src_image == dst_image && regions_overlap(src_origin, dst_origin, region))
+                return CL_MEM_COPY_OVERLAP;
+        return enqueue_copy_image(q, src_image, dst_image, src_origin, dst_origin, region);
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImage(cl_command_queue command_queue, cl_mem src_image,
                                                    cl_mem dst_image, const size_t *src_origin,
                                                    const size_t *dst_origin, const size_t *region,
@@ -171,26 +203,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImage(cl_command_queue command_queu
                              event_wait_list,
                              event,
                              false };
-        cl_int e = check_copy(&q, src_image, true, dst_image, true);
-        if (e != CL_SUCCESS)
-                return e;
-        /* "CL_IMAGE_FORMAT_MISMATCH if src_image and dst_image do not use the same image format." */
-        if (src_image->image.order != dst_image->image.order ||
-            src_image->image.data_type != dst_image->image.data_type)
-                return CL_IMAGE_FORMAT_MISMATCH;
-        if (check_pixels(src_image, src_origin, region) ||
-            check_pixels(dst_image, dst_origin, region))
-                return CL_INVALID_VALUE;
-        e = check_image_device(command_queue->device, src_image);
-        if (e == CL_SUCCESS)
-                e = check_image_device(command_queue->device, dst_image);
-        if (e != CL_SUCCESS)
-                return e;
-        /* "CL_MEM_COPY_OVERLAP if src_image and dst_image are the same image object and the source and
-         * destination regions overlap." */
-        if (src_image == dst_image && regions_overlap(src_origin, dst_origin, region))
-                return CL_MEM_COPY_OVERLAP;
-        return enqueue_copy_image(&q, src_image, dst_image, src_origin, dst_origin, region);
+        return do_copy_image(&q, src_image, dst_image, src_origin, dst_origin, region);
 }
 
 /* What both directions between an image and a buffer ask for.
@@ -209,6 +222,18 @@ static cl_int check_image_and_buffer(const struct enqueue *q, cl_mem image, cl_m
         return e != CL_SUCCESS ? e : check_image_device(q->queue->device, image);
 }
 
+cl_int do_copy_image_to_buffer(const struct enqueue *q, cl_mem src_image, cl_mem dst_buffer,
+                               const size_t *src_origin, const size_t *region, size_t dst_offset)
+{
+        cl_int e = check_copy(q, src_image, true, dst_buffer, false);
+        if (e == CL_SUCCESS)
+                e = check_image_and_buffer(q, src_image, dst_buffer, src_origin, region,
+                                           dst_offset);
+        if (e != CL_SUCCESS)
+                return e;
+        return enqueue_image_to_buffer(q, src_image, dst_buffer, src_origin, region, dst_offset);
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImageToBuffer(
         cl_command_queue command_queue, cl_mem src_image, cl_mem dst_buffer,
         const size_t *src_origin, const size_t *region, size_t dst_offset,
@@ -220,13 +245,19 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImageToBuffer(
                              event_wait_list,
                              event,
                              false };
-        cl_int e = check_copy(&q, src_image, true, dst_buffer, false);
+        return do_copy_image_to_buffer(&q, src_image, dst_buffer, src_origin, region, dst_offset);
+}
+
+cl_int do_copy_buffer_to_image(const struct enqueue *q, cl_mem src_buffer, cl_mem dst_image,
+                               size_t src_offset, const size_t *dst_origin, const size_t *region)
+{
+        cl_int e = check_copy(q, src_buffer, false, dst_image, true);
         if (e == CL_SUCCESS)
-                e = check_image_and_buffer(&q, src_image, dst_buffer, src_origin, region,
-                                           dst_offset);
+                e = check_image_and_buffer(q, dst_image, src_buffer, dst_origin, region,
+                                           src_offset);
         if (e != CL_SUCCESS)
                 return e;
-        return enqueue_image_to_buffer(&q, src_image, dst_buffer, src_origin, region, dst_offset);
+        return enqueue_buffer_to_image(q, src_buffer, dst_image, src_offset, dst_origin, region);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferToImage(
@@ -240,13 +271,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferToImage(
                              event_wait_list,
                              event,
                              false };
-        cl_int e = check_copy(&q, src_buffer, false, dst_image, true);
-        if (e == CL_SUCCESS)
-                e = check_image_and_buffer(&q, dst_image, src_buffer, dst_origin, region,
-                                           src_offset);
-        if (e != CL_SUCCESS)
-                return e;
-        return enqueue_buffer_to_image(&q, src_buffer, dst_image, src_offset, dst_origin, region);
+        return do_copy_buffer_to_image(&q, src_buffer, dst_image, src_offset, dst_origin, region);
 }
 
 /* ---- maps ----------------------------------------------------------------------------------- */

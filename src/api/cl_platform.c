@@ -5,13 +5,20 @@
 #include "api/reply.h"
 #include "base/mem.h"
 #include "core/client.h"
+#include "core/khr_command_buffer.h"
 
 /* What the platform offers beyond its devices. */
 static const cl_name_version extensions[] = {
         { CL_MAKE_VERSION(2, 0, 0), "cl_khr_icd" },
         { CL_MAKE_VERSION(1, 0, 0), "cl_khr_extended_versioning" },
+        { COMMAND_BUFFER_VERSION, "cl_khr_command_buffer" },
+        { COMMAND_BUFFER_MULTI_DEVICE_VERSION, "cl_khr_command_buffer_multi_device" },
+        { MUTABLE_DISPATCH_VERSION, "cl_khr_command_buffer_mutable_dispatch" },
 };
-#define EXTENSIONS "cl_khr_icd cl_khr_extended_versioning"
+#define EXTENSIONS                                                     \
+        "cl_khr_icd cl_khr_extended_versioning cl_khr_command_buffer " \
+        "cl_khr_command_buffer_multi_device "                          \
+        "cl_khr_command_buffer_mutable_dispatch"
 
 CL_API_ENTRY cl_int CL_API_CALL clGetPlatformIDs(cl_uint num_entries, cl_platform_id *platforms,
                                                  cl_uint *num_platforms)
@@ -48,6 +55,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform,
         /* In ns; that of CLOCK_MONOTONIC. */
         case CL_PLATFORM_HOST_TIMER_RESOLUTION:
                 return reply_value(reply, cl_ulong, 1);
+        /* Command buffers span the devices of one domain, and can't be remapped. */
+        case CL_PLATFORM_COMMAND_BUFFER_CAPABILITIES_KHR:
+                return reply_value(reply, cl_bitfield, 0);
         case CL_PLATFORM_ICD_SUFFIX_KHR:
                 return reply_string(reply, "SPANCL");
         default:

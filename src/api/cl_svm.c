@@ -2,6 +2,7 @@
 #include <CL/cl.h>
 
 #include "api/check.h"
+#include "api/enqueue.h"
 #include "api/mem_flags.h"
 #include "core/command.h"
 #include "core/kernel.h"
@@ -113,6 +114,40 @@ static bool overlaps(const void *a, const void *b, size_t size)
         return (x > y ? x - y : y - x) < size;
 }
 
+cl_int do_svm_memcpy(const struct enqueue *q, void *dst_ptr, const void *src_ptr, size_t size,
+                     bool host)
+{
+        cl_int e = check_svm(q);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_VALUE if dst_ptr is NULL, if src_ptr is NULL." */
+        if (!dst_ptr || !src_ptr)
+                return CL_INVALID_VALUE;
+        /* "CL_MEM_COPY_OVERLAP if the values specified for dst_ptr, src_ptr and size result in an
+         * overlapping copy." */
+        if (overlaps(dst_ptr, src_ptr, size))
+                return CL_MEM_COPY_OVERLAP;
+        struct place to = place_of(q->queue, dst_ptr);
+        struct place from = place_of(q->queue, src_ptr);
+        e = check_place(to, size);
+        if (e == CL_SUCCESS)
+                e = check_place(from, size);
+        /* "[...] a host (if the device supports system SVM) or SVM memory allocation": none does. */
+        if (e == CL_SUCCESS && !host && (!to.mem || !from.mem))
+                e = CL_INVALID_VALUE;
+        if (e != CL_SUCCESS)
+                return e;
+        if (!size)
+                return enqueue_nothing(q);
+        if (to.mem && from.mem)
+                return enqueue_copy(q, from.mem, to.mem, from.offset, to.offset, size);
+        if (to.mem)
+                return enqueue_write(q, to.mem, to.offset, size, src_ptr);
+        if (from.mem)
+                return enqueue_read(q, from.mem, from.offset, size, dst_ptr);
+        return enqueue_host_copy(q, dst_ptr, src_ptr, size);
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemcpy(cl_command_queue command_queue,
                                                    cl_bool blocking_copy, void *dst_ptr,
                                                    const void *src_ptr, size_t size,
@@ -123,32 +158,29 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemcpy(cl_command_queue command_queu
                 command_queue, CL_COMMAND_SVM_MEMCPY,    num_events_in_wait_list, event_wait_list,
                 event,         blocking_copy != CL_FALSE
         };
-        cl_int e = check_svm(&q);
+        return do_svm_memcpy(&q, dst_ptr, src_ptr, size, true);
+}
+
+cl_int do_svm_mem_fill(const struct enqueue *q, void *svm_ptr, const void *pattern,
+                       size_t pattern_size, size_t size)
+{
+        cl_int e = check_svm(q);
         if (e != CL_SUCCESS)
                 return e;
-        /* "CL_INVALID_VALUE if dst_ptr is NULL, if src_ptr is NULL." */
-        if (!dst_ptr || !src_ptr)
+        /* "CL_INVALID_VALUE if svm_ptr is NULL, if svm_ptr is not aligned to pattern_size bytes, if
+         * pattern is NULL, if pattern_size is zero, is not a power of two, is greater than 128, if size is
+         * not a multiple of pattern_size." */
+        if (!svm_ptr || !pattern || !pattern_size || pattern_size & (pattern_size - 1) ||
+            pattern_size > 128 || (uintptr_t)svm_ptr % pattern_size || size % pattern_size)
                 return CL_INVALID_VALUE;
-        /* "CL_MEM_COPY_OVERLAP if the values specified for dst_ptr, src_ptr and size result in an
-         * overlapping copy." */
-        if (overlaps(dst_ptr, src_ptr, size))
-                return CL_MEM_COPY_OVERLAP;
-        struct place to = place_of(command_queue, dst_ptr);
-        struct place from = place_of(command_queue, src_ptr);
-        e = check_place(to, size);
-        if (e == CL_SUCCESS)
-                e = check_place(from, size);
-        if (e != CL_SUCCESS)
-                return e;
+        /* "svm_ptr is a pointer to a memory region that will be filled"; memory of the application is
+         * none that a coarse-grained device can reach. */
+        struct place at = place_of(q->queue, svm_ptr);
+        if (!at.mem || check_place(at, size) != CL_SUCCESS)
+                return CL_INVALID_VALUE;
         if (!size)
-                return enqueue_nothing(&q);
-        if (to.mem && from.mem)
-                return enqueue_copy(&q, from.mem, to.mem, from.offset, to.offset, size);
-        if (to.mem)
-                return enqueue_write(&q, to.mem, to.offset, size, src_ptr);
-        if (from.mem)
-                return enqueue_read(&q, from.mem, from.offset, size, dst_ptr);
-        return enqueue_host_copy(&q, dst_ptr, src_ptr, size);
+                return enqueue_nothing(q);
+        return enqueue_fill(q, at.mem, bytes_of(pattern, pattern_size), at.offset, size);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr,
@@ -163,23 +195,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_que
                              event_wait_list,
                              event,
                              false };
-        cl_int e = check_svm(&q);
-        if (e != CL_SUCCESS)
-                return e;
-        /* "CL_INVALID_VALUE if svm_ptr is NULL, if svm_ptr is not aligned to pattern_size bytes, if
-         * pattern is NULL, if pattern_size is zero, is not a power of two, is greater than 128, if size is
-         * not a multiple of pattern_size." */
-        if (!svm_ptr || !pattern || !pattern_size || pattern_size & (pattern_size - 1) ||
-            pattern_size > 128 || (uintptr_t)svm_ptr % pattern_size || size % pattern_size)
-                return CL_INVALID_VALUE;
-        /* "svm_ptr is a pointer to a memory region that will be filled"; memory of the application is
-         * none that a coarse-grained device can reach. */
-        struct place at = place_of(command_queue, svm_ptr);
-        if (!at.mem || check_place(at, size) != CL_SUCCESS)
-                return CL_INVALID_VALUE;
-        if (!size)
-                return enqueue_nothing(&q);
-        return enqueue_fill(&q, at.mem, bytes_of(pattern, pattern_size), at.offset, size);
+        return do_svm_mem_fill(&q, svm_ptr, pattern, pattern_size, size);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue,
@@ -284,34 +300,33 @@ static bool is_svm_value(cl_context x, const void *value)
         return svm_find(x, value) || svm_find(x, (const uint8_t *)value - 1);
 }
 
+int do_set_svm_arg(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
+{
+        cl_context x = kernel->program->context;
+        /* "CL_INVALID_OPERATION if no devices in the context associated with kernel support SVM." */
+        if (!svm_any(x))
+                return CL_INVALID_OPERATION;
+        if (arg_index < kernel->info->arg_count && arg_value && !is_svm_value(x, arg_value))
+                return CL_INVALID_ARG_VALUE;
+        return kernel_set_svm(kernel, arg_index, arg_value);
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint arg_index,
                                                          const void *arg_value)
 {
         if (!handle_is(kernel, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;
-        cl_context x = kernel->program->context;
-        /* "CL_INVALID_OPERATION if no devices in the context associated with kernel support SVM." */
-        if (!svm_any(x))
-                return CL_INVALID_OPERATION;
-        client_lock(x->client);
-        int r = 0;
-        if (arg_index < kernel->info->arg_count && arg_value && !is_svm_value(x, arg_value))
-                r = CL_INVALID_ARG_VALUE;
-        if (r == 0)
-                r = kernel_set_svm(kernel, arg_index, arg_value);
-        client_unlock(x->client);
+        struct client *c = kernel->program->context->client;
+        client_lock(c);
+        int r = do_set_svm_arg(kernel, arg_index, arg_value);
+        client_unlock(c);
         return status_to_cl(r);
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel,
-                                                    cl_kernel_exec_info param_name,
-                                                    size_t param_value_size,
-                                                    const void *param_value)
+int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t param_value_size,
+                     const void *param_value)
 {
-        if (!handle_is(kernel, HANDLE_KERNEL))
-                return CL_INVALID_KERNEL;
         cl_context x = kernel->program->context;
-        int r = 0;
         /* "CL_INVALID_VALUE if param_name is not valid, if param_value is NULL and param_value_size is
          * greater than zero, or if the size specified by param_value_size is not valid." */
         if (param_value_size && !param_value)
@@ -326,10 +341,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel,
                  * the context associated with kernel support SVM." */
                 if (!svm_any(x))
                         return CL_INVALID_OPERATION;
-                client_lock(x->client);
-                r = kernel_set_svm_ptrs(kernel, param_value_size / sizeof(void *), param_value);
-                client_unlock(x->client);
-                return status_to_cl(r);
+                return kernel_set_svm_ptrs(kernel, param_value_size / sizeof(void *), param_value);
         case CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: {
                 cl_bool value;
                 if (param_value_size != sizeof(value))
@@ -343,4 +355,18 @@ CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel,
         default:
                 return CL_INVALID_VALUE;
         }
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel,
+                                                    cl_kernel_exec_info param_name,
+                                                    size_t param_value_size,
+                                                    const void *param_value)
+{
+        if (!handle_is(kernel, HANDLE_KERNEL))
+                return CL_INVALID_KERNEL;
+        struct client *c = kernel->program->context->client;
+        client_lock(c);
+        int r = do_set_exec_info(kernel, param_name, param_value_size, param_value);
+        client_unlock(c);
+        return status_to_cl(r);
 }

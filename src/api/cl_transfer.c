@@ -2,6 +2,7 @@
 #include <CL/cl.h>
 
 #include "api/check.h"
+#include "api/enqueue.h"
 #include "api/reply.h"
 #include "core/command.h"
 
@@ -208,20 +209,10 @@ static bool ranges_overlap(struct range a, struct range b)
         return a.begin < b.end && b.begin < a.end;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_queue,
-                                                    cl_mem src_buffer, cl_mem dst_buffer,
-                                                    size_t src_offset, size_t dst_offset,
-                                                    size_t size, cl_uint num_events_in_wait_list,
-                                                    const cl_event *event_wait_list,
-                                                    cl_event *event)
+cl_int do_copy_buffer(const struct enqueue *q, cl_mem src_buffer, cl_mem dst_buffer,
+                      size_t src_offset, size_t dst_offset, size_t size)
 {
-        struct enqueue q = { command_queue,
-                             CL_COMMAND_COPY_BUFFER,
-                             num_events_in_wait_list,
-                             event_wait_list,
-                             event,
-                             false };
-        cl_int e = check_copy(&q, src_buffer, dst_buffer);
+        cl_int e = check_copy(q, src_buffer, dst_buffer);
         if (e != CL_SUCCESS)
                 return e;
         /* "CL_INVALID_VALUE if src_offset, dst_offset, size, src_offset + size or dst_offset + size
@@ -237,8 +228,24 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_que
         if (mem_root(src_buffer) == mem_root(dst_buffer) &&
             ranges_overlap((struct range){ from, from + size }, (struct range){ to, to + size }))
                 return CL_MEM_COPY_OVERLAP;
-        return size ? enqueue_copy(&q, src_buffer, dst_buffer, src_offset, dst_offset, size)
-                    : enqueue_nothing(&q);
+        return size ? enqueue_copy(q, src_buffer, dst_buffer, src_offset, dst_offset, size)
+                    : enqueue_nothing(q);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_queue,
+                                                    cl_mem src_buffer, cl_mem dst_buffer,
+                                                    size_t src_offset, size_t dst_offset,
+                                                    size_t size, cl_uint num_events_in_wait_list,
+                                                    const cl_event *event_wait_list,
+                                                    cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_COPY_BUFFER,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        return do_copy_buffer(&q, src_buffer, dst_buffer, src_offset, dst_offset, size);
 }
 
 /* Do two boxes of the same shape and pitches, `delta` bytes apart, share a byte? They do if a step of some
@@ -278,20 +285,13 @@ static cl_int check_box_overlap(cl_mem src, cl_mem dst, const struct box *from,
         return boxes_overlap(from, region, (size_t)delta) ? CL_MEM_COPY_OVERLAP : CL_SUCCESS;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(
-        cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer,
-        const size_t *src_origin, const size_t *dst_origin, const size_t *region,
-        size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch, size_t dst_slice_pitch,
-        cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+cl_int do_copy_buffer_rect(const struct enqueue *q, cl_mem src_buffer, cl_mem dst_buffer,
+                           const size_t *src_origin, const size_t *dst_origin, const size_t *region,
+                           size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch,
+                           size_t dst_slice_pitch)
 {
-        struct enqueue q = { command_queue,
-                             CL_COMMAND_COPY_BUFFER_RECT,
-                             num_events_in_wait_list,
-                             event_wait_list,
-                             event,
-                             false };
         struct box from, to;
-        cl_int e = check_copy(&q, src_buffer, dst_buffer);
+        cl_int e = check_copy(q, src_buffer, dst_buffer);
         if (e != CL_SUCCESS)
                 return e;
         /* "CL_INVALID_VALUE if src_origin, dst_origin, or region is NULL"; "[...] if any region array
@@ -314,10 +314,46 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(
                 e = check_box_overlap(src_buffer, dst_buffer, &from, &to, region);
         if (e != CL_SUCCESS)
                 return e;
-        return enqueue_copy_rect(&q, src_buffer, dst_buffer, &from, &to, region);
+        return enqueue_copy_rect(q, src_buffer, dst_buffer, &from, &to, region);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(
+        cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer,
+        const size_t *src_origin, const size_t *dst_origin, const size_t *region,
+        size_t src_row_pitch, size_t src_slice_pitch, size_t dst_row_pitch, size_t dst_slice_pitch,
+        cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_COPY_BUFFER_RECT,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        return do_copy_buffer_rect(&q, src_buffer, dst_buffer, src_origin, dst_origin, region,
+                                   src_row_pitch, src_slice_pitch, dst_row_pitch, dst_slice_pitch);
 }
 
 /* ---- fills ---------------------------------------------------------------------------------- */
+
+cl_int do_fill_buffer(const struct enqueue *q, cl_mem buffer, const void *pattern,
+                      size_t pattern_size, size_t offset, size_t size)
+{
+        cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
+        if (e == CL_SUCCESS)
+                e = check_mem(q->queue, buffer);
+        if (e == CL_SUCCESS)
+                e = check_region(buffer, offset, size);
+        if (e != CL_SUCCESS)
+                return e;
+        /* "CL_INVALID_VALUE if pattern is NULL or if pattern_size is 0 or if pattern_size is not one of
+         * { 1, 2, 4, 8, 16, 32, 64, 128 }"; "[...] if offset and size are not a multiple of
+         * pattern_size." */
+        if (!pattern || !pattern_size || pattern_size > 128 || pattern_size & (pattern_size - 1) ||
+            offset % pattern_size || size % pattern_size)
+                return CL_INVALID_VALUE;
+        return size ? enqueue_fill(q, buffer, bytes_of(pattern, pattern_size), offset, size)
+                    : enqueue_nothing(q);
+}
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue command_queue, cl_mem buffer,
                                                     const void *pattern, size_t pattern_size,
@@ -332,21 +368,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue command_que
                              event_wait_list,
                              event,
                              false };
-        cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
-        if (e == CL_SUCCESS)
-                e = check_mem(command_queue, buffer);
-        if (e == CL_SUCCESS)
-                e = check_region(buffer, offset, size);
-        if (e != CL_SUCCESS)
-                return e;
-        /* "CL_INVALID_VALUE if pattern is NULL or if pattern_size is 0 or if pattern_size is not one of
-         * { 1, 2, 4, 8, 16, 32, 64, 128 }"; "[...] if offset and size are not a multiple of
-         * pattern_size." */
-        if (!pattern || !pattern_size || pattern_size > 128 || pattern_size & (pattern_size - 1) ||
-            offset % pattern_size || size % pattern_size)
-                return CL_INVALID_VALUE;
-        return size ? enqueue_fill(&q, buffer, bytes_of(pattern, pattern_size), offset, size)
-                    : enqueue_nothing(&q);
+        return do_fill_buffer(&q, buffer, pattern, pattern_size, offset, size);
 }
 
 /* ---- maps ----------------------------------------------------------------------------------- */

@@ -53,5 +53,5 @@ void *dispatch_find(const char *name)
                 if (!strcmp(entries[i].name, name))
                         return entries[i].address;
         }
-        return NULL;
+        return name ? command_buffer_find(name) : NULL;
 }

@@ -1,6 +1,7 @@
 #include "core/command.h"
 
 #include "base/mem.h"
+#include "core/command_buffer.h"
 #include "core/event.h"
 #include "core/mem.h"
 #include "core/queue.h"
@@ -13,6 +14,12 @@ static bool has_room(void *arg)
 {
         struct session *session = server_session(arg);
         return !session || session_has_room(session);
+}
+
+void command_wait_room(struct server *s)
+{
+        if (!has_room(s))
+                client_wait(s->client, has_room, s);
 }
 
 int command_begin(struct command *m, const struct enqueue *q)
@@ -29,11 +36,12 @@ int command_begin(struct command *m, const struct enqueue *q)
         m->wait_count = 0;
         m->wait_cap = array_size(m->few_waits);
         client_lock(m->client);
-        if (!has_room(m->server))
-                client_wait(m->client, has_room, m->server);
+        command_wait_room(m->server);
         m->session = server_session(m->server);
         if (!m->session)
                 return SP_E_GONE;
+        if (q->record)
+                return record_begin(m);
         for (cl_uint i = 0; i < q->wait_count; i++) {
                 int r = event_reach(q->waits[i], m->server);
                 if (r > 0)
@@ -79,6 +87,8 @@ static int follow(struct command *m)
 
 int command_ready(struct command *m, bool event)
 {
+        if (m->enqueue->record)
+                return record_ready(m);
         m->id = client_new_id(m->client, OBJECT_EVENT);
         bool app = m->enqueue->ret_event != NULL, later = comes_later(m);
         /* What command_use sent may have shown that the server is gone; nobody would end the event. */
@@ -104,6 +114,8 @@ static cl_int blocking_status(const struct command *m)
 cl_int command_end(struct command *m, int r, bool wait)
 {
         cl_int status = status_to_cl(r);
+        if (m->enqueue->record)
+                record_end(m, r);
         if (r == 0) {
                 m->queue->last_event = m->id;
                 if (wait) {
@@ -166,7 +178,7 @@ static cl_mem svm_arg(cl_kernel k, const struct kernel_arg *a)
         return m ? m : svm_find(k->program->context, at - 1);
 }
 
-static int use_args(struct command *m, cl_kernel k)
+int command_use_args(struct command *m, cl_kernel k)
 {
         int r = 0;
         for (cl_uint i = 0; i < k->info->arg_count && r == 0; i++) {
@@ -203,7 +215,7 @@ static bool svm_is_written(const struct _cl_mem *svm, const struct kernel_arg_in
         return !info || !info->read_only || may_hold_pointers(info->type_name);
 }
 
-static int wrote_args(struct command *m, cl_kernel k)
+int command_wrote_args(struct command *m, cl_kernel k)
 {
         int r = 0;
         for (cl_uint i = 0; i < k->info->arg_count && r == 0; i++) {
@@ -242,7 +254,7 @@ static int send_kernel(struct command *m, cl_kernel k, cl_uint dims, const size_
         if (r == 0)
                 k->sent[m->server->index] = k->version;
         buf_fini(&args);
-        return r < 0 ? r : wrote_args(m, k);
+        return r < 0 ? r : command_wrote_args(m, k);
 }
 
 cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const size_t *offset,
@@ -253,7 +265,7 @@ cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const 
         if (r == 0)
                 r = kernel_declare(k, m.server);
         if (r == 0)
-                r = use_args(&m, k);
+                r = command_use_args(&m, k);
         if (r == 0)
                 r = command_ready(&m, false);
         if (r == 0)
@@ -468,6 +480,8 @@ static int send_marker(struct command *m, bool barrier)
  * for the server is one that is complete. */
 static int wait_for_nothing(struct command *m)
 {
+        if (m->enqueue->record) /* there it is not meant anyway */
+                return 0;
         return m->wait_count ? 0 : command_wait_for(m, client_new_id(m->client, OBJECT_EVENT));
 }
 

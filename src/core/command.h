@@ -7,7 +7,9 @@
 #include "core/client.h"
 #include "trace/trace.h"
 
-/* What every clEnqueue* has. */
+struct recorder;
+
+/* What every clEnqueue* has, and every clCommand*. */
 struct enqueue {
         cl_command_queue queue;
         cl_command_type type;
@@ -15,6 +17,7 @@ struct enqueue {
         const cl_event *waits;
         cl_event *ret_event; /* NULL: not wanted */
         bool blocking;
+        struct recorder *record; /* core/command_buffer.h: record it instead; NULL: enqueue it */
 };
 
 /* A box in memory or in a buffer: origin and region in bytes, rows, slices. */
@@ -81,6 +84,8 @@ struct command {
 /* Take the lock, wait for room, make the wait list known to the server. Whatever it returns,
  * command_end follows. */
 SP_NODISCARD int command_begin(struct command *m, const struct enqueue *q);
+/* Until the server's session takes more. Lock held; released while it waits. */
+void command_wait_room(struct server *s);
 SP_NODISCARD int command_wait_for(struct command *m, uint64_t event);
 
 /* The command uses these bytes of `mem`: it waits for those that are on their way, and if `bring`, what
@@ -92,6 +97,10 @@ SP_NODISCARD int command_ready(struct command *m, bool event);
 
 /* The command, which is sent, writes these bytes. */
 SP_NODISCARD int command_wrote(struct command *m, cl_mem mem, struct range r);
+
+/* The same for what a launch of k may use, and may have written. */
+SP_NODISCARD int command_use_args(struct command *m, cl_kernel k);
+SP_NODISCARD int command_wrote_args(struct command *m, cl_kernel k);
 
 /* What stands in its message. */
 static inline uint64_t command_flags(const struct command *m)

@@ -3,6 +3,7 @@
 #include <CL/cl_ext.h>
 
 #include "base/mem.h"
+#include "core/khr_command_buffer.h"
 #include "core/server.h"
 #include "proto/info.h"
 
@@ -52,13 +53,15 @@ static const struct mask {
         { CL_DEVICE_EXTENSIONS_WITH_VERSION, MASK_VERSIONS },
         { CL_DEVICE_OPENCL_C_FEATURES, MASK_FEATURES },
 
+        /* Command buffers are ours, whatever the device has. */
+        { CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, MASK_DROP },
+        { CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR, MASK_DROP },
+        { CL_DEVICE_COMMAND_BUFFER_SUPPORTED_QUEUE_PROPERTIES_KHR, MASK_DROP },
+        { CL_DEVICE_COMMAND_BUFFER_NUM_SYNC_DEVICES_KHR, MASK_DROP },
+        { CL_DEVICE_COMMAND_BUFFER_SYNC_DEVICES_KHR, MASK_DROP },
+        { CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES_KHR, MASK_DROP },
+
         /* Queries of extensions that are not offered, by number where older headers lack the name. */
-        { 0x12A9, MASK_DROP }, /* cl_khr_command_buffer: capabilities */
-        { 0x12AA, MASK_DROP }, /* required queue properties */
-        { 0x129A, MASK_DROP }, /* supported queue properties */
-        { 0x12AB, MASK_DROP }, /* number of sync devices */
-        { 0x12AC, MASK_DROP }, /* sync devices */
-        { 0x12B0, MASK_DROP }, /* mutable dispatch capabilities */
         { 0x2031, MASK_DROP }, /* cl_khr_terminate_context */
         { 0x204C, MASK_DROP }, /* cl_khr_semaphore: types */
         { 0x204D, MASK_DROP }, /* import handle types */
@@ -166,6 +169,9 @@ static const char *const extensions[] = {
 /* What every device has here, because the client does it. */
 static const cl_name_version extensions_own[] = {
         { CL_MAKE_VERSION(1, 0, 0), "cl_khr_create_command_queue" },
+        { COMMAND_BUFFER_VERSION, "cl_khr_command_buffer" },
+        { COMMAND_BUFFER_MULTI_DEVICE_VERSION, "cl_khr_command_buffer_multi_device" },
+        { MUTABLE_DISPATCH_VERSION, "cl_khr_command_buffer_mutable_dispatch" },
 };
 
 /* Features of OpenCL C whose objects can't be made. */
@@ -325,8 +331,31 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v)
         return 0;
 }
 
+/* What is answered whatever the device says. */
+static int put_own(struct bytes native, struct buf *out)
+{
+        const cl_bitfield host = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
+        const struct {
+                cl_device_info name;
+                cl_bitfield value;
+        } own[] = {
+                { CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR,
+                  CL_COMMAND_BUFFER_CAPABILITY_KERNEL_PRINTF_KHR |
+                          CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR |
+                          CL_COMMAND_BUFFER_CAPABILITY_MULTIPLE_QUEUE_KHR },
+                { CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR, 0 },
+                { CL_DEVICE_COMMAND_BUFFER_SUPPORTED_QUEUE_PROPERTIES_KHR,
+                  info_u64(native, CL_DEVICE_QUEUE_PROPERTIES, 0) & host },
+        };
+        int r = 0;
+        for (size_t i = 0; i < array_size(own) && !r; i++)
+                r = info_put(out, own[i].name, &own[i].value, sizeof(own[i].value));
+        return r;
+}
+
 int device_mask(struct bytes native, struct buf *out)
 {
+        struct bytes all = native;
         struct info_entry e;
         while (info_next(&native, &e)) {
                 /* From 0x10000 on are the protocol's own. */
@@ -334,7 +363,7 @@ int device_mask(struct bytes native, struct buf *out)
                 if (r < 0)
                         return r;
         }
-        return 0;
+        return put_own(all, out);
 }
 
 /* ---- the device ----------------------------------------------------------------------------- */

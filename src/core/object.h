@@ -29,6 +29,8 @@ enum handle_type {
         HANDLE_KERNEL = 0x48c3d77b,
         HANDLE_EVENT = 0x07b5f28d,
         HANDLE_SAMPLER = 0x6a19d3f4,
+        HANDLE_COMMAND_BUFFER = 0x5e71c0a3,
+        HANDLE_MUTABLE_COMMAND = 0x13d8b96f,
 };
 
 struct handle {
@@ -262,6 +264,7 @@ struct _cl_event {
         struct handle h;
         cl_context context;
         cl_command_queue queue; /* NULL: user event */
+        bool many_queues;       /* of a command buffer that has more than that one */
         cl_command_type command;
         uint64_t id;
         struct server

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/command_buffer.h"
 #include "core/image.h"
 #include "core/mem.h"
 #include "core/queue.h"
@@ -518,6 +519,8 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
 {
         if (mem_is_pipe(mem))
                 return use_pipe(m, mem);
+        if (m->enqueue->record)
+                return record_use(m, mem, r, bring_it);
         cl_mem root = mem_root(mem);
         struct placement *p = &root->placement;
         uint32_t server = m->server->index, domain = command_domain(m, root);
@@ -543,6 +546,8 @@ int command_wrote(struct command *m, cl_mem mem, struct range r)
 {
         if (mem_is_pipe(mem))
                 return 0;
+        if (m->enqueue->record)
+                return record_wrote(m, mem, r);
         cl_mem root = mem_root(mem);
         unsigned domain = command_domain(m, root);
         int e = placement_write(&root->placement, m->server->index, domain, r, m->id,

@@ -10,7 +10,7 @@
 
 static void platform(struct api *a)
 {
-        char text[64];
+        char text[256];
         size_t size;
         cl_uint count;
         EXPECT(CL_INVALID_VALUE, clGetPlatformInfo(a->platform, 0x7777, 0, NULL, &size));
@@ -29,10 +29,10 @@ static void platform(struct api *a)
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_NUMERIC_VERSION, sizeof(version), &version,
                              NULL));
         CHECK(version == CL_MAKE_VERSION(3, 0, 0));
-        cl_name_version extension[4];
+        cl_name_version extension[8];
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION, sizeof(extension),
                              extension, &size));
-        CHECK(size == 2 * sizeof(extension[0]) && !strcmp(extension[0].name, "cl_khr_icd"));
+        CHECK(size == 5 * sizeof(extension[0]) && !strcmp(extension[0].name, "cl_khr_icd"));
         cl_ulong resolution = 0;
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_HOST_TIMER_RESOLUTION, sizeof(resolution),
                              &resolution, NULL));
@@ -84,6 +84,8 @@ static void devices(struct api *a)
                 char text[4096];
                 OK(clGetDeviceInfo(d, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL));
                 CHECK(strstr(text, "cl_khr_create_command_queue"));
+                CHECK(strstr(text, "cl_khr_command_buffer "));
+                CHECK(!strstr(text, "cl_khr_gl_sharing"));
                 /* Both lists say the same. */
                 cl_name_version list[64];
                 size_t size = 0;

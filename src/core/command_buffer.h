@@ -1,0 +1,141 @@
+/* Command buffers (cl_khr_command_buffer and its layers). A command is recorded by the same enqueue_*
+ * function that would enqueue it: its message goes to a queue of the server that records (`slots`), and
+ * what it does to memory is noted. An enqueue brings what all commands together need, and sends one message.
+ * The application does not use one from several threads at once; the lock guards what others share. */
+#ifndef SPANCL_CORE_COMMAND_BUFFER_H
+#define SPANCL_CORE_COMMAND_BUFFER_H
+
+#include "core/command.h"
+#include "core/khr_command_buffer.h"
+
+/* What a command does to a range of a memory object, in this order: it needs the bytes there (`bring`), it
+ * only must not meet those that are on their way, or it has written them. */
+struct memory_use {
+        cl_mem mem; /* held */
+        struct range range;
+        bool bring, wrote;
+};
+
+struct memory_uses {
+        struct memory_use *list;
+        size_t count, cap;
+};
+
+/* How a kernel is launched. */
+struct launch {
+        cl_kernel args; /* ours, for the values of arguments; NULL: they will not change */
+        uint64_t sent;  /* those up to this version of it are on the server */
+        cl_uint dims;
+        size_t offset[3], global[3], local[3];
+        bool has_local;
+};
+
+struct _cl_mutable_command_khr {
+        struct handle h;
+        struct list changed; /* buffer's: `next` differs */
+        cl_command_buffer_khr buffer;
+        cl_command_queue queue;
+        cl_command_type type;
+        size_t number; /* its sync point; from 1 on */
+        command_property *properties;
+        size_t property_count;
+        struct memory_uses uses, next_uses;
+        cl_kernel kernel; /* held; NULL: not a launch */
+        cl_mutable_dispatch_fields_khr fields;
+        bool incomplete; /* not all arguments are set */
+        struct launch now, next;
+};
+
+/* All that the commands do to one memory object. */
+struct memory_sum {
+        struct list link;
+        cl_mem root; /* held by the commands */
+        struct range_set bring, meet, wrote;
+};
+
+struct _cl_command_buffer_khr {
+        struct handle h;
+        cl_context context;
+        uint64_t id;
+        struct server *server;
+        cl_command_queue *queues; /* held */
+        cl_uint queue_count;
+        struct _cl_command_queue *slots;              /* what m->queue is while recording */
+        size_t *last;                                 /* per slot: its last command */
+        cl_command_buffer_properties_khr *properties; /* as given, with the final 0 */
+        size_t property_count;
+        cl_command_buffer_flags_khr flags;
+        cl_mutable_dispatch_asserts_khr asserts;
+        bool finalized;
+        bool broken; /* out of memory: the server has something else than we */
+        cl_mutable_command_khr *commands;
+        size_t count, cap;
+        struct list changed;
+        bool summed; /* `sums` is right */
+        struct list sums;
+};
+
+/* What a struct enqueue has in addition when its command is recorded. */
+struct recorder {
+        cl_command_buffer_khr buffer;
+        unsigned slot;
+        cl_uint sync_count;
+        const cl_sync_point_khr *syncs;
+        const command_property *properties; /* with the final 0; NULL: none */
+        cl_mutable_dispatch_fields_khr fields;
+        bool may_be_incomplete; /* arguments may be missing */
+        cl_kernel kernel;       /* of a launch, else NULL */
+        const struct launch *launch;
+        cl_mutable_command_khr command; /* once it is recorded */
+        struct memory_uses *uses;       /* where its uses are noted */
+};
+
+struct command_buffer_params {
+        const cl_command_queue
+                *queues; /* of one device, or of those that command_buffer_can_sync */
+        cl_uint queue_count;
+        const cl_command_buffer_properties_khr *properties; /* NULL: none */
+        cl_command_buffer_flags_khr flags;
+        cl_mutable_dispatch_asserts_khr asserts;
+};
+
+/* May one command buffer have queues on both devices, and on all that they may be divided into? Those
+ * have domains of their own. */
+bool command_buffer_can_sync(cl_device_id a, cl_device_id b);
+
+/* SP_E_NOMEM, SP_E_GONE. Lock held. */
+SP_NODISCARD int command_buffer_new(const struct command_buffer_params *params,
+                                    cl_command_buffer_khr *ret);
+/* Its last hold went. Lock held. */
+void command_buffer_unhold(cl_command_buffer_khr b);
+
+/* No more commands. SP_E_NOMEM, SP_E_GONE. Lock held. */
+SP_NODISCARD int command_buffer_finalize(cl_command_buffer_khr b);
+
+cl_command_buffer_state_khr command_buffer_state(const struct _cl_command_buffer_khr *b);
+
+/* A cl_int. `queues` as many as it was made with; q->queue is the first. Takes the lock. */
+cl_int enqueue_command_buffer(const struct enqueue *q, cl_command_buffer_khr b,
+                              const cl_command_queue *queues);
+
+/* ---- changes -------------------------------------------------------------------------------- */
+
+/* Make command->next a copy of ->now, if it is none yet; what is then changed in it counts from
+ * command_buffer_commit on. SP_E_NOMEM. Lock held. */
+SP_NODISCARD int command_change(cl_mutable_command_khr command);
+
+/* Take over all that changed; if that fails, nothing. SP_E_NOMEM, SP_E_GONE. Lock held. */
+SP_NODISCARD int command_buffer_commit(cl_command_buffer_khr b);
+
+/* Forget what changed. Lock held. */
+void command_buffer_abort(cl_command_buffer_khr b);
+
+/* ---- for command.c and transfer.c: their steps while q->record ------------------------------ */
+
+SP_NODISCARD int record_begin(struct command *m);
+SP_NODISCARD int record_use(struct command *m, cl_mem mem, struct range r, bool bring);
+SP_NODISCARD int record_wrote(struct command *m, cl_mem mem, struct range r);
+SP_NODISCARD int record_ready(struct command *m);
+void record_end(struct command *m, int r);
+
+#endif
