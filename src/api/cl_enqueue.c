@@ -231,13 +231,17 @@ cl_int do_launch(const struct enqueue *q, cl_kernel kernel, cl_uint work_dim,
         if (e != CL_SUCCESS)
                 return e;
         const size_t *global = global_work_size ? global_work_size : none;
+        const size_t *local = local_work_size;
+        size_t required[3];
+        if (!local && required_size(kernel, d, required))
+                local = required;
         struct launch launch;
         if (q->record) {
                 describe(&launch, work_dim, global_work_offset, global, local_work_size);
                 q->record->launch = &launch;
                 q->record->kernel = kernel;
         }
-        return enqueue_kernel(q, kernel, work_dim, global_work_offset, global, local_work_size);
+        return enqueue_kernel(q, kernel, work_dim, global_work_offset, global, local);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL
