@@ -4,6 +4,8 @@
  *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] */
 #include "support/check.h"
 
+#include "api/command_buffer.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -547,6 +549,110 @@ TEST(creating_setting_enqueuing_and_releasing_ask_the_server_nothing)
         end(&s);
 }
 
+/* ---- command buffers ------------------------------------------------------------------------ */
+
+enum { RUNS = 12 };
+
+/* Launches that each wait for one or two earlier ones, so that all are in one chain; sometimes a barrier. */
+static void *record_chain(struct setup *s, struct rng *r, cl_command_queue q, unsigned *ret_count)
+{
+        void *b = cb_create(1, &q, SIMULTANEOUS_USE);
+        size_t items = ITEMS;
+        cl_uint last = 0;
+        *ret_count = 1 + (unsigned)rng_below(r, 6);
+        for (unsigned i = 0; i < *ret_count; i++) {
+                bool barrier = last && !rng_below(r, 3);
+                if (barrier)
+                        OK(cb.barrier(b, NULL, NULL, 0, NULL, &last, NULL));
+                OK(cb.kernel(b, NULL, NULL, s->inc, 1, NULL, &items, NULL, last && !barrier,
+                             last && !barrier ? &last : NULL, &last, NULL));
+        }
+        OK(cb.finalize(b));
+        return b;
+}
+
+/* One buffer, recordings on every device, runs in a chain of events; single launches in between. */
+static uint32_t run_chain(struct setup *s, struct rng *r, void **buffers, const unsigned *counts,
+                          cl_event *last)
+{
+        uint32_t expected = 0;
+        *last = NULL;
+        for (unsigned i = 0; i < RUNS; i++) {
+                unsigned k = (unsigned)rng_below(r, s->count);
+                cl_event next = NULL;
+                cl_int e;
+                if (rng_below(r, 4)) {
+                        e = cb.enqueue(0, NULL, buffers[k], *last != NULL, *last ? last : NULL,
+                                       &next);
+                        expected += counts[k];
+                } else {
+                        e = launch(s, k, *last != NULL, last, &next);
+                        expected++;
+                }
+                if (e != CL_SUCCESS)
+                        break;
+                OK(clFlush(s->queues[k]));
+                if (*last)
+                        OK(clReleaseEvent(*last));
+                *last = next;
+        }
+        return expected;
+}
+
+static void chain_of_recordings(uint64_t seed, bool damage)
+{
+        struct setup s;
+        struct rng r = { seed };
+        void *buffers[16];
+        unsigned counts[16];
+        cl_event last;
+        begin(&s, &(struct sim_params){ .seed = seed, .servers = 2, .forgiving = damage });
+        cb_load(sim_platform(s.sim));
+        for (unsigned i = 0; i < s.count; i++) {
+                cl_int err;
+                OK(clReleaseCommandQueue(s.queues[i]));
+                cl_queue_properties properties[] = {
+                        CL_QUEUE_PROPERTIES,
+                        rng_below(&r, 2) ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0, 0
+                };
+                s.queues[i] = clCreateCommandQueueWithProperties(s.context, s.devices[i],
+                                                                 properties, &err);
+                OK(err);
+                buffers[i] = record_chain(&s, &r, s.queues[i], &counts[i]);
+        }
+        uint32_t expected = run_chain(&s, &r, buffers, counts, &last);
+        if (damage) {
+                sim_run(s.sim, rng_below(&r, 2000000));
+                sim_kill_server(s.sim, (unsigned)rng_below(&r, 2));
+                if (last)
+                        (void)!clWaitForEvents(1, &last);
+        }
+        for (unsigned i = 0; i < s.count; i++)
+                OK(cb.release(buffers[i]));
+        if (!damage) {
+                OK(clWaitForEvents(1, &last));
+                check_items(&s, (unsigned)rng_below(&r, s.count), expected);
+        }
+        if (last)
+                OK(clReleaseEvent(last));
+        end(&s);
+}
+
+TEST(recordings_compute_what_their_commands_would)
+{
+        for (uint64_t seed = 1; seed <= 60; seed++)
+                chain_of_recordings(seed, false);
+}
+
+TEST(recordings_survive_lost_servers)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 40; seed++)
+                chain_of_recordings(seed, true);
+        log_threshold = before;
+}
+
 int main(int argc, char **argv)
 {
         if (argc >= 4 && !strcmp(argv[1], "--seeds")) {
@@ -578,6 +684,8 @@ int main(int argc, char **argv)
                 cmocka_unit_test(the_only_server_dies_while_the_client_waits),
                 cmocka_unit_test(nothing_stays_on_the_servers_when_the_client_releases_it),
                 cmocka_unit_test(creating_setting_enqueuing_and_releasing_ask_the_server_nothing),
+                cmocka_unit_test(recordings_compute_what_their_commands_would),
+                cmocka_unit_test(recordings_survive_lost_servers),
                 cmocka_unit_test(random_programs_compute_what_the_oracle_says),
                 cmocka_unit_test(random_programs_survive_lost_servers_and_links),
                 cmocka_unit_test(random_programs_survive_without_memory),
