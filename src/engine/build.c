@@ -688,6 +688,11 @@ static void build_start(struct build *b)
         build_done(b);
 }
 
+static bool mentions_printf(struct bytes text)
+{
+        return text.size && memmem(text.data, text.size, "printf", 6);
+}
+
 int engine_handle_program_build(void *user, const struct wire_program_build *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
@@ -720,9 +725,10 @@ int engine_handle_program_build(void *user, const struct wire_program_build *m)
         engine_object_ref(&p->object);
         p->building = true;
         /* What the source itself does not show (may_print). */
-        e->prints |= !b->in.headers ||
-                     memmem(b->in.headers->data.data, b->in.headers->data.size, "printf", 6) ||
-                     memmem(m->options.data, m->options.size, "printf", 6);
+        e->prints |=
+                !b->in.headers ||
+                mentions_printf(bytes_of(b->in.headers->data.data, b->in.headers->data.size)) ||
+                mentions_printf(m->options);
         b->status = take_input(b, m);
         if (!b->status)
                 b->status = take_devices(b, m->devices);
