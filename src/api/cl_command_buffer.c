@@ -416,8 +416,11 @@ static cl_int check_sizes(cl_mutable_command_khr c)
          * to work-group uniformity." */
         if (l->has_local && c->now.has_local && is_uniform(l) != is_uniform(&c->now))
                 return CL_INVALID_OPERATION;
-        return check_launch_sizes(c->kernel, c->queue->device, l->dims, l->offset, l->global,
-                                  l->has_local ? l->local : NULL);
+        size_t required[3];
+        cl_device_id d = c->queue->device;
+        const size_t *local =
+                launch_local_size(c->kernel, d, l->has_local ? l->local : NULL, required);
+        return check_launch_sizes(c->kernel, d, l->dims, l->offset, l->global, local);
 }
 
 /* What may be wrong with a config as such. */

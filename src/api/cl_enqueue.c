@@ -165,6 +165,13 @@ static bool any_zero(const size_t *v, cl_uint n)
         return false;
 }
 
+/* "The work-group size to be used for kernel can also be specified in the program source." */
+const size_t *launch_local_size(cl_kernel kernel, cl_device_id d, const size_t *local_work_size,
+                                size_t required[3])
+{
+        return local_work_size || !required_size(kernel, d, required) ? local_work_size : required;
+}
+
 cl_int check_launch_sizes(cl_kernel kernel, cl_device_id d, cl_uint work_dim,
                           const size_t *global_work_offset, const size_t *global_work_size,
                           const size_t *local_work_size)
@@ -183,10 +190,6 @@ cl_int check_launch_sizes(cl_kernel kernel, cl_device_id d, cl_uint work_dim,
                 if (global_work_offset && global_work_offset[i] > max - global_work_size[i])
                         return CL_INVALID_GLOBAL_OFFSET;
         }
-        /* "The work-group size to be used for kernel can also be specified in the program source." */
-        size_t required[3];
-        if (!local_work_size && required_size(kernel, d, required))
-                local_work_size = required;
         return local_work_size
                        ? check_local_size(kernel, d, work_dim, global_work_size, local_work_size)
                        : CL_SUCCESS;
@@ -225,16 +228,14 @@ cl_int do_launch(const struct enqueue *q, cl_kernel kernel, cl_uint work_dim,
                 return CL_INVALID_GLOBAL_WORK_SIZE;
         if (nothing && !q->record)
                 return enqueue_nothing(q);
+        size_t required[3];
+        const size_t *local = launch_local_size(kernel, d, local_work_size, required);
         if (!nothing)
                 e = check_launch_sizes(kernel, d, work_dim, global_work_offset, global_work_size,
-                                       local_work_size);
+                                       local);
         if (e != CL_SUCCESS)
                 return e;
         const size_t *global = global_work_size ? global_work_size : none;
-        const size_t *local = local_work_size;
-        size_t required[3];
-        if (!local && required_size(kernel, d, required))
-                local = required;
         struct launch launch;
         if (q->record) {
                 describe(&launch, work_dim, global_work_offset, global, local_work_size);

@@ -35,6 +35,10 @@ SP_NODISCARD int do_set_svm_arg(cl_kernel kernel, cl_uint arg_index, const void 
 SP_NODISCARD int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name,
                                   size_t param_value_size, const void *param_value);
 
+/* The local size of a launch: as given, or what the kernel requires, or NULL. */
+const size_t *launch_local_size(cl_kernel kernel, cl_device_id device,
+                                const size_t *local_work_size, size_t required[3]);
+
 /* The part of do_launch's checks that concerns sizes, of which none is 0. local_work_size may be NULL. */
 cl_int check_launch_sizes(cl_kernel kernel, cl_device_id device, cl_uint work_dim,
                           const size_t *global_work_offset, const size_t *global_work_size,
