@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "core/command_buffer.h"
 #include "core/kernel.h"
+#include "core/queue.h"
 
 /* ---- making --------------------------------------------------------------------------------- */
 
@@ -38,7 +39,7 @@ static cl_int take_properties(struct command_buffer_params *p)
 static cl_int check_queues(const struct command_buffer_params *p)
 {
         for (cl_uint i = 0; i < p->queue_count; i++)
-                if (!handle_is(p->queues[i], HANDLE_QUEUE))
+                if (!queue_is_host(p->queues[i]))
                         return CL_INVALID_COMMAND_QUEUE;
         /* "CL_INVALID_CONTEXT if all the command-queues in queues do not have the same OpenCL context." */
         for (cl_uint i = 1; i < p->queue_count; i++)
@@ -114,7 +115,7 @@ static cl_int finalize(cl_command_buffer_khr b)
 static cl_int check_substitute(cl_command_buffer_khr b, const cl_command_queue *queues)
 {
         for (cl_uint i = 0; i < b->queue_count; i++)
-                if (!handle_is(queues[i], HANDLE_QUEUE))
+                if (!queue_is_host(queues[i]))
                         return CL_INVALID_COMMAND_QUEUE;
         /* "CL_INVALID_DEVICE if any element of queues does not have the same device as the command-queue set
          * on command_buffer creation at the same list index." */

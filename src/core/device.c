@@ -341,6 +341,9 @@ static int put_own(struct bytes native, struct buf *out)
         } own[] = {
                 { CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR,
                   CL_COMMAND_BUFFER_CAPABILITY_KERNEL_PRINTF_KHR |
+                          (info_u64(native, CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES, 0)
+                                   ? CL_COMMAND_BUFFER_CAPABILITY_DEVICE_SIDE_ENQUEUE_KHR
+                                   : 0) |
                           CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR |
                           CL_COMMAND_BUFFER_CAPABILITY_MULTIPLE_QUEUE_KHR },
                 { CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR, 0 },
