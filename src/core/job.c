@@ -20,11 +20,13 @@ struct job_part {
 
 enum job_action { JOB_BUILD, JOB_COMPILE, JOB_LINK };
 
+enum covers { COVERS_NOT, COVERS, COVERS_BY_PARENT };
+
 struct program_job {
         enum job_action action;
-        cl_program program; /* held */
-        bool *covers;       /* per device: is it built? */
-        cl_program *inputs; /* of a link; held until it is finished */
+        cl_program program;  /* held */
+        enum covers *covers; /* per device: is it built? */
+        cl_program *inputs;  /* of a link; held until it is finished */
         cl_uint input_count;
         char *options; /* as given; NULL: none */
         struct include_result include;
@@ -283,6 +285,7 @@ static int take_device(struct program_job *j, struct job_part *part, cl_uint i,
         if (j->options && !d->options)
                 return SP_E_NOMEM;
         d->uniform = job_is_uniform(j, i);
+        d->by_parent = j->covers[i] == COVERS_BY_PARENT;
         d->arg_info = tells_arg_info(j, i);
         d->status = part->request.status == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
         int r = part->reply ? device_build_take(d, j->program->devices[i]->index, part->reply,
@@ -455,6 +458,30 @@ static int job_run(struct program_job *j)
         return r;
 }
 
+static bool is_listed(const struct program_build_params *params, const struct _cl_device_id *d)
+{
+        for (cl_uint i = 0; i < params->device_count; i++)
+                if (params->devices[i] == d)
+                        return true;
+        return !params->devices;
+}
+
+/* "If a program binary has not been built for a sub-device, the program binary associated with the parent
+ * device will be used." To its server they are two devices: it is built for both. */
+static enum covers covers(const struct _cl_program *p, const struct program_build_params *params,
+                          cl_uint i)
+{
+        const struct device_build *before = p->build ? &p->build->devices[i] : NULL;
+        if (is_listed(params, p->devices[i]))
+                return COVERS;
+        if (before && before->status != CL_BUILD_NONE && !before->by_parent)
+                return COVERS_NOT;
+        for (cl_device_id d = p->devices[i]->parent; d; d = d->parent)
+                if (is_listed(params, d))
+                        return COVERS_BY_PARENT;
+        return COVERS_NOT;
+}
+
 int program_build(cl_program p, const struct program_build_params *params)
 {
         struct client *c = p->context->client;
@@ -464,14 +491,10 @@ int program_build(cl_program p, const struct program_build_params *params)
                 return SP_E_NOMEM;
         j->notify = params->notify;
         j->notify_data = params->notify_data;
-        for (cl_uint i = 0; i < p->device_count; i++) {
-                j->covers[i] = !params->devices;
-                for (cl_uint k = 0; params->devices && k < params->device_count; k++)
-                        j->covers[i] |= params->devices[k] == p->devices[i];
-        }
-        job_split(j);
-
         client_lock(c);
+        for (cl_uint i = 0; i < p->device_count; i++)
+                j->covers[i] = covers(p, params, i);
+        job_split(j);
         /* CL_INVALID_OPERATION if the build of one of the devices by an earlier call has not ended, or
          * if kernel objects are attached to the program. */
         if (p->job || p->kernel_count) {
@@ -528,7 +551,7 @@ static int link_covers(struct program_job *j, const struct program_link_params *
                 }
                 if (have && have < params->input_count)
                         return CL_INVALID_OPERATION;
-                j->covers[i] = have;
+                j->covers[i] = have ? COVERS : COVERS_NOT;
         }
         job_split(j);
         return 0;

@@ -90,8 +90,8 @@ static void launch(cl_command_queue q, cl_kernel k, cl_mem m, cl_int by)
         OK(clFinish(q));
 }
 
-/* One buffer, written by each device of a context in turn. */
-static void work(const cl_device_id *devices, cl_uint count)
+/* One buffer, written by each device of a context in turn. The program is built for the first `built`. */
+static void work(const cl_device_id *devices, cl_uint count, cl_uint built)
 {
         cl_int err, data[N] = { 0 };
         const char *text = source;
@@ -100,7 +100,7 @@ static void work(const cl_device_id *devices, cl_uint count)
         OK(err);
         cl_program p = clCreateProgramWithSource(x, 1, &text, NULL, &err);
         OK(err);
-        OK(clBuildProgram(p, 0, NULL, "", NULL, NULL));
+        OK(clBuildProgram(p, built, built ? devices : NULL, "", NULL, NULL));
         cl_kernel k = clCreateKernel(p, "count", &err);
         OK(err);
         cl_mem m = clCreateBuffer(x, CL_MEM_COPY_HOST_PTR, sizeof(data), data, &err);
@@ -180,11 +180,13 @@ int main(void)
                 CHECK(again == count);
                 lifetime(d, subs[0]);
                 queries(d, subs[0]);
-                work(subs, 2);
+                work(subs, 2, 0);
                 mixed[0] = d;
                 mixed[1] = subs[1];
                 mixed[2] = a.devices[(i + 1) % a.count];
-                work(mixed, a.count > 1 ? 3 : 2);
+                work(mixed, a.count > 1 ? 3 : 2, 0);
+                /* "[...] the program binary associated with the parent device will be used." */
+                work(mixed, 2, 1);
                 for (cl_uint k = 0; k < count; k++)
                         OK(clReleaseDevice(subs[k]));
                 outlive(d);
