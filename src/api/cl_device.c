@@ -239,6 +239,15 @@ static cl_int check_partition(cl_device_id d, const cl_device_partition_property
         default:
                 if (properties[1] <= 0)
                         return CL_INVALID_VALUE;
+                /* "CL_INVALID_DEVICE_PARTITION_COUNT if the total number of compute units requested
+                 * exceeds CL_DEVICE_MAX_COMPUTE_UNITS for in_device"; "CL_DEVICE_PARTITION_FAILED if the
+                 * partition name is supported by the implementation but in_device could not be further
+                 * partitioned." */
+                cl_ulong units = device_number(d, CL_DEVICE_MAX_COMPUTE_UNITS);
+                if ((cl_ulong)properties[1] > units)
+                        return CL_INVALID_DEVICE_PARTITION_COUNT;
+                if ((cl_ulong)properties[1] == units)
+                        return CL_DEVICE_PARTITION_FAILED;
         }
         if (e == CL_SUCCESS && properties[*ret_count])
                 return CL_INVALID_VALUE;

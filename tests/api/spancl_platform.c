@@ -6,6 +6,7 @@
 #include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 static void platform(struct api *a)
@@ -137,6 +138,30 @@ static void timers(void)
 /* Digits in the order of the calls. */
 static atomic_int order;
 
+/* One part, the whole device, is no partition: PoCL 3.1 makes it. */
+static void whole_device(struct api *a)
+{
+        for (cl_uint i = 0; i < a->count; i++) {
+                cl_device_partition_property offered[16] = { 0 };
+                cl_device_id out;
+                cl_uint units, n = 77;
+                OK(clGetDeviceInfo(a->devices[i], CL_DEVICE_PARTITION_PROPERTIES, sizeof(offered),
+                                   offered, NULL));
+                OK(clGetDeviceInfo(a->devices[i], CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units),
+                                   &units, NULL));
+                cl_device_partition_property all[] = { CL_DEVICE_PARTITION_EQUALLY, units, 0 };
+                bool can = false;
+                for (int k = 0; k < 16; k++)
+                        can |= offered[k] == CL_DEVICE_PARTITION_EQUALLY;
+                EXPECT(can ? CL_DEVICE_PARTITION_FAILED : CL_INVALID_VALUE,
+                       clCreateSubDevices(a->devices[i], all, 1, &out, &n));
+                all[1]++;
+                EXPECT(can ? CL_INVALID_DEVICE_PARTITION_COUNT : CL_INVALID_VALUE,
+                       clCreateSubDevices(a->devices[i], all, 1, &out, &n));
+                CHECK(n == 77);
+        }
+}
+
 static void CL_CALLBACK destroyed(cl_context context, void *user)
 {
         atomic_store(&order, atomic_load(&order) * 10 + *(const char *)user - '0');
@@ -239,6 +264,7 @@ int main(void)
         platform(&a);
         devices(&a);
         timers();
+        whole_device(&a);
         contexts(&a);
         unsupported(&a);
         icd2(&a);
