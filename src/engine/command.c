@@ -569,13 +569,15 @@ void engine_command_complete(void *user, void *cookie, cl_int status, const stru
 {
         struct engine *e = user;
         struct command *c = cookie;
-        TRACE_SPAN(complete, 0);
+        struct trace_span span = trace_begin(TRACE_complete, 0);
         engine_lock(e);
         if (!e->closing) {
-                span_complete.value = c->event->id;
+                span.value = c->event->id;
                 part_complete(c, status, t);
                 engine_run(e);
                 engine_settle(e);
         }
+        /* Before a client that hears of it can ask for the records. */
+        trace_end(&span);
         engine_unlock(e);
 }

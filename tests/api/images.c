@@ -382,6 +382,10 @@ static void lines(const struct api *a, cl_program program)
         cl_mem of = NULL;
         OK(clGetMemObjectInfo(m, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(of), &of, NULL));
         CHECK(of == b);
+        desc.image_row_pitch = sizeof(in); /* of its one row: drivers take it */
+        OK(clReleaseMemObject(m));
+        m = clCreateImage(a->context, CL_MEM_READ_ONLY, &format, &desc, NULL, &err);
+        OK(err);
         cl_kernel k = api_kernel(program, "line");
         const size_t n = N;
         for (unsigned i = 0; i < 3; i++) {
