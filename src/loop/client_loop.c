@@ -30,6 +30,7 @@ struct client_loop {
         atomic_bool woken; /* wake_fd is readable, or about to be */
         int timeout_ms;
         struct spin spin;
+        uint64_t bulk; /* bytes of all links before the last sleep */
 };
 
 /* A further lane being connected on a thread of its own. */
@@ -347,10 +348,23 @@ static int loop_receive(void *user, struct io_link *l)
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
 
-static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n,
+/* Since the last time. */
+static bool bulk_moved(struct client_loop *loop, struct io_link *const *links, size_t count)
+{
+        uint64_t bulk = 0;
+        for (size_t i = 0; i < count; i++) {
+                const struct session_stats *stats = session_get_stats(links[i]->session);
+                bulk += stats->bulk_sent + stats->bulk_received;
+        }
+        bool moved = bulk != loop->bulk;
+        loop->bulk = bulk;
+        return moved;
+}
+
+static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n, bool spin,
                           uint64_t deadline_ns)
 {
-        if (spin_poll(&loop->spin, fds, n))
+        if (spin && spin_poll(&loop->spin, fds, n))
                 return;
         TRACE_SPAN(sleep, n);
         struct timespec left, *timeout = NULL;
@@ -363,7 +377,8 @@ static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n
         if (ppoll(fds, n, timeout, NULL) < 0)
                 for (nfds_t i = 0; i < n; i++)
                         fds[i].revents = POLLIN; /* interrupted: look at all */
-        spin_slept(&loop->spin);
+        if (spin)
+                spin_slept(&loop->spin);
 }
 
 static void loop_wait(void *user, struct io_link *const *links, size_t count, uint64_t deadline_ns,
@@ -382,9 +397,11 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
                         n += (nfds_t)link_poll(&links[i]->lanes[lane], fds + n);
         }
         first[count] = n;
+        /* In the midst of bulk data one who looks again and again only finds smaller pieces of it. */
+        bool spin = !bulk_moved(loop, links, count);
         pthread_mutex_unlock(lock);
         if (deadline_ns)
-                sleep_in_poll(loop, fds, n, deadline_ns);
+                sleep_in_poll(loop, fds, n, spin, deadline_ns);
         else
                 poll(fds, n, 0);
         if (fds[0].revents) {
