@@ -756,8 +756,9 @@ static void do_map(struct program *p)
         say(p, "%u map view %td [%zu, %zu) flags %d queue %td\n", p->command, v - p->views, u.begin,
             u.end, (int)flags, q - p->queues);
         bool svm = as_svm(p, v);
-        uint8_t *m = u.root->svm + u.begin;
+        uint8_t *m;
         if (svm) {
+                m = u.root->svm + u.begin;
                 err = clEnqueueSVMMap(q->q, blocking, flags, m, size, p->wait_count, waits(p), &e);
                 m = err == CL_SUCCESS ? m : NULL;
         } else {
