@@ -1,10 +1,9 @@
 /* servers: 1. What a run of a command buffer costs on the wire: one message, however much was recorded and
  * whoever is to be waited for; and one for each change. The program runs itself with few and with many
  * runs, and compares how many messages were sent (SPANCL_STATS). */
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "command_buffer.h"
+#include "stats.h"
 
 enum { COMMANDS = 50, MANY = 400, MORE_MAX = 20 }; /* clock queries, acknowledgements */
 
@@ -50,30 +49,9 @@ static int work(int runs)
 }
 
 /* Messages to the server, counted by a fresh process that does `runs`. */
-static long messages(const char *self, const char *runs)
+static long messages(char *self, char *runs)
 {
-        char path[] = "/tmp/spancl-frames.XXXXXX", report[4096];
-        int fd = mkstemp(path);
-        CHECK(fd >= 0);
-        pid_t pid = fork();
-        CHECK(pid >= 0);
-        if (!pid) {
-                setenv("SPANCL_STATS", path, 1);
-                execl(self, self, runs, (char *)NULL);
-                _exit(127);
-        }
-        int status;
-        CHECK(waitpid(pid, &status, 0) == pid);
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        ssize_t n = read(fd, report, sizeof(report) - 1);
-        CHECK(n > 0);
-        report[n] = '\0';
-        close(fd);
-        unlink(path);
-        const char *link = strstr(report, "\"from\": \"client\"");
-        const char *at = link ? strstr(link, "\"messages\": ") : NULL;
-        CHECK(at);
-        return strtol(at + strlen("\"messages\": "), NULL, 10);
+        return stats_of((char *[]){ self, runs, NULL }, "from", "messages");
 }
 
 int main(int argc, char **argv)

@@ -1,10 +1,9 @@
 /* servers: 1. What costs no round trip: creating, setting arguments, enqueuing and releasing. The program
  * runs itself twice, with little and with much of it between two clFinish, and compares how many frames
  * came back (SPANCL_STATS). Events that nobody looks at are not told of, nor is a chain of them. */
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "api.h"
+#include "stats.h"
 
 enum { MUCH = 1000, MORE_MAX = 16 }; /* acknowledgements: one for each 64 KiB of commands */
 
@@ -57,30 +56,9 @@ static int work(int count)
 }
 
 /* Frames from the server, counted by a fresh process that does `count` rounds. */
-static long frames(const char *self, const char *count)
+static long frames(char *self, char *count)
 {
-        char path[] = "/tmp/spancl-frames.XXXXXX", report[4096];
-        int fd = mkstemp(path);
-        CHECK(fd >= 0);
-        pid_t pid = fork();
-        CHECK(pid >= 0);
-        if (!pid) {
-                setenv("SPANCL_STATS", path, 1);
-                execl(self, self, count, (char *)NULL);
-                _exit(127);
-        }
-        int status;
-        CHECK(waitpid(pid, &status, 0) == pid);
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        ssize_t n = read(fd, report, sizeof(report) - 1);
-        CHECK(n > 0);
-        report[n] = '\0';
-        close(fd);
-        unlink(path);
-        const char *link = strstr(report, "\"to\": \"client\"");
-        const char *at = link ? strstr(link, "\"frames\": ") : NULL;
-        CHECK(at);
-        return strtol(at + strlen("\"frames\": "), NULL, 10);
+        return stats_of((char *[]){ self, count, NULL }, "to", "frames");
 }
 
 int main(int argc, char **argv)

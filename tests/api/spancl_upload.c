@@ -2,10 +2,10 @@
  * them, with a callback or without; and not at all to a server that has the build in its cache
  * (TEST_CACHE). The program runs itself and compares what was sent (SPANCL_STATS). */
 #include <dirent.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api.h"
+#include "stats.h"
 
 enum { SKIP = 77, SOURCE_SIZE = 150 << 10, HEADER_SIZE = 200 << 10 };
 
@@ -63,30 +63,9 @@ static int work(int count, const char *folder, const char *options)
 }
 
 /* Bytes to the server, counted by a fresh process that makes `count` programs. */
-static long sent(const char *self, const char *count, const char *folder, const char *options)
+static long sent(char *self, char *count, char *folder, char *options)
 {
-        char path[] = "/tmp/spancl-upload.XXXXXX", report[4096];
-        int fd = mkstemp(path);
-        CHECK(fd >= 0);
-        pid_t pid = fork();
-        CHECK(pid >= 0);
-        if (!pid) {
-                setenv("SPANCL_STATS", path, 1);
-                execl(self, self, count, folder, options, (char *)NULL);
-                _exit(127);
-        }
-        int status;
-        CHECK(waitpid(pid, &status, 0) == pid);
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        ssize_t n = read(fd, report, sizeof(report) - 1);
-        CHECK(n > 0);
-        report[n] = '\0';
-        close(fd);
-        unlink(path);
-        const char *link = strstr(report, "\"from\": \"client\"");
-        const char *at = link ? strstr(link, "\"bytes\": ") : NULL;
-        CHECK(at);
-        return strtol(at + strlen("\"bytes\": "), NULL, 10);
+        return stats_of((char *[]){ self, count, folder, options, NULL }, "from", "bytes");
 }
 
 static int entries(const char *cache)
