@@ -224,6 +224,7 @@ int client_new(const struct client_params *params, struct client **ret)
         list_init(&c->contexts);
         list_init(&c->deferred);
         list_init(&c->followers);
+        list_init(&c->host_copies);
         init_locks(c);
         int r = platform_new(c, &c->platform);
         if (r < 0) {

@@ -66,7 +66,7 @@ static void release_followers(cl_event e)
                 list_remove(&f->link);
                 mem_free(f);
                 if (--next->before == 0)
-                        transfer_start_held(next);
+                        transfer_turn(next);
                 event_part_done(next, CL_SUCCESS);
                 event_unhold(next);
         }

@@ -31,6 +31,7 @@ struct server {
         uint64_t peers;     /* bit per server: introduced to each other */
         uint64_t peers_bad; /* they can't reach each other */
 
+        size_t small_incoming; /* reads whose bytes come behind messages (core/transfer.c) */
         bool bulk_lane;        /* lane 1 was asked for */
         bool backlog;          /* the last send left something: it waits for room */
         uint64_t unsent_since; /* when server_kick first left something; 0: nothing */
@@ -70,8 +71,9 @@ struct client {
 
         uint64_t next_id; /* one counter for all types */
         struct map requests, events, incoming, queues;
-        struct list followers; /* those whose turn has come */
-        bool following;        /* somebody works them off */
+        struct list followers;   /* those whose turn has come */
+        bool following;          /* somebody works them off */
+        struct list host_copies; /* struct host_copy (core/transfer.h) that are to be made */
         struct list contexts;
         struct map objects; /* memory objects and samplers, by their address (client_object) */
 
@@ -224,8 +226,9 @@ SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uin
 
 /* ---- transfer.c ----------------------------------------------------------------------------- */
 
-/* The bytes that were held for it may go. */
-void transfer_start_held(cl_event e);
+/* All that e comes after is done: the bytes that were held for it may go to or from the application's
+ * memory. */
+void transfer_turn(cl_event e);
 /* The servers will not send what was asked for. */
 void incoming_fail(struct server *s);
 /* A command without an event has failed; if it brought data to the server, they are not there. */

@@ -7,6 +7,7 @@
 #include "base/vm.h"
 #include "core/mem.h"
 #include "core/server.h"
+#include "core/transfer.h"
 
 enum {
         CHUNK = 4 << 20,
@@ -403,38 +404,40 @@ static cl_int enqueue_tail(const struct enqueue *q, struct event_tail *tail)
                 tail = NULL;
                 r = command_send_nothing(&m);
         }
-        cl_int status = command_end(&m, r, q->blocking);
         if (tail)
                 tail->free(tail);
-        return status;
+        return command_end(&m, r, q->blocking);
 }
-
-struct host_copy {
-        struct event_tail tail;
-        void *to;
-        const void *from;
-        size_t size;
-};
 
 static void host_copy_run(struct event_tail *t, cl_event e, cl_int status)
 {
         struct host_copy *copy = container_of(t, struct host_copy, tail);
         if (status == CL_SUCCESS)
                 memcpy(copy->to, copy->from, copy->size);
+        list_remove(&copy->link);
         event_part_done(e, CL_SUCCESS);
 }
 
 static void host_copy_free(struct event_tail *t)
 {
-        mem_free(container_of(t, struct host_copy, tail));
+        struct host_copy *copy = container_of(t, struct host_copy, tail);
+        list_remove(&copy->link);
+        mem_free(copy);
 }
 
 cl_int enqueue_host_copy(const struct enqueue *q, void *to, const void *from, size_t size)
 {
+        struct client *c = q->queue->context->client;
         struct host_copy *copy = mem_alloc(sizeof(*copy));
-        if (copy)
-                *copy = (struct host_copy){ { host_copy_run, host_copy_free }, to, from, size };
-        return enqueue_tail(q, copy ? &copy->tail : NULL);
+        if (!copy)
+                return enqueue_tail(q, NULL);
+        *copy = (struct host_copy){
+                .tail = { host_copy_run, host_copy_free }, .to = to, .from = from, .size = size
+        };
+        client_lock(c);
+        list_append(&c->host_copies, &copy->link);
+        client_unlock(c);
+        return enqueue_tail(q, &copy->tail);
 }
 
 struct freeing {

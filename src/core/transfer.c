@@ -36,6 +36,9 @@ struct incoming {
         cl_event event; /* that it is a part of; held */
         cl_mem keep;    /* whose memory it is, held; NULL: the application's */
         struct host_box to;
+        /* Where its bytes are meanwhile, if others are still on their way there that it comes after;
+         * owned. NULL: they go where they belong. */
+        uint8_t *aside;
         bool unwanted; /* the command has failed */
         uint64_t received;
 };
@@ -113,22 +116,31 @@ static const uint8_t *box_end(const struct host_box *b)
                b->region[0];
 }
 
-/* Are bytes on their way into the memory that is to be sent? */
-static bool is_to_come(struct client *c, const struct host_box *from)
+static bool boxes_meet(const struct host_box *a, const struct host_box *b)
+{
+        return a->at < box_end(b) && b->at < box_end(a);
+}
+
+/* Are bytes on their way into that memory, or, if `written`, still to be copied from it? */
+static bool is_to_come(struct client *c, const struct host_box *box, bool written)
 {
         struct incoming *in;
         for (size_t pos = 0; (in = map_next(&c->incoming, &pos));)
-                if (in->to.at < box_end(from) && from->at < box_end(&in->to))
+                if (!in->unwanted && boxes_meet(box, &in->to))
                         return true;
+        list_each(copy, &c->host_copies, struct host_copy, link)
+        {
+                const struct host_box to = host_bytes(copy->to, copy->size),
+                                      from = host_bytes(copy->from, copy->size);
+                if (boxes_meet(box, &to) || (written && boxes_meet(box, &from)))
+                        return true;
+        }
         return false;
 }
 
-void transfer_start_held(cl_event e)
+static void outgoing_start_held(cl_event e)
 {
-        struct outgoing *o = e->held;
-        e->held = NULL;
-        if (!o)
-                return;
+        struct outgoing *o = steal(e->held);
         struct session *session = server_session(e->server);
         if (session)
                 outgoing_start(o, e->server, session);
@@ -153,7 +165,7 @@ int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct s
                 m->event->parts++;
         }
         /* Its bytes may be those of a read that it comes after. */
-        if (m->event && m->event->before && is_to_come(m->client, &from))
+        if (m->event && m->event->before && is_to_come(m->client, &from, false))
                 m->event->held = o;
         else
                 outgoing_start(o, m->server, m->session);
@@ -196,11 +208,42 @@ bool transfer_needs_event(const struct enqueue *q, uint64_t size)
 
 /* ---- from servers --------------------------------------------------------------------------- */
 
+static bool is_small(const struct host_box *b)
+{
+        return box_size(b) <= SESSION_INLINE_DEFAULT;
+}
+
+/* Could bytes of a read come before those of one that it comes after, into the same memory? Not if all that
+ * is to come from its server, as it itself, travels behind messages. */
+static bool may_overtake(const struct command *m, const struct host_box *to)
+{
+        if (!m->event->before)
+                return false;
+        if (is_small(to) && list_empty(&m->client->host_copies) &&
+            m->client->incoming.count == m->server->small_incoming)
+                return false;
+        return is_to_come(m->client, to, true);
+}
+
+/* The bytes that were put aside go where they belong. */
+static void incoming_settle(const struct incoming *in)
+{
+        size_t len;
+        for (uint64_t at = 0; at < box_size(&in->to); at += len) {
+                uint8_t *to = box_at(&in->to, at, &len);
+                memcpy(to, in->aside + at, len);
+        }
+}
+
 static void incoming_end(struct incoming *in, cl_int status)
 {
         cl_event e = in->event;
         cl_mem keep = in->keep;
+        if (in->aside && status == CL_SUCCESS && !in->unwanted)
+                incoming_settle(in);
         map_del(&in->server->client->incoming, in->transfer);
+        in->server->small_incoming -= is_small(&in->to);
+        mem_free(in->aside);
         mem_free(in);
         event_part_done(e, status);
         event_unhold(e);
@@ -218,11 +261,17 @@ int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
         in->event = m->event;
         in->to = to;
         in->keep = keep;
-        int r = map_put(&m->client->incoming, in->transfer, in);
+        bool overtakes = may_overtake(m, &to);
+        if (overtakes)
+                in->aside = mem_alloc(box_size(&to));
+        int r = overtakes && !in->aside ? SP_E_NOMEM
+                                        : map_put(&m->client->incoming, in->transfer, in);
         if (r < 0) {
+                mem_free(in->aside);
                 mem_free(in);
                 return r;
         }
+        m->server->small_incoming += is_small(&to);
         event_hold(in->event);
         if (keep)
                 mem_hold(keep);
@@ -241,7 +290,14 @@ int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined,
             *len > box_size(&in->to) - offset)
                 return SP_E_PROTO;
         size_t fits = sizeof(s->sink);
-        *ret = in->unwanted ? s->sink : box_at(&in->to, offset, &fits);
+        if (in->unwanted) {
+                *ret = s->sink;
+        } else if (in->aside) {
+                *ret = in->aside + offset;
+                fits = *len;
+        } else {
+                *ret = box_at(&in->to, offset, &fits);
+        }
         if (*len > fits)
                 *len = fits;
         return 0;
@@ -256,8 +312,18 @@ int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
         in->received += len;
         if (in->received < box_size(&in->to))
                 return 0;
-        incoming_end(in, CL_SUCCESS);
+        if (!in->aside || !in->event->before)
+                incoming_end(in, CL_SUCCESS);
         return 1;
+}
+
+void transfer_turn(cl_event e)
+{
+        struct incoming *in = map_get(&e->context->client->incoming, e->id);
+        if (e->held)
+                outgoing_start_held(e);
+        if (in && in->aside && in->received == box_size(&in->to))
+                incoming_end(in, CL_SUCCESS);
 }
 
 void incoming_drop(struct client *c, uint64_t transfer)

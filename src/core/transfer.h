@@ -15,6 +15,16 @@ static inline struct host_box host_bytes(const void *at, size_t size)
         return (struct host_box){ (uint8_t *)(uintptr_t)at, { size, 1, 1 }, size, size };
 }
 
+/* Bytes that the client copies from one place of the application's memory to another when all that the
+ * event waits for is done. */
+struct host_copy {
+        struct event_tail tail;
+        struct list link; /* the client's, until it is done */
+        void *to;
+        const void *from;
+        size_t size;
+};
+
 /* Set when the last byte has been read from the application's memory. */
 struct sent {
         bool done;
