@@ -127,6 +127,10 @@ struct backend_ops {
                               cl_uint packets, struct backend_buffer **ret);
         void (*buffer_release)(struct backend_buffer *buffer);
 
+        /* `size` bytes of the host's memory that transfers from and to the devices of the domain are
+         * fastest with. Stays until close. CL_INVALID_OPERATION: any memory is as good. */
+        cl_int (*host_memory)(struct backend *b, unsigned domain, size_t size, void **ret);
+
         /* Shared virtual memory for a device that says so (INFO_DEVICE_SVM): `size` bytes at `address`;
          * 0: where the device wants it. CL_INVALID_HOST_PTR: it can't be there. */
         cl_int (*svm_create)(struct backend *b, unsigned device, uint64_t address, size_t size,

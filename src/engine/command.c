@@ -365,12 +365,12 @@ static void start_failed(struct command *c)
         command_submitted(c);
 }
 
-/* Submit the part for the chunk that begins at c->sent. */
-static cl_int submit_chunk(struct command *c)
+/* Submit the part that begins at c->sent. */
+static cl_int submit_part(struct command *c)
 {
         struct backend_command n = c->native;
         uint64_t len;
-        n.host = engine_transfer_at(c->transfer, c->sent, &len);
+        n.host = engine_transfer_part(c->transfer, c->sent, &len);
         if (!n.host)
                 return CL_OUT_OF_HOST_MEMORY;
         if (n.op == BACKEND_WRITE || n.op == BACKEND_READ) {
@@ -383,15 +383,23 @@ static cl_int submit_chunk(struct command *c)
         return status;
 }
 
+/* Submit what there is room for. 1: that was all of it, 0: not yet. */
 static cl_int submit_read(struct command *c)
 {
-        cl_int status = CL_SUCCESS;
-        while (c->sent < c->transfer->total && status >= 0)
-                status = submit_chunk(c);
-        return status;
+        const struct transfer *t = c->transfer;
+        if (t->peer && t->peer->lost)
+                return CL_DEVICE_NOT_AVAILABLE;
+        while (c->sent < t->total) {
+                if (c->sent >= engine_transfer_window(t))
+                        return 0;
+                cl_int status = submit_part(c);
+                if (status < 0)
+                        return status;
+        }
+        return 1;
 }
 
-/* Submit what has arrived. 1: that was all of it, 0: not yet. */
+/* The same for what has arrived. */
 static cl_int submit_write(struct command *c)
 {
         const struct transfer *t = c->transfer;
@@ -399,9 +407,9 @@ static cl_int submit_write(struct command *c)
                 return t->status;
         while (c->sent < t->total) {
                 uint64_t left = t->total - c->sent;
-                if (t->arrived < c->sent + (left < t->chunk_size ? left : t->chunk_size))
+                if (t->arrived < c->sent + (left < t->part_size ? left : t->part_size))
                         return 0;
-                cl_int status = submit_chunk(c);
+                cl_int status = submit_part(c);
                 if (status < 0)
                         return status;
         }
@@ -420,12 +428,6 @@ static cl_int prepare_buffers(struct command *c)
         return status;
 }
 
-static bool command_is_write(const struct command *c)
-{
-        return c->native.op == BACKEND_WRITE || c->native.op == BACKEND_WRITE_RECT ||
-               c->native.op == BACKEND_WRITE_IMAGE;
-}
-
 /* A marker with a wait list that is complete, in a queue without order and behind no barrier. */
 static bool command_is_empty(const struct command *c)
 {
@@ -434,7 +436,7 @@ static bool command_is_empty(const struct command *c)
         return !c->queue->in_order && !c->queue->fences && !c->after_all && !command_waits(c);
 }
 
-/* Everything but writes, which go on as bytes arrive. */
+/* Everything but transfers, which go on as bytes arrive or leave. */
 static cl_int submit_whole(struct command *c)
 {
         switch (c->native.op) {
@@ -444,10 +446,6 @@ static cl_int submit_whole(struct command *c)
                                               c->arg_count, &c->native.kernel);
                 return status < 0 ? status : command_submit(c, &c->native);
         }
-        case BACKEND_READ:
-        case BACKEND_READ_RECT:
-        case BACKEND_READ_IMAGE:
-                return submit_read(c);
         default:
                 return command_submit(c, &c->native);
         }
@@ -455,7 +453,9 @@ static cl_int submit_whole(struct command *c)
 
 static void command_pump(struct command *c)
 {
-        cl_int r = c->status < 0 ? c->status : submit_write(c);
+        cl_int r = c->status;
+        if (r >= 0)
+                r = c->transfer->reader == c ? submit_read(c) : submit_write(c);
         if (r < 0)
                 engine_command_fail(c, r);
         if (r < 0 && !c->last)
@@ -480,7 +480,7 @@ static void command_start(struct command *c)
                 start_failed(c);
                 return;
         }
-        if (command_is_write(c)) {
+        if (c->transfer) {
                 command_pump(c);
                 return;
         }
@@ -549,7 +549,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         struct transfer *data = c->transfer;
         if (status >= 0 && c->status >= 0 && data) {
                 /* Parts complete in order: each waits for the one before. */
-                uint64_t ready = ++c->parts * data->chunk_size;
+                uint64_t ready = ++c->parts * data->part_size;
                 if (ready > data->total)
                         ready = data->total;
                 if (data->reader == c)
@@ -560,7 +560,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         if (status < 0)
                 engine_command_fail(c, status);
         if (c->in_queue)
-                engine_command_poke(c); /* a write that still waits for bytes */
+                engine_command_poke(c); /* it still waits for bytes, or for room */
         else if (!c->running)
                 engine_command_finish(c);
 }

@@ -43,7 +43,7 @@ struct command {
         /* What became of it. */
         cl_int status;
         size_t running;             /* parts in flight */
-        uint64_t sent;              /* read, write: bytes submitted, one part for each chunk */
+        uint64_t sent;              /* read, write: bytes submitted, part by part */
         uint64_t parts;             /* read, write: complete ones */
         struct backend_event *last; /* the part submitted last */
         struct backend_times times;

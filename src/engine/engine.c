@@ -38,7 +38,7 @@ struct engine *engine_free(struct engine *e)
         for (size_t i = 0; i < e->peer_count; i++)
                 engine_peer_free(e->peers[i]);
         mem_free(e->peers);
-        staging_fini(&e->staging);
+        engine_transfer_free_staging(e);
         buf_fini(&e->deps);
         engine_builder_fini(&e->builder);
         content_store_fini(&e->contents);

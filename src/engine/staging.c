@@ -2,14 +2,46 @@
 
 #include "base/mem.h"
 
-void *staging_get(struct staging *s)
+static bool is_backends(const struct staging *s, const void *chunk)
 {
-        return s->count ? s->kept[--s->count] : mem_alloc_bulk(STAGING_CHUNK);
+        for (size_t i = 0; i < s->slab_count; i++)
+                if ((uintptr_t)chunk - (uintptr_t)s->slabs[i] < STAGING_SLAB)
+                        return true;
+        return false;
 }
 
-void staging_put(struct staging *s, void *chunk)
+/* Ask the backend for some; when it has none, never again. */
+static void add_slab(struct staging *s)
 {
-        if (chunk && s->count < STAGING_KEPT)
+        void *slab;
+        if (!s->be || s->slab_count == STAGING_SLABS)
+                return;
+        if (s->be->host_memory(s->backend, s->domain, STAGING_SLAB, &slab) < 0) {
+                s->be = NULL;
+                return;
+        }
+        s->slabs[s->slab_count++] = slab;
+        for (size_t at = STAGING_SLAB; at; at -= STAGING_CHUNK)
+                s->kept[s->count++] = (uint8_t *)slab + at - STAGING_CHUNK;
+}
+
+void *staging_get(struct staging *s, size_t size)
+{
+        if (size > STAGING_CHUNK || size <= (s->be ? STAGING_TINY : STAGING_SMALL))
+                return mem_alloc_bulk(size);
+        if (!s->count)
+                add_slab(s);
+        if (s->count)
+                return s->kept[--s->count];
+        return mem_alloc_bulk(size <= STAGING_SMALL ? size : STAGING_CHUNK);
+}
+
+void staging_put(struct staging *s, void *chunk, size_t size)
+{
+        /* When there are the backend's, others are not worth keeping. */
+        bool keep = size > STAGING_SMALL && size <= STAGING_CHUNK && !s->slab_count &&
+                    s->count < STAGING_KEPT;
+        if (chunk && (keep || is_backends(s, chunk)))
                 s->kept[s->count++] = chunk;
         else
                 mem_free(chunk);
@@ -17,6 +49,9 @@ void staging_put(struct staging *s, void *chunk)
 
 void staging_fini(struct staging *s)
 {
-        while (s->count)
-                mem_free(s->kept[--s->count]);
+        while (s->count) {
+                void *chunk = s->kept[--s->count];
+                if (!is_backends(s, chunk))
+                        mem_free(chunk);
+        }
 }

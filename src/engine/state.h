@@ -66,8 +66,9 @@ struct engine {
         struct list dirty_queues; /* with submissions not flushed */
         size_t held, running;     /* commands */
 
-        struct staging staging;
-        struct buf deps; /* room for a wait list while it is handed to the backend */
+        struct staging staging; /* for domains that any memory serves */
+        struct map stagings;    /* of domains, by number + 1 */
+        struct buf deps;        /* room for a wait list while it is handed to the backend */
         struct builder builder;
         struct content_store contents;
 };

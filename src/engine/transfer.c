@@ -5,11 +5,31 @@
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Is a chunk of that size one of the store's? Small ones are cheap, larger ones (of data that must lie
- * in one piece) too rare. */
-static bool size_is_stored(uint64_t size)
+enum {
+        /* Parts of a transfer: an eighth of it, so that the device works on what came while the rest
+         * comes, but not so small that the commands cost more than that saves. */
+        PARTS = 8,
+        PART_MIN = 128 << 10,
+        PART_MAX = 1 << 20,
+        /* Bytes that a read is ahead of what the other end has received. */
+        READ_AHEAD = 16 << 20,
+};
+
+/* Where transfers with a domain have their memory. */
+static struct staging *staging_of(struct engine *e, unsigned domain)
 {
-        return size > STAGING_CHUNK / 32 && size <= STAGING_CHUNK;
+        struct staging *s = map_get(&e->stagings, domain + 1);
+        if (!s) {
+                s = mem_alloc(sizeof(*s));
+                if (!s)
+                        return &e->staging;
+                *s = (struct staging){ .be = e->be, .backend = e->backend, .domain = domain };
+                if (map_put(&e->stagings, domain + 1, s) < 0) {
+                        mem_free(s);
+                        return &e->staging;
+                }
+        }
+        return s->be || s->slab_count ? s : &e->staging;
 }
 
 uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len)
@@ -17,30 +37,48 @@ uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_l
         uint64_t i = offset / t->chunk_size, in = offset % t->chunk_size;
         uint64_t left = t->total - offset, len = t->chunk_size - in;
         if (!t->chunks[i] && t->chunk_size <= SIZE_MAX / 2)
-                t->chunks[i] = size_is_stored(t->chunk_size)
-                                       ? staging_get(&t->engine->staging)
-                                       : mem_alloc_bulk((size_t)t->chunk_size);
+                t->chunks[i] = staging_get(t->staging, (size_t)t->chunk_size);
         *ret_len = len < left ? len : left;
         return t->chunks[i] ? t->chunks[i] + in : NULL;
+}
+
+uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret_len)
+{
+        uint8_t *at = engine_transfer_at(t, offset, ret_len);
+        if (*ret_len > t->part_size)
+                *ret_len = t->part_size;
+        return at;
+}
+
+uint64_t engine_transfer_window(const struct transfer *t)
+{
+        uint64_t ahead = t->freed + READ_AHEAD;
+        return !t->peer || ahead > t->total || ahead < t->freed ? t->total : ahead;
 }
 
 void engine_transfer_pass(struct transfer *t, uint64_t offset)
 {
         while (t->freed < t->total && (t->freed + t->chunk_size <= offset || offset == t->total)) {
                 uint8_t **chunk = &t->chunks[t->freed / t->chunk_size];
-                if (size_is_stored(t->chunk_size))
-                        staging_put(&t->engine->staging, *chunk);
-                else
-                        mem_free(*chunk);
+                staging_put(t->staging, *chunk, (size_t)t->chunk_size);
                 *chunk = NULL;
                 t->freed += t->chunk_size;
         }
+}
+
+static uint64_t part_size(uint64_t total)
+{
+        uint64_t size = PART_MIN;
+        while (size < PART_MAX && size < total / PARTS)
+                size *= 2;
+        return size;
 }
 
 static int transfer_set_total(struct transfer *t, uint64_t total, bool whole)
 {
         t->total = total;
         t->chunk_size = whole || total < STAGING_CHUNK ? total : STAGING_CHUNK;
+        t->part_size = whole ? total : part_size(total);
         uint64_t count = total ? (total - 1) / t->chunk_size + 1 : 1;
         t->chunks = &t->only;
         if (count > 1)
@@ -61,8 +99,9 @@ static void transfer_unref(struct transfer *t)
         mem_free(t);
 }
 
-static int transfer_new(struct engine *e, struct peer *peer, uint64_t id, uint64_t total,
-                        bool whole, struct transfer **ret)
+/* `user`: the command that works with its memory; NULL: not known yet. */
+static int transfer_new(struct engine *e, const struct command *user, struct peer *peer,
+                        uint64_t id, uint64_t total, bool whole, struct transfer **ret)
 {
         if (e->transfer_count >= ENGINE_TRANSFERS_MAX)
                 return SP_E_LIMIT;
@@ -75,6 +114,7 @@ static int transfer_new(struct engine *e, struct peer *peer, uint64_t id, uint64
         }
         t->good = UINT64_MAX;
         t->engine = e;
+        t->staging = user ? staging_of(e, user->queue->domain) : &e->staging;
         t->id = id;
         t->peer = peer;
         t->refs = 1;
@@ -84,11 +124,11 @@ static int transfer_new(struct engine *e, struct peer *peer, uint64_t id, uint64
 }
 
 /* A new one in the table, which takes over its reference. */
-static int transfer_enter(struct engine *e, struct peer *peer, uint64_t id, uint64_t total,
-                          bool whole, struct transfer **ret)
+static int transfer_enter(struct engine *e, const struct command *user, struct peer *peer,
+                          uint64_t id, uint64_t total, bool whole, struct transfer **ret)
 {
         struct transfer *t;
-        int r = transfer_new(e, peer, id, total, whole, &t);
+        int r = transfer_new(e, user, peer, id, total, whole, &t);
         if (r < 0)
                 return r;
         r = map_put(&e->transfers, id, t);
@@ -148,7 +188,7 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
         if (writer->queue->recording)
                 return SP_E_PROTO;
         if (!t) {
-                r = transfer_enter(e, from, id, total, whole, &t);
+                r = transfer_enter(e, writer, from, id, total, whole, &t);
                 if (r < 0)
                         return r;
                 if (from)
@@ -183,7 +223,7 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
         if (reader->queue->recording)
                 return SP_E_PROTO;
         if (to) {
-                r = transfer_new(e, to, id, total, whole, &t);
+                r = transfer_new(e, reader, to, id, total, whole, &t);
                 if (r < 0)
                         return r;
                 t->reader = reader;
@@ -192,7 +232,7 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
         }
         t = map_get(&e->transfers, id);
         if (!t) {
-                r = transfer_enter(e, NULL, id, total, whole, &t);
+                r = transfer_enter(e, reader, NULL, id, total, whole, &t);
                 if (r < 0)
                         return r;
                 t->refs++;
@@ -237,6 +277,8 @@ static void bulk_passed(struct session_bulk *b, uint64_t offset)
         struct transfer *t = container_of(b, struct transfer, bulk);
         if (offset < t->good)
                 engine_transfer_pass(t, offset);
+        if (t->reader)
+                engine_command_poke(t->reader); /* it may read on */
 }
 
 static void bulk_done(struct session_bulk *b, int status)
@@ -247,6 +289,8 @@ static void bulk_done(struct session_bulk *b, int status)
         /* A failed reader waits for this. */
         if (t->reader && t->status < 0 && !t->engine->closing)
                 engine_command_finish(t->reader);
+        else if (t->reader)
+                engine_command_poke(t->reader); /* the peer may be lost */
         transfer_unref(t);
 }
 
@@ -326,7 +370,7 @@ static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len,
         if (e->early_transfers >= ENGINE_EARLY_TRANSFERS || len > ENGINE_EARLY_BYTES ||
             e->early_bytes > ENGINE_EARLY_BYTES - len)
                 return SP_E_LIMIT;
-        int r = transfer_enter(e, p, id, len, true, &t);
+        int r = transfer_enter(e, NULL, p, id, len, true, &t);
         if (r < 0)
                 return r;
         t->early = true;
@@ -420,7 +464,7 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
         if (!t) {
                 if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
                         return SP_E_LIMIT;
-                int r = transfer_enter(e, p, m->transfer, 0, true, &t);
+                int r = transfer_enter(e, NULL, p, m->transfer, 0, true, &t);
                 if (r < 0)
                         return r;
                 t->early = true;
@@ -465,4 +509,16 @@ void engine_transfer_free_all(struct engine *e)
         while ((t = map_next(&e->transfers, &pos)))
                 transfer_unref(t);
         map_fini(&e->transfers);
+}
+
+void engine_transfer_free_staging(struct engine *e)
+{
+        size_t pos = 0;
+        struct staging *s;
+        while ((s = map_next(&e->stagings, &pos))) {
+                staging_fini(s);
+                mem_free(s);
+        }
+        map_fini(&e->stagings);
+        staging_fini(&e->staging);
 }

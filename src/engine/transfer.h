@@ -10,11 +10,13 @@ struct command;
 struct transfer {
         struct engine *engine;
         uint64_t id, total;
-        size_t refs;      /* the table, reader, writer, the session that sends */
+        size_t refs; /* the table, reader, writer, the session that sends */
+        struct staging *staging;
         uint8_t **chunks; /* its memory, in pieces of chunk_size, each made when first needed */
         uint8_t *only;    /* `chunks` when there is one */
         uint64_t chunk_size;
-        uint64_t freed;   /* bytes below it were given back */
+        uint64_t part_size; /* of one native command; chunks are whole parts */
+        uint64_t freed;     /* bytes below it were given back */
         uint64_t good;    /* outgoing: bytes from here on failed, zeros are sent; else UINT64_MAX */
         uint64_t arrived; /* bytes below it are there */
         cl_int status;    /* negative: the rest will not come, or has no meaning */
@@ -43,6 +45,12 @@ SP_NODISCARD int engine_transfer_offer(struct engine *e, struct peer *to, uint64
  * in one piece. NULL: out of memory. */
 uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len);
 
+/* The same for one part. */
+uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret_len);
+
+/* How far may its reader read now? To a peer only as far as the session has room to send soon. */
+uint64_t engine_transfer_window(const struct transfer *t);
+
 /* Bytes below `offset` are not needed any more. */
 void engine_transfer_pass(struct transfer *t, uint64_t offset);
 
@@ -60,6 +68,7 @@ void engine_transfer_leave(struct transfer *t, struct command *c);
 void engine_transfer_fail_peer(struct peer *p, cl_int status);
 
 void engine_transfer_free_all(struct engine *e);
+void engine_transfer_free_staging(struct engine *e);
 
 /* For struct session_ops. */
 int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,

@@ -416,6 +416,25 @@ TEST(what_was_written_is_read)
         f->ops->buffer_release(m);
 }
 
+TEST(host_memory_serves_transfers_until_the_end)
+{
+        struct fixture *f = fixture(state);
+        if (f->native)
+                f->b->domains[0].apart = true; /* whatever devices there are */
+        for (int i = 0; i < 2; i++) {
+                void *at = NULL;
+                assert_int_equal(f->ops->host_memory(f->b, 0, 2 * BYTES, &at), CL_SUCCESS);
+                uint8_t *in = at, *out = in + BYTES;
+                fill_counting(in, BYTES);
+                memset(out, 0, BYTES);
+                struct backend_buffer *m = buffer_of(f, BYTES);
+                run(f, write_of(m, 0, in, BYTES));
+                run(f, read_of(m, 0, out, BYTES));
+                assert_memory_equal(in, out, BYTES);
+                f->ops->buffer_release(m);
+        }
+}
+
 TEST(boxes_are_written_copied_and_read)
 {
         struct fixture *f = fixture(state);
@@ -1408,6 +1427,7 @@ int main(void)
                 BOTH(every_query_of_opencl_3_is_there),
                 BOTH(the_filter_leaves_the_devices_it_names),
                 BOTH(what_was_written_is_read),
+                BOTH(host_memory_serves_transfers_until_the_end),
                 BOTH(boxes_are_written_copied_and_read),
                 BOTH(patterns_fill_and_ranges_are_copied),
                 BOTH(a_sub_buffer_is_part_of_its_parent),

@@ -1225,7 +1225,7 @@ TEST(a_write_starts_while_its_bytes_still_arrive)
         pump(w);
         assert_int_equal(counts(w, 0).commands_running, 1);
         assert_int_equal(counts(w, 0).commands_held, 2); /* itself, and the read behind it */
-        assert_int_equal(step(w, 0, SIZE_MAX), 1);
+        assert_int_equal(step(w, 0, SIZE_MAX), 2);       /* parts of 1 MiB */
         session_bulk_ready(w->nodes[0].client, &d->bulk, 3 * MIB);
         run(w);
         assert_int_equal(status_of(w, 0, EVENT(1)), PENDING);
@@ -1253,6 +1253,30 @@ TEST(a_read_is_sent_while_its_rest_is_still_read)
         assert_int_equal(step(w, 0, 1), 1);
         pump(w);
         assert_true(got->arrived > before);
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_SUCCESS);
+        expect_same(d, got);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(a_read_is_only_so_far_ahead_of_what_has_arrived)
+{
+        struct world *w = world_new(1);
+        size_t size = 40 * MIB;
+        make_objects(w, 0, size);
+        struct data *d = write_buffer(w, 0, QUEUE(1), EVENT(1), BUFFER(1), size, 1);
+        run(w);
+        /* The data goes nowhere: there is no lane for it. */
+        session_lane_down(w->nodes[0].client, 1);
+        struct data *got = read_buffer(w, 0, QUEUE(2), EVENT(2), BUFFER(1), size);
+        pump(w);
+        size_t parts = step(w, 0, SIZE_MAX);
+        assert_true(parts >= 4 && parts <= 20);
+        pump(w);
+        assert_int_equal(step(w, 0, SIZE_MAX), 0);
+        assert_int_equal(status_of(w, 0, EVENT(2)), PENDING);
+        assert_int_equal(session_lane_up(w->nodes[0].client, 1, 0), 0);
         run(w);
         assert_int_equal(status_of(w, 0, EVENT(2)), CL_SUCCESS);
         expect_same(d, got);
@@ -2105,6 +2129,7 @@ int main(void)
                 cmocka_unit_test(what_is_written_is_read_whatever_its_size),
                 cmocka_unit_test(a_write_starts_while_its_bytes_still_arrive),
                 cmocka_unit_test(a_read_is_sent_while_its_rest_is_still_read),
+                cmocka_unit_test(a_read_is_only_so_far_ahead_of_what_has_arrived),
                 cmocka_unit_test(boxes_travel_without_gaps),
                 cmocka_unit_test(a_failed_write_swallows_its_bytes),
                 cmocka_unit_test(data_goes_from_domain_to_domain_in_either_order_of_commands),

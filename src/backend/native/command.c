@@ -6,16 +6,16 @@
 
 /* ---- queues --------------------------------------------------------------------------------- */
 
-static cl_command_queue create_native(struct native_domain *domain, struct native_device *d,
-                                      cl_command_queue_properties props, cl_int *err)
+cl_command_queue native_create_queue(struct native_domain *domain, cl_device_id device,
+                                     cl_command_queue_properties props, cl_int *err)
 {
         const cl_icd_dispatch *api = domain->api;
         if (api->clCreateCommandQueueWithProperties) {
                 cl_queue_properties list[] = { CL_QUEUE_PROPERTIES, props, 0 };
-                return api->clCreateCommandQueueWithProperties(domain->context, d->id,
+                return api->clCreateCommandQueueWithProperties(domain->context, device,
                                                                props ? list : NULL, err);
         }
-        return api->clCreateCommandQueue(domain->context, d->id, props, err);
+        return api->clCreateCommandQueue(domain->context, device, props, err);
 }
 
 /* A notifier that no queue uses, or a new one. The backend keeps them until close. */
@@ -61,7 +61,7 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
          * submitted before what waits for them. */
         cl_int err = CL_SUCCESS;
         op_enter();
-        q->queue = create_native(domain, d, props & d->queue_props, &err);
+        q->queue = native_create_queue(domain, d->id, props & d->queue_props, &err);
         op_leave();
         if (!q->queue) {
                 queue_unref(q);

@@ -61,6 +61,7 @@ void native_add_domain(struct backend *b, const struct icd_platform *p, cl_conte
                 atomic_init(&d->clock_offset, INT64_MAX);
                 pthread_mutex_init(&d->clock_lock, NULL);
                 ask(d->id, CL_DEVICE_TYPE, sizeof(d->type), &d->type, NULL);
+                domain->apart |= !(d->type & CL_DEVICE_TYPE_CPU);
                 ask(d->id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(d->queue_props),
                     &d->queue_props, NULL);
         }

@@ -91,6 +91,7 @@ static void native_close(struct backend *b)
                 return;
         notify_wait_idle(b);
         native_svm_reap(b);
+        native_host_memory_free_all(b);
         for (size_t i = 0; i < b->notifier_count; i++)
                 notifier_free(b->notifiers[i]);
         mem_free(b->notifiers);
@@ -120,6 +121,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         pthread_mutex_init(&b->lock, NULL);
         pthread_cond_init(&b->idle, NULL);
         list_init(&b->dead_svms);
+        list_init(&b->host_memories);
         b->in_process = params->in_process;
         b->complete = params->complete;
         b->user = params->user;
@@ -349,6 +351,7 @@ const struct backend_ops backend_native = {
         .sampler_release = native_sampler_release,
         .pipe_create = native_pipe_create,
         .buffer_release = native_buffer_release,
+        .host_memory = native_host_memory,
         .svm_create = native_svm_create,
         .svm_buffer_create = native_svm_buffer_create,
         .svm_release = native_svm_release,

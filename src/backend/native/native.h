@@ -39,6 +39,7 @@ struct native_domain {
         const struct quirks *quirks;
         cl_context context; /* NULL: its sub-devices were all released */
         unsigned device_count;
+        bool apart;        /* some device does not work in the host's memory */
         enum info_svm svm; /* of those of its devices that have any; svm.c */
         /* Of INFO_SVM_DICTATES: what there is now. The engine's lock guards it. */
         struct list svms;
@@ -63,7 +64,8 @@ struct backend {
         struct notifier *
                 *notifiers; /* [0] delivers what came inside an operation; others wait for queues */
         size_t notifier_count;
-        struct list dead_svms; /* released, but a command in flight may use them */
+        struct list dead_svms;     /* released, but a command in flight may use them */
+        struct list host_memories; /* hostmem.c */
         bool in_process;
 
         pthread_mutex_t lock; /* guards in_flight; a leaf */
@@ -203,11 +205,17 @@ cl_int native_svm_tell(struct backend_kernel *k);
 /* Nothing is in flight any more. */
 void native_svm_reap(struct backend *b);
 
+/* hostmem.c */
+cl_int native_host_memory(struct backend *b, unsigned domain, size_t size, void **ret);
+void native_host_memory_free_all(struct backend *b);
+
 /* native.c. `mem` becomes the buffer's, NULL: `err` tells why there is none. */
 cl_int native_wrap_buffer(struct native_domain *domain, cl_mem mem, size_t size, cl_int err,
                           struct backend_buffer **ret);
 
 /* command.c */
+cl_command_queue native_create_queue(struct native_domain *domain, cl_device_id device,
+                                     cl_command_queue_properties props, cl_int *err);
 cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_properties props,
                            struct backend_queue **ret);
 cl_int native_device_queue_create(struct backend *b, unsigned device,

@@ -39,7 +39,8 @@ struct backend {
         uint64_t random;     /* 0: oldest first */
         uint64_t ticks;      /* manual: the clock */
 
-        struct list svms; /* the engine's lock guards it */
+        struct list svms;          /* the engine's lock guards it */
+        struct list host_memories; /* as well */
 };
 
 struct backend_buffer {
@@ -48,6 +49,11 @@ struct backend_buffer {
         unsigned domain;
         uint8_t *data;
         size_t size;
+};
+
+struct host_memory {
+        struct list link;
+        _Alignas(64) uint8_t bytes[];
 };
 
 /* Addresses are names here: the bytes lie elsewhere. */
@@ -378,6 +384,7 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
         }
         list_init(&b->pending);
         list_init(&b->svms);
+        list_init(&b->host_memories);
         b->manual = backend_reference_manual;
         b->random = backend_reference_seed;
         pthread_mutex_init(&b->lock, NULL);
@@ -404,6 +411,11 @@ static void ref_close(struct backend *b)
                 pthread_cond_signal(&b->changed);
                 pthread_mutex_unlock(&b->lock);
                 pthread_join(b->thread, NULL);
+        }
+        while (!list_empty(&b->host_memories)) {
+                struct host_memory *m = list_entry(b->host_memories.next, struct host_memory, link);
+                list_remove(&m->link);
+                mem_free(m);
         }
         pthread_cond_destroy(&b->changed);
         pthread_mutex_destroy(&b->lock);
@@ -448,6 +460,18 @@ static cl_int ref_buffer_create(struct backend *b, unsigned domain, cl_mem_flags
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
         }
         *ret = m;
+        return CL_SUCCESS;
+}
+
+static cl_int ref_host_memory(struct backend *b, unsigned domain, size_t size, void **ret)
+{
+        struct host_memory *m = mem_alloc(sizeof(*m) + size);
+        (void)domain;
+        if (!m)
+                return CL_OUT_OF_HOST_MEMORY;
+        list_init(&m->link);
+        list_append(&b->host_memories, &m->link);
+        *ret = m->bytes;
         return CL_SUCCESS;
 }
 
@@ -915,6 +939,7 @@ const struct backend_ops backend_reference = {
         .sampler_create = ref_sampler_create,
         .sampler_release = ref_sampler_release,
         .buffer_release = buffer_unref,
+        .host_memory = ref_host_memory,
         .svm_create = ref_svm_create,
         .svm_buffer_create = ref_svm_buffer_create,
         .svm_release = ref_svm_release,
