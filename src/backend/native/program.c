@@ -229,6 +229,20 @@ static cl_int build(struct backend_program *p, const cl_device_id *ids, size_t c
         return p->kind == BUILT_IN && r == CL_INVALID_OPERATION ? CL_SUCCESS : r;
 }
 
+/* May it be better a second time, because another process changed the cache on disk meanwhile? */
+static bool was_disturbed(const struct native_domain *d, cl_program made, cl_int r, bool executable)
+{
+        cl_uint kernels = 0;
+        if (d->quirks->disk_cache != DISK_CACHE_RACES)
+                return false;
+        if (r == CL_SUCCESS)
+                return executable &&
+                       d->api->clCreateKernelsInProgram(made, 0, NULL, &kernels) == CL_SUCCESS &&
+                       !kernels;
+        return r == CL_BUILD_PROGRAM_FAILURE || r == CL_COMPILE_PROGRAM_FAILURE ||
+               r == CL_LINK_PROGRAM_FAILURE;
+}
+
 static void emit_log(struct emit *e, struct backend_program *p, cl_device_id id)
 {
         cl_api_clGetProgramBuildInfo ask = p->domain->api->clGetProgramBuildInfo;
@@ -336,6 +350,8 @@ static cl_int build_and_tell(struct backend_program *p, const unsigned *devices,
         cl_int r = renew(p, device_count);
         if (!r)
                 r = build(p, ids, device_count, options ? options : "", compile);
+        if (was_disturbed(p->domain, p->program, r, !compile))
+                r = build(p, ids, device_count, options ? options : "", compile);
         p->built = true;
         mem_free(ids);
         if (!info)
@@ -387,6 +403,14 @@ static bool is_executable(struct backend_program *p, const unsigned *devices, si
         return true;
 }
 
+static cl_program link_programs(struct native_domain *d, const cl_device_id *ids, size_t id_count,
+                                const cl_program *programs, size_t count, const char *options,
+                                cl_int *ret)
+{
+        return d->api->clLinkProgram(d->context, (cl_uint)id_count, ids, options, (cl_uint)count,
+                                     programs, NULL, NULL, ret);
+}
+
 cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *devices,
                            size_t device_count, struct backend_program *const *inputs,
                            size_t input_count, const char *options, struct buf *info,
@@ -407,8 +431,13 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
         if (!r) {
                 for (size_t i = 0; i < input_count; i++)
                         programs[i] = inputs[i]->program;
-                made = d->api->clLinkProgram(d->context, (cl_uint)device_count, ids, options,
-                                             (cl_uint)input_count, programs, NULL, NULL, &r);
+                made = link_programs(d, ids, device_count, programs, input_count, options, &r);
+                if (was_disturbed(d, made, r, false)) {
+                        if (made)
+                                d->api->clReleaseProgram(made);
+                        made = link_programs(d, ids, device_count, programs, input_count, options,
+                                             &r);
+                }
         }
         mem_free(ids);
         mem_free(programs);

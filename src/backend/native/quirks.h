@@ -31,6 +31,12 @@ enum group_size {
         GROUP_SIZE_DEVICE, /* tells another thing; larger groups work, up to the device's limit */
 };
 
+/* A cache on disk, shared by processes. */
+enum disk_cache {
+        DISK_CACHE_SAFE,
+        DISK_CACHE_RACES, /* a file is removed before it is written anew: who needs it meanwhile fails */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -39,6 +45,7 @@ struct quirks {
         enum rebuild rebuild;
         enum sub_devices sub_devices;
         enum group_size group_size;
+        enum disk_cache disk_cache;
 };
 
 /* The first row that matches; never NULL. */
