@@ -305,7 +305,7 @@ cl_int enqueue_read(const struct enqueue *q, cl_mem mem, size_t offset, size_t s
         if (r == 0)
                 r = command_ready(&m, true);
         if (r == 0)
-                r = transfer_expect(&m, host_bytes(to, size), NULL);
+                r = transfer_expect(&m, host_bytes(to, size), mem);
         if (r == 0)
                 r = session_send(m.session, buffer_read, .event = m.id, .queue = m.queue->id,
                                  .flags = command_flags(&m), .buffer = mem_root(mem)->id,
@@ -385,7 +385,7 @@ cl_int enqueue_read_rect(const struct enqueue *q, cl_mem mem, const struct box *
         if (r == 0)
                 r = command_ready(&m, true);
         if (r == 0)
-                r = transfer_expect(&m, host_part(host, region, to), NULL);
+                r = transfer_expect(&m, host_part(host, region, to), mem);
         if (r == 0)
                 r = session_send(m.session, buffer_read_rect, .event = m.id, .queue = m.queue->id,
                                  .flags = command_flags(&m), .buffer = mem->id,

@@ -186,7 +186,7 @@ cl_int enqueue_read_image(const struct enqueue *q, cl_mem mem, const size_t orig
         if (r == 0)
                 r = command_ready(&m, true);
         if (r == 0)
-                r = transfer_expect(&m, to, NULL);
+                r = transfer_expect(&m, to, mem);
         if (r == 0)
                 r = session_send(m.session, image_read, .event = m.id, .queue = m.queue->id,
                                  .flags = command_flags(&m), .image = mem->id,

@@ -4,9 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/event.h"
 #include "core/image.h"
-#include "core/queue.h"
 #include "core/server.h"
 #include "core/svm.h"
 
@@ -210,47 +208,68 @@ static void call_destructors(void *data)
         client_unlock(c);
 }
 
-/* An object whose destructors wait for commands. */
+/* An object whose destructors wait for what servers do with it. */
 struct funeral {
         cl_mem mem;
-        atomic_uint open; /* events to come, and one while they are looked for */
+        unsigned open; /* servers that have not answered, and one while they are asked */
+        struct request requests[];
 };
 
-static void CL_CALLBACK command_over(cl_event event, cl_int status, void *data)
+static void funeral_step(struct funeral *f)
 {
-        struct funeral *f = data;
-        if (atomic_fetch_sub(&f->open, 1) != 1)
-                return;
         cl_mem m = f->mem;
+        if (--f->open)
+                return;
         mem_free(f);
-        call_destructors(m);
+        if (client_defer(m->context->client, call_destructors, m) == 0)
+                return;
+        log_error("client", "out of memory: destructor callbacks are not called");
+        bury(m);
+}
+
+static void server_let_go(struct request *r)
+{
+        buf_fini(&r->info);
+        funeral_step(r->user);
+}
+
+/* Tell the servers. With `f`, they answer when their commands that use it are over. */
+static void release_at_servers(cl_mem m, struct funeral *f)
+{
+        struct client *c = m->context->client;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct session *s = m->declared & 1ull << i ? server_session(c->servers[i]) : NULL;
+                struct request *r = f && s ? &f->requests[i] : NULL;
+                if (!s)
+                        continue;
+                if (r) {
+                        r->notify = server_let_go;
+                        r->user = f;
+                        f->open++;
+                        if (request_begin(c, c->servers[i], r) < 0) {
+                                f->open--;
+                                r = NULL;
+                        }
+                }
+                /* Without memory the server keeps the object until the session ends. */
+                if (session_send(s, release, .object = m->id, .request = r ? r->id : 0) == 0)
+                        server_kick(c->servers[i]);
+                else if (r)
+                        request_done(c, r->id, CL_OUT_OF_HOST_MEMORY, (struct bytes){ 0 });
+        }
 }
 
 /* "After the memobj reference count becomes zero and commands queued for execution on a command-queue(s) that
- * use memobj have finished, the memory object is deleted." Nobody keeps which commands use it: it waits
- * for all that are in the context's queues now. */
-static int bury_with_callbacks(cl_mem m)
+ * use memobj have finished, the memory object is deleted." */
+static struct funeral *funeral_new(cl_mem m)
 {
-        struct client *c = m->context->client;
-        struct funeral *f = mem_zalloc(sizeof(*f));
-        cl_command_queue q;
+        unsigned servers = m->context->client->server_count;
+        struct funeral *f = mem_zalloc(sizeof(*f) + servers * sizeof(f->requests[0]));
         if (!f)
-                return SP_E_NOMEM;
+                return NULL;
         f->mem = m;
-        atomic_init(&f->open, 1);
-        for (size_t pos = 0; (q = map_next(&c->queues, &pos));) {
-                cl_event last;
-                if (q->context != m->context || queue_watch(q, &last) < 0 || !last)
-                        continue;
-                atomic_fetch_add(&f->open, 1);
-                if (event_on(last, CL_COMPLETE, command_over, f) < 0)
-                        atomic_fetch_sub(&f->open, 1);
-                event_unhold(last);
-        }
-        if (atomic_fetch_sub(&f->open, 1) != 1)
-                return 0;
-        mem_free(f);
-        return client_defer(c, call_destructors, m);
+        f->open = 1;
+        return f;
 }
 
 /* What it leaves mapped. */
@@ -284,16 +303,14 @@ void mem_unhold(cl_mem m)
         mappings_drop(m);
         map_del(&c->objects, (uintptr_t)m);
         m->h.type = 0; /* "this memory object is no longer valid" in its callbacks */
-        for (unsigned i = 0; i < c->server_count; i++) {
-                struct session *s = m->declared & 1ull << i ? server_session(c->servers[i]) : NULL;
-                /* Without memory the server keeps the buffer until the session ends. */
-                if (s && session_send(s, release, .object = m->id) == 0)
-                        server_kick(c->servers[i]);
-        }
+        struct funeral *f = m->destructors ? funeral_new(m) : NULL;
+        release_at_servers(m, f);
         if (m->chunk)
                 svm_ended(m);
-        if (m->destructors && bury_with_callbacks(m) == 0)
+        if (f) {
+                funeral_step(f);
                 return;
+        }
         if (m->destructors)
                 log_error("client", "out of memory: destructor callbacks are not called");
         bury(m);

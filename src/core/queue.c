@@ -286,7 +286,8 @@ static bool last_tells(const struct _cl_command_queue *q)
         return queue_in_order(q) && !q->failed;
 }
 
-int queue_watch(cl_command_queue q, cl_event *ret)
+/* The event that is complete when all that was enqueued up to now is, held; NULL: it already is. */
+static int queue_watch(cl_command_queue q, cl_event *ret)
 {
         struct session *session = server_session(q->device->server);
         *ret = NULL;

@@ -45,7 +45,4 @@ static inline bool queue_in_order(const struct _cl_command_queue *q)
         return !(q->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-/* The event that is complete when all that was enqueued up to now is, held; NULL: it already is. SP_E_*. */
-SP_NODISCARD int queue_watch(cl_command_queue q, cl_event *ret);
-
 #endif

@@ -58,6 +58,13 @@ static int on_svm_created(void *user, const struct wire_svm_created *m)
         return 0;
 }
 
+static int on_released(void *user, const struct wire_released *m)
+{
+        struct server *s = user;
+        request_done(s->client, m->request, CL_SUCCESS, (struct bytes){ 0 });
+        return 0;
+}
+
 static int on_stats(void *user, const struct wire_stats *m)
 {
         struct server *s = user;
@@ -169,6 +176,7 @@ static const struct wire_handlers handlers = {
         .program_binaries = on_program_binaries,
         .kernel_answer = on_kernel_answer,
         .svm_created = on_svm_created,
+        .released = on_released,
         .stats = on_stats,
         .trace = on_trace,
         .event_done = on_event_done,

@@ -34,7 +34,7 @@ struct incoming {
         uint64_t transfer;
         struct server *server;
         cl_event event; /* that it is a part of; held */
-        cl_mem keep;    /* whose memory it is, held; NULL: the application's */
+        cl_mem keep;    /* what is read; held */
         struct host_box to;
         /* Where its bytes are meanwhile, if others are still on their way there that it comes after;
          * owned. NULL: they go where they belong. */
@@ -247,8 +247,7 @@ static void incoming_end(struct incoming *in, cl_int status)
         mem_free(in);
         event_part_done(e, status);
         event_unhold(e);
-        if (keep)
-                mem_unhold(keep);
+        mem_unhold(keep);
 }
 
 int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
@@ -273,8 +272,7 @@ int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
         }
         m->server->small_incoming += is_small(&to);
         event_hold(in->event);
-        if (keep)
-                mem_hold(keep);
+        mem_hold(keep);
         in->event->parts++;
         in->event->lags = true;
         server_want_bulk(m->server, box_size(&to));

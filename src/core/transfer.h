@@ -44,7 +44,7 @@ bool transfer_needs_event(const struct enqueue *q, uint64_t size);
 cl_int transfer_finish_write(struct command *m, int r, struct host_box from);
 
 /* Receive the transfer of m, which has an event; before its message is sent. The event is not complete
- * before all have come. */
+ * before all have come; `keep`, what is read, is held until then. */
 SP_NODISCARD int transfer_expect(struct command *m, struct host_box to, cl_mem keep);
 
 #endif

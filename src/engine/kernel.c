@@ -200,7 +200,7 @@ int engine_handle_kernel_create(void *user, const struct wire_kernel_create *m)
         struct kernel *k = mem_zalloc(sizeof(*k) + p->replica_count * sizeof(k->replicas[0]));
         if (!k)
                 return SP_E_NOMEM;
-        k->object = (struct object){ e, m->kernel, 1, kernel_free };
+        k->object = (struct object){ .engine = e, .id = m->kernel, .refs = 1, .free = kernel_free };
         k->program = p;
         engine_object_ref(&p->object);
         k->name = mem_alloc(m->name.size + 1);

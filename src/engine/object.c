@@ -26,8 +26,13 @@ void engine_object_ref(struct object *o)
 
 void engine_object_unref(struct object *o)
 {
-        if (o && !--o->refs)
-                o->free(o);
+        if (!o || --o->refs)
+                return;
+        struct engine *e = o->engine;
+        uint64_t request = o->request;
+        o->free(o);
+        if (request && !e->closing)
+                peer_send(engine_client(e), released, .request = request);
 }
 
 int engine_handle_release(void *user, const struct wire_release *m)
@@ -35,10 +40,11 @@ int engine_handle_release(void *user, const struct wire_release *m)
         struct engine *e = ((struct peer *)user)->engine;
         /* Events end by themselves, peers with the session. */
         if (object_id_type(m->object) == OBJECT_PEER)
-                return engine_peer_find(e, m->object) ? 0 : SP_E_PROTO;
+                return engine_peer_find(e, m->object) && !m->request ? 0 : SP_E_PROTO;
         struct object *o = map_del(&e->objects, m->object);
         if (!o)
                 return SP_E_PROTO;
+        o->request = m->request;
         engine_object_unref(o);
         return 0;
 }
@@ -88,7 +94,8 @@ static int buffer_new(struct engine *e, const struct buffer_params *params)
         struct buffer *parent = params->parent;
         if (!b)
                 return SP_E_NOMEM;
-        b->object = (struct object){ e, params->id, 1, buffer_free };
+        b->object =
+                (struct object){ .engine = e, .id = params->id, .refs = 1, .free = buffer_free };
         b->flags = params->flags;
         b->origin = params->origin;
         b->size = params->size;
@@ -253,7 +260,7 @@ static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *re
         struct svm *s = mem_zalloc(sizeof(*s));
         if (!s)
                 return SP_E_NOMEM;
-        s->object = (struct object){ e, m->svm, 1, svm_free };
+        s->object = (struct object){ .engine = e, .id = m->svm, .refs = 1, .free = svm_free };
         s->size = m->size;
         *ret_status = e->be->svm_create(e->backend, (unsigned)m->device, m->address,
                                         (size_t)m->size, &s->native, ret_address);
@@ -334,7 +341,8 @@ int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m
         struct sampler *s = mem_zalloc(sizeof(*s));
         if (!s)
                 return SP_E_NOMEM;
-        s->object = (struct object){ e, m->sampler, 1, sampler_free };
+        s->object =
+                (struct object){ .engine = e, .id = m->sampler, .refs = 1, .free = sampler_free };
         s->desc = (struct sampler_desc){ m->normalized, (uint32_t)m->addressing,
                                          (uint32_t)m->filter };
         int r = engine_object_add(e, &s->object);
@@ -385,7 +393,7 @@ int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queu
         struct queue *q = mem_zalloc(sizeof(*q));
         if (!q)
                 return SP_E_NOMEM;
-        q->object = (struct object){ e, id, 1, queue_free };
+        q->object = (struct object){ .engine = e, .id = id, .refs = 1, .free = queue_free };
         q->device = (unsigned)device;
         q->domain = e->be->device_domain(e->backend, q->device);
         list_init(&q->held);

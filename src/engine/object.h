@@ -9,6 +9,7 @@ struct object {
         struct engine *engine;
         uint64_t id;
         size_t refs;
+        uint64_t request; /* of its release, to be answered when it is freed; 0: none */
         void (*free)(struct object *o);
 };
 

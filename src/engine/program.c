@@ -170,7 +170,7 @@ int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire
         struct program *p = mem_zalloc(sizeof(*p));
         if (!p)
                 return SP_E_NOMEM;
-        p->object = (struct object){ e, id, 1, program_free };
+        p->object = (struct object){ .engine = e, .id = id, .refs = 1, .free = program_free };
         p->kind = kind;
         p->devices = mem_alloc(devices.count * sizeof(*p->devices));
         p->replicas = mem_zalloc(devices.count * sizeof(*p->replicas));

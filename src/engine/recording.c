@@ -339,7 +339,9 @@ int engine_handle_recording_create(void *user, const struct wire_recording_creat
         struct recording *rec = mem_zalloc(sizeof(*rec));
         if (!rec)
                 return SP_E_NOMEM;
-        rec->object = (struct object){ e, m->recording, 1, recording_free };
+        rec->object = (struct object){
+                .engine = e, .id = m->recording, .refs = 1, .free = recording_free
+        };
         rec->slots = mem_zalloc(m->slots.count * sizeof(*rec->slots));
         int r = rec->slots ? 0 : SP_E_NOMEM;
         for (size_t i = 0; i < m->slots.count && !r; i++)

@@ -56,7 +56,7 @@ static void CL_CALLBACK on_used(cl_mem m, void *user)
 
 /* "After the memobj reference count becomes zero and commands queued for execution on a command-queue(s)
  * that use memobj have finished, the memory object is deleted." */
-static void after_commands(struct api *a, cl_command_queue_properties properties)
+static void after_commands(struct api *a, cl_command_queue_properties properties, int queue_first)
 {
         const size_t one = 1;
         cl_int e;
@@ -71,12 +71,15 @@ static void after_commands(struct api *a, cl_command_queue_properties properties
                 OK(clSetMemObjectDestructorCallback(m, on_used, (void *)1));
                 OK(clSetKernelArg(k, 0, sizeof(m), &m));
                 OK(clEnqueueNDRangeKernel(q, k, 1, NULL, &one, NULL, 0, NULL, &event));
-                OK(clReleaseMemObject(m));
                 OK(clFlush(q));
+                if (queue_first)
+                        OK(clReleaseCommandQueue(q));
+                OK(clReleaseMemObject(m));
                 await(1);
                 CHECK(status_then == CL_COMPLETE);
                 OK(clReleaseEvent(event));
-                OK(clReleaseCommandQueue(q));
+                if (!queue_first)
+                        OK(clReleaseCommandQueue(q));
         }
         OK(clReleaseKernel(k));
         OK(clReleaseProgram(p));
@@ -126,6 +129,14 @@ static void CL_CALLBACK on_host(cl_mem m, void *user)
         note(NULL);
 }
 
+static int all_out_of_order(const struct api *a)
+{
+        int all = 1;
+        for (cl_uint i = 0; i < a->count; i++)
+                all &= api_out_of_order(a, i);
+        return all;
+}
+
 /* The memory of CL_MEM_USE_HOST_PTR is not read or written any more. */
 static void host_memory(struct api *a)
 {
@@ -147,11 +158,47 @@ static void host_memory(struct api *a)
         }
 }
 
+/* The bytes of a read have come; and commands that do not use it may still wait. */
+static void after_reads(struct api *a)
+{
+        enum { SIZE = 4 << 20 };
+        static uint8_t host[SIZE];
+        for (unsigned i = 0; i < 4; i++) {
+                cl_int e;
+                cl_event gate = clCreateUserEvent(a->context, &e);
+                OK(e);
+                cl_uchar value = (cl_uchar)(i + 1);
+                cl_mem m = api_buffer(a, 0, SIZE, NULL), other = api_buffer(a, 0, 4, NULL);
+                cl_command_queue q = api_queue(a, i);
+                called = 0;
+                OK(clSetMemObjectDestructorCallback(m, on_used, (void *)1));
+                OK(clEnqueueFillBuffer(q, m, &value, 1, 0, SIZE, 0, NULL, NULL));
+                OK(clEnqueueReadBuffer(q, m, CL_FALSE, 0, SIZE, host, 0, NULL, &event));
+                OK(clEnqueueFillBuffer(q, other, &value, 1, 0, 4, 1, &gate, NULL));
+                OK(clReleaseMemObject(m));
+                OK(clFlush(q));
+                await(1);
+                CHECK(status_then == CL_COMPLETE);
+                for (size_t k = 0; k < SIZE; k++)
+                        CHECK(host[k] == value);
+                OK(clSetUserEventStatus(gate, CL_COMPLETE));
+                OK(clReleaseEvent(gate));
+                OK(clReleaseEvent(event));
+                OK(clReleaseMemObject(other));
+                OK(clFinish(q));
+        }
+}
+
 int main(void)
 {
         struct api a = api_open(0);
-        after_commands(&a, 0);
-        after_commands(&a, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        after_commands(&a, 0, 0);
+        after_commands(&a, 0, 1);
+        if (all_out_of_order(&a)) {
+                after_commands(&a, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0);
+                after_commands(&a, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 1);
+        }
+        after_reads(&a);
         nested(&a);
         host_memory(&a);
         api_close(&a);
