@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "transport/socket.h"
+#include "transport/tls.h"
 
 const struct transport_ops *transport_of(const char *address)
 {
@@ -15,6 +16,7 @@ const struct transport_ops *transport_of(const char *address)
                 { "tcp:", &transport_tcp },
                 { "unix:", &transport_unix },
                 { "inproc:", &transport_inproc },
+                { "tls:", &transport_tls },
         };
         for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
                 if (!strncmp(address, all[i].prefix, strlen(all[i].prefix)))
@@ -57,6 +59,28 @@ int conn_from_fd(int fd, struct conn **ret)
                 close(fd);
                 return SP_E_INVAL;
         }
+}
+
+int conn_export(struct conn *c, struct buf *ret)
+{
+        uint8_t state[TLS_STATE_SIZE];
+        if (c->ops != &transport_tls)
+                return 0;
+        int r = tls_export(c, state);
+        if (!r)
+                r = buf_put(ret, state, sizeof(state));
+        explicit_bzero(state, sizeof(state));
+        return r;
+}
+
+int conn_import(int fd, struct bytes state, struct conn **ret)
+{
+        if (!state.size)
+                return conn_from_fd(fd, ret);
+        if (state.size == TLS_STATE_SIZE)
+                return tls_import(fd, state.data, ret);
+        close(fd);
+        return SP_E_INVAL;
 }
 
 struct conn *conn_close(struct conn *c)

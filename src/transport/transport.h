@@ -3,7 +3,7 @@
  * (one thread may send while another receives).
  *
  * Addresses: "tcp:HOST:PORT" (HOST an IPv4, [IPv6] or name), "unix:PATH", "inproc:NAME" (buffered) and
- * "inproc:NAME/bulk" (rendezvous, see inproc_pair). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
+ * "inproc:NAME/bulk" (rendezvous, see inproc_pair), "tls:HOST:PORT[#FINGERPRINT]" (transport/tls.h). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
 #ifndef SPANCL_TRANSPORT_TRANSPORT_H
 #define SPANCL_TRANSPORT_TRANSPORT_H
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
-#include "base/status.h"
+#include "base/bytes.h"
 
 struct conn;
 struct listener;
@@ -24,11 +24,11 @@ enum transport_caps {
 };
 
 struct transport_ops {
-        const char *name; /* "tcp", "unix", "inproc" */
+        const char *name; /* "tcp", "unix", "inproc", "tls" */
         unsigned caps;
 
         /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
-         * SP_E_INVAL (address), SP_E_NOMEM. */
+         * SP_E_INVAL (address), SP_E_NOMEM; tls: SP_E_AUTH, SP_E_UNSUPP, see tls_reason. */
         int (*connect)(const char *address, int timeout_ms, struct conn **ret);
 
         /* Listen. Port 0: one of the system's choosing (listener_address tells). SP_E_BUSY: the
@@ -65,7 +65,7 @@ struct listener {
         char address[256]; /* in the form that connect takes */
 };
 
-extern const struct transport_ops transport_tcp, transport_unix, transport_inproc;
+extern const struct transport_ops transport_tcp, transport_unix, transport_inproc, transport_tls;
 
 /* The transport of an address by its prefix. NULL: none. */
 const struct transport_ops *transport_of(const char *address);
@@ -77,6 +77,14 @@ int conn_poll(const struct conn *c, bool in, bool out, struct pollfd ret[2]);
 /* A conn over a connected stream socket that this call takes over, also when it fails: for
  * descriptors received from another process. SP_E_NOMEM, SP_E_INVAL. */
 SP_NODISCARD int conn_from_fd(int fd, struct conn **ret);
+
+/* Hand a conn with TRANSPORT_PASS_FD to another process: `fd` of it goes there beside this state, appended
+ * to `ret`, and is made a conn again. Then this side only closes its own. SP_E_BUSY: bytes have come, or are
+ * to go, that would be lost; SP_E_NOMEM. */
+SP_NODISCARD int conn_export(struct conn *c, struct buf *ret);
+
+/* `fd` is taken over, also when it fails. SP_E_NOMEM, SP_E_INVAL, SP_E_UNSUPP. */
+SP_NODISCARD int conn_import(int fd, struct bytes state, struct conn **ret);
 
 /* A connected pair of conns of the in-process transport. `rendezvous`: bytes go straight from the
  * sender's memory to the receiver's, so sendv takes bytes only when they have been received (bulk

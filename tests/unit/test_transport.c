@@ -1,10 +1,11 @@
-/* One set of claims over every transport: tcp over IPv4 and IPv6, unix, in-process buffered and
- * in-process rendezvous. */
+/* One set of claims over every transport: tcp over IPv4 and IPv6, unix, in-process buffered,
+ * in-process rendezvous, and TLS. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "transport/transport.h"
+#include "transport/tls.h"
 
 struct kind {
         const char *name;
@@ -35,6 +36,7 @@ static const struct kind kinds[] = {
         { "unix", unix_address, "", false },
         { "inproc", "inproc:test", "", false },
         { "inproc rendezvous", "inproc:test", "/bulk", false },
+        { "tls", "tls:127.0.0.1:0", "", true },
 };
 
 struct fixture {
@@ -47,6 +49,22 @@ static void wait_for(struct conn *c, bool in, bool out)
         struct pollfd p[2];
         int n = conn_poll(c, in, out, p);
         assert_true(poll(p, (nfds_t)n, 20000) > 0);
+}
+
+struct dialling {
+        const struct transport_ops *transport;
+        const char *address;
+        struct conn *conn;
+        int status;
+        atomic_bool done;
+};
+
+static void *dial(void *arg)
+{
+        struct dialling *d = arg;
+        d->status = d->transport->connect(d->address, 5000, &d->conn);
+        d->done = true;
+        return NULL;
 }
 
 /* False: this host lacks the transport. */
@@ -63,11 +81,25 @@ static bool open_pair(const struct kind *k, struct fixture *f)
         assert_ptr_equal(t, f->listener->ops);
         struct conn *none = NULL;
         assert_int_equal(t->accept(f->listener, &none), SP_E_AGAIN);
-        assert_int_equal(t->connect(address, 5000, &f->a), 0);
+        struct dialling d = { t, address, NULL, -1, false };
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, dial, &d), 0);
         struct pollfd p = { .fd = f->listener->fd, .events = POLLIN };
         assert_int_equal(poll(&p, 1, 20000), 1);
         assert_int_equal(t->accept(f->listener, &f->b), 0);
         assert_int_equal(t->accept(f->listener, &none), SP_E_AGAIN);
+        uint8_t early;
+        while (!d.done) { /* a handshake is made by receiving */
+                struct iovec iov = { &early, 1 };
+                assert_int_equal(f->b->ops->recvv(f->b, &iov, 1), SP_E_AGAIN);
+                p = (struct pollfd){ .fd = f->b->fd, .events = POLLIN };
+                (void)poll(&p, 1, 1);
+        }
+        pthread_join(thread, NULL);
+        assert_int_equal(d.status, 0);
+        f->a = d.conn;
+        struct iovec iov = { &early, 1 };
+        assert_int_equal(f->b->ops->recvv(f->b, &iov, 1), SP_E_AGAIN);
         return true;
 }
 
@@ -442,6 +474,9 @@ int main(void)
 {
         snprintf(unix_address, sizeof(unix_address), "unix:/tmp/spancl-test-%d.sock",
                  (int)getpid());
+        char keys[] = "/tmp/spancl-test-keys.XXXXXX";
+        assert_non_null(mkdtemp(keys));
+        setenv("SPANCL_KEYS", keys, 1);
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(small_messages_cross_both_ways),
                 cmocka_unit_test(pieces_are_gathered_and_scattered_in_order),
@@ -457,5 +492,8 @@ int main(void)
                 cmocka_unit_test(a_conn_is_made_from_a_descriptor),
                 cmocka_unit_test(out_of_memory_leaves_nothing_behind),
         };
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        int r = cmocka_run_group_tests(tests, NULL, NULL);
+        keys_remove(keys, KEYS_IDENTITY);
+        rmdir(keys);
+        return r;
 }

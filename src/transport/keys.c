@@ -1,0 +1,455 @@
+#include "transport/keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/config.h"
+#include "base/mem.h"
+
+enum { TOKEN_MIN = 20 };
+
+/* Without those that look like digits (Crockford's). */
+static const char letters[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+__attribute__((format(printf, 3, 4))) static int fail(char text[KEYS_TEXT_MAX], int status,
+                                                      const char *fmt, ...)
+{
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(text, KEYS_TEXT_MAX, fmt, ap);
+        va_end(ap);
+        return status;
+}
+
+int keys_folder(const char *given, char ret[KEYS_PATH_MAX])
+{
+        const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+        int n;
+        if (!given || !*given)
+                given = config_text(CONFIG_keys);
+        if (*given)
+                n = snprintf(ret, KEYS_PATH_MAX, "%s", given);
+        else if (base && *base == '/')
+                n = snprintf(ret, KEYS_PATH_MAX, "%s/spancl", base);
+        else if (home && *home == '/')
+                n = snprintf(ret, KEYS_PATH_MAX, "%s/.config/spancl", home);
+        else
+                return SP_E_NOENT;
+        return n < KEYS_PATH_MAX - 64 ? 0 : SP_E_LIMIT;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static bool own(const struct stat *st)
+{
+        return st->st_uid == geteuid() || !st->st_uid;
+}
+
+static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
+{
+        struct stat st;
+        if (stat(folder, &st) < 0)
+                return fail(text, errno == ENOENT ? SP_E_NOENT : SP_E_INVAL, "%s: %s", folder,
+                            strerror(errno));
+        if (!S_ISDIR(st.st_mode))
+                return fail(text, SP_E_INVAL, "%s is not a folder", folder);
+        if (!own(&st) || (st.st_mode & 077))
+                return fail(text, SP_E_AUTH,
+                            "%s holds keys and is not private to this user: chmod 700 %s", folder,
+                            folder);
+        return 0;
+}
+
+/* Certificates are no secret, but nobody else may change whom we believe. */
+static int check_file(const char *path, bool is_public, const struct stat *st,
+                      char text[KEYS_TEXT_MAX])
+{
+        if (!S_ISREG(st->st_mode))
+                return fail(text, SP_E_INVAL, "%s is not a file", path);
+        if (!own(st) || (st->st_mode & (is_public ? 022u : 077u)))
+                return fail(text, SP_E_AUTH, "%s is not private to this user: chmod 600 %s", path,
+                            path);
+        if (st->st_size > KEYS_FILE_MAX)
+                return fail(text, SP_E_LIMIT, "%s is too large", path);
+        return 0;
+}
+
+static int read_all(int fd, const char *path, char **ret, char text[KEYS_TEXT_MAX])
+{
+        auto_clean(buf_fini) struct buf b = { 0 };
+        for (;;) {
+                int r = buf_reserve(&b, 4096);
+                if (r < 0)
+                        return fail(text, r, "out of memory");
+                ssize_t n = read(fd, b.data + b.size, 4095);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0 || b.size > KEYS_FILE_MAX)
+                        return fail(text, SP_E_INVAL, "%s can't be read", path);
+                b.size += (size_t)n;
+                if (!n)
+                        break;
+        }
+        b.data[b.size] = 0;
+        *ret = (char *)steal(b.data);
+        return 0;
+}
+
+int keys_read(const char *folder, const char *file, char **ret, char text[KEYS_TEXT_MAX])
+{
+        char path[KEYS_PATH_MAX];
+        struct stat st;
+        int r = check_folder(folder, text);
+        if (r < 0)
+                return r;
+        snprintf(path, sizeof(path), "%s/%s", folder, file);
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+                return fail(text, errno == ENOENT ? SP_E_NOENT : SP_E_INVAL, "%s: %s", path,
+                            strerror(errno));
+        if (fstat(fd, &st) < 0)
+                r = fail(text, SP_E_INVAL, "%s: %s", path, strerror(errno));
+        if (!r)
+                r = check_file(path, !strcmp(file, KEYS_AUTHORITY), &st, text);
+        if (!r)
+                r = read_all(fd, path, ret, text);
+        close(fd);
+        return r;
+}
+
+static int make_folder(const char *folder, char text[KEYS_TEXT_MAX])
+{
+        char path[KEYS_PATH_MAX];
+        snprintf(path, sizeof(path), "%s", folder);
+        /* Those above it are made as well, as mkdir -p does. */
+        for (char *p = path + 1; (p = strchr(p, '/')); *p++ = '/') {
+                *p = 0;
+                if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                        return fail(text, SP_E_INVAL, "%s can't be made: %s", path,
+                                    strerror(errno));
+        }
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                return fail(text, SP_E_INVAL, "%s can't be made: %s", path, strerror(errno));
+        return check_folder(folder, text);
+}
+
+static bool write_all(int fd, const char *data)
+{
+        for (size_t left = strlen(data); left;) {
+                ssize_t n = write(fd, data, left);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return false;
+                data += n;
+                left -= (size_t)n;
+        }
+        return fsync(fd) == 0;
+}
+
+int keys_write(const char *folder, const char *file, const char *data, bool fresh,
+               char text[KEYS_TEXT_MAX])
+{
+        char path[KEYS_PATH_MAX], temp[KEYS_PATH_MAX];
+        int r = make_folder(folder, text);
+        if (r < 0)
+                return r;
+        snprintf(path, sizeof(path), "%s/%s", folder, file);
+        snprintf(temp, sizeof(temp), "%s/.%s.XXXXXX", folder, file);
+        int fd = mkostemp(temp, O_CLOEXEC); /* 0600 */
+        if (fd < 0)
+                return fail(text, SP_E_INVAL, "%s can't be written: %s", path, strerror(errno));
+        bool ok = write_all(fd, data);
+        ok &= !close(fd);
+        if (ok && fresh)
+                ok = !link(temp, path);
+        else if (ok)
+                ok = !rename(temp, path);
+        int error = errno;
+        if (!ok || fresh)
+                unlink(temp);
+        if (ok)
+                return 0;
+        return fail(text, error == EEXIST ? SP_E_BUSY : SP_E_INVAL, "%s can't be written: %s", path,
+                    strerror(error));
+}
+
+void keys_remove(const char *folder, const char *file)
+{
+        char path[KEYS_PATH_MAX];
+        snprintf(path, sizeof(path), "%s/%s", folder, file);
+        (void)!unlink(path);
+}
+
+/* ---- identities ----------------------------------------------------------------------------- */
+
+static int make_identity(const struct crypto_ops *crypto, const char *folder,
+                         char text[KEYS_TEXT_MAX])
+{
+        char host[64] = "";
+        (void)gethostname(host, sizeof(host) - 1);
+        char *pem = crypto->identity_new(*host ? host : "spancl");
+        if (!pem)
+                return fail(text, SP_E_NOMEM, "a key pair can't be made");
+        int r = keys_write(folder, KEYS_IDENTITY, pem, true, text);
+        explicit_bzero(pem, strlen(pem));
+        free(pem);
+        return r == SP_E_BUSY ? 0 : r; /* another process was faster */
+}
+
+int keys_identity(const struct crypto_ops *crypto, const char *folder, char **ret_pem,
+                  uint8_t ret[CRYPTO_FINGERPRINT], char text[KEYS_TEXT_MAX])
+{
+        char *pem;
+        int r = keys_read(folder, KEYS_IDENTITY, &pem, text);
+        if (r == SP_E_NOENT) {
+                r = make_identity(crypto, folder, text);
+                if (!r)
+                        r = keys_read(folder, KEYS_IDENTITY, &pem, text);
+        }
+        if (r < 0)
+                return r;
+        if (!crypto->identity_fingerprint(pem, ret)) {
+                explicit_bzero(pem, strlen(pem));
+                mem_free(pem);
+                return fail(text, SP_E_INVAL, "%s/%s has no certificate", folder, KEYS_IDENTITY);
+        }
+        *ret_pem = pem;
+        return 0;
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+void keys_hex(const uint8_t fingerprint[CRYPTO_FINGERPRINT], char ret[KEYS_HEX + 1])
+{
+        for (int i = 0; i < CRYPTO_FINGERPRINT; i++)
+                snprintf(ret + 2 * i, 3, "%02x", fingerprint[i]);
+}
+
+static int digit(char c)
+{
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool keys_unhex(const char *hex, uint8_t ret[CRYPTO_FINGERPRINT])
+{
+        for (int i = 0; i < CRYPTO_FINGERPRINT; i++) {
+                int hi = digit(hex[2 * i]), lo = hi < 0 ? -1 : digit(hex[2 * i + 1]);
+                if (lo < 0)
+                        return false;
+                ret[i] = (uint8_t)(hi << 4 | lo);
+        }
+        return true;
+}
+
+/* The next word of a line that ends at `end`: its size, 0: none. */
+static size_t word(const char **p, const char *end)
+{
+        while (*p < end && strchr(" \t\r", **p))
+                ++*p;
+        const char *from = *p;
+        while (from < end && !strchr(" \t\r", *from))
+                from++;
+        return (size_t)(from - *p);
+}
+
+static bool take_text(const char *p, size_t n, char ret[KEYS_NAME_MAX + 1])
+{
+        if (!n || n > KEYS_NAME_MAX)
+                return false;
+        memcpy(ret, p, n);
+        ret[n] = 0;
+        return true;
+}
+
+/* "FINGERPRINT NAME [devices=FILTER]" */
+static bool parse_entry(const char *p, const char *end, struct keys_entry *ret)
+{
+        static const char devices[] = "devices=";
+        size_t prefix = sizeof(devices) - 1;
+        struct keys_entry e = { 0 };
+        if (word(&p, end) != KEYS_HEX || !keys_unhex(p, e.fingerprint))
+                return false;
+        p += KEYS_HEX;
+        size_t n = word(&p, end);
+        if (!take_text(p, n, e.name))
+                return false;
+        p += n;
+        n = word(&p, end);
+        if (n && (n < prefix || memcmp(p, devices, prefix) != 0 ||
+                  !take_text(p + prefix, n - prefix, e.devices)))
+                return false;
+        p += n;
+        if (word(&p, end))
+                return false;
+        *ret = e;
+        return true;
+}
+
+bool keys_next(const char **text, struct keys_entry *ret, unsigned *bad)
+{
+        while (**text) {
+                const char *p = *text, *end = p + strcspn(p, "\n");
+                *text = *end ? end + 1 : end;
+                if (!word(&p, end) || *p == '#')
+                        continue;
+                if (parse_entry(p, end, ret))
+                        return true;
+                ++*bad;
+        }
+        return false;
+}
+
+bool keys_find(const char *text, const uint8_t fingerprint[CRYPTO_FINGERPRINT], const char *name,
+               struct keys_entry *ret)
+{
+        unsigned bad = 0;
+        while (keys_next(&text, ret, &bad))
+                if (!memcmp(ret->fingerprint, fingerprint, CRYPTO_FINGERPRINT) &&
+                    (!name || !strcasecmp(ret->name, name)))
+                        return true;
+        return false;
+}
+
+bool keys_knows(const char *text, const char *name)
+{
+        struct keys_entry e;
+        unsigned bad = 0;
+        while (keys_next(&text, &e, &bad))
+                if (!strcasecmp(e.name, name))
+                        return true;
+        return false;
+}
+
+static int put_line(struct buf *b, const struct keys_entry *e)
+{
+        char line[KEYS_HEX + 2 * KEYS_NAME_MAX + 16], hex[KEYS_HEX + 1];
+        keys_hex(e->fingerprint, hex);
+        snprintf(line, sizeof(line), "%s %s%s%s\n", hex, e->name, *e->devices ? " devices=" : "",
+                 e->devices);
+        return buf_put(b, line, strlen(line));
+}
+
+/* All lines but those that `e` replaces. */
+static int keep_others(struct buf *b, const char *old, const struct keys_entry *e, bool by_name)
+{
+        int r = 0;
+        while (*old && !r) {
+                const char *end = old + strcspn(old, "\n");
+                struct keys_entry have;
+                bool same =
+                        parse_entry(old, end, &have) &&
+                        (by_name ? !strcasecmp(have.name, e->name)
+                                 : !memcmp(have.fingerprint, e->fingerprint, CRYPTO_FINGERPRINT));
+                if (!same)
+                        r = buf_put(b, old, (size_t)(end - old));
+                if (!r && !same)
+                        r = buf_put(b, "\n", 1);
+                old = *end ? end + 1 : end;
+        }
+        return r;
+}
+
+int keys_put(const char *folder, const char *file, const struct keys_entry *e, bool by_name,
+             char text[KEYS_TEXT_MAX])
+{
+        auto_clean(buf_fini) struct buf b = { 0 };
+        char *old = NULL;
+        int r = keys_read(folder, file, &old, text);
+        if (r < 0 && r != SP_E_NOENT)
+                return r;
+        r = old ? keep_others(&b, old, e, by_name) : 0;
+        mem_free(old);
+        if (!r)
+                r = put_line(&b, e);
+        if (!r)
+                r = buf_put(&b, "", 1);
+        return r < 0 ? fail(text, r, "out of memory")
+                     : keys_write(folder, file, (char *)b.data, false, text);
+}
+
+/* ---- pairing -------------------------------------------------------------------------------- */
+
+void keys_code_new(const uint8_t random[KEYS_CODE_LETTERS], char ret[KEYS_CODE_MAX])
+{
+        size_t at = 0;
+        for (int i = 0; i < KEYS_CODE_LETTERS; i++) {
+                if (i && i % 4 == 0)
+                        ret[at++] = '-';
+                ret[at++] = letters[random[i] % 32];
+        }
+        ret[at] = 0;
+}
+
+bool keys_code_parse(const char *typed, char ret[KEYS_CODE_MAX])
+{
+        size_t n = 0;
+        for (; *typed; typed++) {
+                char c = *typed;
+                if (c == '-' || c == ' ')
+                        continue;
+                if (c >= 'a' && c <= 'z')
+                        c = (char)(c - 'a' + 'A');
+                c = c == 'O' ? '0' : c == 'I' || c == 'L' ? '1' : c;
+                if (!strchr(letters, c) || n == KEYS_CODE_LETTERS)
+                        return false;
+                ret[n++] = c;
+        }
+        ret[n] = 0;
+        return n == KEYS_CODE_LETTERS;
+}
+
+bool keys_pairing_parse(const char *text, struct keys_pairing *ret)
+{
+        struct keys_pairing p = { 0 };
+        if (strlen(text) < KEYS_HEX + 4 || !keys_unhex(text, p.secret) || text[KEYS_HEX] != ' ')
+                return false;
+        unsigned long long until;
+        int end = 0;
+        if (sscanf(text + KEYS_HEX + 1, "%19llu %5u\n%n", &until, &p.tries, &end) != 2 ||
+            text[KEYS_HEX + 1 + end])
+                return false;
+        p.until_s = until;
+        *ret = p;
+        return true;
+}
+
+int keys_pairing_write(const char *folder, const struct keys_pairing *p, char text[KEYS_TEXT_MAX])
+{
+        char hex[KEYS_HEX + 1], line[KEYS_HEX + 64];
+        keys_hex(p->secret, hex);
+        snprintf(line, sizeof(line), "%s %llu %u\n", hex, (unsigned long long)p->until_s, p->tries);
+        int r = keys_write(folder, KEYS_PAIRING, line, false, text);
+        explicit_bzero(hex, sizeof(hex));
+        explicit_bzero(line, sizeof(line));
+        return r;
+}
+
+int keys_token(const struct crypto_ops *crypto, const char *folder, struct crypto_psk *ret,
+               char text[KEYS_TEXT_MAX])
+{
+        char *token;
+        int r = keys_read(folder, KEYS_TOKEN, &token, text);
+        if (r < 0)
+                return r;
+        token[strcspn(token, "\r\n")] = 0;
+        *ret = (struct crypto_psk){ .name = KEYS_PSK_TOKEN };
+        if (strlen(token) < TOKEN_MIN)
+                r = fail(text, SP_E_INVAL,
+                         "%s/%s is too short to be a secret: at least %d characters, random ones "
+                         "(openssl rand -hex 16)",
+                         folder, KEYS_TOKEN, TOKEN_MIN);
+        else if (!crypto->stretch(token, "spancl token", 1, ret->secret))
+                r = fail(text, SP_E_NOMEM, "out of memory");
+        explicit_bzero(token, strlen(token));
+        mem_free(token);
+        return r;
+}

@@ -1,0 +1,25 @@
+/* One TLS connection: handshake and records; private to src/transport. */
+#ifndef SPANCL_TRANSPORT_TLS_CONN_H
+#define SPANCL_TRANSPORT_TLS_CONN_H
+
+#include "transport/tls.h"
+
+/* A conn over the connected socket `fd` with a handshake to be made, both taken over, also when it fails. The
+ * context lives at least as long as the handshake. SP_E_NOMEM. */
+SP_NODISCARD int tls_conn_new(const struct crypto_ops *crypto, int fd, struct crypto_shake *shake,
+                              struct conn **ret);
+
+/* Go on with the handshake: 0: done, SP_E_AGAIN: poll for POLLIN, SP_E_LINK: the connection was closed,
+ * SP_E_AUTH: it failed, tls_reason tells. */
+SP_NODISCARD int tls_conn_shake(struct conn *c);
+
+/* struct transport_ops; src/transport/tls_dial.c. */
+int tls_connect(const char *address, int timeout_ms, struct conn **ret);
+int tls_listen(const char *address, struct listener **ret);
+int tls_listener_accept(struct listener *l, struct conn **ret);
+void tls_listener_close(struct listener *l);
+
+/* Set tls_reason. */
+void tls_because(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,440 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "transport/tls_conn.h"
+
+#define MODULE "libspancl-tls.so"
+#ifndef SPANCL_LIBDIR
+#define SPANCL_LIBDIR "lib"
+#endif
+
+static __thread char reason[KEYS_TEXT_MAX];
+
+const char *tls_reason(void)
+{
+        return reason;
+}
+
+void tls_because(const char *fmt, ...)
+{
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(reason, sizeof(reason), fmt, ap);
+        va_end(ap);
+}
+
+/* ---- the module ----------------------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct crypto_ops *module;
+static char module_text[KEYS_TEXT_MAX];
+
+/* The folder of the library or program that this code is in. */
+static bool own_folder(char ret[PATH_MAX])
+{
+        Dl_info info;
+        char *slash;
+        ret[0] = 0;
+        if (dladdr(module_text, &info) && info.dli_fname && strstr(info.dli_fname, ".so")) {
+                if (!realpath(info.dli_fname, ret))
+                        return false;
+        } else {
+                ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+                ret[n > 0 ? n : 0] = 0;
+        }
+        slash = strrchr(ret, '/');
+        if (slash)
+                *slash = 0;
+        return slash != NULL;
+}
+
+static void *open_module(void)
+{
+        /* As installed beside a library, as built, as installed beside a program. */
+        static const char *const places[] = { "spancl/" MODULE, "../lib/" MODULE,
+                                              "../" SPANCL_LIBDIR "/spancl/" MODULE };
+        char folder[PATH_MAX], path[PATH_MAX + 64];
+        if (!own_folder(folder))
+                return NULL;
+        for (size_t i = 0; i < array_size(places); i++) {
+                snprintf(path, sizeof(path), "%s/%s", folder, places[i]);
+                if (access(path, F_OK) < 0)
+                        continue;
+                void *m = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+                if (!m)
+                        snprintf(module_text, sizeof(module_text), "%s", dlerror());
+                return m;
+        }
+        snprintf(module_text, sizeof(module_text),
+                 "encrypted links need " MODULE " (and OpenSSL 3), which is not installed");
+        return NULL;
+}
+
+static void load(void)
+{
+        void *m = open_module();
+        const struct crypto_ops *ops = m ? dlsym(m, CRYPTO_SYMBOL) : NULL;
+        if (ops && ops->version == CRYPTO_VERSION)
+                module = ops;
+        else if (m)
+                snprintf(module_text, sizeof(module_text), MODULE " is of another version");
+}
+
+const struct crypto_ops *tls_crypto(char text[KEYS_TEXT_MAX])
+{
+        pthread_once(&once, load);
+        if (!module)
+                snprintf(text, KEYS_TEXT_MAX, "%s", module_text);
+        return module;
+}
+
+/* ---- servers -------------------------------------------------------------------------------- */
+
+struct tls_server {
+        const struct crypto_ops *crypto;
+        struct crypto_context *context;
+        bool (*find)(void *user, struct crypto_psk *psk);
+        void *user;
+        uint8_t fingerprint[CRYPTO_FINGERPRINT];
+};
+
+static void wipe(char *text)
+{
+        if (text)
+                explicit_bzero(text, strlen(text));
+        mem_free(text);
+}
+
+/* A context from a folder's identity and authority. */
+static int make_context(const struct crypto_ops *crypto, const char *folder, bool server,
+                        struct crypto_context **ret, uint8_t fingerprint[CRYPTO_FINGERPRINT],
+                        char text[KEYS_TEXT_MAX])
+{
+        char *identity = NULL, *authority = NULL, why[CRYPTO_TEXT_MAX] = "";
+        int r = keys_identity(crypto, folder, &identity, fingerprint, text);
+        if (!r)
+                r = keys_read(folder, KEYS_AUTHORITY, &authority, text);
+        if (r == SP_E_NOENT)
+                r = 0;
+        if (!r) {
+                *ret = crypto->context_new(&(struct crypto_params){ .server = server,
+                                                                    .identity = identity,
+                                                                    .authority = authority },
+                                           why);
+                if (!*ret) {
+                        snprintf(text, KEYS_TEXT_MAX, "the keys in %.1000s can't be used: %s",
+                                 folder, why);
+                        r = SP_E_INVAL;
+                }
+        }
+        wipe(identity);
+        wipe(authority);
+        return r;
+}
+
+int tls_server_new(const char *folder, bool (*find)(void *user, struct crypto_psk *psk), void *user,
+                   struct tls_server **ret, char text[KEYS_TEXT_MAX])
+{
+        const struct crypto_ops *crypto = tls_crypto(text);
+        if (!crypto)
+                return SP_E_UNSUPP;
+        struct tls_server *s = mem_zalloc(sizeof(*s));
+        if (!s) {
+                snprintf(text, KEYS_TEXT_MAX, "out of memory");
+                return SP_E_NOMEM;
+        }
+        s->crypto = crypto;
+        s->find = find;
+        s->user = user;
+        int r = make_context(crypto, folder, true, &s->context, s->fingerprint, text);
+        if (r < 0) {
+                mem_free(s);
+                return r;
+        }
+        *ret = s;
+        return 0;
+}
+
+struct tls_server *tls_server_free(struct tls_server *s)
+{
+        if (s)
+                s->crypto->context_free(s->context);
+        mem_free(s);
+        return NULL;
+}
+
+const uint8_t *tls_server_fingerprint(const struct tls_server *s)
+{
+        return s->fingerprint;
+}
+
+int tls_accept(struct tls_server *s, struct conn *plain, struct conn **ret)
+{
+        if (plain->ops != &transport_tcp) {
+                conn_close(plain);
+                return SP_E_INVAL;
+        }
+        int fd = plain->fd;
+        struct crypto_shake *shake = s->crypto->shake_new(s->context, NULL, NULL, s->find, s->user);
+        if (!shake) {
+                conn_close(plain);
+                return SP_E_NOMEM;
+        }
+        mem_free(plain); /* but not its descriptor */
+        return tls_conn_new(s->crypto, fd, shake, ret);
+}
+
+/* ---- connecting ----------------------------------------------------------------------------- */
+
+/* "tls:HOST:PORT[#FINGERPRINT]" */
+struct target {
+        char tcp[300];    /* "tcp:HOST:PORT" */
+        const char *name; /* "HOST:PORT" of it */
+        char host[256];   /* without brackets */
+        bool pinned;
+        uint8_t fingerprint[CRYPTO_FINGERPRINT];
+};
+
+static int parse(const char *address, struct target *ret)
+{
+        *ret = (struct target){ 0 };
+        size_t n = strcspn(address, "#");
+        if (strncmp(address, "tls:", 4) != 0 || n >= sizeof(ret->tcp))
+                return SP_E_INVAL;
+        if (address[n]) {
+                ret->pinned = true;
+                if (strlen(address + n + 1) != KEYS_HEX ||
+                    !keys_unhex(address + n + 1, ret->fingerprint))
+                        return SP_E_INVAL;
+        }
+        snprintf(ret->tcp, sizeof(ret->tcp), "tcp:%.*s", (int)n - 4, address + 4);
+        ret->name = ret->tcp + 4;
+        const char *host = ret->name, *colon = strrchr(host, ':');
+        size_t len = colon ? (size_t)(colon - host) : 0;
+        if (len > 2 && host[0] == '[') {
+                host++;
+                len -= 2;
+        }
+        if (!len || len >= sizeof(ret->host))
+                return SP_E_INVAL;
+        memcpy(ret->host, host, len);
+        return 0;
+}
+
+/* What one connect is made with. */
+struct dial {
+        const struct crypto_ops *crypto;
+        struct target target;
+        struct crypto_context *context;
+        struct crypto_psk psk; /* offered; name "": none */
+        bool psk_only;
+        char folder[KEYS_PATH_MAX]; /* "": no keys of ours */
+        uint8_t own[CRYPTO_FINGERPRINT];
+        int64_t deadline_ms;
+};
+
+static int64_t now_ms(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int prepare_keys(struct dial *d, char text[KEYS_TEXT_MAX])
+{
+        int r = keys_folder(NULL, d->folder);
+        if (r < 0) {
+                snprintf(text, KEYS_TEXT_MAX, "there is no folder for keys: set SPANCL_KEYS");
+                return r;
+        }
+        r = make_context(d->crypto, d->folder, false, &d->context, d->own, text);
+        if (!r)
+                r = keys_token(d->crypto, d->folder, &d->psk, text);
+        return r == SP_E_NOENT ? 0 : r;
+}
+
+static int prepare(struct dial *d, const char *address, const struct crypto_psk *psk)
+{
+        char text[KEYS_TEXT_MAX] = "", why[CRYPTO_TEXT_MAX];
+        int r = parse(address, &d->target);
+        if (r < 0)
+                return r;
+        d->crypto = tls_crypto(text);
+        if (!d->crypto) {
+                tls_because("%s", text);
+                return SP_E_UNSUPP;
+        }
+        if (psk || d->target.pinned) {
+                d->context = d->crypto->context_new(&(struct crypto_params){ 0 }, why);
+                d->psk_only = psk != NULL;
+                if (psk)
+                        d->psk = *psk;
+                return d->context ? 0 : SP_E_NOMEM;
+        }
+        r = prepare_keys(d, text);
+        if (r < 0)
+                tls_because("%s", text);
+        return r < 0 && r != SP_E_NOMEM ? SP_E_AUTH : r;
+}
+
+static int shake_hands(struct dial *d, struct conn *c)
+{
+        for (;;) {
+                int r = tls_conn_shake(c);
+                if (r != SP_E_AGAIN)
+                        return r;
+                struct pollfd p = { .fd = c->fd, .events = POLLIN };
+                int64_t left = d->deadline_ms - now_ms();
+                if (left <= 0)
+                        return SP_E_TIMEOUT;
+                (void)poll(&p, 1, (int)left);
+        }
+}
+
+/* Does somebody whom this user knows answer? */
+static int verify(struct dial *d, const struct tls_peer *peer)
+{
+        const struct target *t = &d->target;
+        char text[KEYS_TEXT_MAX], *servers = NULL;
+        struct keys_entry e;
+        if (d->psk.name[0] && !strcmp(peer->psk, d->psk.name))
+                return 0;
+        if (d->psk_only) {
+                tls_because("the server takes no code now: `spancld pair` there shows one");
+                return SP_E_AUTH;
+        }
+        if (t->pinned) {
+                if (peer->known && !memcmp(peer->fingerprint, t->fingerprint, CRYPTO_FINGERPRINT))
+                        return 0;
+                tls_because("the server there has another key than the one it should have");
+                return SP_E_AUTH;
+        }
+        if (peer->vouched || (peer->known && !memcmp(peer->fingerprint, d->own, sizeof(d->own))))
+                return 0;
+        int r = keys_read(d->folder, KEYS_SERVERS, &servers, text);
+        if (r < 0 && r != SP_E_NOENT) {
+                tls_because("%s", text);
+                return SP_E_AUTH;
+        }
+        bool ok = servers && peer->known && keys_find(servers, peer->fingerprint, t->name, &e);
+        if (!ok && servers && keys_knows(servers, t->name))
+                tls_because("the server's key is not the one it was paired with. If it was set up "
+                            "anew, run `spancl pair %s` again; else somebody stands in its place",
+                            t->name);
+        else if (!ok)
+                tls_because("this server is not known yet: run `spancl pair %s`", t->name);
+        mem_free(servers);
+        return ok ? 0 : SP_E_AUTH;
+}
+
+static int dial(struct dial *d, const char *address, const struct crypto_psk *psk, int timeout_ms,
+                struct conn **ret)
+{
+        struct conn *plain, *c;
+        d->deadline_ms = now_ms() + timeout_ms;
+        int r = prepare(d, address, psk);
+        if (!r)
+                r = transport_tcp.connect(d->target.tcp, timeout_ms, &plain);
+        if (r < 0)
+                return r;
+        int fd = plain->fd;
+        struct crypto_shake *shake = d->crypto->shake_new(
+                d->context, d->target.host, d->psk.name[0] ? &d->psk : NULL, NULL, NULL);
+        if (!shake) {
+                conn_close(plain);
+                return SP_E_NOMEM;
+        }
+        mem_free(plain); /* but not its descriptor */
+        r = tls_conn_new(d->crypto, fd, shake, &c);
+        if (r < 0)
+                return r;
+        r = shake_hands(d, c);
+        if (!r)
+                r = verify(d, tls_peer(c));
+        if (r < 0) {
+                conn_close(c);
+                return r;
+        }
+        *ret = c;
+        return 0;
+}
+
+int tls_connect_psk(const char *address, const struct crypto_psk *psk, int timeout_ms,
+                    struct conn **ret)
+{
+        struct dial d = { 0 };
+        reason[0] = 0;
+        int r = dial(&d, address, psk, timeout_ms, ret);
+        if (d.crypto)
+                d.crypto->context_free(d.context);
+        explicit_bzero(&d.psk, sizeof(d.psk));
+        return r;
+}
+
+int tls_connect(const char *address, int timeout_ms, struct conn **ret)
+{
+        return tls_connect_psk(address, NULL, timeout_ms, ret);
+}
+
+/* ---- listening: TLS alone, on a port of its own --------------------------------------------- */
+
+struct tls_listener {
+        struct listener base;
+        struct listener *tcp;
+        struct tls_server *server;
+};
+
+int tls_listen(const char *address, struct listener **ret)
+{
+        char folder[KEYS_PATH_MAX], text[KEYS_TEXT_MAX], hex[KEYS_HEX + 1];
+        struct target t;
+        reason[0] = 0;
+        int r = parse(address, &t);
+        if (!r)
+                r = keys_folder(NULL, folder);
+        struct tls_listener *l = r < 0 ? NULL : mem_zalloc(sizeof(*l));
+        if (!l)
+                return r < 0 ? r : SP_E_NOMEM;
+        r = tls_server_new(folder, NULL, NULL, &l->server, text);
+        if (r < 0)
+                tls_because("%s", text);
+        if (!r)
+                r = transport_tcp.listen(t.tcp, &l->tcp);
+        if (r < 0) {
+                tls_server_free(l->server);
+                mem_free(l);
+                return r;
+        }
+        keys_hex(l->server->fingerprint, hex);
+        l->base.ops = &transport_tls;
+        l->base.fd = l->tcp->fd;
+        snprintf(l->base.address, sizeof(l->base.address), "tls:%.150s#%s", l->tcp->address + 4,
+                 hex);
+        *ret = &l->base;
+        return 0;
+}
+
+int tls_listener_accept(struct listener *base, struct conn **ret)
+{
+        struct tls_listener *l = container_of(base, struct tls_listener, base);
+        struct conn *plain;
+        int r = transport_tcp.accept(l->tcp, &plain);
+        return r < 0 ? r : tls_accept(l->server, plain, ret);
+}
+
+void tls_listener_close(struct listener *base)
+{
+        struct tls_listener *l = container_of(base, struct tls_listener, base);
+        listener_close(l->tcp);
+        tls_server_free(l->server);
+        mem_free(l);
+}
