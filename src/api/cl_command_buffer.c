@@ -65,6 +65,13 @@ static cl_command_buffer_khr create(cl_uint num_queues, const cl_command_queue *
                 if (queues[0]->device != queues[i]->device &&
                     !command_buffer_can_sync(queues[0]->device, queues[i]->device))
                         e = CL_INCOMPATIBLE_COMMAND_QUEUE_KHR;
+        /* "CL_INVALID_PROPERTY if values specified in properties are valid but are not supported by all the
+         * devices associated with command-queues in queues." What is migrated between domains is part of the
+         * recording. */
+        for (cl_uint i = 1; i < num_queues && e == CL_SUCCESS; i++)
+                if (queues[0]->device->domain != queues[i]->device->domain &&
+                    p.flags & CL_COMMAND_BUFFER_MUTABLE_KHR)
+                        e = CL_INVALID_PROPERTY;
         if (e == CL_SUCCESS) {
                 struct client *c = queues[0]->context->client;
                 client_lock(c);

@@ -1,107 +1,21 @@
 #include "core/command_buffer.h"
 
 #include "base/mem.h"
-#include "core/device.h"
 #include "core/kernel.h"
 #include "core/mem.h"
 #include "core/queue.h"
 #include "core/server.h"
-
-/* ---- what commands do to memory ------------------------------------------------------------- */
-
-static int uses_add(struct memory_uses *u, const struct memory_use *use)
-{
-        if (u->count == u->cap) {
-                size_t cap = u->cap ? u->cap * 2 : 4;
-                struct memory_use *list = mem_realloc(u->list, cap * sizeof(*list));
-                if (!list)
-                        return SP_E_NOMEM;
-                u->list = list;
-                u->cap = cap;
-        }
-        u->list[u->count++] = *use;
-        mem_hold(use->mem);
-        return 0;
-}
-
-static void uses_fini(struct memory_uses *u)
-{
-        for (size_t i = 0; i < u->count; i++)
-                mem_unhold(u->list[i].mem);
-        mem_free(u->list);
-        *u = (struct memory_uses){ 0 };
-}
-
-static void sums_free(cl_command_buffer_khr b)
-{
-        list_each(s, &b->sums, struct memory_sum, link)
-        {
-                range_set_fini(&s->bring);
-                range_set_fini(&s->meet);
-                range_set_fini(&s->wrote);
-                list_remove(&s->link);
-                mem_free(s);
-        }
-        b->summed = false;
-}
-
-static int sum_of(cl_command_buffer_khr b, struct map *known, cl_mem root, struct memory_sum **ret)
-{
-        struct memory_sum *s = map_get(known, root->id);
-        if (!s) {
-                s = mem_zalloc(sizeof(*s));
-                if (!s)
-                        return SP_E_NOMEM;
-                s->root = root;
-                list_append(&b->sums, &s->link);
-                int r = map_put(known, root->id, s);
-                if (r < 0)
-                        return r;
-        }
-        *ret = s;
-        return 0;
-}
-
-static int sum_add(struct memory_sum *s, const struct memory_use *use)
-{
-        if (use->wrote)
-                return range_set_add(&s->wrote, use->range);
-        /* What an earlier command has written need not be brought. */
-        if (use->bring && !range_set_has(&s->wrote, use->range))
-                return range_set_add(&s->bring, use->range);
-        return range_set_add(&s->meet, use->range);
-}
-
-static int sums_make(cl_command_buffer_khr b)
-{
-        struct map known = { 0 };
-        int r = 0;
-        if (b->summed)
-                return 0;
-        sums_free(b);
-        for (size_t i = 0; i < b->count; i++) {
-                const struct memory_uses *u = &b->commands[i]->uses;
-                for (size_t k = 0; k < u->count && !r; k++) {
-                        struct memory_sum *s;
-                        r = sum_of(b, &known, mem_root(u->list[k].mem), &s);
-                        if (!r)
-                                r = sum_add(s, &u->list[k]);
-                }
-        }
-        map_fini(&known);
-        b->summed = r == 0;
-        return r;
-}
+#include "core/transfer.h"
 
 /* ---- lifetime ------------------------------------------------------------------------------- */
 
-static void command_free(cl_mutable_command_khr c)
+void recorded_free(cl_mutable_command_khr c)
 {
         if (!c)
                 return;
         list_remove(&c->changed);
-        uses_fini(&c->uses);
-        uses_fini(&c->next_uses);
+        memory_uses_fini(&c->uses);
+        memory_uses_fini(&c->next_uses);
         if (c->now.args)
                 kernel_release(c->now.args);
         if (c->next.args)
@@ -114,9 +28,9 @@ static void command_free(cl_mutable_command_khr c)
 
 static void buffer_free(cl_command_buffer_khr b)
 {
-        sums_free(b);
+        recorded_memory_free(b);
         for (size_t i = 0; i < b->count; i++)
-                command_free(b->commands[i]);
+                recorded_free(b->commands[i]);
         for (cl_uint i = 0; i < b->queue_count; i++)
                 queue_unhold(b->queues[i]);
         mem_free(b->commands);
@@ -127,28 +41,26 @@ static void buffer_free(cl_command_buffer_khr b)
         handle_free(&b->h, sizeof(*b));
 }
 
-static bool can_be_divided(cl_device_id d)
-{
-        struct bytes v;
-        return device_info(d, CL_DEVICE_PARTITION_MAX_SUB_DEVICES, &v) && v.size == 4 &&
-               bytes_get_u32(v.data) > 1;
-}
-
 bool command_buffer_can_sync(cl_device_id a, cl_device_id b)
 {
-        return a->server == b->server && a->domain == b->domain && !can_be_divided(a) &&
-               !can_be_divided(b);
+        return a->server == b->server;
+}
+
+/* Those of the queues, and of what brings data from one domain to another. */
+static cl_uint slot_count(const struct _cl_command_buffer_khr *b)
+{
+        return b->queue_count + (b->domain_count > 1 ? b->domain_count : 0);
 }
 
 static int send_create(cl_command_buffer_khr b, struct session *session)
 {
-        size_t n = b->queue_count;
+        size_t n = slot_count(b);
         uint64_t *ids = mem_alloc(2 * n * sizeof(*ids));
         if (!ids)
                 return SP_E_NOMEM;
         for (size_t i = 0; i < n; i++) {
                 ids[i] = b->slots[i].id;
-                ids[n + i] = b->queues[i]->device->index;
+                ids[n + i] = b->slots[i].device->index;
         }
         int r = session_send(session, recording_create, .recording = b->id, .slots = { ids, n },
                              .devices = { ids + n, n });
@@ -156,12 +68,42 @@ static int send_create(cl_command_buffer_khr b, struct session *session)
         return r;
 }
 
+static void slot_init(struct _cl_command_queue *slot, cl_context x, cl_device_id d,
+                      cl_command_queue_properties properties)
+{
+        slot->context = x;
+        slot->device = d;
+        slot->properties = properties;
+        slot->id = client_new_id(x->client, OBJECT_QUEUE);
+        list_init(&slot->commands);
+}
+
+/* The slots that queue_side has queues for: one for each domain. */
+static void take_domains(cl_command_buffer_khr b)
+{
+        cl_context x = b->context;
+        for (cl_uint i = 0; i < b->queue_count; i++) {
+                const struct _cl_device_id *d = b->queues[i]->device;
+                struct _cl_command_queue *sides = b->slots + b->queue_count;
+                cl_uint k = 0, n = 0;
+                while (k < b->domain_count && sides[k].device->domain != d->domain)
+                        k++;
+                if (k < b->domain_count)
+                        continue;
+                while (x->devices[n]->server != d->server || x->devices[n]->domain != d->domain)
+                        n++;
+                slot_init(&sides[b->domain_count++], x, x->devices[n],
+                          CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        }
+}
+
 /* Room and copies for what the params say. */
 static int take_params(cl_command_buffer_khr b, const struct command_buffer_params *params)
 {
         size_t n = params->queue_count;
+        b->queue_count = params->queue_count;
         b->queues = mem_dup(params->queues, n * sizeof(*b->queues));
-        b->slots = mem_zalloc(n * sizeof(*b->slots));
+        b->slots = mem_zalloc(2 * n * sizeof(*b->slots));
         b->last = mem_zalloc(n * sizeof(*b->last));
         if (!b->queues || !b->slots || !b->last)
                 return SP_E_NOMEM;
@@ -176,14 +118,9 @@ static int take_params(cl_command_buffer_khr b, const struct command_buffer_para
         }
         b->flags = params->flags;
         b->asserts = params->asserts;
-        for (size_t i = 0; i < n; i++) {
-                struct _cl_command_queue *slot = &b->slots[i];
-                slot->context = b->queues[i]->context;
-                slot->device = b->queues[i]->device;
-                slot->properties = b->queues[i]->properties;
-                slot->id = client_new_id(slot->context->client, OBJECT_QUEUE);
-                list_init(&slot->commands);
-        }
+        for (size_t i = 0; i < n; i++)
+                slot_init(&b->slots[i], b->context, b->queues[i]->device, b->queues[i]->properties);
+        take_domains(b);
         return 0;
 }
 
@@ -204,7 +141,6 @@ int command_buffer_new(const struct command_buffer_params *params, cl_command_bu
         b->server = s;
         b->id = client_new_id(x->client, OBJECT_RECORDING);
         int r = take_params(b, params);
-        b->queue_count = params->queue_count;
         if (!r)
                 r = send_create(b, session);
         if (r < 0) {
@@ -223,7 +159,7 @@ int command_buffer_new(const struct command_buffer_params *params, cl_command_bu
 static int release_slots(cl_command_buffer_khr b, struct session *session)
 {
         int r = 0;
-        for (cl_uint i = 0; i < b->queue_count && !r; i++)
+        for (cl_uint i = 0; i < slot_count(b) && !r; i++)
                 r = session_send(session, release, .object = b->slots[i].id);
         return r;
 }
@@ -252,6 +188,7 @@ int command_buffer_finalize(cl_command_buffer_khr b)
         int r = release_slots(b, session);
         b->broken = r < 0;
         b->finalized = true;
+        recorded_placements_free(b);
         server_kick(b->server);
         return r;
 }
@@ -293,34 +230,44 @@ static int take_properties(cl_mutable_command_khr c, const command_property *pro
         return c->properties ? 0 : SP_E_NOMEM;
 }
 
-static int command_new(struct recorder *r, cl_command_type type)
+cl_mutable_command_khr recorded_alloc(cl_command_buffer_khr b, cl_command_type type)
 {
-        cl_command_buffer_khr b = r->buffer;
         if (b->count == b->cap) {
                 size_t cap = b->cap ? b->cap * 2 : 16;
                 cl_mutable_command_khr *all = mem_realloc(b->commands, cap * sizeof(*all));
                 if (!all)
-                        return SP_E_NOMEM;
+                        return NULL;
                 b->commands = all;
                 b->cap = cap;
         }
         cl_mutable_command_khr c = mem_zalloc(sizeof(*c));
         if (!c)
-                return SP_E_NOMEM;
+                return NULL;
         handle_init(&c->h, HANDLE_MUTABLE_COMMAND);
         list_init(&c->changed);
-        r->command = c;
-        r->uses = &c->uses;
         c->buffer = b;
-        c->queue = b->queues[r->slot];
         c->type = type;
-        int e = take_properties(c, r->properties);
-        return !e && r->kernel ? take_launch(c, r) : e;
+        return c;
 }
 
-static uint64_t number_id(size_t number)
+void recorded_append(cl_mutable_command_khr c)
 {
-        return object_id(OBJECT_EVENT, number);
+        cl_command_buffer_khr b = c->buffer;
+        b->commands[b->count++] = c;
+        c->number = b->count;
+        b->summed = false;
+}
+
+static int command_new(struct recorder *r, cl_command_type type)
+{
+        cl_mutable_command_khr c = recorded_alloc(r->buffer, type);
+        if (!c)
+                return SP_E_NOMEM;
+        r->command = c;
+        r->uses = &c->uses;
+        c->queue = r->buffer->queues[r->slot];
+        int e = take_properties(c, r->properties);
+        return !e && r->kernel ? take_launch(c, r) : e;
 }
 
 int record_begin(struct command *m)
@@ -338,35 +285,17 @@ int record_begin(struct command *m)
         m->queue = &b->slots[r->slot];
         int e = 0;
         for (cl_uint i = 0; i < r->sync_count && !e; i++)
-                e = command_wait_for(m, number_id(r->syncs[i]));
+                e = command_wait_for(m, recorded_number(r->syncs[i]));
         /* "If the queue is an in-order queue, then an additional dependency is created on the last command
          * appended to the command-buffer using the same queue parameter." */
         if (!e && queue_in_order(m->queue) && b->last[r->slot])
-                e = command_wait_for(m, number_id(b->last[r->slot]));
+                e = command_wait_for(m, recorded_number(b->last[r->slot]));
         return e < 0 ? e : command_new(r, m->enqueue->type);
-}
-
-int record_use(struct command *m, cl_mem mem, struct range range, bool bring)
-{
-        /* An argument that does not exist any more; it will be replaced before it counts. */
-        if (!handle_is(mem, HANDLE_MEM))
-                return 0;
-        int r = mem_declare(mem, m->server);
-        if (r < 0)
-                return r;
-        return uses_add(m->enqueue->record->uses, &(struct memory_use){ mem, range, bring, false });
-}
-
-int record_wrote(struct command *m, cl_mem mem, struct range range)
-{
-        if (!handle_is(mem, HANDLE_MEM))
-                return 0;
-        return uses_add(m->enqueue->record->uses, &(struct memory_use){ mem, range, false, true });
 }
 
 int record_ready(struct command *m)
 {
-        m->id = number_id(m->enqueue->record->buffer->count + 1);
+        m->id = recorded_number(m->enqueue->record->buffer->count + 1);
         return server_session(m->server) ? 0 : SP_E_GONE;
 }
 
@@ -377,60 +306,32 @@ void record_end(struct command *m, int r)
         if (r < 0) {
                 /* From record_ready on the server may have it. */
                 b->broken |= m->id != 0;
-                command_free(steal(rec->command));
+                recorded_free(steal(rec->command));
                 return;
         }
-        b->commands[b->count++] = rec->command;
-        b->last[rec->slot] = rec->command->number = b->count;
-        b->summed = false;
+        recorded_append(rec->command);
+        b->last[rec->slot] = b->count;
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static int use_ranges(struct command *m, cl_mem root, const struct range_set *set, bool bring)
-{
-        int r = 0;
-        for (size_t i = 0; i < set->count && !r; i++)
-                r = command_use(m, root, set->ranges[i], bring);
-        return r;
-}
-
-static int use_all(struct command *m, cl_command_buffer_khr b)
-{
-        int r = sums_make(b);
-        list_each(s, &b->sums, struct memory_sum, link)
-        {
-                if (!r)
-                        r = use_ranges(m, s->root, &s->bring, true);
-                if (!r)
-                        r = use_ranges(m, s->root, &s->meet, false);
-        }
-        return r;
-}
-
-static int wrote_all(struct command *m, cl_command_buffer_khr b)
-{
-        int r = 0;
-        list_each(s, &b->sums, struct memory_sum, link)
-        {
-                for (size_t i = 0; i < s->wrote.count && !r; i++)
-                        r = command_wrote(m, s->root, s->wrote.ranges[i]);
-        }
-        return r;
-}
-
 static int send_run(struct command *m, cl_command_buffer_khr b, const cl_command_queue *queues)
 {
         uint64_t few[8], *ids = few;
-        if (b->queue_count > array_size(few))
-                ids = mem_alloc(b->queue_count * sizeof(*ids));
+        cl_uint count = slot_count(b);
+        int r = 0;
+        if (count > array_size(few))
+                ids = mem_alloc(count * sizeof(*ids));
         if (!ids)
                 return SP_E_NOMEM;
         for (cl_uint i = 0; i < b->queue_count; i++)
                 ids[i] = queues[i]->id;
-        int r = session_send(m->session, recording_run, .event = m->id, .flags = command_flags(m),
-                             .recording = b->id, .queues = { ids, b->queue_count },
-                             .waits = command_waits(m));
+        for (cl_uint i = b->queue_count; i < count && !r; i++)
+                r = queue_side(b->context, b->server, b->slots[i].device->domain, &ids[i]);
+        if (!r)
+                r = session_send(m->session, recording_run, .event = m->id,
+                                 .flags = command_flags(m), .recording = b->id,
+                                 .queues = { ids, count }, .waits = command_waits(m));
         if (ids != few)
                 mem_free(ids);
         return r;
@@ -444,13 +345,13 @@ cl_int enqueue_command_buffer(const struct enqueue *q, cl_command_buffer_khr b,
         if (r == 0 && b->broken)
                 r = SP_E_NOMEM;
         if (r == 0)
-                r = use_all(&m, b);
+                r = recorded_use_all(&m, b);
         if (r == 0)
                 r = command_ready(&m, false);
         if (r == 0)
                 r = send_run(&m, b, queues);
         if (r == 0)
-                r = wrote_all(&m, b);
+                r = recorded_wrote_all(&m, b);
         if (r == 0 && m.event)
                 m.event->many_queues = b->queue_count > 1;
         /* The event is complete when everything is, on whatever queue. */
@@ -479,7 +380,7 @@ int command_change(cl_mutable_command_khr c)
 static void forget_change(cl_mutable_command_khr c)
 {
         list_remove(&c->changed);
-        uses_fini(&c->next_uses);
+        memory_uses_fini(&c->next_uses);
         kernel_release(steal(c->next.args));
 }
 
@@ -494,7 +395,7 @@ void command_buffer_abort(cl_command_buffer_khr b)
 /* What the changed launch does to memory, all of which the server gets to know. */
 static int change_uses(cl_mutable_command_khr c)
 {
-        struct recorder r = { .uses = &c->next_uses };
+        struct recorder r = { .buffer = c->buffer, .uses = &c->next_uses };
         struct enqueue q = { .queue = c->queue, .record = &r };
         struct command m = { .enqueue = &q, .queue = c->queue, .server = c->buffer->server };
         int e = command_use_args(&m, c->next.args);
@@ -530,7 +431,7 @@ static int send_change(cl_mutable_command_khr c, struct session *session)
         int r = put_changed_args(l, &args);
         if (!r && (offset || global || local || args.size))
                 r = session_send(session, recording_update, .recording = c->buffer->id,
-                                 .command = number_id(c->number),
+                                 .command = recorded_number(c->number),
                                  .offset = { v[0], offset ? l->dims : 0 },
                                  .global = { v[1], global ? l->dims : 0 },
                                  .local = { v[2], local ? l->dims : 0 },
@@ -542,7 +443,7 @@ static int send_change(cl_mutable_command_khr c, struct session *session)
 static void take_change(cl_mutable_command_khr c)
 {
         list_remove(&c->changed);
-        uses_fini(&c->uses);
+        memory_uses_fini(&c->uses);
         c->uses = c->next_uses;
         c->next_uses = (struct memory_uses){ 0 };
         kernel_release(c->now.args);

@@ -8,12 +8,13 @@
 #include "core/command.h"
 #include "core/khr_command_buffer.h"
 
-/* What a command does to a range of a memory object, in this order: it needs the bytes there (`bring`), it
- * only must not meet those that are on their way, or it has written them. */
+/* What a command does to a range of a memory object, in this order: it needs the bytes there, it only must
+ * not meet those that are on their way, it has written them, or made a copy of what another has written. */
 struct memory_use {
+        enum { USE_BRING, USE_MEET, USE_WROTE, USE_COPIED } what;
         cl_mem mem; /* held */
+        unsigned domain;
         struct range range;
-        bool bring, wrote;
 };
 
 struct memory_uses {
@@ -46,10 +47,12 @@ struct _cl_mutable_command_khr {
         struct launch now, next;
 };
 
-/* All that the commands do to one memory object. */
+/* All that the commands do to one memory object in one domain. */
 struct memory_sum {
         struct list link;
-        cl_mem root; /* held by the commands */
+        struct memory_sum *elsewhere; /* the same object in another domain; NULL: no more */
+        cl_mem root;                  /* held by the commands */
+        unsigned domain;
         struct range_set bring, meet, wrote;
 };
 
@@ -60,8 +63,14 @@ struct _cl_command_buffer_khr {
         struct server *server;
         cl_command_queue *queues; /* held */
         cl_uint queue_count;
-        struct _cl_command_queue *slots;              /* what m->queue is while recording */
-        size_t *last;                                 /* per slot: its last command */
+        /* Domains of the devices. With several, each has a slot behind those of the queues, out of order,
+         * for what brings data from one to another. */
+        cl_uint domain_count;
+        struct _cl_command_queue *slots; /* what m->queue is while recording */
+        size_t *last;                    /* per slot: its last command */
+        /* Several domains, while it records: where the commands leave what they have written, by the root's
+         * id; writers are commands, by number. */
+        struct map placements;
         cl_command_buffer_properties_khr *properties; /* as given, with the final 0 */
         size_t property_count;
         cl_command_buffer_flags_khr flags;
@@ -91,16 +100,14 @@ struct recorder {
 };
 
 struct command_buffer_params {
-        const cl_command_queue
-                *queues; /* of one device, or of those that command_buffer_can_sync */
+        const cl_command_queue *queues; /* of devices that command_buffer_can_sync */
         cl_uint queue_count;
         const cl_command_buffer_properties_khr *properties; /* NULL: none */
         cl_command_buffer_flags_khr flags;
         cl_mutable_dispatch_asserts_khr asserts;
 };
 
-/* May one command buffer have queues on both devices, and on all that they may be divided into? Those
- * have domains of their own. */
+/* May one command buffer have queues on both devices? */
 bool command_buffer_can_sync(cl_device_id a, cl_device_id b);
 
 /* SP_E_NOMEM, SP_E_GONE. Lock held. */
@@ -137,5 +144,30 @@ SP_NODISCARD int record_use(struct command *m, cl_mem mem, struct range r, bool 
 SP_NODISCARD int record_wrote(struct command *m, cl_mem mem, struct range r);
 SP_NODISCARD int record_ready(struct command *m);
 void record_end(struct command *m, int r);
+
+/* ---- recorded_memory.c ---------------------------------------------------------------------- */
+
+void memory_uses_fini(struct memory_uses *u);
+
+/* What all commands of b need, and have written, for the command m that runs them; SP_E_*. */
+SP_NODISCARD int recorded_use_all(struct command *m, cl_command_buffer_khr b);
+SP_NODISCARD int recorded_wrote_all(struct command *m, cl_command_buffer_khr b);
+
+/* It is finalized; it ends. */
+void recorded_placements_free(cl_command_buffer_khr b);
+void recorded_memory_free(cl_command_buffer_khr b);
+
+/* ---- for recorded_memory.c ------------------------------------------------------------------ */
+
+/* How commands are named within a recording. */
+static inline uint64_t recorded_number(size_t number)
+{
+        return object_id(OBJECT_EVENT, number);
+}
+
+/* A command, and room for it in the list, to whose end it then goes. NULL: no memory. */
+cl_mutable_command_khr recorded_alloc(cl_command_buffer_khr b, cl_command_type type);
+void recorded_append(cl_mutable_command_khr c);
+void recorded_free(cl_mutable_command_khr c);
 
 #endif

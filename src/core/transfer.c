@@ -431,8 +431,8 @@ static struct image_size image_size(const struct _cl_mem *root)
         return (struct image_size){ { all[0], all[1], all[2] } };
 }
 
-static int send_bring_read(struct session *session, cl_mem root, struct range part,
-                           const struct wire_buffer_read *m)
+int transfer_bring_read(struct session *session, cl_mem root, struct range part,
+                        const struct wire_buffer_read *m)
 {
         struct image_size all = image_size(root);
         if (mem_is_image(root))
@@ -446,8 +446,8 @@ static int send_bring_read(struct session *session, cl_mem root, struct range pa
                             .waits = m->waits);
 }
 
-static int send_bring_write(struct session *session, cl_mem root, struct range part,
-                            const struct wire_buffer_write *m)
+int transfer_bring_write(struct session *session, cl_mem root, struct range part,
+                         const struct wire_buffer_write *m)
 {
         struct image_size all = image_size(root);
         if (mem_is_image(root))
@@ -480,7 +480,7 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
         struct outgoing *o = outgoing_new(m->client, id, host_part(root, part));
         if (!o)
                 return SP_E_NOMEM;
-        int r = send_bring_write(
+        int r = transfer_bring_write(
                 m->session, root, part,
                 &(struct wire_buffer_write){
                         .event = id, .queue = queue, .transfer = id, .waits = ids_waits(&waits) });
@@ -517,7 +517,7 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
                 return SP_E_GONE;
         struct placement *p = &root->placement;
         struct ids before = replica_waits(placement_find(p, from->index, from_domain), part, false);
-        r = send_bring_read(
+        r = transfer_bring_read(
                 session, root, part,
                 &(struct wire_buffer_read){ .event = client_new_id(m->client, OBJECT_EVENT),
                                             .queue = from_queue,
@@ -528,12 +528,12 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
                 return r;
         struct ids waits = replica_waits(
                 placement_find(p, m->server->index, command_domain(m, root)), part, true);
-        r = send_bring_write(m->session, root, part,
-                             &(struct wire_buffer_write){ .event = id,
-                                                          .queue = queue,
-                                                          .peer = from_peer,
-                                                          .transfer = id,
-                                                          .waits = ids_waits(&waits) });
+        r = transfer_bring_write(m->session, root, part,
+                                 &(struct wire_buffer_write){ .event = id,
+                                                              .queue = queue,
+                                                              .peer = from_peer,
+                                                              .transfer = id,
+                                                              .waits = ids_waits(&waits) });
         if (from != m->server)
                 server_kick(from);
         return r;

@@ -47,4 +47,11 @@ cl_int transfer_finish_write(struct command *m, int r, struct host_box from);
  * before all have come; `keep`, what is read, is held until then. */
 SP_NODISCARD int transfer_expect(struct command *m, struct host_box to, cl_mem keep);
 
+/* The messages of a migration, at the server that has the bytes and at the one that gets them; of an image
+ * they are about all pixels. */
+SP_NODISCARD int transfer_bring_read(struct session *session, cl_mem root, struct range part,
+                                     const struct wire_buffer_read *m);
+SP_NODISCARD int transfer_bring_write(struct session *session, cl_mem root, struct range part,
+                                      const struct wire_buffer_write *m);
+
 #endif

@@ -1,6 +1,7 @@
 #include "backend/bounds.h"
 #include "base/mem.h"
 #include "engine/command.h"
+#include "engine/recording.h"
 
 /* Describe the parts that all commands have. */
 #define params_of(m, ...)                                                      \
@@ -174,6 +175,10 @@ static int take_bulk(struct command *c, const struct action *a, const struct kin
         int r = p || a->peer == PEER_SELF ? bulk_size(c, kind, &total) : SP_E_PROTO;
         if (r < 0)
                 return r;
+        if (c->queue->recording)
+                return p ? SP_E_PROTO
+                         : engine_recording_bulk(c, kind->bulk == GIVES, a->transfer, total,
+                                                 kind->region);
         /* Rectangles and images travel in one piece. */
         if (kind->bulk == TAKES)
                 return engine_transfer_expect(e, p, a->transfer, total, kind->region, c,

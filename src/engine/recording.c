@@ -22,6 +22,7 @@ static void recording_free(struct object *o)
         mem_free(rec->slots);
         mem_free(rec->commands);
         mem_free(rec->after);
+        map_fini(&rec->offers);
         mem_free(rec);
 }
 
@@ -90,7 +91,9 @@ int engine_recording_add(struct command *c, const struct command_params *params)
         if (r < 0)
                 return r;
         struct recorded *n = &rec->commands[rec->count];
-        *n = (struct recorded){ c, c->queue->slot, rec->after_count, 0, true };
+        *n = (struct recorded){
+                .what = c, .slot = c->queue->slot, .after = rec->after_count, .leaf = true
+        };
         r = add_waits(rec, n, params->waits);
         if (!r && rec->barrier)
                 r = add_after(rec, n, rec->barrier);
@@ -103,6 +106,21 @@ int engine_recording_add(struct command *c, const struct command_params *params)
                 rec->barrier = rec->count;
         e->recorded++;
         return 0;
+}
+
+int engine_recording_bulk(struct command *c, bool gives, uint64_t id, uint64_t total, bool whole)
+{
+        struct recording *rec = c->queue->recording;
+        struct recorded *n = &rec->commands[c->number];
+        n->bulk = total;
+        n->whole = whole;
+        rec->has_bulk = true;
+        if (gives)
+                return map_get(&rec->offers, id)
+                               ? SP_E_PROTO
+                               : map_put(&rec->offers, id, (void *)(uintptr_t)(c->number + 1));
+        n->from = (size_t)(uintptr_t)map_del(&rec->offers, id);
+        return n->from && rec->commands[n->from - 1].bulk == total ? 0 : SP_E_PROTO;
 }
 
 /* ---- a run ---------------------------------------------------------------------------------- */
@@ -146,6 +164,8 @@ struct run {
         const struct wire_recording_run *message;
         struct queue *queue; /* the only one, if it is in order; else NULL */
         struct batch *batch;
+        struct transfer *
+                *open; /* by number: of reads whose write has not come yet; NULL: no bulk */
 };
 
 static struct queue *run_queue(const struct run *x, size_t slot)
@@ -234,6 +254,15 @@ static void skip_empty(struct command *c)
                         c->native.op = BACKEND_MARKER;
 }
 
+static int run_bulk(const struct run *x, const struct recorded *n, size_t i, struct command *c)
+{
+        if (n->bulk && !n->from)
+                return engine_transfer_local(x->engine, n->bulk, n->whole, c, &x->open[i]);
+        if (n->bulk)
+                engine_transfer_adopt(steal(x->open[n->from - 1]), c);
+        return 0;
+}
+
 static int run_recorded(const struct run *x, size_t i)
 {
         struct recording *rec = x->recording;
@@ -245,6 +274,9 @@ static int run_recorded(const struct run *x, size_t i)
         if (r < 0)
                 return r;
         skip_empty(c);
+        r = run_bulk(x, n, i, c);
+        if (r < 0)
+                return r;
         for (size_t k = 0; k < n->after_count; k++) {
                 size_t before = rec->after[n->after + k];
                 struct event *ev = x->batch->events[before];
@@ -287,11 +319,17 @@ static int run_all(struct run *x)
         b->refs = 1;
         b->left = rec->count + (x->queue && rec->count ? 0 : 1);
         b->events = mem_zalloc((rec->count + 2) * sizeof(*b->events));
-        int r = b->events ? run_first(x) : SP_E_NOMEM;
+        if (rec->has_bulk)
+                x->open = mem_zalloc(rec->count * sizeof(*x->open));
+        int r = b->events && (x->open || !rec->has_bulk) ? run_first(x) : SP_E_NOMEM;
         for (size_t i = 0; i < rec->count && !r; i++)
                 r = run_recorded(x, i);
         if (!r)
                 r = run_last(x);
+        for (size_t i = 0; x->open && i < rec->count; i++)
+                if (x->open[i])
+                        engine_transfer_disown(x->open[i]);
+        mem_free(x->open);
         mem_free(steal(b->events));
         engine_batch_unref(b);
         return r;
@@ -302,7 +340,7 @@ static int run_all(struct run *x)
 int engine_handle_recording_run(void *user, const struct wire_recording_run *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
-        struct run x = { e, recording_find(e, m->recording), m, NULL, NULL };
+        struct run x = { .engine = e, .recording = recording_find(e, m->recording), .message = m };
         if (!x.recording || m->queues.count != x.recording->slot_count)
                 return SP_E_PROTO;
         for (size_t i = 0; i < m->queues.count; i++) {

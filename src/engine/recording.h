@@ -12,6 +12,10 @@ struct recorded {
         size_t slot;
         size_t after, after_count; /* which commands it waits for: in recording->after */
         bool leaf;                 /* no later command waits for it */
+        /* Bulk data from a read to a write. */
+        uint64_t bulk; /* bytes; 0: none */
+        bool whole;    /* in one piece of memory */
+        size_t from;   /* of a write: number of the read */
 };
 
 struct recording {
@@ -23,6 +27,9 @@ struct recording {
         uint32_t *after;
         size_t after_count, after_cap;
         size_t barrier; /* number of the last barrier, 0: none */
+        struct map
+                offers; /* by transfer id: of reads whose bytes no write has taken, their number */
+        bool has_bulk;
 };
 
 /* The commands of one run. */
@@ -39,6 +46,10 @@ struct batch {
 /* `c`, new, is the next command of the recording that its queue is a slot of. SP_E_PROTO, SP_E_NOMEM,
  * SP_E_LIMIT. */
 SP_NODISCARD int engine_recording_add(struct command *c, const struct command_params *params);
+
+/* `c`, which was just recorded, gives (or takes) the bytes of transfer `id`. SP_E_PROTO, SP_E_NOMEM. */
+SP_NODISCARD int engine_recording_bulk(struct command *c, bool gives, uint64_t id, uint64_t total,
+                                       bool whole);
 
 /* `c` is complete. The command whose event completes now, and which is to be freed then: c, the batch's
  * last one instead of c, or none as the last one waits for the others. */

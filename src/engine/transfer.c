@@ -185,8 +185,6 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
         struct transfer *t = map_get(&e->transfers, id);
         bool all_there = false;
         int r;
-        if (writer->queue->recording)
-                return SP_E_PROTO;
         if (!t) {
                 r = transfer_enter(e, writer, from, id, total, whole, &t);
                 if (r < 0)
@@ -220,8 +218,6 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
 {
         struct transfer *t;
         int r;
-        if (reader->queue->recording)
-                return SP_E_PROTO;
         if (to) {
                 r = transfer_new(e, reader, to, id, total, whole, &t);
                 if (r < 0)
@@ -245,6 +241,31 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
         t->reader = reader;
         *ret = t;
         return 0;
+}
+
+int engine_transfer_local(struct engine *e, uint64_t total, bool whole, struct command *reader,
+                          struct transfer **ret)
+{
+        struct transfer *t;
+        int r = transfer_new(e, reader, NULL, 0, total, whole, &t);
+        if (r < 0)
+                return r;
+        t->refs++;
+        t->reader = reader;
+        reader->transfer = t;
+        *ret = t;
+        return 0;
+}
+
+void engine_transfer_adopt(struct transfer *t, struct command *writer)
+{
+        t->writer = writer;
+        writer->transfer = t;
+}
+
+void engine_transfer_disown(struct transfer *t)
+{
+        transfer_unref(t);
 }
 
 void engine_transfer_leave(struct transfer *t, struct command *c)

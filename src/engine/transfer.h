@@ -41,6 +41,14 @@ SP_NODISCARD int engine_transfer_offer(struct engine *e, struct peer *to, uint64
                                        uint64_t total, bool whole, struct command *reader,
                                        struct transfer **ret);
 
+/* The same for a run of a recording, which knows both: first the read, whose bytes are the caller's too until
+ * the write adopts them. SP_E_NOMEM, SP_E_LIMIT. */
+SP_NODISCARD int engine_transfer_local(struct engine *e, uint64_t total, bool whole,
+                                       struct command *reader, struct transfer **ret);
+void engine_transfer_adopt(struct transfer *t, struct command *writer);
+/* There will be no write. */
+void engine_transfer_disown(struct transfer *t);
+
 /* The memory of the bytes from `offset` on, made when needed, and in *ret_len how many of them lie there
  * in one piece. NULL: out of memory. */
 uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len);

@@ -274,12 +274,101 @@ static void spans_queues(struct api *a, cl_program program)
                 cl_device_id list[API_DEVICES_MAX];
                 OK(clGetDeviceInfo(a->devices[0], 0x12AB, sizeof(count), &count, NULL));
                 OK(clGetDeviceInfo(a->devices[0], 0x12AC, sizeof(list), list, NULL));
-                CHECK(count <= 1 && (!count || list[0] == a->devices[0]));
-                two[1] = a->queues[1];
-                EXPECT_ERROR(INCOMPATIBLE_COMMAND_QUEUE, cb.create(2, two, NULL, &error));
+                CHECK(count >= 1 && list[0] == a->devices[0]);
+                two[1] = a->queues[a->count - 1];
+                if (count < a->count)
+                        EXPECT_ERROR(INCOMPATIBLE_COMMAND_QUEUE, cb.create(2, two, NULL, &error));
         }
         OK(clReleaseKernel(add));
         OK(clReleaseMemObject(m));
+}
+
+/* The number of devices on the server of device 0, and its sub-devices, which are memory of their own, in one
+ * context; 0: there is only the one. */
+static cl_uint neighbours(const struct api *a, cl_device_id ret[API_DEVICES_MAX])
+{
+        const cl_device_partition_property ones[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+        cl_uint count = 0, subs = 0;
+        OK(clGetDeviceInfo(a->devices[0], 0x12AB, sizeof(count), &count, NULL));
+        OK(clGetDeviceInfo(a->devices[0], 0x12AC, API_DEVICES_MAX * sizeof(*ret), ret, NULL));
+        CHECK(count >= 1 && count <= API_DEVICES_MAX);
+        if (count < API_DEVICES_MAX / 2 &&
+            clCreateSubDevices(a->devices[0], ones, API_DEVICES_MAX / 2, ret + count, &subs) ==
+                    CL_SUCCESS)
+                count += subs < API_DEVICES_MAX / 2 ? subs : API_DEVICES_MAX / 2;
+        return count > 1 ? count : 0;
+}
+
+/* Devices of one server whose memories differ: data moves between them in the middle of the recording. */
+static void spans_domains(const struct api *outer)
+{
+        struct api in = { .platform = outer->platform }, *a = &in;
+        cl_int err;
+        a->count = neighbours(outer, a->devices);
+        if (!a->count)
+                return;
+        a->context = clCreateContext(NULL, a->count, a->devices, NULL, NULL, &err);
+        OK(err);
+        for (cl_uint i = 0; i < a->count; i++) {
+                a->queues[i] = clCreateCommandQueue(a->context, a->devices[i], 0, &err);
+                OK(err);
+        }
+        cl_program program = api_build(a, source, "");
+        cl_kernel add = api_kernel(program, "add"), sum = api_kernel(program, "sum");
+        cl_mem m = api_buffer(a, 0, BYTES, NULL), other = api_buffer(a, 0, BYTES, NULL),
+               to = api_buffer(a, 0, BYTES, NULL);
+        EXPECT_ERROR(
+                CL_INVALID_PROPERTY,
+                cb.create(a->count, a->queues, (cl_properties[]){ FLAGS, MUTABLE, 0 }, &error));
+        void *b = cb_create(a->count, a->queues, 0);
+        cl_uint last = a->count - 1, sync = 0, half;
+        cl_command_queue *q = a->queues;
+        /* Each adds to what the one before has left; what is not written comes from outside. */
+        for (cl_uint i = 0; i < 2 * a->count; i++) {
+                add_args(add, m, 1);
+                OK(cb.kernel(b, q[i % a->count], NULL, add, 1, NULL, &items, NULL, i > 0,
+                             i ? &sync : NULL, &sync, NULL));
+        }
+        /* Halves from different places. */
+        int hundred = 100, thousand = 1000;
+        OK(cb.fill(b, q[0], NULL, other, &hundred, 4, 0, BYTES / 2, 1, &sync, &half, NULL));
+        OK(cb.fill(b, q[last], NULL, other, &thousand, 4, BYTES / 2, BYTES / 2, 1, &sync, &sync,
+                   NULL));
+        OK(clSetKernelArg(sum, 0, sizeof(m), &m));
+        OK(clSetKernelArg(sum, 1, sizeof(other), &other));
+        OK(clSetKernelArg(sum, 2, sizeof(to), &to));
+        OK(cb.kernel(b, q[0], NULL, sum, 1, NULL, &items, NULL, 2, (cl_uint[]){ half, sync }, &sync,
+                     NULL));
+        add_args(add, to, 7);
+        OK(cb.kernel(b, q[last], NULL, add, 1, NULL, &items, NULL, 1, &sync, NULL, NULL));
+        OK(cb.finalize(b));
+        int each = 2 * (int)a->count;
+        for (int round = 0; round < 6; round++) {
+                cl_command_queue from = q[(cl_uint)round % a->count];
+                set(from, m, 10 * round);
+                cl_event ready, over;
+                OK(clEnqueueMarkerWithWaitList(from, 0, NULL, &ready));
+                OK(cb.enqueue(a->count, q, b, 1, &ready, &over));
+                OK(cb.enqueue(a->count, q, b, 1, &over, NULL));
+                CHECK(at(a, to, 3) == 10 * round + 2 * each + 107);
+                CHECK(at(a, to, N - 1) == 10 * round + 2 * each + 1007);
+                CHECK(at(a, m, 5) == 10 * round + 2 * each && at(a, other, 0) == 100);
+                for (cl_uint i = 0; i < a->count; i++)
+                        OK(clFinish(q[i]));
+                CHECK(api_status(over) == CL_COMPLETE);
+                OK(clReleaseEvent(ready));
+                OK(clReleaseEvent(over));
+        }
+        OK(cb.release(b));
+        OK(clReleaseMemObject(m));
+        OK(clReleaseMemObject(other));
+        OK(clReleaseMemObject(to));
+        OK(clReleaseKernel(add));
+        OK(clReleaseKernel(sum));
+        OK(clReleaseProgram(program));
+        api_close(a);
+        for (cl_uint i = 0; i < a->count; i++)
+                OK(clReleaseDevice(a->devices[i]));
 }
 
 static void can_be_changed(struct api *a, cl_program program)
@@ -532,6 +621,7 @@ int main(void)
         waits_as_any_command(&a, program);
         moves_boxes_and_pixels(&a);
         spans_queues(&a, program);
+        spans_domains(&a);
         can_be_changed(&a, program);
         can_be_completed(&a, program);
         knows_shared_memory(&a, program);

@@ -553,18 +553,21 @@ TEST(creating_setting_enqueuing_and_releasing_ask_the_server_nothing)
 
 enum { RUNS = 12 };
 
-/* Launches that each wait for one or two earlier ones, so that all are in one chain; sometimes a barrier. */
-static void *record_chain(struct setup *s, struct rng *r, cl_command_queue q, unsigned *ret_count)
+/* Launches that each wait for one or two earlier ones, so that all are in one chain, on `queues` in no order;
+ * sometimes a barrier. */
+static void *record_chain(struct setup *s, struct rng *r, cl_uint queue_count,
+                          const cl_command_queue *queues, unsigned *ret_count)
 {
-        void *b = cb_create(1, &q, SIMULTANEOUS_USE);
+        void *b = cb_create(queue_count, queues, SIMULTANEOUS_USE);
         size_t items = ITEMS;
         cl_uint last = 0;
         *ret_count = 1 + (unsigned)rng_below(r, 6);
         for (unsigned i = 0; i < *ret_count; i++) {
                 bool barrier = last && !rng_below(r, 3);
+                cl_command_queue q = queues[rng_below(r, queue_count)];
                 if (barrier)
-                        OK(cb.barrier(b, NULL, NULL, 0, NULL, &last, NULL));
-                OK(cb.kernel(b, NULL, NULL, s->inc, 1, NULL, &items, NULL, last && !barrier,
+                        OK(cb.barrier(b, q, NULL, 0, NULL, &last, NULL));
+                OK(cb.kernel(b, q, NULL, s->inc, 1, NULL, &items, NULL, last && !barrier,
                              last && !barrier ? &last : NULL, &last, NULL));
         }
         OK(cb.finalize(b));
@@ -618,7 +621,12 @@ static void chain_of_recordings(uint64_t seed, bool damage)
                 s.queues[i] = clCreateCommandQueueWithProperties(s.context, s.devices[i],
                                                                  properties, &err);
                 OK(err);
-                buffers[i] = record_chain(&s, &r, s.queues[i], &counts[i]);
+        }
+        /* Some of them on both devices of a server. */
+        for (unsigned i = 0; i < s.count; i++) {
+                cl_command_queue queues[2] = { s.queues[i], s.queues[i ^ 1] };
+                cl_uint one_or_two = 1 + (cl_uint)rng_below(&r, 2);
+                buffers[i] = record_chain(&s, &r, one_or_two, queues, &counts[i]);
         }
         uint32_t expected = run_chain(&s, &r, buffers, counts, &last);
         if (damage) {

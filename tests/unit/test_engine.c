@@ -960,6 +960,40 @@ TEST(a_recording_spans_queues_and_orders_them)
         world_free(w);
 }
 
+/* Two devices, whose memories differ: the recording itself brings what one has written to the other. */
+TEST(a_recording_moves_data_between_domains)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        send(w, 0, recording_create, .recording = RECORDING,
+             .slots = WAITS(QUEUE(SLOT), QUEUE(SLOT + 1)), .devices = WAITS(0, 1));
+        launch(w, 0, QUEUE(SLOT), EVENT(1), BUFFER(1), 9);
+        send(w, 0, buffer_read, .event = EVENT(2), .queue = QUEUE(SLOT), .buffer = BUFFER(1),
+             .size = 64, .peer = PEER_SELF, .transfer = EVENT(2), .waits = WAITS(EVENT(1)));
+        send(w, 0, buffer_write, .event = EVENT(3), .queue = QUEUE(SLOT + 1), .buffer = BUFFER(1),
+             .size = 64, .peer = PEER_SELF, .transfer = EVENT(2));
+        launch_after(w, 0, QUEUE(SLOT + 1), EVENT(4), BUFFER(1), 1,
+                     (struct wire_u64s)WAITS(EVENT(3)));
+        fill_zero(w, 0, QUEUE(1), EVENT(90), BUFFER(1), 64);
+        run(w);
+        for (uint64_t n = 1; n <= 3; n++) {
+                send(w, 0, recording_run, .event = EVENT(100 + n), .flags = COMMAND_NOTIFY,
+                     .recording = RECORDING, .queues = WAITS(QUEUE(1), QUEUE(3)));
+                struct data *got = expect_data(w, 0, 10 + n, 64);
+                send(w, 0, buffer_read, .event = EVENT(110 + n), .queue = QUEUE(3),
+                     .buffer = BUFFER(1), .size = 64, .transfer = 10 + n,
+                     .waits = WAITS(EVENT(100 + n)));
+                run(w);
+                assert_int_equal(status_of(w, 0, EVENT(100 + n)), CL_SUCCESS);
+                assert_int_equal(number(got, 15), 9 * n + 1);
+        }
+        for (uint64_t n = 0; n < 2; n++)
+                send(w, 0, release, .object = QUEUE(SLOT + n));
+        send(w, 0, release, .object = RECORDING);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 static bool recording_survives(void (*misuse)(struct world *w))
 {
         struct world *w = world_new(1);
@@ -993,6 +1027,20 @@ static void records_bulk(struct world *w)
              .size = 64, .transfer = 7);
 }
 
+static void takes_what_nobody_gives(struct world *w)
+{
+        send(w, 0, buffer_write, .event = EVENT(2), .queue = QUEUE(SLOT), .buffer = BUFFER(1),
+             .size = 64, .peer = PEER_SELF, .transfer = 7);
+}
+
+static void takes_more_than_is_given(struct world *w)
+{
+        send(w, 0, buffer_read, .event = EVENT(2), .queue = QUEUE(SLOT), .buffer = BUFFER(1),
+             .size = 32, .peer = PEER_SELF, .transfer = 7);
+        send(w, 0, buffer_write, .event = EVENT(3), .queue = QUEUE(SLOT), .buffer = BUFFER(1),
+             .size = 64, .peer = PEER_SELF, .transfer = 7);
+}
+
 static void runs_on_a_slot(struct world *w)
 {
         run_recording(w, 0, QUEUE(SLOT), EVENT(100), (struct wire_u64s){ NULL, 0 });
@@ -1020,6 +1068,8 @@ TEST(misuse_of_a_recording_ends_the_session)
         assert_false(recording_survives(wrong_number));
         assert_false(recording_survives(waits_for_itself));
         assert_false(recording_survives(records_bulk));
+        assert_false(recording_survives(takes_what_nobody_gives));
+        assert_false(recording_survives(takes_more_than_is_given));
         assert_false(recording_survives(runs_on_a_slot));
         assert_false(recording_survives(runs_on_another_device));
         assert_false(recording_survives(changes_what_is_no_kernel));
@@ -2119,6 +2169,7 @@ int main(void)
                 cmocka_unit_test(a_recording_may_be_held_and_changed_and_released_meanwhile),
                 cmocka_unit_test(a_recording_fails_as_a_whole_and_is_told_of_once),
                 cmocka_unit_test(a_recording_spans_queues_and_orders_them),
+                cmocka_unit_test(a_recording_moves_data_between_domains),
                 cmocka_unit_test(misuse_of_a_recording_ends_the_session),
                 cmocka_unit_test(profiled_queues_tell_times_and_others_do_not),
                 cmocka_unit_test(watching_answers_at_once_or_at_completion),
