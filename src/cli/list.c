@@ -94,7 +94,7 @@ static int list_remote(struct remote *r, const struct server_spec *spec, bool qu
                 status = remote_measure(r, 0, SIZE, &speed);
         if (status < 0)
                 return status;
-        printf("%s: round trip %.1f us", spec->name, us);
+        printf("%s (%s): round trip %.1f us", spec->name, remote_transport(r), us);
         if (speed.write > 0)
                 printf(", write %.2f GB/s, read %.2f GB/s", speed.write / 1e9, speed.read / 1e9);
         printf("\n");
@@ -156,7 +156,8 @@ static int ping(const struct server_spec *spec, int timeout_ms)
         int status = remote_open(spec, timeout_ms, &r);
         if (status < 0)
                 return status;
-        printf("%s: connected in %.1f ms\n", spec->name, (double)remote_connect_ns(r) / 1e6);
+        printf("%s (%s): connected in %.1f ms\n", spec->name, remote_transport(r),
+               (double)remote_connect_ns(r) / 1e6);
         for (int i = 0; i < PINGS_SHOWN && !status; i++) {
                 uint64_t ns;
                 status = remote_ping(r, &ns);

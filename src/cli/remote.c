@@ -1,7 +1,6 @@
 #include "cli/remote.h"
 
 #include <CL/cl.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -19,6 +18,7 @@ struct remote {
         char *name;
         char *address;
         int timeout_ms;
+        bool share;
         struct server_loop *local; /* in-process */
         struct session *session;
         struct link lanes[SESSION_LANES];
@@ -139,6 +139,7 @@ static int attach(struct remote *r, unsigned lane)
                 .key = { r->key[0], r->key[1] },
                 .next_seq = lane ? 0 : session_next_seq(r->session),
                 .name = "spancl",
+                .share = r->share,
         };
         uint64_t before = clock_now_ns();
         int status = r->local ? server_loop_connect(r->local, &p, &conn, &reply)
@@ -152,12 +153,23 @@ static int attach(struct remote *r, unsigned lane)
         return link_up(&r->lanes[lane], r->session, lane, conn, reply.next_seq);
 }
 
+static bool configured_share(void)
+{
+        uint64_t share = 0;
+        char *error = NULL;
+        if (config_number(CONFIG_client_share, &share, &error) < 0 && error)
+                fprintf(stderr, "spancl: %s\n", error);
+        mem_free(error);
+        return share == 1;
+}
+
 int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **ret)
 {
         struct remote *r = mem_zalloc(sizeof(*r));
         int status = r ? 0 : SP_E_NOMEM;
         if (!status) {
                 r->timeout_ms = timeout_ms;
+                r->share = configured_share();
                 r->name = mem_strdup(spec->name);
                 r->address = spec->address ? mem_strdup(spec->address) : NULL;
                 if (!r->name || (spec->address && !r->address))
@@ -205,6 +217,11 @@ struct remote *remote_close(struct remote *r)
         return NULL;
 }
 
+const char *remote_transport(const struct remote *r)
+{
+        return r->lanes[0].conn ? r->lanes[0].conn->ops->name : "none";
+}
+
 uint64_t remote_connect_ns(const struct remote *r)
 {
         return r->connect_ns;
@@ -216,8 +233,6 @@ static int drive(struct remote *r, bool (*done)(struct remote *r))
 {
         uint64_t deadline = clock_now_ns() + (uint64_t)r->timeout_ms * 1000000;
         for (;;) {
-                struct pollfd p[2 * SESSION_LANES];
-                nfds_t n = 0;
                 for (unsigned i = 0; i < SESSION_LANES; i++) {
                         if (!r->lanes[i].conn)
                                 continue;
@@ -229,17 +244,14 @@ static int drive(struct remote *r, bool (*done)(struct remote *r))
                         return 0;
                 if (clock_now_ns() >= deadline)
                         return SP_E_TIMEOUT;
-                for (unsigned i = 0; i < SESSION_LANES; i++)
-                        n += (nfds_t)link_poll(&r->lanes[i], &p[n]);
-                if (poll(p, n, clock_poll_ms(deadline)) < 0 && errno != EINTR)
-                        return SP_E_LINK;
+                if (link_wait(r->lanes, clock_poll_ms(deadline)) < 0)
+                        continue;
                 for (unsigned i = 0; i < SESSION_LANES; i++) {
                         int status = r->lanes[i].conn
                                              ? link_receive(&r->lanes[i], LINK_BUDGET, NULL)
                                              : 0;
                         if (status < 0)
                                 return r->end ? r->end : status;
-                        r->lanes[i].blocked = false;
                 }
         }
 }

@@ -28,6 +28,9 @@ struct remote_speed {
 SP_NODISCARD int remote_measure(struct remote *r, unsigned device, size_t size,
                                 struct remote_speed *ret);
 
+/* The name of the transport in use (transport.h). */
+const char *remote_transport(const struct remote *r);
+
 /* How long connecting and hello took. */
 uint64_t remote_connect_ns(const struct remote *r);
 

@@ -115,6 +115,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .scratch_dir = scratch_dir,
                 .cache_dir = cache_folder(o, folder),
                 .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,
+                .share = config_option_number(o, CONFIG_share) == 1,
                 .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
                 .linger_s = (unsigned)config_option_number(o, CONFIG_linger),
                 .output_fd = output,

@@ -29,8 +29,9 @@ struct client_loop {
         int wake_fd;
         atomic_bool woken; /* wake_fd is readable, or about to be */
         int timeout_ms;
-        struct spin spin;
-        uint64_t bulk; /* bytes of all links before the last sleep */
+        bool share;
+        struct spin spin, still; /* still: never */
+        uint64_t bulk;           /* bytes of all links before the last sleep */
 };
 
 /* A further lane being connected on a thread of its own. */
@@ -124,6 +125,7 @@ static void *dial_run(void *arg)
                 .key = { l->key[0], l->key[1] },
                 .next_seq = session_next_seq(l->session),
                 .name = program_invocation_short_name,
+                .share = d->loop->share,
         };
         d->status = dial(l->local, &p, &d->conn, &d->reply);
         return NULL;
@@ -247,6 +249,7 @@ static int loop_attach(void *user, struct io_link *l, unsigned lane)
                 .session_id = { l->id[0], l->id[1] },
                 .key = { l->key[0], l->key[1] },
                 .name = program_invocation_short_name,
+                .share = loop->share,
         };
         pthread_mutex_init(&a->lock, NULL);
         *start = (struct attach_start){ a, &l->attached };
@@ -361,10 +364,11 @@ static bool bulk_moved(struct client_loop *loop, struct io_link *const *links, s
         return moved;
 }
 
-static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n, bool spin,
+static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n,
+                          struct conn *const *conns, size_t conn_count, bool spin,
                           uint64_t deadline_ns)
 {
-        if (spin && spin_poll(&loop->spin, fds, n))
+        if (spin_poll(spin ? &loop->spin : &loop->still, fds, n, conns, conn_count))
                 return;
         TRACE_SPAN(sleep, n);
         struct timespec left, *timeout = NULL;
@@ -387,21 +391,27 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
         enum { PER_LINK = 2 * SESSION_LANES };
         struct client_loop *loop = user;
         struct pollfd fds[1 + CONFIG_SERVERS_MAX * PER_LINK];
+        struct conn *conns[CONFIG_SERVERS_MAX * SESSION_LANES];
         nfds_t first[CONFIG_SERVERS_MAX + 1], n = 0;
+        size_t conn_count = 0;
         fds[n++] = (struct pollfd){ .fd = loop->wake_fd, .events = POLLIN };
         for (size_t i = 0; i < count; i++) {
                 first[i] = n;
                 if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
                         deadline_ns = 0;
-                for (unsigned lane = 0; lane < SESSION_LANES; lane++)
-                        n += (nfds_t)link_poll(&links[i]->lanes[lane], fds + n);
+                for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                        int added = link_poll(&links[i]->lanes[lane], fds + n);
+                        if (added && links[i]->lanes[lane].conn->ops->peek)
+                                conns[conn_count++] = links[i]->lanes[lane].conn;
+                        n += (nfds_t)added;
+                }
         }
         first[count] = n;
         /* In the midst of bulk data one who looks again and again only finds smaller pieces of it. */
         bool spin = !bulk_moved(loop, links, count);
         pthread_mutex_unlock(lock);
         if (deadline_ns)
-                sleep_in_poll(loop, fds, n, spin, deadline_ns);
+                sleep_in_poll(loop, fds, n, conns, conn_count, spin, deadline_ns);
         else
                 poll(fds, n, 0);
         if (fds[0].revents) {
@@ -414,8 +424,10 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
         pthread_mutex_lock(lock);
         for (size_t i = 0; i < count; i++) {
                 bool something = links[i]->more_in;
-                for (nfds_t k = first[i]; k < first[i + 1]; k++)
-                        something |= fds[k].revents != 0;
+                for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                        if (links[i]->lanes[lane].conn)
+                                something |= conn_polled(links[i]->lanes[lane].conn, fds + first[i],
+                                                         first[i + 1] - first[i]) != 0;
                 links[i]->quiet = !something;
         }
 }
@@ -503,7 +515,7 @@ int client_io_loop_new(void **ret)
         struct client_loop *loop = mem_zalloc(sizeof(*loop));
         if (!loop)
                 return SP_E_NOMEM;
-        uint64_t timeout = 10000, spin_us = 0;
+        uint64_t timeout = 10000, spin_us = 0, share = 0;
         char *error = NULL;
         if (config_number(CONFIG_client_spin, &spin_us, &error) < 0)
                 log_error("client", "%s", error ? error : "out of memory");
@@ -512,6 +524,11 @@ int client_io_loop_new(void **ret)
         if (config_number(CONFIG_connect_timeout, &timeout, &error) < 0)
                 log_error("client", "%s", error ? error : "out of memory");
         mem_free(error);
+        error = NULL;
+        if (config_number(CONFIG_client_share, &share, &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        mem_free(error);
+        loop->share = share == 1;
         loop->timeout_ms = (int)timeout;
         loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (loop->wake_fd < 0) {
@@ -519,6 +536,7 @@ int client_io_loop_new(void **ret)
                 return SP_E_LIMIT;
         }
         spin_init(&loop->spin, spin_us * 1000, 0);
+        spin_init(&loop->still, 0, 1);
         *ret = loop;
         return 0;
 }

@@ -21,11 +21,9 @@ __attribute__((format(printf, 2, 3))) static void say(struct dial_reply *reply, 
 
 static int wait_for(struct conn *c, bool in, uint64_t deadline_ns)
 {
-        struct pollfd p[2];
-        int n = conn_poll(c, in, !in, p);
         if (clock_now_ns() >= deadline_ns)
                 return SP_E_TIMEOUT;
-        return poll(p, (nfds_t)n, clock_poll_ms(deadline_ns)) < 0 ? SP_E_AGAIN : 0;
+        return conn_wait(c, in, !in, clock_poll_ms(deadline_ns));
 }
 
 static int send_all(struct conn *c, struct bytes data, uint64_t deadline_ns)
@@ -102,14 +100,30 @@ static void explain(const struct dial_params *p, int status, struct dial_reply *
         }
 }
 
-static int exchange(const struct dial_params *p, struct conn *c, struct dial_reply *reply,
+/* The server's offer of shared memory. `*c` is closed when it fails. */
+static int accept_memory(struct conn **c, uint64_t deadline_ns)
+{
+        int r;
+        while ((r = shm_accept(c)) == SP_E_AGAIN) {
+                r = wait_for(*c, true, deadline_ns);
+                if (r < 0 && r != SP_E_AGAIN) {
+                        *c = conn_close(*c);
+                        return r;
+                }
+        }
+        return r;
+}
+
+static int exchange(const struct dial_params *p, struct conn **conn, struct dial_reply *reply,
                     uint64_t deadline_ns)
 {
+        struct conn *c = *conn;
         auto_clean(buf_fini) struct buf out = { 0 };
         struct wire_hello hello = {
                 .version_min = WIRE_VERSION,
                 .version_max = WIRE_VERSION,
-                .features = FEATURE_NONE,
+                .features = p->share && c->ops == &transport_unix ? FEATURE_SHARED_MEMORY
+                                                                  : FEATURE_NONE,
                 .role = p->role,
                 .lane = p->lane,
                 .session_hi = p->session_id[0],
@@ -145,6 +159,8 @@ static int exchange(const struct dial_params *p, struct conn *c, struct dial_rep
         reply->features = m.features;
         reply->next_seq = m.next_seq;
         reply->time_ns = m.time_ns;
+        if (m.features & hello.features & FEATURE_SHARED_MEMORY)
+                return accept_memory(conn, deadline_ns);
         return 0;
 }
 
@@ -152,7 +168,7 @@ static int hello_until(const struct dial_params *p, struct conn *conn, struct co
                        struct dial_reply *reply, uint64_t deadline_ns)
 {
         *reply = (struct dial_reply){ 0 };
-        int r = exchange(p, conn, reply, deadline_ns);
+        int r = exchange(p, &conn, reply, deadline_ns);
         if (r < 0) {
                 if (!reply->text[0])
                         explain(p, r, reply);

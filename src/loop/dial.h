@@ -18,6 +18,7 @@ struct dial_params {
         uint64_t session_id[2], key[2]; /* hello's hi, lo */
         uint64_t next_seq;              /* session_next_seq of the session on this side, lane 0 */
         const char *name;               /* of this program, for the server's log; NULL: none */
+        bool share; /* go on over shared memory if the server agrees (transport_shm) */
 };
 
 struct dial_reply {

@@ -164,3 +164,24 @@ int link_poll(struct link *l, struct pollfd ret[2])
         l->waiting = l->lane && session_lane_want(l->session, l->lane, iov) == 0;
         return conn_poll(l->conn, !l->waiting, l->blocked, ret);
 }
+
+int link_wait(struct link lanes[SESSION_LANES], int timeout_ms)
+{
+        struct pollfd p[2 * SESSION_LANES];
+        nfds_t n = 0;
+        unsigned found = 0;
+        for (unsigned i = 0; i < SESSION_LANES; i++)
+                n += (nfds_t)link_poll(&lanes[i], &p[n]);
+        for (unsigned i = 0; i < SESSION_LANES; i++)
+                if (lanes[i].conn && conn_arm(lanes[i].conn))
+                        timeout_ms = 0;
+        if (poll(p, n, timeout_ms) < 0)
+                n = 0;
+        for (unsigned i = 0; i < SESSION_LANES; i++) {
+                unsigned can = lanes[i].conn ? conn_polled(lanes[i].conn, p, n) : 0;
+                if (can & CONN_OUT)
+                        lanes[i].blocked = false;
+                found |= can;
+        }
+        return found ? 0 : SP_E_AGAIN;
+}

@@ -61,4 +61,8 @@ SP_NODISCARD int link_receive(struct link *l, size_t budget, const struct link_l
 /* What poll(2) has to wait for; returns the number of entries, at most 2, 0 when down. */
 int link_poll(struct link *l, struct pollfd ret[2]);
 
+/* For one thread that has all lanes of a session to itself: sleep until one of them can receive or send
+ * (`blocked` is updated). SP_E_AGAIN: nothing for timeout_ms, or a signal came. */
+SP_NODISCARD int link_wait(struct link lanes[SESSION_LANES], int timeout_ms);
+
 #endif

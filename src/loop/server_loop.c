@@ -29,6 +29,8 @@ enum {
         DIAL_TIMEOUT_MS = 10000,
         OUTPUT_MAX = 1 << 20, /* bytes of printf text in one message */
         FAREWELL_MS = 1000,
+        SHARED_MESSAGES = 256 << 10, /* rings of shared memory */
+        SHARED_BULK = 2 << 20,
         POLL_MAX = 2 + 2 * SESSION_LANES, /* entries of one channel, and ours */
 };
 
@@ -92,6 +94,9 @@ struct server_loop {
         char end_text[256];
         struct pollfd *fds;
         size_t fd_cap;
+        /* Those of them that can be peeked at; no other thread closes such a conn. Room for fd_cap. */
+        struct conn **conns;
+        size_t conn_count;
         struct spin spin;
 };
 
@@ -305,6 +310,7 @@ struct dialling {
         struct mailbox *box;
         struct session *session;
         uint64_t id[2], token[2], next_seq;
+        bool share;
         char address[1100];
 };
 
@@ -328,6 +334,7 @@ static void *dial_thread(void *arg)
                         .key = { d->token[0], d->token[1] },
                         .next_seq = d->next_seq,
                         .name = "peer",
+                        .share = d->share,
                 };
                 struct dial_reply reply;
                 struct arrival *a = mem_zalloc(sizeof(*a));
@@ -367,6 +374,7 @@ static int start_dial(struct server_loop *l, struct session *s, const char *host
                          strchr(host, ':') ? "tcp:[%s]:%u" : "tcp:%s:%u", host, port);
         d->session = s;
         d->next_seq = session_next_seq(s);
+        d->share = l->params.share;
         memcpy(d->id, session_id, sizeof(d->id));
         memcpy(d->token, token, sizeof(d->token));
         d->box = l->box;
@@ -496,18 +504,25 @@ static int attach(struct server_loop *l, const struct wire_hello *m, struct sess
         struct channel *c = channel_of(l, s);
         unsigned lane = (unsigned)m->lane;
         uint64_t next_seq = lane ? 0 : session_next_seq(s), now = clock_now_ns();
+        bool share = l->params.share && m->features & FEATURE_SHARED_MEMORY &&
+                     conn->ops == &transport_unix;
         int r = c ? 0 : SP_E_NOMEM;
         if (!r && c->failed)
                 r = SP_E_GONE;
         if (!r && !reply)
-                r = answer(conn, &(struct wire_hello_reply){ .version = WIRE_VERSION,
-                                                             .features = FEATURE_NONE,
-                                                             .next_seq = next_seq,
-                                                             .time_ns = now });
+                r = answer(conn, &(struct wire_hello_reply){
+                                         .version = WIRE_VERSION,
+                                         .features = share ? FEATURE_SHARED_MEMORY : FEATURE_NONE,
+                                         .next_seq = next_seq,
+                                         .time_ns = now });
         if (r < 0) {
                 conn_close(conn);
                 return r;
         }
+        if (share)
+                r = shm_offer(&conn, lane ? SHARED_BULK : SHARED_MESSAGES);
+        if (r < 0)
+                return r;
         r = link_up(&c->lanes[lane], s, lane, conn, m->next_seq);
         if (r < 0)
                 return r;
@@ -520,8 +535,8 @@ static int attach(struct server_loop *l, const struct wire_hello *m, struct sess
                 l->client = c;
                 l->linger_ns = UINT64_MAX;
         }
-        log_info(LOG, "%s attached lane %u (%.*s)", m->role ? "a peer" : "the client", lane,
-                 (int)m->name.size, (const char *)m->name.data);
+        log_info(LOG, "%s attached lane %u (%.*s, %s)", m->role ? "a peer" : "the client", lane,
+                 (int)m->name.size, (const char *)m->name.data, c->lanes[lane].conn->ops->name);
         return 0;
 }
 
@@ -656,6 +671,7 @@ static bool wants_output(struct server_loop *l)
 static int collect(struct server_loop *l, size_t *ret_count)
 {
         size_t n = 2;
+        l->conn_count = 0;
         l->fds[0] = (struct pollfd){ .fd = l->box->wake_fd, .events = POLLIN };
         l->fds[1] = (struct pollfd){ .fd = wants_output(l) ? l->params.output_fd : -1,
                                      .events = POLLIN };
@@ -667,32 +683,21 @@ static int collect(struct server_loop *l, size_t *ret_count)
                         if (!more)
                                 return SP_E_NOMEM;
                         l->fds = more;
+                        struct conn **conns = mem_realloc(l->conns, cap * sizeof(*conns));
+                        if (!conns)
+                                return SP_E_NOMEM;
+                        l->conns = conns;
                         l->fd_cap = cap;
                 }
-                for (unsigned lane = 0; lane < SESSION_LANES; lane++)
-                        n += (size_t)link_poll(&c->lanes[lane], &l->fds[n]);
+                for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                        int added = link_poll(&c->lanes[lane], &l->fds[n]);
+                        if (added && c->lanes[lane].conn->ops->peek)
+                                l->conns[l->conn_count++] = c->lanes[lane].conn;
+                        n += (size_t)added;
+                }
         }
         *ret_count = n;
         return 0;
-}
-
-/* Did poll report something for the link? Finds it by its descriptors. */
-static bool ready(const struct server_loop *l, size_t count, struct link *k, bool *ret_room)
-{
-        bool in = false;
-        *ret_room = false;
-        if (!k->conn)
-                return false;
-        for (size_t i = 2; i < count; i++) {
-                const struct pollfd *p = &l->fds[i];
-                if (!p->revents)
-                        continue;
-                if (p->fd == k->conn->fd && (p->revents & (POLLIN | POLLHUP | POLLERR)))
-                        in = true;
-                if (p->fd == k->conn->room_fd && (p->revents & ~POLLIN || k->conn->fd != p->fd))
-                        *ret_room = true;
-        }
-        return in;
 }
 
 static void serve(struct server_loop *l, size_t count)
@@ -700,11 +705,11 @@ static void serve(struct server_loop *l, size_t count)
         for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
                 list_each(c, &l->channels, struct channel, link)
                 {
-                        bool room;
-                        bool in = ready(l, count, &c->lanes[lane], &room);
-                        if (room)
-                                c->lanes[lane].blocked = false;
-                        if (in && !l->over)
+                        struct link *k = &c->lanes[lane];
+                        unsigned can = k->conn ? conn_polled(k->conn, l->fds + 2, count - 2) : 0;
+                        if (can & CONN_OUT)
+                                k->blocked = false;
+                        if (can & CONN_IN && !l->over)
                                 receive(l, c, lane);
                 }
                 if (!lane)
@@ -749,9 +754,15 @@ static uint64_t next_deadline(const struct server_loop *l)
 }
 
 /* Without the engine's lock. */
+static int look(struct server_loop *l, size_t count)
+{
+        int n = poll(l->fds, count, 0);
+        return n ? n : spin_peek(l->conns, l->conn_count);
+}
+
 static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
 {
-        int n = spin_poll(&l->spin, l->fds, count);
+        int n = spin_poll(&l->spin, l->fds, count, l->conns, l->conn_count);
         if (n)
                 return n;
         TRACE_SPAN(poll, count);
@@ -781,7 +792,7 @@ static void *loop_thread(void *arg)
                 uint64_t deadline = next_deadline(l);
                 l->asleep = true;
                 engine_unlock(l->engine);
-                int n = more ? poll(l->fds, count, 0) : sleep_in_poll(l, count, deadline);
+                int n = more ? look(l, count) : sleep_in_poll(l, count, deadline);
                 engine_lock(l->engine);
                 l->asleep = false;
                 if (n <= 0)
@@ -830,7 +841,8 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         list_init(&l->early);
         l->fd_cap = POLL_MAX;
         l->fds = mem_alloc(l->fd_cap * sizeof(*l->fds));
-        int r = l->fds ? box_new(&l->box) : SP_E_NOMEM;
+        l->conns = mem_alloc(l->fd_cap * sizeof(*l->conns));
+        int r = l->fds && l->conns ? box_new(&l->box) : SP_E_NOMEM;
         if (!r && params->output_fd >= 0 && fcntl(params->output_fd, F_SETFL, O_NONBLOCK) < 0)
                 r = SP_E_INVAL;
         if (!r)
@@ -886,6 +898,7 @@ struct server_loop *server_loop_free(struct server_loop *l)
         if (l->params.output_fd >= 0)
                 close(l->params.output_fd);
         mem_free(l->fds);
+        mem_free(l->conns);
         mem_free(l);
         return NULL;
 }

@@ -20,6 +20,7 @@ struct server_loop_params {
         const char *cache_dir;   /* see engine.h */
         uint64_t cache_bytes;
         bool in_process;   /* see engine.h */
+        bool share;        /* offer shared memory to those who ask, on Unix sockets */
         uint64_t spin_ns;  /* how long the thread may look for messages before it sleeps (spin.h) */
         unsigned linger_s; /* how long a session without lane 0 waits to be attached again */
         /* The reading end of a pipe with what kernels print; taken over; -1: none. */

@@ -6,7 +6,10 @@
 #include "loop/clock.h"
 #include "trace/trace.h"
 
-enum { SPIN_CORES = 3 }; /* with fewer the other side needs the one that would spin */
+enum {
+        SPIN_CORES = 3, /* with fewer the other side needs the one that would spin */
+        LOOKS = 16,     /* into memory for each at the descriptors */
+};
 
 void spin_init(struct spin *s, uint64_t max_ns, unsigned cores)
 {
@@ -17,6 +20,13 @@ void spin_init(struct spin *s, uint64_t max_ns, unsigned cores)
         s->now_ns = s->max_ns;
 }
 
+static void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+}
+
 /* How often others took the core from this thread. */
 static long preempted(void)
 {
@@ -24,16 +34,44 @@ static long preempted(void)
         return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
 }
 
-int spin_poll(struct spin *s, struct pollfd *fds, nfds_t n)
+bool spin_peek(struct conn *const *conns, size_t count)
 {
-        if (!s->max_ns)
-                return 0;
+        for (size_t i = 0; i < count; i++)
+                if (conn_peek(conns[i]))
+                        return true;
+        return false;
+}
+
+/* What came by memory is seen sooner, and without a system call. */
+static bool look(struct conn *const *conns, size_t count)
+{
+        for (int i = 0; count && i < LOOKS; i++) {
+                if (spin_peek(conns, count))
+                        return true;
+                cpu_relax();
+        }
+        return false;
+}
+
+static int arm_all(struct conn *const *conns, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                if (conn_arm(conns[i]))
+                        return 1;
+        return 0;
+}
+
+static int spin(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const *conns,
+                size_t count)
+{
         s->began_ns = clock_now_ns();
         if (!s->now_ns)
                 return 0;
         TRACE_SPAN(spin, s->now_ns);
         long before = preempted();
         do {
+                if (look(conns, count))
+                        return 1;
                 int r = poll(fds, n, 0);
                 if (r)
                         return r;
@@ -41,6 +79,16 @@ int spin_poll(struct spin *s, struct pollfd *fds, nfds_t n)
         if (preempted() != before)
                 s->now_ns = 0;
         return 0;
+}
+
+int spin_poll(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const *conns, size_t count)
+{
+        for (nfds_t i = 0; i < n; i++)
+                fds[i].revents = 0;
+        int r = spin_peek(conns, count);
+        if (!r && s->max_ns)
+                r = spin(s, fds, n, conns, count);
+        return r ? r : arm_all(conns, count);
 }
 
 void spin_slept(struct spin *s)

@@ -6,9 +6,9 @@
 #ifndef SPANCL_LOOP_SPIN_H
 #define SPANCL_LOOP_SPIN_H
 
-#include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
+
+#include "transport/transport.h"
 
 struct spin {
         uint64_t max_ns; /* 0: never */
@@ -20,8 +20,13 @@ struct spin {
  * those that this process may run on is `cores`, 0: ask the system. */
 void spin_init(struct spin *s, uint64_t max_ns, unsigned cores);
 
-/* poll(2) without sleeping, for as long as it seems to pay: its result, 0: nothing yet, sleep. */
-int spin_poll(struct spin *s, struct pollfd *fds, nfds_t n);
+/* Has one of the conns something of what it was asked for (conn_peek)? */
+bool spin_peek(struct conn *const *conns, size_t count);
+
+/* poll(2) without sleeping, for as long as it seems to pay: its result, or 1 when one of the `count`
+ * conns, whose entries are among `fds`, has something. 0: nothing yet; then the conns are armed, sleep. */
+int spin_poll(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const *conns,
+              size_t count);
 
 /* The sleep that followed has ended: learns from how long it was. */
 void spin_slept(struct spin *s);

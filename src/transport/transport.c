@@ -24,9 +24,11 @@ const struct transport_ops *transport_of(const char *address)
         return NULL;
 }
 
-int conn_poll(const struct conn *c, bool in, bool out, struct pollfd ret[2])
+int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2])
 {
         int n = 0;
+        c->in = in;
+        c->out = out;
         if (in)
                 ret[n++] = (struct pollfd){ .fd = c->fd, .events = POLLIN };
         if (!out)
@@ -36,6 +38,42 @@ int conn_poll(const struct conn *c, bool in, bool out, struct pollfd ret[2])
         else
                 ret[n++] = (struct pollfd){ .fd = c->room_fd, .events = c->room_events };
         return n;
+}
+
+bool conn_peek(struct conn *c)
+{
+        return c->ops->peek && c->ops->peek(c, false);
+}
+
+bool conn_arm(struct conn *c)
+{
+        return c->ops->peek && c->ops->peek(c, true);
+}
+
+unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n)
+{
+        bool in = false, room = false;
+        for (size_t i = 0; i < n; i++) {
+                const struct pollfd *p = &fds[i];
+                if (!p->revents)
+                        continue;
+                if (p->fd == c->fd && (p->revents & (POLLIN | POLLHUP | POLLERR)))
+                        in = true;
+                if (p->fd == c->room_fd && (p->revents & ~POLLIN || c->fd != p->fd))
+                        room = true;
+        }
+        if (c->ops->polled)
+                return c->ops->polled(c, in);
+        return (in ? CONN_IN : 0) | (room ? CONN_OUT : 0);
+}
+
+int conn_wait(struct conn *c, bool in, bool out, int timeout_ms)
+{
+        struct pollfd p[2];
+        int n = conn_poll(c, in, out, p);
+        if (!conn_arm(c))
+                (void)poll(p, (nfds_t)n, timeout_ms);
+        return conn_polled(c, p, (size_t)n) ? 0 : SP_E_AGAIN;
 }
 
 int conn_from_fd(int fd, struct conn **ret)

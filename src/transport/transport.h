@@ -2,6 +2,8 @@
  * and knows nothing of sessions. Non-blocking; a conn has one owner at a time for each direction
  * (one thread may send while another receives).
  *
+ * Shared memory (shm) is what a connected Unix socket becomes when both sides agree.
+ *
  * Addresses: "tcp:HOST:PORT" (HOST an IPv4, [IPv6] or name), "unix:PATH", "inproc:NAME" (buffered) and
  * "inproc:NAME/bulk" (rendezvous, see inproc_pair), "tls:HOST:PORT[#FINGERPRINT]" (transport/tls.h). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
 #ifndef SPANCL_TRANSPORT_TRANSPORT_H
@@ -24,7 +26,7 @@ enum transport_caps {
 };
 
 struct transport_ops {
-        const char *name; /* "tcp", "unix", "inproc", "tls" */
+        const char *name; /* "tcp", "unix", "shm", "inproc", "tls" */
         unsigned caps;
 
         /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
@@ -50,13 +52,18 @@ struct transport_ops {
         ssize_t (*recvv)(struct conn *c, const struct iovec *iov, int n);
 
         void (*close)(struct conn *c);
+
+        /* Both NULL where poll(2) says all; see conn_peek, conn_arm and conn_polled. */
+        bool (*peek)(struct conn *c, bool arm);
+        unsigned (*polled)(struct conn *c, bool reported);
 };
 
 struct conn {
         const struct transport_ops *ops;
         int fd;      /* poll for POLLIN: recvv may give bytes, or tell that it is closed */
         int room_fd; /* after sendv said SP_E_AGAIN, poll for room_events: sendv may take some */
-        short room_events; /* POLLOUT; in-process, where room_fd is a descriptor of its own, POLLIN */
+        short room_events; /* POLLOUT; where room_fd is not a stream's descriptor, POLLIN */
+        bool in, out;      /* what conn_poll was asked for last */
 };
 
 struct listener {
@@ -65,14 +72,31 @@ struct listener {
         char address[256]; /* in the form that connect takes */
 };
 
-extern const struct transport_ops transport_tcp, transport_unix, transport_inproc, transport_tls;
+extern const struct transport_ops transport_tcp, transport_unix, transport_shm, transport_inproc,
+        transport_tls;
 
 /* The transport of an address by its prefix. NULL: none. */
 const struct transport_ops *transport_of(const char *address);
 
 /* Fill in what poll(2) has to wait for: bytes to receive (`in`), room to send (`out`). Returns how many
  * entries, at most 2. */
-int conn_poll(const struct conn *c, bool in, bool out, struct pollfd ret[2]);
+int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2]);
+
+/* Is what conn_poll was asked for there already? No system call; where only poll(2) can tell, false.
+ * On the receiving thread, as the next two. */
+bool conn_peek(struct conn *c);
+
+/* Before poll(2) sleeps: the other side has to wake this one from now on, which it may not do unasked.
+ * True: do not sleep, as after conn_peek. */
+bool conn_arm(struct conn *c);
+
+/* After poll(2), whose entries are among `fds`: which of CONN_IN (recvv) and CONN_OUT (sendv) is worth
+ * a try. Whoever slept has to call it. */
+enum { CONN_IN = 1, CONN_OUT = 2 };
+unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n);
+
+/* All of the above for one conn. SP_E_AGAIN: nothing happened for timeout_ms, or a signal came. */
+int conn_wait(struct conn *c, bool in, bool out, int timeout_ms);
 
 /* A conn over a connected stream socket that this call takes over, also when it fails: for
  * descriptors received from another process. SP_E_NOMEM, SP_E_INVAL. */
@@ -85,6 +109,14 @@ SP_NODISCARD int conn_export(struct conn *c, struct buf *ret);
 
 /* `fd` is taken over, also when it fails. SP_E_NOMEM, SP_E_INVAL, SP_E_UNSUPP. */
 SP_NODISCARD int conn_import(int fd, struct bytes state, struct conn **ret);
+
+/* From Unix sockets to shared memory (shm.c). Both sides have agreed on it and stand at the same point of
+ * the stream; one offers, the other accepts. `*c` is replaced, or closed when it fails. Either side may
+ * find that it can't be: then both go on over the socket.
+ * `size` is that of a ring in each direction, a power of two. shm_accept says SP_E_AGAIN, and `*c` is as
+ * before, while the offer has not come. SP_E_LINK; shm_accept also SP_E_PROTO. */
+SP_NODISCARD int shm_offer(struct conn **c, size_t size);
+SP_NODISCARD int shm_accept(struct conn **c);
 
 /* A connected pair of conns of the in-process transport. `rendezvous`: bytes go straight from the
  * sender's memory to the receiver's, so sendv takes bytes only when they have been received (bulk

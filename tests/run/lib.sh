@@ -20,12 +20,18 @@ package_unpack() {
         )
 }
 
-# server_start BUILD [SPANCLD OPTIONS]: a spancld on a free loopback port; waits until it listens.
+# server_start BUILD [SPANCLD OPTIONS]: a spancld on a free loopback port; waits until it listens. With
+# TEST_TRANSPORT=unix or =shm it listens on a Unix socket, and shares memory with its clients or not.
 server_start() {
         local build=$1
         shift
         local n=${#server_pids[@]}
         local fifo=$run_tmp/ready.$n
+        local listen=(--listen 127.0.0.1:0)
+        case ${TEST_TRANSPORT:-tcp} in
+        unix) listen=(--socket "$run_tmp/$n.sock" --shared-memory off) ;;
+        shm) listen=(--socket "$run_tmp/$n.sock" --shared-memory on) ;;
+        esac
         local log=${SERVER_LOG_DIR:-$run_tmp}/spancld.$n.log
         mkfifo "$fifo"
         mkdir -p "${POCL_CACHE_DIR:-$build/pocl}/$n"
@@ -38,7 +44,7 @@ server_start() {
         # PoCL: links failed now and then when two shared one (docs/STATUS.md).
         env -u SPANCL_SERVERS -u SPANCL_STATS "${vendors[@]}" \
                 POCL_CACHE_DIR="${POCL_CACHE_DIR:-$build/pocl}/$n" \
-                "$build/bin/spancld" --listen 127.0.0.1:0 --ready-fd 9 \
+                "$build/bin/spancld" "${listen[@]}" --ready-fd 9 \
                 --cache "${SERVER_CACHE:-$run_tmp/cache}" "$@" \
                 9>"$fifo" >"$log" 2>&1 </dev/null &
         local pid=$!
@@ -56,9 +62,12 @@ server_start() {
 
 # server_list: what SPANCL_SERVERS has to be.
 server_list() {
-        local list="" port
-        for port in "${server_ports[@]}"; do
-                list="$list${list:+ }localhost:$port"
+        local list="" i
+        for i in "${!server_ports[@]}"; do
+                case ${TEST_TRANSPORT:-tcp} in
+                tcp) list="$list${list:+ }localhost:${server_ports[$i]}" ;;
+                *) list="$list${list:+ }unix:$run_tmp/$i.sock" ;;
+                esac
         done
         echo "$list"
 }

@@ -104,6 +104,7 @@ int probe_attach(struct probe *p, unsigned lane)
                 .key = { p->key[0], p->key[1] },
                 .next_seq = lane ? 0 : session_next_seq(p->session),
                 .name = "probe",
+                .share = p->share,
         };
         int r = p->local ? server_loop_connect(p->local, &d, &conn, &p->reply)
                          : loop_connect(&d, &conn, &p->reply);
@@ -123,21 +124,15 @@ static int flush(struct probe *p)
 int probe_drive(struct probe *p, bool (*done)(const struct probe *p), int timeout_ms)
 {
         for (;;) {
-                struct pollfd fds[2 * SESSION_LANES];
-                nfds_t n = 0;
                 int r = flush(p);
                 if (r < 0 || done(p))
                         return r;
-                for (unsigned i = 0; i < SESSION_LANES; i++)
-                        n += (nfds_t)link_poll(&p->lanes[i], &fds[n]);
-                int ready = poll(fds, n, timeout_ms);
-                if (ready <= 0 && errno != EINTR)
+                if (link_wait(p->lanes, timeout_ms) < 0)
                         return SP_E_TIMEOUT;
                 for (unsigned i = 0; i < SESSION_LANES; i++) {
                         r = p->lanes[i].conn ? link_receive(&p->lanes[i], LINK_BUDGET, NULL) : 0;
                         if (r < 0)
                                 return done(p) ? 0 : r;
-                        p->lanes[i].blocked = false;
                 }
         }
 }

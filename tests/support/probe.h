@@ -11,6 +11,7 @@ struct server_loop;
 struct probe {
         const char *address;       /* or: */
         struct server_loop *local; /* in process */
+        bool share;                /* ask for shared memory */
         uint64_t id[2], key[2];
         struct session *session;
         struct link lanes[SESSION_LANES];

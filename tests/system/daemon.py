@@ -180,6 +180,17 @@ def unix_socket_works():
             works(f"unix:{path}")
 
 
+def shared_memory_is_used_unless_one_side_is_told_not_to():
+    spancl = str(BUILD / "bin/spancl")
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/spancl.socket"
+        for server, client, used in (("on", "on", "shm"), ("on", "off", "unix"), ("off", "on", "unix")):
+            with servers(1, "--socket", path, "--shared-memory", server):
+                done = run([spancl, "ping", f"unix:{path}"], None, SPANCL_SHARED_MEMORY=client)
+                assert f"({used})" in done.stdout, done.stdout + done.stderr
+                works(f"unix:{path}", SPANCL_SHARED_MEMORY=client)
+
+
 def ipv6_works():
     try:
         with socket.socket(socket.AF_INET6) as s:
@@ -308,6 +319,31 @@ def killed_worker_ends_its_session_alone():
         works(at(s.ports[0]))
         second.kill()
         second.communicate()
+
+
+def killed_worker_is_noticed_through_shared_memory():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/spancl.socket"
+        with servers(1, "--socket", path) as s:
+            client = start_endless(f"unix:{path}")
+            os.kill(session_worker(s, set()), signal.SIGKILL)
+            lost_device(client)
+            works(f"unix:{path}")
+
+
+def killed_client_is_noticed_through_shared_memory():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/spancl.socket"
+        with servers(1, "--socket", path, "--linger", "0") as s:
+            client = start_endless(f"unix:{path}")
+            worker = session_worker(s, set())
+            client.kill()
+            client.communicate()
+            deadline = time.monotonic() + HANG_S
+            while worker in children(s.processes[0].pid):
+                assert time.monotonic() < deadline, "the worker goes on without its client"
+                time.sleep(0.1)
+            works(f"unix:{path}")
 
 
 def killed_while_building_is_an_error_not_a_hang():

@@ -271,13 +271,19 @@ static void sessions_are_served_over_both_ip_versions_and_unix_sockets(void **st
         assert_serves(&d);
         snprintf(d.address, sizeof(d.address), "unix:%s", path);
         assert_serves(&d);
-        struct probe p;
-        probe_init(&p, d.address);
-        assert_int_equal(probe_attach(&p, 0), 0);
-        assert_int_equal(probe_attach(&p, 1), 0);
-        assert_true(probe_echo(&p, (5 << 20) + 3, 1));
-        assert_true(probe_echo(&p, 100, 2));
-        probe_fini(&p);
+        for (int share = 0; share < 2; share++) {
+                struct probe p;
+                probe_init(&p, d.address);
+                p.share = share;
+                assert_int_equal(probe_attach(&p, 0), 0);
+                assert_int_equal(probe_attach(&p, 1), 0);
+                for (unsigned i = 0; i < SESSION_LANES; i++)
+                        assert_ptr_equal(p.lanes[i].conn->ops,
+                                         share ? &transport_shm : &transport_unix);
+                assert_true(probe_echo(&p, (5 << 20) + 3, 1));
+                assert_true(probe_echo(&p, 100, 2));
+                probe_fini(&p);
+        }
         stop(&d);
         assert_int_not_equal(access(path, F_OK), 0);
 }

@@ -1,6 +1,7 @@
-/* One set of claims over every transport: tcp over IPv4 and IPv6, unix, in-process buffered,
+/* One set of claims over every transport: tcp over IPv4 and IPv6, unix, shared memory, in-process buffered,
  * in-process rendezvous, and TLS. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,18 +28,22 @@ struct kind {
         const char *listen;
         const char *suffix; /* behind the listener's address to connect */
         bool optional;      /* the host may lack it */
+        bool shared;        /* and then over shared memory */
 };
 
 static char unix_address[64];
 
 static const struct kind kinds[] = {
-        { "tcp4", "tcp:127.0.0.1:0", "", false },
-        { "tcp6", "tcp:[::1]:0", "", true },
-        { "unix", unix_address, "", false },
-        { "inproc", "inproc:test", "", false },
-        { "inproc rendezvous", "inproc:test", "/bulk", false },
-        { "tls", "tls:127.0.0.1:0", "", true },
+        { "tcp4", "tcp:127.0.0.1:0", "", false, false },
+        { "tcp6", "tcp:[::1]:0", "", true, false },
+        { "unix", unix_address, "", false, false },
+        { "shm", unix_address, "", false, true },
+        { "inproc", "inproc:test", "", false, false },
+        { "inproc rendezvous", "inproc:test", "/bulk", false, false },
+        { "tls", "tls:127.0.0.1:0", "", true, false },
 };
+
+enum { SHARED_SIZE = 64 << 10 };
 
 struct fixture {
         struct listener *listener;
@@ -46,9 +52,7 @@ struct fixture {
 
 static void wait_for(struct conn *c, bool in, bool out)
 {
-        struct pollfd p[2];
-        int n = conn_poll(c, in, out, p);
-        assert_true(poll(p, (nfds_t)n, 20000) > 0);
+        assert_int_equal(conn_wait(c, in, out, 20000), 0);
 }
 
 struct dialling {
@@ -100,6 +104,13 @@ static bool open_pair(const struct kind *k, struct fixture *f)
         f->a = d.conn;
         struct iovec iov = { &early, 1 };
         assert_int_equal(f->b->ops->recvv(f->b, &iov, 1), SP_E_AGAIN);
+        if (k->shared) {
+                assert_int_equal(shm_accept(&f->a), SP_E_AGAIN);
+                assert_int_equal(shm_offer(&f->b, SHARED_SIZE), 0);
+                assert_int_equal(shm_accept(&f->a), 0);
+                assert_ptr_equal(f->a->ops, &transport_shm);
+                wait_for(f->b, false, true); /* it has heard that the offer was taken */
+        }
         return true;
 }
 
@@ -265,15 +276,48 @@ static void a_stream_of_64_mib_arrives_unchanged(void **state)
         each_kind(large);
 }
 
+enum { BOTH = 8 << 20 };
+
+struct both {
+        struct conn *conn;
+        unsigned out_seed, in_seed;
+        bool ok;
+};
+
+/* One thread that sends and receives. */
+static void *run_both(void *arg)
+{
+        struct both *s = arg;
+        uint8_t *out = mem_alloc(BOTH), *in = mem_zalloc(BOTH);
+        for (size_t i = 0; i < BOTH; i++)
+                out[i] = pattern(i, s->out_seed);
+        for (size_t sent = 0, got = 0; sent < BOTH || got < BOTH;) {
+                struct iovec o = { out + sent, BOTH - sent }, i = { in + got, BOTH - got };
+                ssize_t w = sent < BOTH ? s->conn->ops->sendv(s->conn, &o, 1) : SP_E_AGAIN;
+                ssize_t r = got < BOTH ? s->conn->ops->recvv(s->conn, &i, 1) : SP_E_AGAIN;
+                sent += w > 0 ? (size_t)w : 0;
+                got += r > 0 ? (size_t)r : 0;
+                if (w == SP_E_LINK || r == SP_E_LINK)
+                        break;
+                if (w == SP_E_AGAIN && r == SP_E_AGAIN)
+                        wait_for(s->conn, got < BOTH, sent < BOTH);
+        }
+        s->ok = true;
+        for (size_t i = 0; i < BOTH && s->ok; i++)
+                s->ok = in[i] == pattern(i, s->in_seed);
+        mem_free(out);
+        mem_free(in);
+        return NULL;
+}
+
 static void both_ways(struct fixture *f)
 {
-        struct stream s[] = {
-                { .conn = f->a, .size = 8 << 20, .seed = 3, .pieces = 3 },
-                { .conn = f->b, .size = 8 << 20, .seed = 3 },
-                { .conn = f->b, .size = 8 << 20, .seed = 4, .pieces = 3 },
-                { .conn = f->a, .size = 8 << 20, .seed = 4 },
-        };
-        run_streams(s, 4);
+        struct both a = { f->a, 3, 4, false }, b = { f->b, 4, 3, false };
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, run_both, &a), 0);
+        run_both(&b);
+        pthread_join(thread, NULL);
+        assert_true(a.ok && b.ok);
 }
 
 static void both_directions_flow_at_once(void **state)
@@ -453,6 +497,178 @@ static void a_conn_is_made_from_a_descriptor(void **state)
         assert_null(listener_close(NULL));
 }
 
+/* ---- shared memory: the other side is not trusted -------------------------------------------- */
+
+static void socket_conns(struct conn *ret[2])
+{
+        int fds[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+        assert_int_equal(conn_from_fd(fds[0], &ret[0]), 0);
+        assert_int_equal(conn_from_fd(fds[1], &ret[1]), 0);
+}
+
+/* Sends one byte, with a descriptor if there is one. */
+static void tell(int socket, char what, int fd)
+{
+        struct iovec iov = { &what, 1 };
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } a = { 0 };
+        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+        if (fd >= 0) {
+                m.msg_control = &a;
+                m.msg_controllen = sizeof(a.space);
+                struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(sizeof(int));
+                memcpy(CMSG_DATA(c), &fd, sizeof(int));
+        }
+        assert_int_equal(sendmsg(socket, &m, 0), 1);
+}
+
+static int hear_descriptor(int socket)
+{
+        char what;
+        struct iovec iov = { &what, 1 };
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } a = { 0 };
+        struct msghdr m = { .msg_iov = &iov,
+                            .msg_iovlen = 1,
+                            .msg_control = &a,
+                            .msg_controllen = sizeof(a.space) };
+        int fd;
+        assert_int_equal(recvmsg(socket, &m, 0), 1);
+        assert_int_equal(what, 'M');
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
+        return fd;
+}
+
+static void without_the_descriptor_both_go_on_over_the_socket(void **state)
+{
+        (void)state;
+        struct conn *c[2];
+        char byte;
+        uint8_t data[10] = { 0 };
+        struct iovec iov = { data, sizeof(data) };
+        socket_conns(c);
+        assert_int_equal(shm_offer(&c[0], SHARED_SIZE), 0);
+        assert_int_equal(c[0]->ops->sendv(c[0], &iov, 1), SP_E_AGAIN);
+        assert_int_equal(recv(c[1]->fd, &byte, 1, 0), 1); /* what is between loses it */
+        tell(c[0]->fd, 'M', -1);
+        assert_int_equal(shm_accept(&c[1]), 0);
+        assert_ptr_equal(c[1]->ops, &transport_unix);
+        conn_close(c[0]);
+        conn_close(c[1]);
+
+        socket_conns(c);
+        assert_int_equal(shm_offer(&c[0], SHARED_SIZE), 0);
+        assert_int_equal(recv(c[1]->fd, &byte, 1, 0), 1);
+        assert_int_equal(conn_wait(c[0], false, true, 0), SP_E_AGAIN);
+        tell(c[1]->fd, 'N', -1);
+        assert_int_equal(conn_wait(c[0], false, true, 20000), 0);
+        struct fixture f = { .a = c[0], .b = c[1] };
+        small(&f);
+        large(&f);
+        conn_close(c[0]);
+        conn_close(c[1]);
+}
+
+static void memory_that_can_shrink_is_not_taken(void **state)
+{
+        (void)state;
+        static const unsigned seals[] = { 0, F_SEAL_GROW, F_SEAL_SHRINK };
+        static const long sizes[] = { 4096 + 2 * 65536, 4096 + 2 * 65535, 0, 4096, 1 };
+        for (size_t i = 0; i < array_size(seals) + array_size(sizes); i++) {
+                struct conn *c[2];
+                char byte;
+                bool sized = i >= array_size(seals);
+                int fd = memfd_create("test", MFD_ALLOW_SEALING);
+                assert_int_equal(ftruncate(fd, sized ? sizes[i - array_size(seals)] : sizes[0]), 0);
+                assert_int_equal(
+                        fcntl(fd, F_ADD_SEALS, sized ? F_SEAL_GROW | F_SEAL_SHRINK : seals[i]), 0);
+                socket_conns(c);
+                tell(c[0]->fd, 'M', fd);
+                assert_int_equal(shm_accept(&c[1]), 0);
+                bool good = sized && i == array_size(seals);
+                assert_ptr_equal(c[1]->ops, good ? &transport_shm : &transport_unix);
+                assert_int_equal(recv(c[0]->fd, &byte, 1, 0), 1);
+                assert_int_equal(byte, good ? 'Y' : 'N');
+                close(fd);
+                conn_close(c[0]);
+                conn_close(c[1]);
+        }
+}
+
+/* Whatever is written to the memory that both share: no place beyond it is touched, and calls return. */
+static void nothing_in_the_memory_is_believed(void **state)
+{
+        (void)state;
+        uint64_t random = 88172645463325252ull;
+        uint8_t *data = mem_zalloc(SHARED_SIZE * 2);
+        for (int round = 0; round < 2000; round++) {
+                struct conn *c[2];
+                socket_conns(c);
+                assert_int_equal(shm_offer(&c[0], 4096), 0);
+                int fd = hear_descriptor(c[1]->fd);
+                uint64_t *shared = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                assert_ptr_not_equal(shared, MAP_FAILED);
+                close(fd);
+                tell(c[1]->fd, 'Y', -1);
+                for (int step = 0; step < 20; step++) {
+                        struct iovec iov[2] = { { data, round % 5000 }, { data + 5000, 4000 } };
+                        for (int k = 0; k < 8; k++) {
+                                random ^= random << 13;
+                                random ^= random >> 7;
+                                random ^= random << 17;
+                                uint64_t value = random >> 8;
+                                if (round % 2)
+                                        value %= 10000; /* as a position may be */
+                                shared[random % 96] = value;
+                        }
+                        ssize_t r = step % 2 ? c[0]->ops->sendv(c[0], iov, 2)
+                                             : c[0]->ops->recvv(c[0], iov, 2);
+                        assert_true(r > 0 ? r <= round % 5000 + 4000
+                                          : r == SP_E_AGAIN || r == SP_E_LINK);
+                        (void)conn_wait(c[0], true, step % 3, 0);
+                }
+                munmap(shared, 3 * 4096);
+                conn_close(c[0]);
+                conn_close(c[1]);
+        }
+        mem_free(data);
+}
+
+static void who_is_awake_is_not_woken(void **state)
+{
+        (void)state;
+        struct conn *c[2];
+        uint8_t data[8] = { 0 }, byte;
+        struct iovec iov = { data, sizeof(data) };
+        struct pollfd p[2];
+        socket_conns(c);
+        assert_int_equal(shm_offer(&c[0], SHARED_SIZE), 0);
+        assert_int_equal(shm_accept(&c[1]), 0);
+        assert_int_equal(conn_wait(c[0], true, true, 20000), 0);
+        for (int i = 0; i < 1000; i++) {
+                assert_int_equal(c[0]->ops->sendv(c[0], &iov, 1), 8);
+                assert_int_equal(conn_poll(c[1], true, false, p), 1);
+                assert_true(conn_peek(c[1]));
+                assert_int_equal(c[1]->ops->recvv(c[1], &iov, 1), 8);
+                assert_false(conn_peek(c[1]));
+        }
+        assert_int_equal(recv(c[1]->fd, &byte, 1, MSG_DONTWAIT), -1);
+        assert_false(conn_arm(c[1]));
+        assert_int_equal(c[0]->ops->sendv(c[0], &iov, 1), 8);
+        assert_int_equal(c[0]->ops->sendv(c[0], &iov, 1), 8);
+        assert_int_equal(recv(c[1]->fd, data, 8, MSG_DONTWAIT), 1); /* once */
+        conn_close(c[0]);
+        conn_close(c[1]);
+}
+
 static void out_of_memory_leaves_nothing_behind(void **state)
 {
         (void)state;
@@ -490,6 +706,10 @@ int main(void)
                 cmocka_unit_test(a_stale_socket_file_is_replaced),
                 cmocka_unit_test(an_address_that_does_not_answer_times_out),
                 cmocka_unit_test(a_conn_is_made_from_a_descriptor),
+                cmocka_unit_test(without_the_descriptor_both_go_on_over_the_socket),
+                cmocka_unit_test(memory_that_can_shrink_is_not_taken),
+                cmocka_unit_test(nothing_in_the_memory_is_believed),
+                cmocka_unit_test(who_is_awake_is_not_woken),
                 cmocka_unit_test(out_of_memory_leaves_nothing_behind),
         };
         int r = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,487 @@
+/* Shared memory between two processes of one host, over a Unix socket that stays open.
+ *
+ * The side that offers makes the memory, seals its size and passes the descriptor; the other one maps it
+ * if the seals are there, so that neither can take pages away from under the other. In the memory is a
+ * ring for each direction. A side keeps the position it writes to itself and only publishes it; the
+ * other's position is read once into a local, checked against what is possible, and only then used. So
+ * whatever the other side writes there, nothing beyond the rings is touched.
+ *
+ * A byte on the socket wakes who sleeps in poll(2), and only who said before that it sleeps (`wants`): no
+ * system call while both are awake. The socket's end tells that the other process is gone.
+ *
+ * After the offer one byte comes back: whether the other side has the memory. Until then nothing is
+ * sent: something in between, a forwarded socket for instance, may have lost the descriptor. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "transport/socket.h"
+
+enum {
+        HEADER = 4096,
+        RING_MIN = 4096,
+        RING_MAX = 1 << 30,
+        STEP = 64 << 10,    /* bytes copied before the other side is told */
+        CALL_MAX = 1 << 20, /* bytes moved in one call */
+        SEALS = F_SEAL_SHRINK | F_SEAL_GROW,
+};
+
+/* Bytes on the socket; any other is a bell. */
+enum { OFFERED = 'M', NOT_OFFERED = 'S', TAKEN = 'Y', NOT_TAKEN = 'N', BELL = 'B' };
+
+enum { WANT_DATA = 1, WANT_ROOM = 2 };
+
+/* Positions count all bytes ever sent and received. Each has one writer. */
+struct flow {
+        _Alignas(128) _Atomic uint64_t tail; /* its sender's */
+        _Alignas(128) _Atomic uint64_t head; /* its receiver's */
+};
+
+/* What lies in the memory. Side i sends on flow i. */
+struct shared {
+        struct flow flows[2];
+        struct {
+                _Alignas(128) _Atomic uint32_t wants; /* what to be woken for */
+                _Atomic uint32_t closed;
+        } sides[2];
+};
+_Static_assert(sizeof(struct shared) <= HEADER, "");
+
+enum state {
+        ASKED,  /* offered; not known yet whether it was taken */
+        SHARED, /* bytes go through the memory */
+        PLAIN,  /* not taken: bytes go through the socket */
+};
+
+struct shm {
+        struct conn base;
+        struct shared *shared;
+        uint8_t *out, *in; /* rings */
+        size_t size;       /* of each */
+        unsigned side;     /* 0: offered it */
+        _Atomic int state;
+        _Atomic uint64_t tail, head; /* ours, as published */
+        atomic_bool gone;            /* the other side is, or broke the rules */
+};
+
+/* ---- rings ---------------------------------------------------------------------------------- */
+
+/* SP_E_LINK: the other side claims what can't be. */
+static int room(struct shm *s, uint64_t tail, uint64_t *ret)
+{
+        uint64_t used = tail - atomic_load(&s->shared->flows[s->side].head);
+        if (used > s->size)
+                return SP_E_LINK;
+        *ret = s->size - used;
+        return 0;
+}
+
+static int there(struct shm *s, uint64_t head, uint64_t *ret)
+{
+        uint64_t used = atomic_load(&s->shared->flows[!s->side].tail) - head;
+        if (used > s->size)
+                return SP_E_LINK;
+        *ret = used;
+        return 0;
+}
+
+static bool left(struct shm *s)
+{
+        return atomic_load(&s->gone) || atomic_load(&s->shared->sides[!s->side].closed);
+}
+
+/* The other side may sleep and wait for `want`. */
+static void wake(struct shm *s, uint32_t want)
+{
+        _Atomic uint32_t *wants = &s->shared->sides[!s->side].wants;
+        static const uint8_t bell = BELL;
+        if (!(atomic_load(wants) & want) || !(atomic_fetch_and(wants, ~want) & want))
+                return;
+        ssize_t r;
+        do
+                r = send(s->base.fd, &bell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        while (r < 0 && errno == EINTR);
+        /* A full socket holds bells enough. */
+        if (r < 0 && errno != EAGAIN && errno != ENOBUFS)
+                atomic_store(&s->gone, true);
+}
+
+/* Was the offer taken? */
+static int settle(struct shm *s)
+{
+        int state = atomic_load(&s->state);
+        if (state != ASKED)
+                return state;
+        uint8_t answer;
+        struct iovec iov = { &answer, 1 };
+        ssize_t r = socket_recvv(&s->base, &iov, 1);
+        if (r == SP_E_AGAIN)
+                return state;
+        if (r < 0)
+                atomic_store(&s->gone, true);
+        state = r > 0 && answer == NOT_TAKEN ? PLAIN : SHARED;
+        if (state == PLAIN)
+                s->base.room_events = POLLOUT;
+        atomic_store(&s->state, state);
+        return state;
+}
+
+static void copy_in(struct shm *s, uint64_t at, const uint8_t *from, size_t len)
+{
+        size_t pos = (size_t)at & (s->size - 1), first = s->size - pos;
+        if (first > len)
+                first = len;
+        memcpy(s->out + pos, from, first);
+        memcpy(s->out, from + first, len - first);
+}
+
+static void copy_out(struct shm *s, uint64_t at, uint8_t *to, size_t len)
+{
+        size_t pos = (size_t)at & (s->size - 1), first = s->size - pos;
+        if (first > len)
+                first = len;
+        memcpy(to, s->in + pos, first);
+        memcpy(to + first, s->in, len - first);
+}
+
+static size_t total(const struct iovec *iov, int n)
+{
+        size_t sum = 0;
+        for (int i = 0; i < n && sum < CALL_MAX; i++)
+                sum += iov[i].iov_len < CALL_MAX ? iov[i].iov_len : CALL_MAX;
+        return sum < CALL_MAX ? sum : CALL_MAX;
+}
+
+static size_t least(size_t a, uint64_t b)
+{
+        return b < a ? (size_t)b : a;
+}
+
+static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
+{
+        struct shm *s = container_of(c, struct shm, base);
+        int state = atomic_load(&s->state);
+        if (state == PLAIN)
+                return socket_sendv(c, iov, n);
+        if (left(s))
+                return SP_E_LINK;
+        if (state == ASKED)
+                return SP_E_AGAIN;
+        uint64_t tail = atomic_load(&s->tail), free;
+        size_t want = total(iov, n), done = 0;
+        if (room(s, tail, &free) < 0)
+                return SP_E_LINK;
+        /* Crumbs are not worth a turn: wait for half a ring. */
+        if (free < want && free < s->size / 8)
+                return SP_E_AGAIN;
+        for (size_t pos = 0; done < want;) {
+                if (pos == iov->iov_len) {
+                        pos = 0;
+                        iov++;
+                        continue;
+                }
+                /* As many pieces as a step takes. */
+                size_t step = 0;
+                while (step < STEP && step < free && done + step < want) {
+                        size_t len = least(least(iov->iov_len - pos, STEP - step), free - step);
+                        len = least(len, want - done - step);
+                        copy_in(s, tail + step, (const uint8_t *)iov->iov_base + pos, len);
+                        step += len;
+                        pos += len;
+                        if (pos == iov->iov_len && done + step < want) {
+                                pos = 0;
+                                iov++;
+                        }
+                }
+                tail += step;
+                done += step;
+                atomic_store(&s->tail, tail);
+                atomic_store(&s->shared->flows[s->side].tail, tail);
+                wake(s, WANT_DATA);
+                if (room(s, tail, &free) < 0)
+                        return SP_E_LINK;
+                if (!free)
+                        break;
+        }
+        return (ssize_t)done;
+}
+
+static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
+{
+        struct shm *s = container_of(c, struct shm, base);
+        switch (settle(s)) {
+        case PLAIN:
+                return socket_recvv(c, iov, n);
+        case ASKED:
+                return SP_E_AGAIN;
+        }
+        uint64_t head = atomic_load(&s->head), have;
+        size_t want = total(iov, n), done = 0;
+        bool last = left(s); /* before looking: what was sent before is seen */
+        if (there(s, head, &have) < 0)
+                return SP_E_LINK;
+        if (!have)
+                return last ? SP_E_LINK : SP_E_AGAIN;
+        for (size_t pos = 0; done < want && have;) {
+                size_t step = least(least(iov->iov_len - pos, STEP), have);
+                step = least(step, want - done);
+                copy_out(s, head, (uint8_t *)iov->iov_base + pos, step);
+                pos += step;
+                head += step;
+                done += step;
+                if (pos == iov->iov_len && done < want) {
+                        pos = 0;
+                        iov++;
+                }
+                atomic_store(&s->head, head);
+                atomic_store(&s->shared->flows[!s->side].head, head);
+                if (there(s, head, &have) < 0)
+                        return SP_E_LINK;
+                if (have <= s->size / 2)
+                        wake(s, WANT_ROOM);
+        }
+        return (ssize_t)done;
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+static unsigned look(struct shm *s)
+{
+        uint64_t have, free;
+        unsigned found = 0;
+        if (atomic_load(&s->state) == ASKED)
+                return 0;
+        if (left(s) || there(s, atomic_load(&s->head), &have) < 0 || have)
+                found |= CONN_IN;
+        if (left(s) || room(s, atomic_load(&s->tail), &free) < 0 || free >= s->size / 2)
+                found |= CONN_OUT;
+        return (s->base.in ? found & CONN_IN : 0) | (s->base.out ? found & CONN_OUT : 0);
+}
+
+static bool shm_peek(struct conn *c, bool arm)
+{
+        struct shm *s = container_of(c, struct shm, base);
+        if (atomic_load(&s->state) == PLAIN)
+                return false;
+        if (!arm)
+                return look(s) != 0;
+        _Atomic uint32_t *wants = &s->shared->sides[s->side].wants;
+        atomic_store(wants, (c->in ? WANT_DATA : 0) | (c->out ? WANT_ROOM : 0));
+        if (!look(s))
+                return false;
+        atomic_store(wants, 0);
+        return true;
+}
+
+/* Take the bells, so that poll(2) can sleep again. */
+static void drain(struct shm *s)
+{
+        uint8_t bells[64];
+        struct iovec iov = { bells, sizeof(bells) };
+        if (socket_recvv(&s->base, &iov, 1) == SP_E_LINK)
+                atomic_store(&s->gone, true);
+}
+
+static unsigned shm_polled(struct conn *c, bool reported)
+{
+        struct shm *s = container_of(c, struct shm, base);
+        int before = atomic_load(&s->state);
+        int state = reported ? settle(s) : before;
+        if (state == PLAIN)
+                return (reported ? CONN_IN : 0) | CONN_OUT;
+        atomic_store(&s->shared->sides[s->side].wants, 0);
+        if (reported && before == SHARED)
+                drain(s);
+        return look(s);
+}
+
+/* ---- agreeing ------------------------------------------------------------------------------- */
+
+static void shm_close(struct conn *c)
+{
+        struct shm *s = container_of(c, struct shm, base);
+        atomic_store(&s->shared->sides[s->side].closed, 1);
+        close(c->fd);
+        munmap(s->shared, HEADER + 2 * s->size);
+        mem_free(s);
+}
+
+const struct transport_ops transport_shm = {
+        .name = "shm",
+        .caps = TRANSPORT_ORDERED | TRANSPORT_SAME_HOST,
+        .sendv = shm_sendv,
+        .recvv = shm_recvv,
+        .close = shm_close,
+        .peek = shm_peek,
+        .polled = shm_polled,
+};
+
+/* A conn over `memory`, with the socket of `old`, which stays as it is when there is no memory. */
+static int shm_new(struct conn *old, int memory, size_t size, unsigned side, struct shm **ret)
+{
+        void *map = mmap(NULL, HEADER + 2 * size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+        if (map == MAP_FAILED)
+                return SP_E_NOMEM;
+        /* A child of this process has no part in it. */
+        (void)madvise(map, HEADER + 2 * size, MADV_DONTFORK);
+        struct shm *s = mem_zalloc(sizeof(*s));
+        if (!s) {
+                munmap(map, HEADER + 2 * size);
+                return SP_E_NOMEM;
+        }
+        uint8_t *rings = (uint8_t *)map + HEADER;
+        *s = (struct shm){
+                .base = { .ops = &transport_shm,
+                          .fd = old->fd,
+                          .room_fd = old->fd,
+                          .room_events = POLLIN },
+                .shared = map,
+                .out = rings + (side ? size : 0),
+                .in = rings + (side ? 0 : size),
+                .size = size,
+                .side = side,
+        };
+        *ret = s;
+        return 0;
+}
+
+/* The memory itself: of a size that can't change any more. */
+static int memory_new(size_t size)
+{
+        int fd = memfd_create("spancl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (fd < 0)
+                return SP_E_LIMIT;
+        if (ftruncate(fd, (off_t)(HEADER + 2 * size)) < 0 ||
+            fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0) {
+                close(fd);
+                return SP_E_NOMEM;
+        }
+        return fd;
+}
+
+/* Is it what memory_new makes? */
+static int memory_size(int fd, size_t *ret)
+{
+        struct stat st;
+        int seals = fcntl(fd, F_GET_SEALS);
+        if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 ||
+            st.st_size < HEADER + 2 * RING_MIN || st.st_size > HEADER + 2ll * RING_MAX)
+                return SP_E_PROTO;
+        size_t size = ((size_t)st.st_size - HEADER) / 2;
+        if (size & (size - 1) || (size_t)st.st_size != HEADER + 2 * size)
+                return SP_E_PROTO;
+        *ret = size;
+        return 0;
+}
+
+static int say(int socket, uint8_t what, int fd)
+{
+        struct iovec iov = { &what, 1 };
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } ancillary = { 0 };
+        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+        if (fd >= 0) {
+                m.msg_control = &ancillary;
+                m.msg_controllen = sizeof(ancillary.space);
+                struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(sizeof(int));
+                memcpy(CMSG_DATA(c), &fd, sizeof(int));
+        }
+        ssize_t n;
+        do
+                n = sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+        while (n < 0 && errno == EINTR);
+        return n == 1 ? 0 : SP_E_LINK;
+}
+
+int shm_offer(struct conn **c, size_t size)
+{
+        struct conn *old = *c;
+        struct shm *s = NULL;
+        int memory = old->ops == &transport_unix ? memory_new(size) : SP_E_UNSUPP;
+        if (memory >= 0 && shm_new(old, memory, size, 0, &s) < 0) {
+                close(memory);
+                memory = -1;
+        }
+        int r = say(old->fd, s ? OFFERED : NOT_OFFERED, memory);
+        if (memory >= 0)
+                close(memory);
+        if (s) {
+                mem_free(old);
+                *c = &s->base;
+        }
+        if (r < 0)
+                *c = conn_close(*c);
+        return r;
+}
+
+/* One byte and the descriptor that came with it, or -1. */
+static int hear(int socket, uint8_t *ret, int *ret_fd)
+{
+        struct iovec iov = { ret, 1 };
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } ancillary;
+        struct msghdr m = { .msg_iov = &iov,
+                            .msg_iovlen = 1,
+                            .msg_control = &ancillary,
+                            .msg_controllen = sizeof(ancillary.space) };
+        ssize_t n;
+        do
+                n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        while (n < 0 && errno == EINTR);
+        if (n <= 0)
+                return n < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
+        *ret_fd = -1;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+            c->cmsg_len == CMSG_LEN(sizeof(int)))
+                memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+        return 0;
+}
+
+static int take(struct conn *old, int memory, struct shm **ret)
+{
+        size_t size;
+        int r = memory_size(memory, &size);
+        return r < 0 ? r : shm_new(old, memory, size, 1, ret);
+}
+
+int shm_accept(struct conn **c)
+{
+        struct conn *old = *c;
+        struct shm *s = NULL;
+        uint8_t what;
+        int memory = -1;
+        int r = hear(old->fd, &what, &memory);
+        if (r == SP_E_AGAIN)
+                return r;
+        if (!r && what != OFFERED && what != NOT_OFFERED)
+                r = SP_E_PROTO;
+        if (!r && what == OFFERED) {
+                if (memory >= 0)
+                        (void)take(old, memory, &s);
+                r = say(old->fd, s ? TAKEN : NOT_TAKEN, -1);
+        }
+        if (memory >= 0)
+                close(memory);
+        if (s) {
+                atomic_store(&s->state, SHARED);
+                mem_free(old);
+                *c = &s->base;
+        }
+        if (r < 0)
+                *c = conn_close(*c);
+        return r;
+}
