@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/reference/registry.h"
+#include "backend/builtin/registry.h"
 #include "proto/args.h"
 #include "proto/info.h"
 #include "session/hello.h"

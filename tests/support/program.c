@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/reference/registry.h"
+#include "backend/builtin/registry.h"
 #include "base/mem.h"
 
 enum {

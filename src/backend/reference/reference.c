@@ -9,17 +9,20 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "backend/bounds.h"
+#include "backend/builtin/devinfo.h"
+#include "backend/builtin/program.h"
 #include "backend/emit.h"
 #include "backend/filter.h"
-#include "backend/reference/devinfo.h"
-#include "backend/reference/registry.h"
 #include "base/list.h"
 #include "base/log.h"
 
-enum { DEVICES = 2, LOOK_AHEAD = 64 };
+enum { DEVICES = 2, LOOK_AHEAD = 64, KERNELS_MAX = 64, NAME_SIZE = 32 };
+
+#define MEM_MAX ((size_t)1 << 30) /* bytes of one buffer */
 
 bool backend_reference_manual;
 uint64_t backend_reference_seed;
@@ -80,9 +83,7 @@ struct backend_event {
 struct backend_program {
         struct backend *backend;
         unsigned domain;
-        bool built_in;
-        const struct registry_kernel **kernels;
-        size_t kernel_count;
+        struct builtin_program p;
 };
 
 struct ref_arg {
@@ -365,6 +366,20 @@ size_t backend_reference_step(struct backend *b, size_t max)
 
 /* ---- the backend ---------------------------------------------------------------------------- */
 
+static void name_of(unsigned number, char name[NAME_SIZE])
+{
+        snprintf(name, NAME_SIZE, "SpanCL reference %u", number);
+}
+
+/* The whole table. */
+static size_t all_kernels(const struct registry_kernel *ret[KERNELS_MAX])
+{
+        size_t n = 0;
+        while (n < KERNELS_MAX && (ret[n] = registry_at(n)))
+                n++;
+        return n;
+}
+
 static int ref_open(const struct backend_params *params, struct backend **ret)
 {
         struct backend *b = mem_zalloc(sizeof(*b));
@@ -373,8 +388,8 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
         b->complete = params->complete;
         b->user = params->user;
         for (unsigned i = 0; i < DEVICES; i++) {
-                char name[DEVINFO_NAME_SIZE];
-                devinfo_name(i, name);
+                char name[NAME_SIZE];
+                name_of(i, name);
                 if (filter_match(params->devices, i, CL_DEVICE_TYPE_CUSTOM, name))
                         b->numbers[b->count++] = i;
         }
@@ -437,7 +452,24 @@ static int ref_device_info(struct backend *b, unsigned device, struct buf *out)
         if (device >= b->count)
                 return SP_E_INVAL;
         struct emit e = { .out = out };
-        devinfo_device(&e, b->numbers[device], device);
+        const struct registry_kernel *kernels[KERNELS_MAX];
+        size_t count = all_kernels(kernels);
+        char name[NAME_SIZE];
+        name_of(b->numbers[device], name);
+        devinfo_device(&e, &(struct devinfo_params){
+                                   .name = name,
+                                   .vendor = "SpanCL",
+                                   .version = "OpenCL 3.0 SpanCL reference",
+                                   .platform = "SpanCL reference",
+                                   .vendor_id = 0x5350,
+                                   .compute_units = 1,
+                                   .domain = device,
+                                   .buffer_max = MEM_MAX,
+                                   .memory = 4 * (cl_ulong)MEM_MAX,
+                                   .svm = true,
+                                   .kernels = kernels,
+                                   .kernel_count = count,
+                           });
         return e.status;
 }
 
@@ -448,7 +480,7 @@ static cl_int ref_buffer_create(struct backend *b, unsigned domain, cl_mem_flags
 {
         if (domain >= b->count)
                 return CL_INVALID_CONTEXT;
-        if (!size || size > DEVINFO_MEM_MAX)
+        if (!size || size > MEM_MAX)
                 return CL_INVALID_BUFFER_SIZE;
         struct backend_buffer *m = mem_zalloc(sizeof(*m));
         if (!m)
@@ -546,25 +578,6 @@ static cl_int ref_svm_buffer_create(struct backend *b, unsigned domain, struct b
         return part_create(svm->memory, domain, offset, size, ret);
 }
 
-/* Devices of this kind have no images. */
-static cl_int ref_image_create(struct backend *b, unsigned domain, cl_mem_flags flags,
-                               const struct image_desc *d, struct backend_buffer *parent,
-                               struct backend_buffer **ret)
-{
-        return CL_INVALID_OPERATION;
-}
-
-static cl_int ref_sampler_create(struct backend *b, unsigned domain, const struct sampler_desc *d,
-                                 struct backend_sampler **ret)
-{
-        return CL_INVALID_OPERATION;
-}
-
-/* There are none. */
-static void ref_sampler_release(struct backend_sampler *s)
-{
-}
-
 static cl_int ref_queue_create(struct backend *b, unsigned device,
                                cl_command_queue_properties props, struct backend_queue **ret)
 {
@@ -591,28 +604,8 @@ static void ref_program_release(struct backend_program *p)
 {
         if (!p)
                 return;
-        mem_free(p->kernels);
+        builtin_program_fini(&p->p);
         mem_free(p);
-}
-
-/* Kernel names, separated by semicolons. */
-static cl_int parse_names(struct backend_program *p, const char *names, size_t size)
-{
-        size_t count = 1;
-        for (size_t i = 0; i < size; i++)
-                count += names[i] == ';';
-        p->kernels = mem_alloc(count * sizeof(*p->kernels));
-        if (!p->kernels)
-                return CL_OUT_OF_HOST_MEMORY;
-        for (size_t begin = 0, end; begin <= size; begin = end + 1) {
-                for (end = begin; end < size && names[end] != ';';)
-                        end++;
-                const struct registry_kernel *k = registry_find(names + begin, end - begin);
-                if (!k)
-                        return CL_INVALID_VALUE;
-                p->kernels[p->kernel_count++] = k;
-        }
-        return CL_SUCCESS;
 }
 
 static cl_int ref_program_create(struct backend *b, unsigned domain, unsigned kind,
@@ -621,29 +614,15 @@ static cl_int ref_program_create(struct backend *b, unsigned domain, unsigned ki
 {
         if (domain >= b->count)
                 return CL_INVALID_CONTEXT;
-        if (kind == 1)
-                return CL_INVALID_BINARY;
-        if (kind == 2)
-                return CL_INVALID_OPERATION;
-        if (kind > 3)
-                return CL_INVALID_VALUE;
         struct backend_program *p = mem_zalloc(sizeof(*p));
         if (!p)
                 return CL_OUT_OF_HOST_MEMORY;
-        *p = (struct backend_program){ .backend = b, .domain = domain, .built_in = kind == 3 };
-        if (p->built_in) {
-                struct bytes names;
-                cl_int r = CL_INVALID_VALUE;
-                if (info_find(parts, INFO_PART, &names)) {
-                        size_t size = names.size;
-                        if (size && ((const char *)names.data)[size - 1] == '\0')
-                                size--;
-                        r = parse_names(p, names.data, size);
-                }
-                if (r != CL_SUCCESS) {
-                        ref_program_release(p);
-                        return r;
-                }
+        *p = (struct backend_program){ .backend = b, .domain = domain };
+        const struct registry_kernel *kernels[KERNELS_MAX];
+        cl_int r = builtin_program_init(&p->p, kind, parts, kernels, all_kernels(kernels));
+        if (r != CL_SUCCESS) {
+                mem_free(p);
+                return r;
         }
         *ret = p;
         return CL_SUCCESS;
@@ -652,81 +631,24 @@ static cl_int ref_program_create(struct backend *b, unsigned domain, unsigned ki
 static cl_int ref_program_build(struct backend_program *p, const unsigned *devices,
                                 size_t device_count, const char *options, struct buf *info)
 {
-        if (!info)
-                return p->built_in ? CL_SUCCESS : CL_COMPILER_NOT_AVAILABLE;
-        struct emit e = { .out = info };
-        for (size_t i = 0; i < device_count; i++) {
-                cl_int status = p->built_in ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
-                size_t globals = 0, mark = emit_begin(&e, INFO_BUILD);
-                emit_u64(&e, INFO_BUILD_DEVICE, devices[i]);
-                emit_data(&e, CL_PROGRAM_BUILD_STATUS, &status, sizeof(status));
-                emit_str(&e, CL_PROGRAM_BUILD_LOG,
-                         p->built_in ? "" : "This device has built-in kernels only.\n");
-                emit_uint(&e, CL_PROGRAM_BINARY_TYPE,
-                          p->built_in ? CL_PROGRAM_BINARY_TYPE_EXECUTABLE
-                                      : CL_PROGRAM_BINARY_TYPE_NONE);
-                emit_data(&e, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE, &globals,
-                          sizeof(globals));
-                emit_end(&e, mark);
-        }
-        for (size_t i = 0; i < p->kernel_count; i++)
-                devinfo_kernel(&e, p->kernels[i], devices, device_count);
-        if (e.status < 0)
-                return CL_OUT_OF_HOST_MEMORY;
-        return p->built_in ? CL_SUCCESS : CL_COMPILER_NOT_AVAILABLE;
-}
-
-/* There is neither compiler nor linker (CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_LINKER_AVAILABLE). */
-static cl_int ref_program_compile(struct backend_program *p, const unsigned *devices,
-                                  size_t device_count, const char *options, struct buf *info)
-{
-        return CL_COMPILER_NOT_AVAILABLE;
-}
-
-static cl_int ref_program_link(struct backend *b, unsigned domain, const unsigned *devices,
-                               size_t device_count, struct backend_program *const *inputs,
-                               size_t input_count, const char *options, struct buf *info,
-                               struct backend_program **ret)
-{
-        return CL_LINKER_NOT_AVAILABLE;
-}
-
-static cl_int ref_program_constant(struct backend_program *p, cl_uint id, struct bytes value)
-{
-        return CL_INVALID_OPERATION;
-}
-
-/* Built-in kernels have no binary: the part is empty, as CL_PROGRAM_BINARY_SIZES says 0. */
-static cl_int ref_program_binary(struct backend_program *p, unsigned device, struct buf *out)
-{
-        return info_put(out, INFO_PART, NULL, 0) < 0 ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
+        return builtin_program_build(&p->p, devices, device_count, info);
 }
 
 static cl_int ref_kernel_create(struct backend_program *p, const char *name,
                                 struct backend_kernel **ret)
 {
-        if (!p->built_in)
-                return CL_INVALID_PROGRAM_EXECUTABLE;
-        for (size_t i = 0; i < p->kernel_count; i++) {
-                if (strcmp(p->kernels[i]->name, name))
-                        continue;
-                struct backend_kernel *k = mem_zalloc(sizeof(*k));
-                if (!k)
-                        return CL_OUT_OF_HOST_MEMORY;
-                k->backend = p->backend;
-                k->kernel = p->kernels[i];
-                k->domain = p->domain;
-                *ret = k;
-                return CL_SUCCESS;
-        }
-        return CL_INVALID_KERNEL_NAME;
-}
-
-/* No sub-groups. */
-static cl_int ref_kernel_query(struct backend_kernel *k, unsigned device, uint32_t name,
-                               const size_t *input, size_t input_count, size_t size, void *ret)
-{
-        return CL_INVALID_OPERATION;
+        const struct registry_kernel *found;
+        cl_int r = builtin_program_find(&p->p, name, &found);
+        if (r != CL_SUCCESS)
+                return r;
+        struct backend_kernel *k = mem_zalloc(sizeof(*k));
+        if (!k)
+                return CL_OUT_OF_HOST_MEMORY;
+        k->backend = p->backend;
+        k->kernel = found;
+        k->domain = p->domain;
+        *ret = k;
+        return CL_SUCCESS;
 }
 
 /* From the address to the end of what it is in; the new buffer is the caller's. */
@@ -746,13 +668,12 @@ static cl_int svm_at(struct backend *b, unsigned domain, uint64_t address,
 static cl_int ref_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
                                  struct backend_buffer *buffer, struct backend_sampler *sampler)
 {
-        if (a->index >= registry_arg_count(k->kernel))
-                return CL_INVALID_ARG_INDEX;
+        cl_int valid = builtin_check_arg(k->kernel, a);
+        if (valid != CL_SUCCESS)
+                return valid;
         const struct registry_arg *want = &k->kernel->args[a->index];
         struct ref_arg *arg = &k->args[a->index];
         if (want->buffer) {
-                if (a->kind != ARG_BUFFER && a->kind != ARG_SVM)
-                        return CL_INVALID_ARG_SIZE;
                 if (buffer && buffer->domain != k->domain)
                         return CL_INVALID_MEM_OBJECT;
                 cl_int status = CL_SUCCESS;
@@ -766,8 +687,6 @@ static cl_int ref_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
                 *arg = (struct ref_arg){ .set = true, .buffer = buffer };
                 return CL_SUCCESS;
         }
-        if (a->kind != ARG_VALUE || a->size != want->size)
-                return CL_INVALID_ARG_SIZE;
         *arg = (struct ref_arg){ .set = true };
         memcpy(&arg->value, a->value, want->size);
         return CL_SUCCESS;
@@ -823,26 +742,9 @@ static cl_int check_kernel(const struct backend_queue *q, const struct backend_c
                 return CL_INVALID_KERNEL;
         if (c->kernel->domain != q->domain)
                 return CL_INVALID_CONTEXT;
-        if (c->dims < 1 || c->dims > 3)
-                return CL_INVALID_WORK_DIMENSION;
-        if (!c->global)
-                return CL_INVALID_GLOBAL_WORK_SIZE;
-        size_t items = 1, group = 1, end;
-        for (unsigned i = 0; i < c->dims; i++) {
-                if (__builtin_mul_overflow(items, c->global[i], &items))
-                        return CL_INVALID_GLOBAL_WORK_SIZE;
-                if (c->offset && __builtin_add_overflow(c->offset[i], c->global[i], &end))
-                        return CL_INVALID_GLOBAL_OFFSET;
-                if (!c->local)
-                        continue;
-                if (!c->local[i])
-                        return CL_INVALID_WORK_GROUP_SIZE;
-                if (c->local[i] > DEVINFO_GROUP_MAX)
-                        return CL_INVALID_WORK_ITEM_SIZE;
-                group *= c->local[i];
-        }
-        if (group > DEVINFO_GROUP_MAX)
-                return CL_INVALID_WORK_GROUP_SIZE;
+        cl_int r = builtin_check_launch(c);
+        if (r != CL_SUCCESS)
+                return r;
         for (unsigned i = 0; c->kernel->kernel->args[i].name; i++)
                 if (!c->kernel->args[i].set)
                         return CL_INVALID_KERNEL_ARGS;
@@ -935,9 +837,9 @@ const struct backend_ops backend_reference = {
         .device_info = ref_device_info,
         .buffer_create = ref_buffer_create,
         .sub_buffer_create = ref_sub_buffer_create,
-        .image_create = ref_image_create,
-        .sampler_create = ref_sampler_create,
-        .sampler_release = ref_sampler_release,
+        .image_create = builtin_image_create,
+        .sampler_create = builtin_sampler_create,
+        .sampler_release = builtin_sampler_release,
         .buffer_release = buffer_unref,
         .host_memory = ref_host_memory,
         .svm_create = ref_svm_create,
@@ -948,14 +850,14 @@ const struct backend_ops backend_reference = {
         .queue_flush = ref_queue_flush,
         .program_create = ref_program_create,
         .program_build = ref_program_build,
-        .program_compile = ref_program_compile,
-        .program_link = ref_program_link,
-        .program_constant = ref_program_constant,
-        .program_binary = ref_program_binary,
+        .program_compile = builtin_program_compile,
+        .program_link = builtin_program_link,
+        .program_constant = builtin_program_constant,
+        .program_binary = builtin_program_binary,
         .program_release = ref_program_release,
         .kernel_create = ref_kernel_create,
         .kernel_set_arg = ref_kernel_set_arg,
-        .kernel_query = ref_kernel_query,
+        .kernel_query = builtin_kernel_query,
         .kernel_release = ref_kernel_release,
         .submit = ref_submit,
         .event_release = event_unref,

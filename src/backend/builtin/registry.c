@@ -1,4 +1,4 @@
-#include "backend/reference/registry.h"
+#include "backend/builtin/registry.h"
 
 #include <math.h>
 #include <string.h>
@@ -152,7 +152,7 @@ static const struct registry_kernel kernels[] = {
 #define INOUT(n, t) { #n, #t "*", sizeof(cl_##t), true, REGISTRY_INOUT },
 #define VALUE(n, t) { #n, #t, sizeof(cl_##t), false, REGISTRY_IN },
 #define END(function) { NULL } } },
-#include "backend/reference/registry.def"
+#include "backend/builtin/registry.def"
 };
 /* clang-format on */
 
@@ -168,6 +168,14 @@ const struct registry_kernel *registry_find(const char *name, size_t size)
 {
         for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
                 if (strlen(kernels[i].name) == size && !memcmp(kernels[i].name, name, size))
+                        return &kernels[i];
+        return NULL;
+}
+
+const struct registry_kernel *registry_find_id(unsigned id)
+{
+        for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+                if (kernels[i].id == id)
                         return &kernels[i];
         return NULL;
 }

@@ -1,7 +1,8 @@
-#include "backend/reference/devinfo.h"
+#include "backend/builtin/devinfo.h"
 
 #include <CL/cl_ext.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "proto/args.h"
@@ -17,8 +18,6 @@ static const struct {
         uint64_t value;
 } numbers[] = {
         { CL_DEVICE_TYPE, ULONG, CL_DEVICE_TYPE_CUSTOM },
-        { CL_DEVICE_VENDOR_ID, UINT, 0x5350 },
-        { CL_DEVICE_MAX_COMPUTE_UNITS, UINT, 1 },
         { CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, UINT, 3 },
         { CL_DEVICE_MAX_WORK_GROUP_SIZE, SIZE, DEVINFO_GROUP_MAX },
         { CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR, UINT, 1 },
@@ -37,7 +36,6 @@ static const struct {
         { CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF, UINT, 0 },
         { CL_DEVICE_MAX_CLOCK_FREQUENCY, UINT, 0 },
         { CL_DEVICE_ADDRESS_BITS, UINT, 64 },
-        { CL_DEVICE_MAX_MEM_ALLOC_SIZE, ULONG, DEVINFO_MEM_MAX },
         { CL_DEVICE_IMAGE_SUPPORT, UINT, CL_FALSE },
         { CL_DEVICE_MAX_READ_IMAGE_ARGS, UINT, 0 },
         { CL_DEVICE_MAX_WRITE_IMAGE_ARGS, UINT, 0 },
@@ -61,7 +59,6 @@ static const struct {
         { CL_DEVICE_GLOBAL_MEM_CACHE_TYPE, UINT, CL_NONE },
         { CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, UINT, 0 },
         { CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, ULONG, 0 },
-        { CL_DEVICE_GLOBAL_MEM_SIZE, ULONG, 4 * (uint64_t)DEVINFO_MEM_MAX },
         { CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, ULONG, 64 << 10 },
         { CL_DEVICE_MAX_CONSTANT_ARGS, UINT, 8 },
         { CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE, SIZE, 0 },
@@ -90,7 +87,6 @@ static const struct {
         { CL_DEVICE_REFERENCE_COUNT, UINT, 1 },
         { CL_DEVICE_PREFERRED_INTEROP_USER_SYNC, UINT, CL_TRUE },
         { CL_DEVICE_PRINTF_BUFFER_SIZE, SIZE, 0 },
-        { CL_DEVICE_SVM_CAPABILITIES, ULONG, CL_DEVICE_SVM_COARSE_GRAIN_BUFFER },
         { CL_DEVICE_MAX_PIPE_ARGS, UINT, 0 },
         { CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS, UINT, 0 },
         { CL_DEVICE_PIPE_MAX_PACKET_SIZE, UINT, 0 },
@@ -116,20 +112,13 @@ static const struct {
         cl_device_info key;
         const char *text;
 } texts[] = {
-        { CL_DEVICE_VENDOR, "SpanCL" },
         { CL_DRIVER_VERSION, SPANCL_VERSION },
         { CL_DEVICE_PROFILE, "EMBEDDED_PROFILE" },
-        { CL_DEVICE_VERSION, "OpenCL 3.0 SpanCL reference" },
         { CL_DEVICE_OPENCL_C_VERSION, "OpenCL C 1.2" },
         { CL_DEVICE_EXTENSIONS, "" },
         { CL_DEVICE_IL_VERSION, "" },
         { CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, "" },
 };
-
-void devinfo_name(unsigned number, char name[DEVINFO_NAME_SIZE])
-{
-        snprintf(name, DEVINFO_NAME_SIZE, "SpanCL reference %u", number);
-}
 
 static void emit_numbers(struct emit *e)
 {
@@ -145,11 +134,11 @@ static void emit_numbers(struct emit *e)
         }
 }
 
-static void emit_built_in_kernels(struct emit *e)
+static void emit_built_in_kernels(struct emit *e, const struct devinfo_params *p)
 {
         struct buf names = { 0 }, versions = { 0 };
-        const struct registry_kernel *k;
-        for (size_t i = 0; e->status >= 0 && (k = registry_at(i)); i++) {
+        for (size_t i = 0; e->status >= 0 && i < p->kernel_count; i++) {
+                const struct registry_kernel *k = p->kernels[i];
                 cl_name_version v = { .version = CL_MAKE_VERSION(1, 0, 0) };
                 snprintf(v.name, sizeof(v.name), "%s", k->name);
                 if (i)
@@ -167,14 +156,20 @@ static void emit_built_in_kernels(struct emit *e)
         buf_fini(&versions);
 }
 
-void devinfo_device(struct emit *e, unsigned number, unsigned domain)
+void devinfo_device(struct emit *e, const struct devinfo_params *p)
 {
         emit_numbers(e);
-        char name[DEVINFO_NAME_SIZE];
-        devinfo_name(number, name);
-        emit_str(e, CL_DEVICE_NAME, name);
         for (size_t i = 0; i < array_size(texts); i++)
                 emit_str(e, texts[i].key, texts[i].text);
+        emit_str(e, CL_DEVICE_NAME, p->name);
+        emit_str(e, CL_DEVICE_VENDOR, p->vendor);
+        emit_str(e, CL_DEVICE_VERSION, p->version);
+        emit_uint(e, CL_DEVICE_VENDOR_ID, p->vendor_id);
+        emit_uint(e, CL_DEVICE_MAX_COMPUTE_UNITS, p->compute_units);
+        cl_device_svm_capabilities svm = p->svm ? CL_DEVICE_SVM_COARSE_GRAIN_BUFFER : 0;
+        emit_data(e, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &p->buffer_max, sizeof(p->buffer_max));
+        emit_data(e, CL_DEVICE_GLOBAL_MEM_SIZE, &p->memory, sizeof(p->memory));
+        emit_data(e, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof(svm));
 
         size_t items[3] = { DEVINFO_GROUP_MAX, DEVINFO_GROUP_MAX, DEVINFO_GROUP_MAX };
         emit_data(e, CL_DEVICE_MAX_WORK_ITEM_SIZES, items, sizeof(items));
@@ -184,13 +179,13 @@ void devinfo_device(struct emit *e, unsigned number, unsigned domain)
         emit_data(e, CL_DEVICE_OPENCL_C_FEATURES, NULL, 0);
         cl_name_version c = { .version = CL_MAKE_VERSION(1, 2, 0), .name = "OpenCL C" };
         emit_data(e, CL_DEVICE_OPENCL_C_ALL_VERSIONS, &c, sizeof(c));
-        emit_built_in_kernels(e);
+        emit_built_in_kernels(e, p);
 
-        emit_u64(e, INFO_DEVICE_DOMAIN, domain);
+        emit_u64(e, INFO_DEVICE_DOMAIN, p->domain);
         emit_u64(e, INFO_DEVICE_FLAGS, DEVICE_FLAG_LITTLE);
-        emit_u64(e, INFO_DEVICE_SVM, INFO_SVM_FOLLOWS);
+        emit_u64(e, INFO_DEVICE_SVM, p->svm ? INFO_SVM_FOLLOWS : INFO_SVM_NONE);
         size_t mark = emit_begin(e, INFO_DEVICE_PLATFORM);
-        emit_str(e, CL_PLATFORM_NAME, "SpanCL reference");
+        emit_str(e, CL_PLATFORM_NAME, p->platform);
         emit_str(e, CL_PLATFORM_VENDOR, "SpanCL");
         emit_str(e, CL_PLATFORM_VERSION, "OpenCL 3.0 SpanCL " SPANCL_VERSION);
         emit_str(e, CL_PLATFORM_EXTENSIONS, "");

@@ -1,0 +1,31 @@
+/* What devices that have built-in kernels only say about themselves and their kernels. Stateless. */
+#ifndef SPANCL_BACKEND_BUILTIN_DEVINFO_H
+#define SPANCL_BACKEND_BUILTIN_DEVINFO_H
+
+#include <CL/cl.h>
+
+#include "backend/builtin/registry.h"
+#include "backend/emit.h"
+
+#define DEVINFO_GROUP_MAX   1024
+#define DEVINFO_ALIGN       128 /* bytes, of sub-buffers */
+#define DEVINFO_QUEUE_PROPS (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE)
+
+struct devinfo_params {
+        const char *name, *vendor, *version, *platform;
+        cl_uint vendor_id, compute_units;
+        unsigned domain;
+        cl_ulong buffer_max, memory; /* bytes: of one buffer, of all */
+        bool svm;
+        const struct registry_kernel *const *kernels;
+        size_t kernel_count;
+};
+
+/* The contents of its INFO_DEVICE block, all queries of OpenCL 3.0. */
+void devinfo_device(struct emit *e, const struct devinfo_params *p);
+
+/* One INFO_KERNEL record, with a block for each of `devices`. */
+void devinfo_kernel(struct emit *e, const struct registry_kernel *k, const unsigned *devices,
+                    size_t device_count);
+
+#endif

@@ -1,0 +1,82 @@
+/* Built-in kernels by name and number: what describes their arguments, what the reference backend and the
+ * emulator of accelerators execute, what tests compare with. One table, registry.def, and rows of a text
+ * file that a designer of hardware adds at run time. Immutable, thread-safe. */
+#ifndef SPANCL_BACKEND_BUILTIN_REGISTRY_H
+#define SPANCL_BACKEND_BUILTIN_REGISTRY_H
+
+#include <CL/cl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { REGISTRY_ARGS_MAX = 8 };
+
+enum registry_access {
+        REGISTRY_IN = 1,
+        REGISTRY_OUT = 2,
+        REGISTRY_INOUT = 3,
+};
+
+struct registry_arg {
+        const char *name;
+        const char *type; /* as clGetKernelArgInfo gives it: "int*", "uint" */
+        size_t size;      /* of an element or of the value */
+        bool buffer;
+        enum registry_access access;
+};
+
+/* What an argument is set to when the kernel runs. */
+struct registry_value {
+        void *data; /* buffer: its bytes, NULL for a null buffer; value: the value */
+        size_t size;
+};
+
+struct registry_launch {
+        unsigned dims;
+        size_t offset[3], global[3]; /* unused dimensions: 0 and 1; the product fits into size_t */
+        struct registry_value args[REGISTRY_ARGS_MAX];
+};
+
+struct registry_kernel {
+        unsigned id;
+        const char *name, *doc;
+        struct registry_arg args[REGISTRY_ARGS_MAX + 1]; /* ends with one without a name */
+        /* CL_OUT_OF_RESOURCES: it would leave one of its buffers; nothing was written. NULL: of a text file,
+         * nobody here can compute it. */
+        cl_int (*run)(const struct registry_launch *l);
+};
+
+/* The kernel of that name (not terminated), of that number; NULL if there is none. */
+const struct registry_kernel *registry_find(const char *name, size_t size);
+const struct registry_kernel *registry_find_id(unsigned id);
+
+unsigned registry_arg_count(const struct registry_kernel *k);
+
+/* The i-th, NULL past the end. */
+const struct registry_kernel *registry_at(size_t i);
+
+/* Rows of a text. One row a line, `#` begins a comment:
+ *
+ *     0x100 acme.fir.f32(const float *in, float *out, uint taps)
+ *     0x101 acme.add.i32 = pocl.add.i32
+ *
+ * An argument with `*` is a buffer, only read if `const`; the second form has another kernel's arguments and
+ * meaning. A number or name again replaces what had it in the table. */
+struct registry_rows;
+
+enum { REGISTRY_ERROR_SIZE = 160 };
+
+/* SP_E_INVAL with a sentence in `error`; SP_E_NOMEM. */
+SP_NODISCARD int registry_rows_parse(const char *text, struct registry_rows **ret,
+                                     char error[REGISTRY_ERROR_SIZE]);
+/* The same from a file; SP_E_NOENT: it can't be read. */
+SP_NODISCARD int registry_rows_load(const char *path, struct registry_rows **ret,
+                                    char error[REGISTRY_ERROR_SIZE]);
+struct registry_rows *registry_rows_free(struct registry_rows *rows);
+
+/* Among the rows (NULL: none), then in the table; NULL: in neither. */
+const struct registry_kernel *registry_rows_find_id(const struct registry_rows *rows, unsigned id);
+
+#endif
