@@ -39,7 +39,7 @@ HEADERS = {
     "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",
             "proto/wire.h", "session/session.h"},
 }
-PROGRAMS = {"daemon", "cli"}
+PROGRAMS = {"daemon", "cli", "emulator"}
 
 
 def includes():

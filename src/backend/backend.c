@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-static const struct backend_ops *const all[] = { &backend_native, &backend_reference };
+static const struct backend_ops *const all[] = { &backend_native, &backend_reference,
+                                                 &backend_almaif };
 
 const struct backend_ops *backend_find(const char *name)
 {
@@ -10,4 +11,9 @@ const struct backend_ops *backend_find(const char *name)
                 if (!strcmp(name, all[i]->name))
                         return all[i];
         return NULL;
+}
+
+const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators)
+{
+        return accelerators && ops != &backend_almaif ? &backend_joined : ops;
 }

@@ -38,8 +38,11 @@ struct backend_params {
         /* Device filter: NULL or "" all; else a comma-separated list of device numbers ("0,2"), types
          * ("cpu", "gpu") or parts of names. */
         const char *devices;
-        const char *scratch_dir; /* an existing private folder for temporary files */
-        bool in_process;         /* this is the client's own process */
+        unsigned first_number;    /* of its devices, for the filter */
+        const char *accelerators; /* almaif: where they are, as in SPANCL_ALMAIF; NULL: none */
+        const struct backend_ops *host; /* joined: what has the other devices */
+        const char *scratch_dir;        /* an existing private folder for temporary files */
+        bool in_process;                /* this is the client's own process */
         /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         void *user;
@@ -205,10 +208,13 @@ struct backend_ops {
         void (*event_release)(struct backend_event *e);
 };
 
-extern const struct backend_ops backend_native, backend_reference;
+extern const struct backend_ops backend_native, backend_reference, backend_almaif, backend_joined;
 
-/* By name ("native", "reference"); NULL: no such backend. */
+/* By name ("native", "reference", "almaif"); NULL: no such backend. */
 const struct backend_ops *backend_find(const char *name);
+
+/* What to open for `ops` with accelerators (NULL: none) beside its devices. */
+const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators);
 
 /* For the simulator: let up to `max` pending commands of a reference backend that was opened with
  * `backend_reference_manual` set run now, on the calling thread; returns how many ran. Otherwise the

@@ -281,7 +281,8 @@ static int parse_in_process(struct server_spec *s, const char *p, size_t n)
                 backend = p + prefix + 1;
                 n -= prefix + 1;
                 if (!((n == 6 && !memcmp(backend, "native", 6)) ||
-                      (n == 9 && !memcmp(backend, "reference", 9))))
+                      (n == 9 && !memcmp(backend, "reference", 9)) ||
+                      (n == 6 && !memcmp(backend, "almaif", 6))))
                         return SP_E_INVAL;
         } else {
                 n = strlen(backend);
@@ -374,6 +375,9 @@ static int add_spec(struct servers *all, const char *p, size_t n, const char *or
         *s = (struct server_spec){ 0 };
         int r = parse_spec(s, p, n);
         if (!r) {
+                s->accelerators = s->in_process;
+                for (size_t i = 0; i < all->count; i++)
+                        s->accelerators &= !all->specs[i].accelerators;
                 all->count++;
                 return 0;
         }
@@ -474,7 +478,7 @@ static int pocl_servers(struct server_spec **ret, size_t *ret_count, char **ret_
         return 0;
 }
 
-int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
+static int configured_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
 {
         if (!config_is_set(CONFIG_servers)) {
                 struct server_spec *specs;
@@ -490,6 +494,31 @@ int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error
         }
         return config_servers_parse(config_text(CONFIG_servers), entries[CONFIG_servers].name, ret,
                                     ret_count, ret_error);
+}
+
+/* Accelerators are devices of this process: without a server here they get one of their own. */
+int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
+{
+        static const char alone[] = "in-process:almaif";
+        struct servers all;
+        char *accelerators = NULL;
+        bool here = false;
+        int r = configured_servers(&all.specs, &all.count, ret_error);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < all.count; i++)
+                here |= all.specs[i].in_process;
+        r = config_accelerators(&accelerators, ret_error);
+        if (!r && accelerators && !here)
+                r = add_spec(&all, alone, sizeof(alone) - 1, "SPANCL_ALMAIF", ret_error);
+        mem_free(accelerators);
+        if (r < 0) {
+                config_servers_free(all.specs, all.count);
+                return r;
+        }
+        *ret = all.specs;
+        *ret_count = all.count;
+        return 0;
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -614,6 +643,11 @@ void config_document(void (*out)(void *user, const char *text), void *user)
             "`host[:port]/index[#peer-host]`. They count when SPANCL_SERVERS is unset. Entries "
             "for the same host become one server with several devices; without `:port` it is "
             "7777, not PoCL's own port.\n\n"
+            "### `POCL_ALMAIF<n>_PARAMETERS`\n\n"
+            "The same for accelerators, when SPANCL_ALMAIF is unset: `ADDRESS,FILE,KERNEL,...`, a "
+            "physical address, a name whose `.img` file is loaded if there is one, and the numbers "
+            "of kernels. PoCL's other kinds (0xA, 0xB, 0xE, 0xF) are refused with a sentence that "
+            "says what to write instead.\n\n"
             "## Options of spancld\n");
         document_side(CONFIG_SERVER, out, user);
 }

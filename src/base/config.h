@@ -65,11 +65,12 @@ SP_NODISCARD int config_number(enum config_id id, uint64_t *ret, char **ret_erro
 
 /* One server of SPANCL_SERVERS (or of POCL_REMOTE<n>_PARAMETERS when that is unset). */
 struct server_spec {
-        char *name;      /* as it was written, without devices and peer host: for messages */
-        bool in_process; /* the client's own devices */
-        char *address;   /* of the transport: "tcp:HOST:PORT", "unix:PATH"; NULL if in_process */
-        char *backend;   /* in_process: "native" or "reference"; else NULL */
-        char *devices;   /* "0,2", as it was written; NULL: all */
+        char *name;        /* as it was written, without devices and peer host: for messages */
+        bool in_process;   /* the client's own devices */
+        bool accelerators; /* and those of config_accelerators: the first one that is in_process */
+        char *address;     /* of the transport: "tcp:HOST:PORT", "unix:PATH"; NULL if in_process */
+        char *backend;     /* in_process: "native", "reference" or "almaif"; else NULL */
+        char *devices;     /* "0,2", as it was written; NULL: all */
         unsigned *device_list;
         size_t device_count; /* 0: all */
         char *peer_host; /* where other servers reach it, as in peer_open: host, "unix:PATH"; NULL if
@@ -79,6 +80,11 @@ struct server_spec {
 
 /* The servers configured. SP_E_INVAL with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error);
+
+/* The accelerators that are devices of this process, with the grammar of SPANCL_ALMAIF, also if
+ * POCL_ALMAIF<n>_PARAMETERS name them; NULL: none. Freed with mem_free. SP_E_INVAL with *ret_error,
+ * SP_E_NOMEM. */
+SP_NODISCARD int config_accelerators(char **ret, char **ret_error);
 
 /* The same from a text with the grammar of SPANCL_SERVERS; `origin` names it in messages. */
 SP_NODISCARD int config_servers_parse(const char *text, const char *origin,

@@ -181,12 +181,20 @@ int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **
         if (!status)
                 status = session_new(&(struct session_params){ .ops = &ops, .user = r },
                                      &r->session);
+        char *accelerators = NULL, *error = NULL;
+        if (!status && spec->accelerators)
+                status = config_accelerators(&accelerators, &error);
         if (!status && spec->in_process)
                 status = server_loop_new(
                         &(struct server_loop_params){ .backend = backend_find(spec->backend),
                                                       .devices = spec->devices,
+                                                      .accelerators = accelerators,
                                                       .output_fd = -1 },
                         &r->local);
+        if (error)
+                fprintf(stderr, "spancl: %s\n", error);
+        mem_free(accelerators);
+        mem_free(error);
         if (status < 0)
                 fprintf(stderr, "spancl: %s: %s\n", spec->name, status_text(status));
         else

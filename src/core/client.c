@@ -121,10 +121,8 @@ bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uin
 {
         TRACE_SPAN(wait, c->waiters);
         c->waiters++;
-        bool r, waits = false;
+        bool r;
         while (!(r = done(arg))) {
-                c->waits += !waits;
-                waits = true;
                 if (deadline_ns != UINT64_MAX && client_now_ns(c) >= deadline_ns)
                         break;
                 if (c->pumping)

@@ -109,9 +109,11 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
         int output = capture_stdout();
         char folder[PATH_MAX];
         int mine = output < 0 ? -1 : fcntl(output, F_DUPFD_CLOEXEC, 0);
+        const char *accelerators = config_option_text(o, CONFIG_almaif);
         const struct server_loop_params params = {
                 .backend = backend_find(config_option_text(o, CONFIG_backend)),
                 .devices = config_option_text(o, CONFIG_devices),
+                .accelerators = *accelerators ? accelerators : NULL,
                 .scratch_dir = scratch_dir,
                 .cache_dir = cache_folder(o, folder),
                 .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,

@@ -70,7 +70,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         auto_clean(engine_freep) struct engine *e = made;
 
         e->params = *params;
-        e->be = params->backend;
+        e->be = backend_with(params->backend, params->accelerators);
         if (params->scratch_dir) {
                 e->scratch_dir = mem_strdup(params->scratch_dir);
                 if (!e->scratch_dir)
@@ -84,6 +84,8 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 return r;
         const struct backend_params bp = {
                 .devices = params->devices,
+                .accelerators = params->accelerators,
+                .host = params->backend,
                 .scratch_dir = e->scratch_dir,
                 .in_process = params->in_process,
                 .complete = engine_command_complete,

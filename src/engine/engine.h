@@ -36,10 +36,11 @@ struct engine_ops {
 
 struct engine_params {
         const struct backend_ops *backend;
-        const char *devices;     /* filter, see backend.h */
-        const char *scratch_dir; /* private folder for temporary files; NULL: none, no headers */
-        const char *cache_dir;   /* where compiled programs are kept; NULL: nowhere */
-        uint64_t cache_bytes;    /* how much there may be in it */
+        const char *devices;      /* filter, see backend.h */
+        const char *accelerators; /* beside the backend's devices, see backend.h; NULL: none */
+        const char *scratch_dir;  /* private folder for temporary files; NULL: none, no headers */
+        const char *cache_dir;    /* where compiled programs are kept; NULL: nowhere */
+        uint64_t cache_bytes;     /* how much there may be in it */
         const struct engine_ops *ops;
         void *user;
         /* true: builds run inside the message handler instead of on a thread (simulator). */

@@ -81,8 +81,16 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
                          tmp && *tmp ? tmp : "/tmp");
         if (n < 0 || (size_t)n >= sizeof(l->scratch) || !mkdtemp(l->scratch))
                 l->scratch[0] = 0; /* no programs with headers then */
+        char *accelerators = NULL, *error = NULL;
+        int r = l->spec->accelerators ? config_accelerators(&accelerators, &error) : 0;
+        if (r < 0) {
+                snprintf(reply->text, sizeof(reply->text), "%s", error ? error : status_text(r));
+                mem_free(error);
+                return r;
+        }
         struct server_loop_params params = {
                 .backend = backend,
+                .accelerators = accelerators,
                 .scratch_dir = l->scratch[0] ? l->scratch : NULL,
                 .in_process = true,
                 .output_fd = -1,
@@ -90,8 +98,9 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
         /* Native implementations are not all ready to be opened by two threads at a time. */
         static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
         pthread_mutex_lock(&one_at_a_time);
-        int r = server_loop_new(&params, &l->local);
+        r = server_loop_new(&params, &l->local);
         pthread_mutex_unlock(&one_at_a_time);
+        mem_free(accelerators);
         if (r < 0)
                 snprintf(reply->text, sizeof(reply->text), "in-process: %s", status_text(r));
         return r;

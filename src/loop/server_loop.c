@@ -850,6 +850,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                         &(struct engine_params){
                                 .backend = params->backend,
                                 .devices = params->devices,
+                                .accelerators = params->accelerators,
                                 .scratch_dir = params->scratch_dir,
                                 .cache_dir = params->cache_dir,
                                 .cache_bytes = params->cache_bytes,

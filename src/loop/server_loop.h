@@ -15,9 +15,10 @@ struct server_loop;
 
 struct server_loop_params {
         const struct backend_ops *backend;
-        const char *devices;     /* filter, see backend.h */
-        const char *scratch_dir; /* see engine.h */
-        const char *cache_dir;   /* see engine.h */
+        const char *devices;      /* filter, see backend.h */
+        const char *accelerators; /* beside them; NULL: none */
+        const char *scratch_dir;  /* see engine.h */
+        const char *cache_dir;    /* see engine.h */
         uint64_t cache_bytes;
         bool in_process;   /* see engine.h */
         bool share;        /* offer shared memory to those who ask, on Unix sockets */

@@ -1,0 +1,226 @@
+/* What the files of this backend share: see docs/internals/almaif.md.
+ *
+ * A unit is one accelerator, which is one device. A domain is the units that work on one shared memory, or
+ * one alone with its own: signals and buffers lie where all its units reach them. Kernels are given to a unit's
+ * ring as soon as all that they wait for was given to a ring or to this host; the device waits for the
+ * rest itself. What is not a kernel is done by this host, when all that it waits for is complete.
+ *
+ * `backend.lock` guards all of it but bytes of buffers and, once made, what does not change; it is a leaf.
+ * `complete` is called without it. */
+#ifndef SPANCL_BACKEND_ALMAIF_STATE_H
+#define SPANCL_BACKEND_ALMAIF_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "backend/almaif/accel.h"
+#include "backend/almaif/heap.h"
+#include "backend/backend.h"
+#include "backend/builtin/program.h"
+#include "base/list.h"
+
+enum {
+        UNITS_MAX = 64,
+        KERNELS_MAX = 256, /* of one domain */
+        BUFFER_ALIGN = 128,
+        ARGS_SIZE = REGISTRY_ARGS_MAX * ALMAIF_ARGUMENT_STRIDE, /* at most */
+};
+
+struct memory {
+        struct window *window; /* borrowed */
+        uint64_t at;           /* its first byte in the window */
+        uint64_t address;      /* what the devices call that byte */
+        struct heap heap;
+};
+
+struct domain {
+        struct backend *backend;
+        struct unit *units[UNITS_MAX];
+        unsigned unit_count;
+        struct window *shared; /* owned; NULL: none */
+        struct memory memories[2];
+        unsigned memory_count; /* the first has the signals and arguments, too */
+        const struct registry_kernel *kernels[KERNELS_MAX];
+        size_t kernel_count;
+        bool started;
+        bool zero;           /* how signals fall */
+        uint64_t signals_at; /* in memories[0] */
+        unsigned signal_count;
+        unsigned *signal_refs; /* 0: free */
+        unsigned signal_next;  /* where to look for a free one */
+};
+
+struct unit {
+        struct backend *backend;
+        struct domain *domain;
+        unsigned domain_index, number;
+        struct accel accel;
+        struct registry_rows *rows;
+        const struct registry_kernel *kernels[SPEC_IDS_MAX];
+        size_t kernel_count;
+        char name[SPEC_ERROR_SIZE];
+
+        uint64_t args_at;                                       /* in memories[0] of the domain */
+        uint64_t args_size, args_count, args_taken, args_given; /* blocks; the last two only grow */
+        struct list flight;  /* commands in the ring, oldest first */
+        struct list backlog; /* not yet, in the order of submission */
+        cl_int dead;         /* CL_SUCCESS, or why it does nothing more */
+        bool faulty;         /* the watcher is to reset it */
+        bool recovering;     /* nothing may be pushed */
+        bool threaded;
+        pthread_t thread; /* watches the ring */
+        pthread_cond_t work;
+};
+
+struct backend {
+        void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
+        void *user;
+        struct almaif_spec *specs;
+        struct unit *units[UNITS_MAX];
+        struct domain *domains[UNITS_MAX];
+        unsigned unit_count, domain_count;
+
+        pthread_mutex_t lock;
+        pthread_cond_t changed; /* something for the host to do, or stop */
+        struct list host;       /* commands that the host does, in the order of submission */
+        bool stop, threaded;
+        pthread_t thread;
+};
+
+struct backend_buffer {
+        atomic_uint refs;
+        struct backend_buffer *parent; /* sub-buffer: held */
+        struct domain *domain;
+        struct memory *memory;
+        uint64_t at; /* in the memory */
+        size_t size;
+};
+
+struct backend_queue {
+        atomic_uint refs;
+        struct unit *unit;
+        cl_command_queue_properties props;
+        struct list commands;          /* that are not complete */
+        struct backend_event *barrier; /* held: later commands wait for it; NULL: none */
+};
+
+struct backend_event {
+        atomic_uint refs;
+        struct domain *domain;
+        struct unit *unit; /* of a kernel; NULL: the host does it */
+        cl_int status;     /* CL_SUBMITTED, CL_COMPLETE or negative */
+        bool pushed;       /* in the ring */
+        int signal;        /* -1: none */
+};
+
+struct backend_program {
+        struct domain *domain;
+        unsigned domain_index;
+        struct builtin_program p;
+};
+
+struct kernel_arg {
+        bool set;
+        struct backend_buffer *buffer; /* held */
+        uint64_t value;
+};
+
+struct backend_kernel {
+        struct domain *domain;
+        const struct registry_kernel *kernel;
+        struct kernel_arg args[REGISTRY_ARGS_MAX];
+};
+
+struct dependency {
+        struct backend_event *event; /* held */
+        bool order;                  /* only after it, however it ended */
+};
+
+struct command {
+        struct list link;     /* flight, backlog, host or the list of those to be reported */
+        struct list in_queue; /* queue->commands */
+        struct backend_queue *queue;
+        struct backend_event *event;
+        struct backend_command
+                c; /* its kernel, its deps and its host's arrays are not used any more */
+        struct dependency *deps;
+        size_t dep_count;
+        struct backend_times times;
+        cl_int status; /* set: it fails with that instead of running */
+        bool running;  /* the host is at it */
+        uint8_t pattern[128];
+
+        /* kernels */
+        struct almaif_dispatch packet;
+        uint8_t *args;
+        size_t args_size;
+        uint64_t args_block;
+        struct backend_buffer *buffers[REGISTRY_ARGS_MAX]; /* held */
+        int *barriers; /* signals that its barriers wait for, held */
+        size_t barrier_count;
+        uint64_t head_since_ns; /* first in the ring, and all that it waits for is done; 0: not */
+};
+
+/* ---- memory.c: lock held, but for buffer_ref ------------------------------------------------ */
+
+/* Lay out signals and arguments. SP_E_LIMIT, SP_E_NOMEM. */
+int domain_memory_init(struct domain *d);
+void domain_memory_fini(struct domain *d);
+/* Bytes that buffers can have: of one, of all. */
+uint64_t domain_buffer_max(const struct domain *d);
+uint64_t domain_memory_size(const struct domain *d);
+
+/* A pending signal, held once; -1: all are in use. */
+int signal_take(struct domain *d);
+void signal_ref(struct domain *d, int signal);
+void signal_unref(struct domain *d, int signal);
+/* Where it lies in memories[0].window, and what devices call it. */
+uint64_t signal_at(const struct domain *d, int signal);
+uint64_t signal_address(const struct domain *d, int signal);
+
+struct backend_buffer *buffer_ref(struct backend_buffer *m);
+/* Takes the lock when it was the last. */
+void buffer_unref(struct backend_buffer *m);
+cl_int buffer_new(struct domain *d, size_t size, struct backend_buffer **ret);
+cl_int buffer_part(struct backend_buffer *whole, size_t origin, size_t size,
+                   struct backend_buffer **ret);
+
+/* ---- transfer.c: no lock -------------------------------------------------------------------- */
+
+cl_int transfer_check(const struct domain *d, const struct backend_command *c);
+void transfer_run(struct command *k);
+
+/* ---- launch.c: lock held -------------------------------------------------------------------- */
+
+/* Packet and arguments of a launch of `kernel` on the queue's unit. */
+cl_int launch_check(const struct backend_queue *q, const struct backend_command *c);
+cl_int launch_prepare(struct command *k, const struct backend_kernel *kernel);
+/* CL_SUCCESS, or what it ends with because something in its wait list failed. */
+cl_int launch_dependencies(const struct command *k);
+/* Give to the ring what can go, oldest first. Commands that have failed meanwhile go to `host`. */
+void launch_pump(struct domain *d);
+/* After a reset of the unit: everything in flight again. */
+void launch_again(struct unit *u);
+/* It retired. */
+void launch_release(struct command *k);
+
+/* ---- command.c ------------------------------------------------------------------------------ */
+
+cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
+                      struct backend_event **ret);
+void command_queue_unref(struct backend_queue *q);
+/* No lock. */
+void command_free(struct command *k);
+struct backend_event *almaif_event_ref(struct backend_event *e);
+void almaif_event_unref(struct backend_event *e);
+bool dependency_done(const struct dependency *d);
+uint64_t time_ns(void);
+
+/* ---- thread.c ------------------------------------------------------------------------------- */
+
+/* Start what works on commands. SP_E_NOMEM. */
+int threads_start(struct domain *d);
+void *thread_watch(void *unit);
+void *thread_host(void *backend);
+
+#endif

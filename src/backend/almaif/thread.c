@@ -1,0 +1,226 @@
+#include "backend/almaif/state.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#define LOG "almaif"
+
+enum { SLICE_NS = 10000000, SPIN_ROUND = 64 };
+
+/* ---- endings -------------------------------------------------------------------------------- */
+
+/* It is complete; it goes to `done`, to be reported without the lock. Lock held. */
+static void end_command(struct command *k, cl_int status, struct list *done)
+{
+        struct backend_event *e = k->event;
+        struct domain *d = e->domain;
+        e->status = status;
+        /* Devices may be waiting for what this host did, or did not let the device do. */
+        if (e->signal >= 0) {
+                uint64_t at = signal_at(d, e->signal);
+                struct window *w = d->memories[0].window;
+                if (!e->unit || signal_state(w, at, d->zero) == SIGNAL_PENDING)
+                        signal_set(w, at, d->zero, status >= 0);
+                signal_unref(d, e->signal);
+                e->signal = -1;
+        }
+        launch_release(k);
+        k->times.end_ns = time_ns();
+        list_remove(&k->in_queue);
+        list_remove(&k->link);
+        list_append(done, &k->link);
+}
+
+/* What follows from commands having ended. Lock held, left while they are reported. */
+static void report(struct backend *b, struct domain *d, struct list *done)
+{
+        launch_pump(d);
+        pthread_cond_broadcast(&b->changed);
+        pthread_mutex_unlock(&b->lock);
+        list_each(k, done, struct command, link)
+        {
+                struct backend_times none = { 0 }, times = k->times;
+                bool wanted = k->queue->props & CL_QUEUE_PROFILING_ENABLE;
+                void *cookie = k->c.cookie;
+                cl_int status = k->event->status;
+                list_remove(&k->link);
+                command_free(k);
+                if (cookie)
+                        b->complete(b->user, cookie, status, wanted ? &times : &none);
+        }
+        pthread_mutex_lock(&b->lock);
+}
+
+/* ---- the host's commands -------------------------------------------------------------------- */
+
+static bool ready(const struct command *k)
+{
+        for (size_t i = 0; i < k->dep_count; i++)
+                if (!dependency_done(&k->deps[i]))
+                        return false;
+        return !k->running;
+}
+
+static struct command *first_ready(struct backend *b)
+{
+        list_each(k, &b->host, struct command, link)
+        {
+                if (ready(k))
+                        return k;
+        }
+        return NULL;
+}
+
+void *thread_host(void *arg)
+{
+        struct backend *b = arg;
+        pthread_mutex_lock(&b->lock);
+        while (!b->stop) {
+                struct command *k = first_ready(b);
+                if (!k) {
+                        pthread_cond_wait(&b->changed, &b->lock);
+                        continue;
+                }
+                struct list done;
+                struct domain *d = k->event->domain;
+                cl_int status = k->status ? k->status : launch_dependencies(k);
+                list_init(&done);
+                k->running = true;
+                k->times.start_ns = time_ns();
+                pthread_mutex_unlock(&b->lock);
+                if (status == CL_SUCCESS)
+                        transfer_run(k);
+                pthread_mutex_lock(&b->lock);
+                end_command(k, status, &done);
+                report(b, d, &done);
+        }
+        pthread_mutex_unlock(&b->lock);
+        return NULL;
+}
+
+/* ---- a unit's ring -------------------------------------------------------------------------- */
+
+/* Until the signal at `at` is not pending, or it is time to look around. No lock. */
+static void wait_signal(struct unit *u, uint64_t at)
+{
+        struct domain *d = u->domain;
+        struct window *w = u->accel.window, *signals = d->memories[0].window;
+        uint64_t end = time_ns() + u->accel.spec->spin_us * 1000;
+        do {
+                for (int i = 0; i < SPIN_ROUND; i++)
+                        if (signal_state(signals, at, d->zero) != SIGNAL_PENDING)
+                                return;
+        } while (time_ns() < end);
+        uint32_t seen = window_load32(w, u->accel.read_at);
+        window_exchange32(w, ALMAIF_HOST_SLEEPS, 1);
+        if (signal_state(signals, at, d->zero) == SIGNAL_PENDING)
+                w->ops->wait(w, u->accel.read_at, seen, SLICE_NS);
+}
+
+/* What the device has done since. Lock held. */
+static void collect(struct unit *u, struct list *done)
+{
+        struct domain *d = u->domain;
+        uint64_t room;
+        while (!list_empty(&u->flight)) {
+                struct command *k = list_entry(u->flight.next, struct command, link);
+                enum signal_state s = signal_state(d->memories[0].window,
+                                                   signal_at(d, k->event->signal), d->zero);
+                if (s == SIGNAL_PENDING)
+                        break;
+                end_command(k, s == SIGNAL_SUCCESS ? launch_dependencies(k) : CL_OUT_OF_RESOURCES,
+                            done);
+        }
+        u->faulty |= accel_room(&u->accel, &room) < 0;
+}
+
+/* Has the first command been at it for too long? What it waits for counts for nothing. Lock held. */
+static bool timed_out(struct unit *u)
+{
+        uint64_t limit = u->accel.spec->timeout_ms * 1000000u;
+        if (!limit || list_empty(&u->flight))
+                return false;
+        struct command *k = list_entry(u->flight.next, struct command, link);
+        if (!k->head_since_ns) {
+                for (size_t i = 0; i < k->dep_count; i++)
+                        if (!dependency_done(&k->deps[i]))
+                                return false;
+                k->head_since_ns = time_ns();
+                return false;
+        }
+        return time_ns() - k->head_since_ns > limit;
+}
+
+/* Reset the device. The command that it was at fails; all fail if it does not come back. Lock held, left
+ * while it is reset. */
+static void recover(struct unit *u, const char *why, struct list *done)
+{
+        char error[SPEC_ERROR_SIZE];
+        log_warn(LOG, "%s: %s; it is reset", u->accel.spec->text, why);
+        u->recovering = true;
+        pthread_mutex_unlock(&u->backend->lock);
+        int r = accel_start(&u->accel, error);
+        pthread_mutex_lock(&u->backend->lock);
+        u->recovering = u->faulty = false;
+        if (r < 0) {
+                log_error(LOG, "%s; it is not used any more", error);
+                u->dead = CL_DEVICE_NOT_AVAILABLE;
+        }
+        bool first = true;
+        list_each(k, &u->flight, struct command, link)
+        {
+                if (u->dead)
+                        end_command(k, u->dead, done);
+                else if (first)
+                        end_command(k, CL_OUT_OF_RESOURCES, done);
+                first = false;
+        }
+        if (!u->dead)
+                launch_again(u);
+}
+
+void *thread_watch(void *arg)
+{
+        struct unit *u = arg;
+        struct backend *b = u->backend;
+        pthread_mutex_lock(&b->lock);
+        while (!b->stop) {
+                struct list done;
+                list_init(&done);
+                if (list_empty(&u->flight) && !u->faulty) {
+                        pthread_cond_wait(&u->work, &b->lock);
+                        continue;
+                }
+                if (!list_empty(&u->flight)) {
+                        struct command *k = list_entry(u->flight.next, struct command, link);
+                        uint64_t at = signal_at(u->domain, k->event->signal);
+                        pthread_mutex_unlock(&b->lock);
+                        wait_signal(u, at);
+                        pthread_mutex_lock(&b->lock);
+                        collect(u, &done);
+                }
+                if (u->faulty)
+                        recover(u, "its READ_INDEX is one that can't be", &done);
+                else if (timed_out(u))
+                        recover(u, "it does not answer", &done);
+                if (!list_empty(&done) || !list_empty(&u->backlog))
+                        report(b, u->domain, &done);
+        }
+        pthread_mutex_unlock(&b->lock);
+        return NULL;
+}
+
+int threads_start(struct domain *d)
+{
+        struct backend *b = d->backend;
+        if (!b->threaded && pthread_create(&b->thread, NULL, thread_host, b))
+                return SP_E_NOMEM;
+        b->threaded = true;
+        for (unsigned i = 0; i < d->unit_count; i++) {
+                struct unit *u = d->units[i];
+                if (!u->threaded && pthread_create(&u->thread, NULL, thread_watch, u))
+                        return SP_E_NOMEM;
+                u->threaded = true;
+        }
+        return 0;
+}

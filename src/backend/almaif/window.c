@@ -1,0 +1,322 @@
+#include "backend/almaif/window.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { PAUSE_NS = 50000 };
+
+/* ---- words ---------------------------------------------------------------------------------- */
+
+static void *at_map(const struct window *w, uint64_t at)
+{
+        return w->map + at;
+}
+
+uint32_t window_load32(struct window *w, uint64_t at)
+{
+        if (!w->map)
+                return w->ops->load32(w, at);
+        return __atomic_load_n((uint32_t *)at_map(w, at), __ATOMIC_ACQUIRE);
+}
+
+void window_store32(struct window *w, uint64_t at, uint32_t value)
+{
+        if (!w->map)
+                w->ops->store32(w, at, value);
+        else
+                __atomic_store_n((uint32_t *)at_map(w, at), value, __ATOMIC_RELEASE);
+}
+
+uint64_t window_load64(struct window *w, uint64_t at)
+{
+        if (w->map && at % 8 == 0)
+                return __atomic_load_n((uint64_t *)at_map(w, at), __ATOMIC_ACQUIRE);
+        /* In halves: again if the upper one changed meanwhile. */
+        uint32_t high = window_load32(w, at + 4), low, before;
+        do {
+                before = high;
+                low = window_load32(w, at);
+                high = window_load32(w, at + 4);
+        } while (high != before);
+        return (uint64_t)high << 32 | low;
+}
+
+void window_store64(struct window *w, uint64_t at, uint64_t value)
+{
+        if (w->map && at % 8 == 0) {
+                __atomic_store_n((uint64_t *)at_map(w, at), value, __ATOMIC_RELEASE);
+                return;
+        }
+        window_store32(w, at + 4, (uint32_t)(value >> 32));
+        window_store32(w, at, (uint32_t)value);
+}
+
+/* Memory does not add by itself. */
+void window_add64(struct window *w, uint64_t at, uint64_t value)
+{
+        if (w->futex)
+                __atomic_fetch_add((uint64_t *)at_map(w, at), value, __ATOMIC_SEQ_CST);
+        else
+                window_store64(w, at, value);
+}
+
+uint32_t window_exchange32(struct window *w, uint64_t at, uint32_t value)
+{
+        if (!w->futex)
+                return 0;
+        return __atomic_exchange_n((uint32_t *)at_map(w, at), value, __ATOMIC_SEQ_CST);
+}
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+
+/* Device memory wants aligned accesses of whole words: the ends are read, changed, and written back. */
+void window_read(struct window *w, uint64_t at, void *to, size_t size)
+{
+        uint8_t *p = to;
+        if (w->futex) {
+                memcpy(to, at_map(w, at), size);
+                return;
+        }
+        while (size) {
+                unsigned skip = at % 4;
+                uint32_t v = window_load32(w, at - skip);
+                size_t n = size < 4 - skip ? size : 4 - skip;
+                memcpy(p, (uint8_t *)&v + skip, n);
+                p += n;
+                at += n;
+                size -= n;
+        }
+}
+
+void window_write(struct window *w, uint64_t at, const void *from, size_t size)
+{
+        const uint8_t *p = from;
+        if (w->futex) {
+                memcpy(at_map(w, at), from, size);
+                return;
+        }
+        while (size) {
+                unsigned skip = at % 4;
+                size_t n = size < 4 - skip ? size : 4 - skip;
+                uint32_t v = n < 4 ? window_load32(w, at - skip) : 0;
+                memcpy((uint8_t *)&v + skip, p, n);
+                window_store32(w, at - skip, v);
+                p += n;
+                at += n;
+                size -= n;
+        }
+}
+
+/* ---- sleeping ------------------------------------------------------------------------------- */
+
+static struct timespec time_of(uint64_t ns)
+{
+        return (struct timespec){ (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+}
+
+static void wait_futex(struct window *w, uint64_t word, uint32_t seen, uint64_t timeout_ns)
+{
+        struct timespec t = time_of(timeout_ns);
+        syscall(SYS_futex, at_map(w, word), FUTEX_WAIT, seen, &t, NULL, 0);
+}
+
+void window_wake(struct window *w, uint64_t at)
+{
+        if (w->futex)
+                syscall(SYS_futex, at_map(w, at), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void wait_pause(struct window *w, uint64_t word, uint32_t seen, uint64_t timeout_ns)
+{
+        struct timespec t = time_of(timeout_ns < PAUSE_NS ? timeout_ns : PAUSE_NS);
+        nanosleep(&t, NULL);
+}
+
+/* An interrupt is a read of its count; writing 1 enables the next. One that came before the write is
+ * seen by the caller, who looks again. */
+static void wait_uio(struct window *w, uint64_t word, uint32_t seen, uint64_t timeout_ns)
+{
+        const uint32_t on = 1;
+        uint32_t count;
+        if (write(w->irq_fd, &on, sizeof(on)) != sizeof(on)) {
+                wait_pause(w, word, seen, timeout_ns);
+                return;
+        }
+        if (window_load32(w, word) != seen)
+                return;
+        struct pollfd p = { .fd = w->irq_fd, .events = POLLIN };
+        if (poll(&p, 1, (int)(timeout_ns / 1000000u)) > 0)
+                (void)!read(w->irq_fd, &count, sizeof(count));
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int failed(char *error, int status, const char *what)
+{
+        snprintf(error, WINDOW_ERROR_SIZE, "%.200s: %s", what, strerror(errno));
+        return status;
+}
+
+/* w->fd from offset `at` on, of `limit` bytes in all (0: unknown). */
+static int map_file(struct window *w, const char *path, uint64_t at, uint64_t limit, char *error)
+{
+        if (limit && (at >= limit || (w->size && w->size > limit - at))) {
+                snprintf(error, WINDOW_ERROR_SIZE,
+                         "%.200s has %#llx bytes; %#llx from %#llx on are not among them", path,
+                         (unsigned long long)limit, (unsigned long long)w->size,
+                         (unsigned long long)at);
+                return SP_E_INVAL;
+        }
+        w->limit = limit ? limit - at : 0;
+        if (!w->size)
+                w->size = w->limit;
+        uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = at % page;
+        if (!w->size || w->size > SIZE_MAX - page || at > INT64_MAX) {
+                snprintf(error, WINDOW_ERROR_SIZE, "%.200s: no size is known", path);
+                return SP_E_INVAL;
+        }
+        w->map_size = (size_t)(w->size + skip);
+        void *p = mmap(NULL, w->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
+                       (off_t)(at - skip));
+        if (p == MAP_FAILED)
+                return failed(error, SP_E_NOMEM, path);
+        w->map = (uint8_t *)p + skip;
+        return 0;
+}
+
+static int open_path(struct window *w, const char *path, int flags, char *error)
+{
+        w->fd = open(path, O_RDWR | O_CLOEXEC | flags);
+        return w->fd < 0 ? failed(error, SP_E_NOENT, path) : 0;
+}
+
+static int open_file(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
+{
+        struct stat st;
+        int r = open_path(w, p->path, 0, error);
+        if (!r && fstat(w->fd, &st) < 0)
+                return failed(error, SP_E_NOENT, p->path);
+        return r ? r : map_file(w, p->path, w->base, (uint64_t)st.st_size, error);
+}
+
+static int open_shm(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
+{
+        w->futex = true;
+        return open_file(w, p, error);
+}
+
+static int open_mem(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
+{
+        int r = open_path(w, p->path, O_SYNC, error);
+        return r ? r : map_file(w, p->path, w->base, p->size ? p->base + p->size : 0, error);
+}
+
+/* A number that the kernel tells of the device's first map. */
+static bool uio_number(const char *device, const char *what, uint64_t *ret)
+{
+        char path[WINDOW_PATH_SIZE], text[32];
+        const char *name = strrchr(device, '/');
+        snprintf(path, sizeof(path), "/sys/class/uio/%.64s/maps/map0/%s", name ? name + 1 : device,
+                 what);
+        FILE *f = fopen(path, "re");
+        bool ok = f && fgets(text, sizeof(text), f);
+        if (f)
+                fclose(f);
+        if (ok)
+                *ret = strtoull(text, NULL, 0);
+        return ok;
+}
+
+static int open_uio(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
+{
+        uint64_t address, size;
+        int r = open_path(w, p->path, O_SYNC, error);
+        if (r)
+                return r;
+        if (!uio_number(p->path, "addr", &address) || !uio_number(p->path, "size", &size)) {
+                snprintf(error, WINDOW_ERROR_SIZE, "%.200s is not a UIO device with a map",
+                         p->path);
+                return SP_E_INVAL;
+        }
+        if (!w->base)
+                w->base = address;
+        w->irq_fd = dup(w->fd);
+        if (w->base < address || w->irq_fd < 0)
+                return failed(error, SP_E_INVAL, p->path);
+        return map_file(w, p->path, w->base - address, size, error);
+}
+
+static void close_file(struct window *w)
+{
+        uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+        if (w->map)
+                munmap((void *)((uintptr_t)w->map & ~(uintptr_t)(page - 1)), w->map_size);
+        if (w->fd >= 0)
+                close(w->fd);
+        if (w->irq_fd >= 0)
+                close(w->irq_fd);
+}
+
+int window_open(const struct place *p, uint64_t base, uint64_t size, struct window **ret,
+                char error[WINDOW_ERROR_SIZE])
+{
+        struct window *w = mem_zalloc(sizeof(*w));
+        if (!w) {
+                snprintf(error, WINDOW_ERROR_SIZE, "out of memory");
+                return SP_E_NOMEM;
+        }
+        *w = (struct window){ .ops = p->ops, .base = base, .size = size, .fd = -1, .irq_fd = -1 };
+        int r = p->ops->open(w, p, error);
+        if (r < 0) {
+                window_close(w);
+                return r;
+        }
+        *ret = w;
+        return 0;
+}
+
+struct window *window_close(struct window *w)
+{
+        if (w) {
+                w->ops->close(w);
+                mem_free(w);
+        }
+        return NULL;
+}
+
+int window_lock(struct window *w, uint64_t at, uint64_t size)
+{
+        struct flock lock = { .l_type = F_WRLCK,
+                              .l_whence = SEEK_SET,
+                              .l_start = (off_t)(w->base + at),
+                              .l_len = (off_t)size };
+        if (w->fd < 0 || !fcntl(w->fd, F_OFD_SETLK, &lock))
+                return 0;
+        return errno == EAGAIN || errno == EACCES ? SP_E_BUSY : 0;
+}
+
+const struct window_ops window_shm = {
+        .name = "shm", .open = open_shm, .close = close_file, .wait = wait_futex
+};
+const struct window_ops window_mem = {
+        .name = "mem", .open = open_mem, .close = close_file, .wait = wait_pause
+};
+const struct window_ops window_uio = {
+        .name = "uio", .open = open_uio, .close = close_file, .wait = wait_uio
+};
+const struct window_ops window_pci = {
+        .name = "pci", .open = open_file, .close = close_file, .wait = wait_pause
+};

@@ -1,0 +1,566 @@
+/* Two backends as one: this host's own devices, and accelerators. Only used where accelerators are configured;
+ * each object is the other backend's and which one that is.
+ *
+ * Numbers: first the devices that the host's backend has when it is opened, then the accelerators, then what
+ * the host's gets later (sub-devices); domains alike. */
+#include "backend/backend.h"
+
+#include "base/mem.h"
+
+enum {
+        NUMBER_ACCELERATORS = 1000, /* for the filter: those of the host come first */
+        DEPS_SMALL = 32,
+};
+
+struct side {
+        const struct backend_ops *ops;
+        struct backend *b; /* NULL: it has no devices */
+        struct backend *whole;
+};
+
+enum { HOST, ACCELERATORS };
+
+struct backend {
+        struct side sides[2];
+        unsigned devices[2], domains[2]; /* when it was opened */
+};
+
+/* What the other backend made. */
+#define WRAPPER(type)                         \
+        struct backend_##type {               \
+                struct side *side;            \
+                struct backend_##type *inner; \
+        }
+
+WRAPPER(buffer);
+WRAPPER(sampler);
+WRAPPER(svm);
+WRAPPER(queue);
+WRAPPER(program);
+WRAPPER(kernel);
+WRAPPER(event);
+
+/* `call` makes the inner object in *&w->inner. */
+#define WRAP(type, at, ret, call)                                  \
+        __extension__({                                            \
+                struct backend_##type *w = mem_zalloc(sizeof(*w)); \
+                cl_int status_ = w ? 0 : CL_OUT_OF_HOST_MEMORY;    \
+                if (w) {                                           \
+                        w->side = (at);                            \
+                        status_ = (call);                          \
+                }                                                  \
+                if (status_ < 0)                                   \
+                        mem_free(w);                               \
+                else                                               \
+                        *(ret) = w;                                \
+                status_;                                           \
+        })
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+/* Whose the number is, and what that one calls it. */
+static struct side *side_of(struct backend *b, const unsigned count[2], unsigned *number)
+{
+        if (*number < count[HOST])
+                return &b->sides[HOST];
+        if (*number < count[HOST] + count[ACCELERATORS]) {
+                *number -= count[HOST];
+                return &b->sides[ACCELERATORS];
+        }
+        *number -= count[ACCELERATORS];
+        return &b->sides[HOST];
+}
+
+static unsigned outer(const unsigned count[2], bool accelerator, unsigned number)
+{
+        if (accelerator)
+                return number + count[HOST];
+        return number < count[HOST] ? number : number + count[ACCELERATORS];
+}
+
+static struct side *device_side(struct backend *b, unsigned *device)
+{
+        return side_of(b, b->devices, device);
+}
+
+static struct side *domain_side(struct backend *b, unsigned *domain)
+{
+        return side_of(b, b->domains, domain);
+}
+
+static bool is_accelerators(const struct backend *b, const struct side *s)
+{
+        return s == &b->sides[ACCELERATORS];
+}
+
+/* ---- info records name devices and domains -------------------------------------------------- */
+
+static void rename_all(const struct backend *b, const struct side *s, struct bytes block)
+{
+        struct info_entry e;
+        while (info_next(&block, &e)) {
+                bool device = e.key == INFO_BUILD_DEVICE, domain = e.key == INFO_DEVICE_DOMAIN;
+                if (e.key == INFO_BUILD || e.key == INFO_KERNEL || e.key == INFO_KERNEL_DEVICE)
+                        rename_all(b, s, e.value);
+                else if ((device || domain) && e.value.size == 8)
+                        bytes_put_u64((void *)(uintptr_t)e.value.data,
+                                      outer(device ? b->devices : b->domains, is_accelerators(b, s),
+                                            (unsigned)bytes_get_u64(e.value.data)));
+        }
+}
+
+/* What was appended to `out` since it had `from` bytes. */
+static void rename_from(const struct backend *b, const struct side *s, struct buf *out, size_t from)
+{
+        if (out && out->size > from)
+                rename_all(b, s, bytes_of(out->data + from, out->size - from));
+}
+
+/* ---- open, close, devices ------------------------------------------------------------------- */
+
+static void joined_close(struct backend *b)
+{
+        if (!b)
+                return;
+        for (unsigned i = 0; i < 2; i++)
+                if (b->sides[i].b)
+                        b->sides[i].ops->close(b->sides[i].b);
+        mem_free(b);
+}
+
+static int joined_open(const struct backend_params *params, struct backend **ret)
+{
+        struct backend *b = mem_zalloc(sizeof(*b));
+        if (!b)
+                return SP_E_NOMEM;
+        b->sides[HOST] = (struct side){ .ops = params->host, .whole = b };
+        b->sides[ACCELERATORS] = (struct side){ .ops = &backend_almaif, .whole = b };
+        struct backend_params p = *params;
+        for (unsigned i = 0; i < 2; i++) {
+                struct side *s = &b->sides[i];
+                p.first_number = i == ACCELERATORS ? NUMBER_ACCELERATORS : 0;
+                int r = s->ops->open(&p, &s->b);
+                if (r < 0 && r != SP_E_NODEV) {
+                        s->b = NULL;
+                        joined_close(b);
+                        return r;
+                }
+                if (r < 0)
+                        continue;
+                b->devices[i] = s->ops->device_count(s->b);
+                b->domains[i] = s->ops->domain_count(s->b);
+        }
+        if (!b->sides[HOST].b && !b->sides[ACCELERATORS].b) {
+                joined_close(b);
+                return SP_E_NODEV;
+        }
+        *ret = b;
+        return 0;
+}
+
+static unsigned joined_device_count(struct backend *b)
+{
+        unsigned n = 0;
+        for (unsigned i = 0; i < 2; i++)
+                n += b->sides[i].b ? b->sides[i].ops->device_count(b->sides[i].b) : 0;
+        return n;
+}
+
+static unsigned joined_domain_count(struct backend *b)
+{
+        unsigned n = 0;
+        for (unsigned i = 0; i < 2; i++)
+                n += b->sides[i].b ? b->sides[i].ops->domain_count(b->sides[i].b) : 0;
+        return n;
+}
+
+static unsigned joined_device_domain(struct backend *b, unsigned device)
+{
+        struct side *s = device_side(b, &device);
+        return outer(b->domains, is_accelerators(b, s), s->ops->device_domain(s->b, device));
+}
+
+static int joined_device_info(struct backend *b, unsigned device, struct buf *out)
+{
+        size_t from = out->size;
+        struct side *s = device_side(b, &device);
+        int r = s->b ? s->ops->device_info(s->b, device, out) : SP_E_INVAL;
+        if (r >= 0)
+                rename_from(b, s, out, from);
+        return r;
+}
+
+static cl_int joined_device_partition(struct backend *b, unsigned device,
+                                      const cl_device_partition_property *properties,
+                                      unsigned *ret_first, unsigned *ret_count)
+{
+        unsigned first;
+        struct side *s = device_side(b, &device);
+        if (!s->ops->device_partition)
+                return CL_INVALID_VALUE;
+        cl_int r = s->ops->device_partition(s->b, device, properties, &first, ret_count);
+        if (r == CL_SUCCESS)
+                *ret_first = outer(b->devices, false, first);
+        return r;
+}
+
+static void joined_device_release(struct backend *b, unsigned device)
+{
+        struct side *s = device_side(b, &device);
+        s->ops->device_release(s->b, device);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static cl_int joined_buffer_create(struct backend *b, unsigned domain, cl_mem_flags flags,
+                                   size_t size, struct backend_buffer **ret)
+{
+        struct side *s = domain_side(b, &domain);
+        return WRAP(buffer, s, ret, s->ops->buffer_create(s->b, domain, flags, size, &w->inner));
+}
+
+static cl_int joined_sub_buffer_create(struct backend *b, struct backend_buffer *parent,
+                                       cl_mem_flags flags, size_t origin, size_t size,
+                                       struct backend_buffer **ret)
+{
+        struct side *s = parent->side;
+        return WRAP(buffer, s, ret,
+                    s->ops->sub_buffer_create(s->b, parent->inner, flags, origin, size, &w->inner));
+}
+
+static cl_int joined_image_create(struct backend *b, unsigned domain, cl_mem_flags flags,
+                                  const struct image_desc *d, struct backend_buffer *parent,
+                                  struct backend_buffer **ret)
+{
+        struct side *s = domain_side(b, &domain);
+        return WRAP(buffer, s, ret,
+                    s->ops->image_create(s->b, domain, flags, d, parent ? parent->inner : NULL,
+                                         &w->inner));
+}
+
+static cl_int joined_pipe_create(struct backend *b, unsigned domain, cl_uint packet_size,
+                                 cl_uint packets, struct backend_buffer **ret)
+{
+        struct side *s = domain_side(b, &domain);
+        if (!s->ops->pipe_create)
+                return CL_INVALID_OPERATION;
+        return WRAP(buffer, s, ret,
+                    s->ops->pipe_create(s->b, domain, packet_size, packets, &w->inner));
+}
+
+static void joined_buffer_release(struct backend_buffer *m)
+{
+        if (!m)
+                return;
+        m->side->ops->buffer_release(m->inner);
+        mem_free(m);
+}
+
+static cl_int joined_host_memory(struct backend *b, unsigned domain, size_t size, void **ret)
+{
+        struct side *s = domain_side(b, &domain);
+        return s->ops->host_memory(s->b, domain, size, ret);
+}
+
+static cl_int joined_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
+                                struct backend_svm **ret, uint64_t *ret_address)
+{
+        struct side *s = device_side(b, &device);
+        return WRAP(svm, s, ret,
+                    s->ops->svm_create(s->b, device, address, size, &w->inner, ret_address));
+}
+
+static cl_int joined_svm_buffer_create(struct backend *b, unsigned domain, struct backend_svm *svm,
+                                       cl_mem_flags flags, size_t offset, size_t size,
+                                       struct backend_buffer **ret)
+{
+        unsigned number = domain;
+        struct side *s = domain_side(b, &number);
+        if (s != svm->side)
+                return joined_buffer_create(b, domain, flags, size, ret);
+        return WRAP(buffer, s, ret,
+                    s->ops->svm_buffer_create(s->b, number, svm->inner, flags, offset, size,
+                                              &w->inner));
+}
+
+static void joined_svm_release(struct backend_svm *svm)
+{
+        svm->side->ops->svm_release(svm->inner);
+        mem_free(svm);
+}
+
+static cl_int joined_sampler_create(struct backend *b, unsigned domain,
+                                    const struct sampler_desc *d, struct backend_sampler **ret)
+{
+        struct side *s = domain_side(b, &domain);
+        return WRAP(sampler, s, ret, s->ops->sampler_create(s->b, domain, d, &w->inner));
+}
+
+static void joined_sampler_release(struct backend_sampler *x)
+{
+        if (!x)
+                return;
+        x->side->ops->sampler_release(x->inner);
+        mem_free(x);
+}
+
+/* ---- queues --------------------------------------------------------------------------------- */
+
+static cl_int joined_queue_create(struct backend *b, unsigned device,
+                                  cl_command_queue_properties props, struct backend_queue **ret)
+{
+        struct side *s = device_side(b, &device);
+        return WRAP(queue, s, ret, s->ops->queue_create(s->b, device, props, &w->inner));
+}
+
+static cl_int joined_device_queue_create(struct backend *b, unsigned device,
+                                         cl_command_queue_properties props, cl_uint size,
+                                         struct backend_queue **ret)
+{
+        struct side *s = device_side(b, &device);
+        if (!s->ops->device_queue_create)
+                return CL_INVALID_QUEUE_PROPERTIES;
+        return WRAP(queue, s, ret,
+                    s->ops->device_queue_create(s->b, device, props, size, &w->inner));
+}
+
+static cl_int joined_device_queue_set_default(struct backend_queue *q)
+{
+        return q->side->ops->device_queue_set_default(q->inner);
+}
+
+static cl_int joined_kernel_set_queue(struct backend_kernel *k, unsigned index,
+                                      struct backend_queue *q)
+{
+        if (k->side != q->side)
+                return CL_INVALID_DEVICE_QUEUE;
+        return k->side->ops->kernel_set_queue(k->inner, index, q->inner);
+}
+
+static void joined_queue_release(struct backend_queue *q)
+{
+        if (!q)
+                return;
+        q->side->ops->queue_release(q->inner);
+        mem_free(q);
+}
+
+static void joined_queue_flush(struct backend_queue *q)
+{
+        q->side->ops->queue_flush(q->inner);
+}
+
+/* ---- programs ------------------------------------------------------------------------------- */
+
+/* The numbers of devices as their side knows them; NULL: no memory. Freed with mem_free. */
+static unsigned *inner_devices(struct backend *b, const unsigned *devices, size_t count)
+{
+        unsigned *list = mem_alloc(count * sizeof(*list) + 1);
+        for (size_t i = 0; list && i < count; i++) {
+                list[i] = devices[i];
+                device_side(b, &list[i]);
+        }
+        return list;
+}
+
+static cl_int joined_program_create(struct backend *b, unsigned domain, unsigned kind,
+                                    const unsigned *devices, size_t device_count,
+                                    struct bytes parts, struct backend_program **ret)
+{
+        struct side *s = domain_side(b, &domain);
+        unsigned *list = inner_devices(b, devices, device_count);
+        cl_int r = CL_OUT_OF_HOST_MEMORY;
+        if (list)
+                r = WRAP(program, s, ret,
+                         s->ops->program_create(s->b, domain, kind, list, device_count, parts,
+                                                &w->inner));
+        mem_free(list);
+        return r;
+}
+
+typedef cl_int build_op(struct backend_program *p, const unsigned *devices, size_t device_count,
+                        const char *options, struct buf *info);
+
+static cl_int build_with(build_op *op, struct backend_program *p, const unsigned *devices,
+                         size_t device_count, const char *options, struct buf *info)
+{
+        struct backend *b = p->side->whole;
+        size_t from = info ? info->size : 0;
+        unsigned *list = inner_devices(b, devices, device_count);
+        if (!list)
+                return CL_OUT_OF_HOST_MEMORY;
+        cl_int r = op(p->inner, list, device_count, options, info);
+        rename_from(b, p->side, info, from);
+        mem_free(list);
+        return r;
+}
+
+static cl_int joined_program_build(struct backend_program *p, const unsigned *devices,
+                                   size_t device_count, const char *options, struct buf *info)
+{
+        return build_with(p->side->ops->program_build, p, devices, device_count, options, info);
+}
+
+static cl_int joined_program_compile(struct backend_program *p, const unsigned *devices,
+                                     size_t device_count, const char *options, struct buf *info)
+{
+        return build_with(p->side->ops->program_compile, p, devices, device_count, options, info);
+}
+
+static cl_int joined_program_link(struct backend *b, unsigned domain, const unsigned *devices,
+                                  size_t device_count, struct backend_program *const *inputs,
+                                  size_t input_count, const char *options, struct buf *info,
+                                  struct backend_program **ret)
+{
+        struct side *s = domain_side(b, &domain);
+        size_t from = info ? info->size : 0;
+        unsigned *list = inner_devices(b, devices, device_count);
+        struct backend_program **inner =
+                mem_alloc(input_count * sizeof(struct backend_program *) + 1);
+        cl_int r = CL_OUT_OF_HOST_MEMORY;
+        if (list && inner) {
+                for (size_t i = 0; i < input_count; i++)
+                        inner[i] = inputs[i]->inner;
+                r = WRAP(program, s, ret,
+                         s->ops->program_link(s->b, domain, list, device_count, inner, input_count,
+                                              options, info, &w->inner));
+                rename_from(b, s, info, from);
+        }
+        mem_free(list);
+        mem_free(inner);
+        return r;
+}
+
+static cl_int joined_program_constant(struct backend_program *p, cl_uint id, struct bytes value)
+{
+        return p->side->ops->program_constant(p->inner, id, value);
+}
+
+static cl_int joined_program_binary(struct backend_program *p, unsigned device, struct buf *out)
+{
+        device_side(p->side->whole, &device);
+        return p->side->ops->program_binary(p->inner, device, out);
+}
+
+static void joined_program_release(struct backend_program *p)
+{
+        if (!p)
+                return;
+        p->side->ops->program_release(p->inner);
+        mem_free(p);
+}
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+static cl_int joined_kernel_create(struct backend_program *p, const char *name,
+                                   struct backend_kernel **ret)
+{
+        return WRAP(kernel, p->side, ret, p->side->ops->kernel_create(p->inner, name, &w->inner));
+}
+
+static cl_int joined_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
+                                    struct backend_buffer *buffer, struct backend_sampler *sampler)
+{
+        if ((buffer && buffer->side != k->side) || (sampler && sampler->side != k->side))
+                return CL_INVALID_MEM_OBJECT;
+        return k->side->ops->kernel_set_arg(k->inner, a, buffer ? buffer->inner : NULL,
+                                            sampler ? sampler->inner : NULL);
+}
+
+static cl_int joined_kernel_query(struct backend_kernel *k, unsigned device, uint32_t name,
+                                  const size_t *input, size_t input_count, size_t size, void *ret)
+{
+        device_side(k->side->whole, &device);
+        return k->side->ops->kernel_query(k->inner, device, name, input, input_count, size, ret);
+}
+
+static void joined_kernel_release(struct backend_kernel *k)
+{
+        if (!k)
+                return;
+        k->side->ops->kernel_release(k->inner);
+        mem_free(k);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+static cl_int joined_submit(struct backend_queue *q, const struct backend_command *c,
+                            struct backend_event **ret)
+{
+        struct side *s = q->side;
+        struct backend_command inner = *c;
+        struct backend_event *small[DEPS_SMALL], **deps = small;
+        if ((c->kernel && c->kernel->side != s) || (c->buffer && c->buffer->side != s) ||
+            (c->source && c->source->side != s))
+                return CL_INVALID_CONTEXT;
+        if (c->dep_count > DEPS_SMALL)
+                deps = mem_alloc(c->dep_count * sizeof(*deps));
+        if (!deps)
+                return CL_OUT_OF_HOST_MEMORY;
+        cl_int r = CL_SUCCESS;
+        for (size_t i = 0; i < c->dep_count; i++) {
+                if (!c->deps[i] || c->deps[i]->side != s)
+                        r = c->deps[i] ? CL_INVALID_CONTEXT : CL_INVALID_EVENT_WAIT_LIST;
+                else
+                        deps[i] = c->deps[i]->inner;
+        }
+        inner.kernel = c->kernel ? c->kernel->inner : NULL;
+        inner.buffer = c->buffer ? c->buffer->inner : NULL;
+        inner.source = c->source ? c->source->inner : NULL;
+        inner.deps = deps;
+        if (r == CL_SUCCESS)
+                r = WRAP(event, s, ret, s->ops->submit(q->inner, &inner, &w->inner));
+        if (deps != small)
+                mem_free(deps);
+        return r;
+}
+
+static void joined_event_release(struct backend_event *e)
+{
+        if (!e)
+                return;
+        e->side->ops->event_release(e->inner);
+        mem_free(e);
+}
+
+const struct backend_ops backend_joined = {
+        .name = "joined",
+        .open = joined_open,
+        .close = joined_close,
+        .device_count = joined_device_count,
+        .device_domain = joined_device_domain,
+        .domain_count = joined_domain_count,
+        .device_info = joined_device_info,
+        .device_partition = joined_device_partition,
+        .device_release = joined_device_release,
+        .buffer_create = joined_buffer_create,
+        .sub_buffer_create = joined_sub_buffer_create,
+        .image_create = joined_image_create,
+        .pipe_create = joined_pipe_create,
+        .buffer_release = joined_buffer_release,
+        .host_memory = joined_host_memory,
+        .svm_create = joined_svm_create,
+        .svm_buffer_create = joined_svm_buffer_create,
+        .svm_release = joined_svm_release,
+        .sampler_create = joined_sampler_create,
+        .sampler_release = joined_sampler_release,
+        .queue_create = joined_queue_create,
+        .device_queue_create = joined_device_queue_create,
+        .device_queue_set_default = joined_device_queue_set_default,
+        .kernel_set_queue = joined_kernel_set_queue,
+        .queue_release = joined_queue_release,
+        .queue_flush = joined_queue_flush,
+        .program_create = joined_program_create,
+        .program_build = joined_program_build,
+        .program_compile = joined_program_compile,
+        .program_link = joined_program_link,
+        .program_constant = joined_program_constant,
+        .program_binary = joined_program_binary,
+        .program_release = joined_program_release,
+        .kernel_create = joined_kernel_create,
+        .kernel_set_arg = joined_kernel_set_arg,
+        .kernel_query = joined_kernel_query,
+        .kernel_release = joined_kernel_release,
+        .submit = joined_submit,
+        .event_release = joined_event_release,
+};

@@ -1,0 +1,58 @@
+/* An accelerator in software: the device's side of include/spancl/almaif.h over a file in shared memory, its
+ * kernels those of the registry. It can be told to fail. One thread. */
+#ifndef SPANCL_EMULATOR_EMULATOR_H
+#define SPANCL_EMULATOR_EMULATOR_H
+
+#include <spancl/almaif.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backend/builtin/registry.h"
+
+enum { EMULATOR_FAULTS_MAX = 16 };
+
+enum emulator_args { EMULATOR_ARGS_NATURAL, EMULATOR_ARGS_PACKED, EMULATOR_ARGS_STRIDE };
+
+enum emulator_fault_kind {
+        EMULATOR_BAD_STATUS,  /* the kernel runs, and failure is signalled */
+        EMULATOR_GARBAGE,     /* the signal gets a value that means nothing */
+        EMULATOR_HANG,        /* stop until the next reset */
+        EMULATOR_WRONG_INDEX, /* the read index is moved to where nothing was written, and hang */
+        EMULATOR_EARLY_WAKE,  /* wake the host before anything is done */
+        EMULATOR_DEAD,        /* hang, and do not even answer a reset */
+        EMULATOR_FAULT_KINDS
+};
+
+struct emulator_fault {
+        enum emulator_fault_kind kind;
+        uint64_t at; /* at the dispatch of this number, from 0 */
+};
+
+struct emulator_params {
+        const char *path; /* made, or made larger, if need be */
+        uint64_t base;    /* where in the file it lies: its bus address */
+        uint64_t config_size, packets, data_size;
+        unsigned profile; /* 2, 3 */
+        bool completion_zero, index_adds, bus_master, compiled;
+        enum emulator_args args;
+        unsigned pointer_size; /* v3 */
+        uint16_t ids[ALMAIF_KERNELS_MAX];
+        unsigned id_count;
+        const struct registry_rows *rows; /* NULL: none */
+        uint64_t first_index;
+        uint64_t file_size; /* at least; for memory that others share */
+        uint64_t spin_us;
+        struct emulator_fault faults[EMULATOR_FAULTS_MAX];
+        unsigned fault_count;
+};
+
+struct emulator;
+
+/* SP_E_NOENT, SP_E_NOMEM, SP_E_INVAL, with errno. */
+SP_NODISCARD int emulator_new(const struct emulator_params *params, struct emulator **ret);
+/* Execute until *stop, which a signal handler may set. */
+void emulator_run(struct emulator *e, const atomic_bool *stop);
+struct emulator *emulator_free(struct emulator *e);
+
+#endif
