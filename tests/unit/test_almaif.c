@@ -619,7 +619,7 @@ TEST(faults_fail_the_command_that_met_them)
         (void)state;
         expect_fault("bad-status@1", "", CL_OUT_OF_RESOURCES, 3);
         expect_fault("garbage@1", "", CL_OUT_OF_RESOURCES, 3);
-        expect_fault("hang@1", ",timeout=50", CL_OUT_OF_RESOURCES, 2);
+        expect_fault("hang@1", ",timeout=1500", CL_OUT_OF_RESOURCES, 2);
         expect_fault("wrong-index@1", "", CL_OUT_OF_RESOURCES, 2);
         expect_fault("early-wake@1", ",spin=0", CL_SUCCESS, 3);
 }
@@ -631,7 +631,7 @@ TEST(a_device_that_is_gone_fails_everything)
         struct report r[2];
         struct backend_event *e;
         struct backend_command c;
-        fixture_open(&f, OPTIONS("--fault", "dead@1"), ",timeout=50");
+        fixture_open(&f, OPTIONS("--fault", "dead@1"), ",timeout=1500");
         log_threshold = LOG_NONE;
         assert_int_equal(run(f.q, launch_of(f.inc, whole)), CL_SUCCESS);
         submit(f.q, launch_of(f.inc, whole), &r[0], NULL);
