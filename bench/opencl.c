@@ -2,7 +2,7 @@
  * natively and through SpanCL; the ICD loader decides. Everything that is timed is also checked.
  * Prints one JSON object; a measurement that fails ends the program with a message.
  *
- *     bench_opencl [--platform NAME] [--only PREFIX] [--scale PERCENT] [--max-mib N] [--hold] */
+ *     bench_opencl [--platform NAME | --native] [--only PREFIX] [--scale PERCENT] [--max-mib N] [--hold] */
 
 #include "samples.h"
 
@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define MIB ((size_t)1 << 20)
 
@@ -59,6 +60,15 @@ static int times(int full)
         return n < 3 ? 3 : n;
 }
 
+/* CPU time of this process, all threads: the application and its OpenCL implementation. */
+static double cpu_us(void)
+{
+        struct rusage r;
+        getrusage(RUSAGE_SELF, &r);
+        return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1e6 +
+               (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+}
+
 static void counter_reset(void)
 {
         cl_uint zero = 0;
@@ -92,7 +102,8 @@ static void launch(cl_command_queue q, cl_kernel kernel, cl_uint waits, const cl
               "clEnqueueNDRangeKernel");
 }
 
-static void start(const char *platform_wanted)
+/* native: not SpanCL's. */
+static void start(const char *platform_wanted, int native)
 {
         cl_int err;
         double begin = now_us();
@@ -104,6 +115,8 @@ static void start(const char *platform_wanted)
                 char name[256] = "";
                 check(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL),
                       "clGetPlatformInfo");
+                if (native && strstr(name, "SpanCL"))
+                        continue;
                 if (!platform_wanted || strstr(name, platform_wanted))
                         platform = platforms[i];
         }
@@ -143,16 +156,22 @@ static void bench_empty(void)
         cl_kernel tick = kernel_new("tick");
         int count = times(2000);
         int warm = count / 10 + 1;
+        double cpu = 0;
         counter_reset();
         for (int i = 0; i < warm + count; i++) {
+                if (i == warm)
+                        cpu = cpu_us();
                 double begin = now_us();
                 launch(queue, tick, 0, NULL, NULL);
                 check(clFinish(queue), "clFinish");
                 if (i >= warm)
                         samples_add(&samples, now_us() - begin);
         }
+        cpu = (cpu_us() - cpu) / count;
         counter_expect((cl_uint)(warm + count), "empty_kernel_finish");
         samples_print(&samples, "empty_kernel_finish", "us");
+        samples_add(&samples, cpu);
+        samples_print(&samples, "empty_kernel_finish_cpu", "us");
         clReleaseKernel(tick);
 }
 
@@ -161,17 +180,21 @@ static void bench_pipelined(void)
         cl_kernel tick = kernel_new("tick");
         int batch = 1000;
         int count = times(12);
+        static struct samples cpu;
         counter_reset();
         for (int i = 0; i < count + 1; i++) {
-                double begin = now_us();
+                double begin = now_us(), cpu_begin = cpu_us();
                 for (int j = 0; j < batch; j++)
                         launch(queue, tick, 0, NULL, NULL);
                 check(clFinish(queue), "clFinish");
-                if (i)
+                if (i) {
                         samples_add(&samples, (now_us() - begin) / batch);
+                        samples_add(&cpu, (cpu_us() - cpu_begin) / batch);
+                }
         }
         counter_expect((cl_uint)(batch * (count + 1)), "pipelined");
         samples_print(&samples, "pipelined_kernel", "us");
+        samples_print(&cpu, "pipelined_kernel_cpu", "us");
         clReleaseKernel(tick);
 }
 
@@ -389,10 +412,11 @@ int main(int argc, char **argv)
                 { "scale", required_argument, NULL, 's' },
                 { "max-mib", required_argument, NULL, 'm' },
                 { "hold", no_argument, NULL, 'h' },
+                { "native", no_argument, NULL, 'n' },
                 { 0 },
         };
         const char *platform = NULL;
-        int hold = 0;
+        int hold = 0, native = 0;
         int c;
         while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
                 if (c == 'p')
@@ -405,11 +429,13 @@ int main(int argc, char **argv)
                         max_mib = (size_t)atoi(optarg);
                 else if (c == 'h')
                         hold = 1;
+                else if (c == 'n')
+                        native = 1;
                 else
                         return 2;
         }
 
-        start(platform);
+        start(platform, native);
         if (hold) {
                 /* An idle session, for whoever looks at the server's memory meanwhile. */
                 bench_empty();

@@ -2,6 +2,9 @@
 #ifndef SPANCL_CLI_COMMAND_H
 #define SPANCL_CLI_COMMAND_H
 
+#include <limits.h>
+#include <stdbool.h>
+
 #include "base/config.h"
 
 int command_list(int argc, char **argv);
@@ -29,5 +32,14 @@ SP_NODISCARD int command_timeout(int *ret_ms);
 /* Set up the environment so that a program's ICD loader finds SpanCL alone, with these servers (NULL:
  * as configured). An error was printed. */
 SP_NODISCARD int command_environment(const char *servers);
+
+/* The same, after a look at the servers' names. */
+SP_NODISCARD int command_prepare(const char *servers);
+
+/* The folder of this program, without a slash at the end. */
+bool command_folder(char out[PATH_MAX]);
+
+/* Become another program. Returns the exit status for the error that was printed. */
+int command_execute(char **argv);
 
 #endif

@@ -17,8 +17,10 @@ static const struct {
         { "run", "[--server S]... [--] PROGRAM [ARGS]",
           "run a program that sees the servers' devices and no other OpenCL", command_run },
         { "ping", "HOST[:PORT]", "connect to a server and measure the round trip", command_ping },
-        { "bench", "[--server S]... [-- ARGS]",
-          "latency and bandwidth of OpenCL commands, beside the link's own", command_bench },
+        { "bench", "[--server S]... [-- ARGS] | --plot FILE.svg [--results FILE | --server S...]",
+          "latency and bandwidth of OpenCL commands, beside the link's own; as a picture beside "
+          "native OpenCL, or of what bench/run.py --json has measured",
+          command_bench },
         { "config", "[--markdown]", "all options, their values and where these come from",
           command_config },
         { "protocol", "[--markdown]", "the protocol between client and server", command_protocol },

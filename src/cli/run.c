@@ -1,4 +1,4 @@
-/* run and bench: other programs in an environment where SpanCL is their OpenCL. */
+/* run: other programs in an environment where SpanCL is their OpenCL. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,8 +13,7 @@
 #define SPANCL_LIBDIR "lib"
 #endif
 
-/* The folder of this program, without a slash at the end. */
-static bool own_folder(char out[PATH_MAX])
+bool command_folder(char out[PATH_MAX])
 {
         ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
         if (n <= 0)
@@ -35,7 +34,7 @@ static bool find_library(char out[PATH_MAX])
                 "%s/../" SPANCL_LIBDIR "/libspancl.so.1",
         };
         char folder[PATH_MAX];
-        if (!own_folder(folder))
+        if (!command_folder(folder))
                 return false;
         for (size_t i = 0; i < array_size(places); i++) {
                 char path[PATH_MAX + 64];
@@ -65,8 +64,7 @@ int command_environment(const char *servers)
         return 0;
 }
 
-/* Check the servers before the program stumbles over them. */
-static int prepare(const char *servers)
+int command_prepare(const char *servers)
 {
         struct server_spec *specs;
         size_t count;
@@ -77,7 +75,7 @@ static int prepare(const char *servers)
         return command_environment(servers);
 }
 
-static int execute(char **argv)
+int command_execute(char **argv)
 {
         execvp(argv[0], argv);
         fprintf(stderr, "spancl: %s: %s\n", argv[0], strerror(errno));
@@ -95,39 +93,7 @@ int command_run(int argc, char **argv)
                 mem_free(servers);
                 return 2;
         }
-        int r = prepare(servers);
+        int r = command_prepare(servers);
         mem_free(servers);
-        return r < 0 ? 2 : execute(argv + i);
-}
-
-int command_bench(int argc, char **argv)
-{
-        char *servers = NULL;
-        char folder[PATH_MAX], program[PATH_MAX + 32];
-        int i = command_options(argc, argv, NULL, NULL, &servers);
-        if (i < 0)
-                return 2;
-        int r = prepare(servers);
-        if (r < 0) {
-                mem_free(servers);
-                return 2;
-        }
-        if (!own_folder(folder))
-                folder[0] = 0;
-        snprintf(program, sizeof(program), "%s/bench_opencl", folder);
-        if (access(program, X_OK)) {
-                fprintf(stderr, "spancl: %s is missing: the benchmarks were not built\n", program);
-                mem_free(servers);
-                return 1;
-        }
-        /* The links' own figures first, for comparison. */
-        char server_option[] = "--server";
-        char *list[] = { server_option, servers };
-        r = command_list(servers ? 2 : 0, list);
-        mem_free(servers);
-        if (r)
-                return r;
-        fflush(stdout);
-        argv[i - 1] = program; /* "bench" itself, when nothing else, stands before argv[0] */
-        return execute(argv + i - 1);
+        return r < 0 ? 2 : command_execute(argv + i);
 }

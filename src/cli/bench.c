@@ -1,0 +1,199 @@
+/* bench: what a link, native OpenCL and SpanCL take for the same things. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/plot.h"
+
+struct bench {
+        const char *plot, *results; /* files; NULL: none */
+        char folder[PATH_MAX];
+};
+
+/* The path of a benchmark program. An error was printed. */
+static int find_program(const struct bench *b, const char *name, char out[PATH_MAX + 32])
+{
+        snprintf(out, PATH_MAX + 32, "%s/%s", b->folder, name);
+        if (!access(out, X_OK))
+                return 0;
+        fprintf(stderr, "spancl: %s is missing: the benchmarks were not built\n", out);
+        return SP_E_NOENT;
+}
+
+static int read_all(int fd, struct buf *out)
+{
+        char part[4096];
+        for (;;) {
+                ssize_t n = read(fd, part, sizeof(part));
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        return n ? SP_E_LINK : 0;
+                int r = buf_put(out, part, (size_t)n);
+                if (r < 0)
+                        return r;
+        }
+}
+
+/* Run a benchmark and append what it prints. An error was printed. */
+static int run(const struct bench *b, const char *name, char **args, struct buf *out)
+{
+        char program[PATH_MAX + 32];
+        char *argv[32] = { program };
+        int fds[2], status = -1;
+        int r = find_program(b, name, program);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; args && args[i] && i + 2 < array_size(argv); i++)
+                argv[i + 1] = args[i];
+        if (pipe(fds)) {
+                fprintf(stderr, "spancl: %s\n", strerror(errno));
+                return SP_E_LINK;
+        }
+        pid_t pid = fork();
+        if (!pid) {
+                dup2(fds[1], STDOUT_FILENO);
+                close(fds[0]);
+                close(fds[1]);
+                _exit(command_execute(argv));
+        }
+        close(fds[1]);
+        r = pid < 0 ? SP_E_LINK : read_all(fds[0], out);
+        close(fds[0]);
+        if (pid > 0 && waitpid(pid, &status, 0) != pid)
+                status = -1;
+        if (!r && status)
+                r = SP_E_LINK;
+        if (r < 0)
+                fprintf(stderr, "spancl: %s failed\n", name);
+        return r;
+}
+
+/* One member of the results: {"name": what the program prints. */
+static int add(const struct bench *b, const char *key, const char *name, char **args,
+               struct buf *out)
+{
+        int r = buf_put(out, out->size ? ",\n\"" : "{\"", out->size ? 3 : 2);
+        if (!r)
+                r = buf_put(out, key, strlen(key));
+        if (!r)
+                r = buf_put(out, "\": ", 3);
+        fprintf(stderr, "%s\n", key);
+        return r < 0 ? r : run(b, name, args, out);
+}
+
+/* The link, native OpenCL as this process finds it, SpanCL. */
+static int measure(const struct bench *b, const char *servers, char **args, struct buf *out)
+{
+        char *native[32] = { mem_strdup("--native") };
+        if (!native[0])
+                return SP_E_NOMEM;
+        for (size_t i = 0; args[i] && i + 2 < array_size(native); i++)
+                native[i + 1] = args[i];
+        int r = add(b, "floor", "bench_floor", NULL, out);
+        if (!r)
+                r = add(b, "native", "bench_opencl", native, out);
+        if (!r)
+                r = command_prepare(servers);
+        if (!r)
+                r = add(b, "spancl", "bench_opencl", args, out);
+        mem_free(native[0]);
+        return r < 0 ? r : buf_put(out, "}\n", 2);
+}
+
+static int load(const char *path, struct buf *out)
+{
+        FILE *f = fopen(path, "re");
+        if (!f) {
+                fprintf(stderr, "spancl: %s: %s\n", path, strerror(errno));
+                return SP_E_NOENT;
+        }
+        int r = read_all(fileno(f), out);
+        if (r < 0)
+                fprintf(stderr, "spancl: %s: can't be read\n", path);
+        fclose(f);
+        return r;
+}
+
+static int draw(const struct bench *b, const struct buf *results)
+{
+        FILE *f = strcmp(b->plot, "-") ? fopen(b->plot, "we") : stdout;
+        if (!f) {
+                fprintf(stderr, "spancl: %s: %s\n", b->plot, strerror(errno));
+                return SP_E_NOENT;
+        }
+        int r = plot_write(f, bytes_of(results->data, results->size));
+        if ((f == stdout ? fflush(f) : fclose(f)) && !r)
+                r = SP_E_LINK;
+        if (r < 0)
+                fprintf(stderr, "spancl: %s\n",
+                        r == SP_E_INVAL ? "these are no results of benchmarks" : status_text(r));
+        return r;
+}
+
+static int plot(const struct bench *b, const char *servers, char **args)
+{
+        struct buf results = { 0 };
+        int r = b->results ? load(b->results, &results) : measure(b, servers, args, &results);
+        if (!r)
+                r = draw(b, &results);
+        buf_fini(&results);
+        return r < 0 ? 1 : 0;
+}
+
+/* The links' own figures first, for comparison; then bench_opencl in place of this program. */
+static int show(const struct bench *b, char *servers, char **args)
+{
+        char program[PATH_MAX + 32], server_option[] = "--server";
+        char *list[] = { server_option, servers };
+        char *argv[32] = { program };
+        if (command_prepare(servers) < 0)
+                return 2;
+        if (find_program(b, "bench_opencl", program) < 0)
+                return 1;
+        int r = command_list(servers ? 2 : 0, list);
+        if (r)
+                return r;
+        fflush(stdout);
+        for (size_t i = 0; args[i] && i + 2 < array_size(argv); i++)
+                argv[i + 1] = args[i];
+        return command_execute(argv);
+}
+
+/* "--NAME FILE" at the front. */
+static bool take_file(int *argc, char ***argv, const char *name, const char **ret)
+{
+        if (*argc < 2 || strcmp(**argv, name) != 0)
+                return false;
+        *ret = (*argv)[1];
+        *argc -= 2;
+        *argv += 2;
+        return true;
+}
+
+int command_bench(int argc, char **argv)
+{
+        struct bench b = { 0 };
+        char *servers = NULL;
+        while (take_file(&argc, &argv, "--plot", &b.plot) ||
+               take_file(&argc, &argv, "--results", &b.results))
+                ;
+        int i = command_options(argc, argv, NULL, NULL, &servers);
+        if (i < 0)
+                return 2;
+        if (b.results && (!b.plot || servers || i < argc)) {
+                fprintf(stderr, "Usage: spancl bench --plot FILE.svg --results FILE\n");
+                mem_free(servers);
+                return 2;
+        }
+        if (!command_folder(b.folder))
+                b.folder[0] = 0;
+        int r = b.plot ? plot(&b, servers, argv + i) : show(&b, servers, argv + i);
+        mem_free(servers);
+        return r;
+}
