@@ -49,3 +49,4 @@ packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python
 # Other native implementations. Of Mesa's what it needs: tests/run/with-platforms unpacks it itself.
 packages_native="oclgrind"
 packages_native_needs="mesa-opencl-icd"
+packages_slurm="slurmctld slurmd slurm-client"
