@@ -9,6 +9,44 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+static int names(const char *list, const char *name, size_t size)
+{
+        const char *at = list;
+        while ((at = strstr(at, name)) &&
+               ((at != list && at[-1] != ' ') || (at[size] && at[size] != ' ')))
+                at += size;
+        return at != NULL;
+}
+
+/* What the platform has itself, and "each extension that is supported by all devices". */
+static void extensions(struct api *a)
+{
+        static char ours[8192], theirs[API_DEVICES_MAX][8192];
+        static cl_name_version list[256];
+        size_t size, count = 0, common = 0;
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_EXTENSIONS, sizeof(ours), ours, NULL));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION, sizeof(list), list,
+                             &size));
+        CHECK(names(ours, "cl_khr_icd", 10));
+        CHECK(!strcmp(list[0].name, "cl_khr_icd") && list[0].version == CL_MAKE_VERSION(2, 0, 0));
+        for (const char *p = ours; p; p = strchr(p + 1, ' '))
+                count++;
+        CHECK(size == count * sizeof(list[0]));
+        for (size_t i = 0; i < count; i++)
+                CHECK(names(ours, list[i].name, strlen(list[i].name)));
+        for (cl_uint i = 0; i < a->count; i++)
+                OK(clGetDeviceInfo(a->devices[i], CL_DEVICE_EXTENSIONS, sizeof(theirs[i]),
+                                   theirs[i], NULL));
+        for (const char *p = strtok(theirs[0], " "); p; p = strtok(NULL, " ")) {
+                cl_uint have = 1;
+                while (have < a->count && names(theirs[have], p, strlen(p)))
+                        have++;
+                CHECK(names(ours, p, strlen(p)) == (have >= a->count));
+                common++;
+        }
+        CHECK(common > 1);
+}
+
 static void platform(struct api *a)
 {
         char text[256];
@@ -24,16 +62,10 @@ static void platform(struct api *a)
         CHECK(!strncmp(text, "OpenCL 3.0 SpanCL ", 18));
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_ICD_SUFFIX_KHR, sizeof(text), text, NULL));
         CHECK(!strcmp(text, "SPANCL"));
-        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_EXTENSIONS, sizeof(text), text, NULL));
-        CHECK(strstr(text, "cl_khr_icd"));
         cl_version version;
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_NUMERIC_VERSION, sizeof(version), &version,
                              NULL));
         CHECK(version == CL_MAKE_VERSION(3, 0, 0));
-        cl_name_version extension[8];
-        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION, sizeof(extension),
-                             extension, &size));
-        CHECK(size == 5 * sizeof(extension[0]) && !strcmp(extension[0].name, "cl_khr_icd"));
         cl_ulong resolution = 0;
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_HOST_TIMER_RESOLUTION, sizeof(resolution),
                              &resolution, NULL));
@@ -262,6 +294,7 @@ int main(void)
 {
         struct api a = api_open(0);
         platform(&a);
+        extensions(&a);
         devices(&a);
         timers();
         whole_device(&a);
