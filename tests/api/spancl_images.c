@@ -149,12 +149,61 @@ static void legacy_errors(const struct api *a)
                      clCreateImage2D(a->context, 0, &format, 4, 4, 0, data, &error));
 }
 
+/* Every command on a 1D image of a buffer; the buffer has what the image has. */
+static void lines(const struct api *a)
+{
+        enum { N = 6000 };
+        static cl_uint want[N], got[N];
+        cl_int err;
+        cl_mem b = api_buffer(a, 0, sizeof(want), NULL),
+               other = api_buffer(a, 0, sizeof(want), NULL);
+        const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+                                     .image_width = N,
+                                     .mem_object = b };
+        const cl_image_desc row = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+                                    .image_width = 100,
+                                    .image_height = 2 };
+        cl_mem line = clCreateImage(a->context, 0, &format, &desc, NULL, &err);
+        OK(err);
+        cl_mem plane = clCreateImage(a->context, 0, &format, &row, NULL, &err);
+        OK(err);
+        const size_t all[3] = { N, 1, 1 }, part[3] = { 100, 1, 1 }, most[3] = { 5000, 1, 1 };
+        const size_t zero[3] = { 0, 0, 0 }, at[3] = { 300, 0, 0 }, second[3] = { 0, 1, 0 },
+                     far[3] = { 900, 0, 0 };
+        const cl_uint colour[4] = { 0x11, 0x22, 0x33, 0x44 };
+        for (unsigned i = 0; i < 4; i++) {
+                cl_command_queue q = api_queue(a, i);
+                api_pattern(want, sizeof(want), i);
+                OK(clEnqueueWriteImage(q, line, CL_TRUE, zero, all, 0, 0, want, 0, NULL, NULL));
+                OK(clEnqueueFillImage(q, line, colour, far, most, 0, NULL, NULL));
+                OK(clEnqueueCopyImage(q, line, plane, at, second, part, 0, NULL, NULL));
+                OK(clEnqueueCopyImage(q, plane, line, second, zero, part, 0, NULL, NULL));
+                OK(clEnqueueCopyImageToBuffer(q, line, other, at, part, 40, 0, NULL, NULL));
+                OK(clEnqueueCopyBufferToImage(q, other, line, 80, at, (size_t[]){ 50, 1, 1 }, 0,
+                                              NULL, NULL));
+                for (size_t k = 0; k < most[0]; k++)
+                        want[far[0] + k] = 0x44332211;
+                memcpy(want, want + 300, 400);
+                memmove(want + 300, want + 310, 200);
+                OK(clEnqueueReadImage(q, line, CL_TRUE, at, part, 0, 0, got, 0, NULL, NULL));
+                CHECK(!memcmp(got, want + 300, 400));
+                OK(clEnqueueReadBuffer(api_queue(a, i + 1), b, CL_TRUE, 0, sizeof(got), got, 0,
+                                       NULL, NULL));
+                CHECK(!memcmp(got, want, sizeof(got)));
+        }
+        OK(clReleaseMemObject(line));
+        OK(clReleaseMemObject(plane));
+        OK(clReleaseMemObject(b));
+        OK(clReleaseMemObject(other));
+}
+
 int main(void)
 {
         struct api a = api_open(0);
         legacy_errors(&a);
         for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
                 own_memory(&a, &shapes[i]);
+        lines(&a);
         api_close(&a);
         printf("images: %u devices\n", a.count);
         return 0;

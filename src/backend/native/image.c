@@ -83,6 +83,9 @@ cl_int native_image_create(struct backend *b, unsigned domain, cl_mem_flags flag
         cl_mem mem = create_image(in, access, d, parent ? parent->mem : NULL, &err);
         cl_int r = wrap_image(in, mem, d, err, ret);
         op_leave();
+        if (r == CL_SUCCESS && d->type == CL_MEM_OBJECT_IMAGE1D_BUFFER &&
+            in->quirks->buffer_images == BUFFER_IMAGES_CRASH)
+                (*ret)->bytes = parent->mem;
         return r;
 }
 
@@ -186,6 +189,78 @@ static cl_int check_sides(const struct backend_queue *q, const struct backend_co
                                   to_image && from ? from->size : to->size);
 }
 
+/* One side of a command: an image, or bytes of a buffer. */
+struct side {
+        cl_mem mem;
+        bool image;
+        const size_t *origin; /* of an image */
+        size_t offset;        /* in a buffer */
+};
+
+static size_t pixel_size(const struct image_desc *d)
+{
+        return image_pixel_size(d->order, d->data_type);
+}
+
+static struct side side_of(const struct backend_buffer *b, const size_t *origin, size_t offset)
+{
+        if (!b)
+                return (struct side){ 0 };
+        if (b->bytes)
+                return (struct side){ b->bytes, false, NULL, origin[0] * pixel_size(&b->image) };
+        return (struct side){ b->mem, b->image.type != 0, origin, offset };
+}
+
+static cl_int enqueue_between(struct backend_queue *q, struct side from, struct side to,
+                              const size_t *region, size_t size, cl_uint count,
+                              const cl_event *deps, cl_event *ret)
+{
+        const cl_icd_dispatch *api = q->domain->api;
+        if (from.image && to.image)
+                return api->clEnqueueCopyImage(q->queue, from.mem, to.mem, from.origin, to.origin,
+                                               region, count, deps, ret);
+        if (from.image)
+                return api->clEnqueueCopyImageToBuffer(q->queue, from.mem, to.mem, from.origin,
+                                                       region, to.offset, count, deps, ret);
+        if (to.image)
+                return api->clEnqueueCopyBufferToImage(q->queue, from.mem, to.mem, from.offset,
+                                                       to.origin, region, count, deps, ret);
+        return api->clEnqueueCopyBuffer(q->queue, from.mem, to.mem, from.offset, to.offset, size,
+                                        count, deps, ret);
+}
+
+/* Pixels of one colour, piece after piece from an image of its own. */
+static cl_int fill_bytes(struct backend_queue *q, const struct backend_command *c, struct side to,
+                         cl_uint count, const cl_event *deps, cl_event *ret)
+{
+        enum { PIECE = 4096 };
+        const cl_icd_dispatch *api = q->domain->api;
+        struct image_desc d = c->buffer->image;
+        const size_t zero[3] = { 0, 0, 0 };
+        size_t left = c->region[0], region[3] = { left < PIECE ? left : PIECE, 1, 1 };
+        cl_event last;
+        cl_int r;
+        d.type = CL_MEM_OBJECT_IMAGE1D;
+        d.width = region[0];
+        cl_mem colour = create_image(q->domain, CL_MEM_READ_WRITE, &d, NULL, &r);
+        if (!colour)
+                return r;
+        r = api->clEnqueueFillImage(q->queue, colour, c->pattern, zero, region, count, deps, &last);
+        for (; r == CL_SUCCESS && left; left -= region[0]) {
+                cl_event next = NULL;
+                region[0] = left < PIECE ? left : PIECE;
+                r = api->clEnqueueCopyImageToBuffer(q->queue, colour, to.mem, zero, region,
+                                                    to.offset, 1, &last, &next);
+                api->clReleaseEvent(last);
+                last = next;
+                to.offset += region[0] * pixel_size(&d);
+        }
+        api->clReleaseMemObject(colour);
+        if (r == CL_SUCCESS)
+                *ret = last;
+        return r;
+}
+
 cl_int native_enqueue_image(struct backend_queue *q, const struct backend_command *c, cl_uint count,
                             const cl_event *deps, cl_event *ret)
 {
@@ -195,27 +270,32 @@ cl_int native_enqueue_image(struct backend_queue *q, const struct backend_comman
         if (r != CL_SUCCESS)
                 return r;
         cl_mem mem = c->buffer->mem;
+        struct side to = side_of(c->buffer, at, c->offset_bytes);
+        bool of_image = c->buffer->image.type != 0;
+        size_t size = image_bytes(of_image ? &c->buffer->image : &c->source->image, c->region);
         switch (c->op) {
         case BACKEND_WRITE_IMAGE:
+                if (!to.image)
+                        return api->clEnqueueWriteBuffer(q->queue, to.mem, CL_FALSE, to.offset,
+                                                         size, c->host, count, deps, ret);
                 return api->clEnqueueWriteImage(q->queue, mem, CL_FALSE, at, c->region, 0, 0,
                                                 c->host, count, deps, ret);
         case BACKEND_READ_IMAGE:
+                if (!to.image)
+                        return api->clEnqueueReadBuffer(q->queue, to.mem, CL_FALSE, to.offset, size,
+                                                        c->host, count, deps, ret);
                 return api->clEnqueueReadImage(q->queue, mem, CL_FALSE, at, c->region, 0, 0,
                                                c->host, count, deps, ret);
         case BACKEND_COPY_IMAGE:
-                return api->clEnqueueCopyImage(q->queue, c->source->mem, mem, from, at, c->region,
-                                               count, deps, ret);
         case BACKEND_IMAGE_TO_BUFFER:
-                return api->clEnqueueCopyImageToBuffer(q->queue, c->source->mem, mem, from,
-                                                       c->region, c->offset_bytes, count, deps,
-                                                       ret);
         case BACKEND_BUFFER_TO_IMAGE:
-                return api->clEnqueueCopyBufferToImage(q->queue, c->source->mem, mem,
-                                                       c->source_offset, at, c->region, count, deps,
-                                                       ret);
+                return enqueue_between(q, side_of(c->source, from, c->source_offset), to, c->region,
+                                       size, count, deps, ret);
         case BACKEND_FILL_IMAGE:
                 if (!api->clEnqueueFillImage)
                         return CL_INVALID_OPERATION;
+                if (!to.image)
+                        return fill_bytes(q, c, to, count, deps, ret);
                 return api->clEnqueueFillImage(q->queue, mem, c->pattern, at, c->region, count,
                                                deps, ret);
         default:

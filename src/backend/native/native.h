@@ -78,6 +78,7 @@ struct backend_buffer {
         cl_mem mem;
         size_t size;
         struct image_desc image; /* type 0: a buffer, or a pipe */
+        cl_mem bytes; /* of a 1D image of a buffer: that buffer, if commands are to use it instead */
         bool pipe;
 };
 

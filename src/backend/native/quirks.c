@@ -5,9 +5,10 @@
 
 static const struct quirks table[] = {
         /* 3.1: threads still look at the device of an event that nobody has any more; a link that is
-         * made twice at the same time fails once, and a build meanwhile gives no kernels. */
+         * made twice at the same time fails once, and a build meanwhile gives no kernels; commands on 1D images
+         * of buffers end the process. */
         { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME,
-          SUB_DEVICES_STAY, GROUP_SIZE_TOLD, DISK_CACHE_RACES },
+          SUB_DEVICES_STAY, GROUP_SIZE_TOLD, DISK_CACHE_RACES, BUFFER_IMAGES_CRASH },
         /* 22.3 tells the size of a sub-group. */
         { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME, SUB_DEVICES_GO,
           GROUP_SIZE_DEVICE },

@@ -37,6 +37,12 @@ enum disk_cache {
         DISK_CACHE_RACES, /* a file is removed before it is written anew: who needs it meanwhile fails */
 };
 
+/* Commands on 1D images of buffers; kernels are another thing. */
+enum buffer_images {
+        BUFFER_IMAGES_WORK,
+        BUFFER_IMAGES_CRASH, /* done as commands on the buffer */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -46,6 +52,7 @@ struct quirks {
         enum sub_devices sub_devices;
         enum group_size group_size;
         enum disk_cache disk_cache;
+        enum buffer_images buffer_images;
 };
 
 /* The first row that matches; never NULL. */
