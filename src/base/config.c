@@ -521,6 +521,24 @@ int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error
         return 0;
 }
 
+int config_on_loss(uint64_t *ret_ns, char **ret_error)
+{
+        const char *text = config_text(CONFIG_on_loss);
+        uint64_t seconds;
+        *ret_ns = 0;
+        if (!strcmp(text, "fail"))
+                return 0;
+        if (!strcmp(text, "wait"))
+                *ret_ns = UINT64_MAX;
+        else if (!strncmp(text, "wait:", 5) && parse_number(text + 5, &seconds) && seconds <= 86400)
+                *ret_ns = seconds * 1000000000;
+        else
+                return fail(ret_error,
+                            "%s: '%s' is not allowed: it takes fail, wait or wait:SECONDS",
+                            entries[CONFIG_on_loss].name, text);
+        return 0;
+}
+
 /* ---- options -------------------------------------------------------------------------------- */
 
 static int add_to_list(struct config_options *o, enum config_id id, const char *value)

@@ -63,6 +63,10 @@ bool config_is_set(enum config_id id);
  * SP_E_INVAL with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_number(enum config_id id, uint64_t *ret, char **ret_error);
 
+/* SPANCL_ON_LOSS: for how many ns calls wait; 0: not at all, UINT64_MAX: for ever. SP_E_INVAL with *ret_error,
+ * SP_E_NOMEM. */
+SP_NODISCARD int config_on_loss(uint64_t *ret_ns, char **ret_error);
+
 /* One server of SPANCL_SERVERS (or of POCL_REMOTE<n>_PARAMETERS when that is unset). */
 struct server_spec {
         char *name;        /* as it was written, without devices and peer host: for messages */

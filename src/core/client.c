@@ -62,6 +62,7 @@ void client_flush(struct client *c)
 static bool client_receive(struct client *c)
 {
         bool got = false;
+        servers_refuse(c);
         for (unsigned i = 0; i < c->server_count; i++)
                 got |= server_receive(c->servers[i]);
         return got;
@@ -78,8 +79,12 @@ void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *a
         /* Sending alone can be what was waited for. */
         if (!client_receive(c) && !(done && done(arg))) {
                 for (unsigned i = 0; i < c->server_count; i++)
-                        if (c->servers[i]->state == SERVER_UP)
+                        if (c->servers[i]->state == SERVER_UP ||
+                            c->servers[i]->state == SERVER_AWAY)
                                 links[count++] = c->servers[i]->link;
+                uint64_t refuse_at = servers_refuse_at(c);
+                if (refuse_at < deadline_ns)
+                        deadline_ns = refuse_at;
                 c->sleeping = true;
                 c->io->wait(c->io_user, links, count, deadline_ns, &c->lock);
                 c->sleeping = false;
@@ -221,10 +226,13 @@ int client_new(const struct client_params *params, struct client **ret)
         c->io_user = params->io_user;
         c->specs = params->specs;
         c->spec_count = params->spec_count;
+        c->reconnect_ns = params->reconnect_ns;
+        c->wait_ns = params->wait_ns;
         list_init(&c->contexts);
         list_init(&c->deferred);
         list_init(&c->followers);
         list_init(&c->host_copies);
+        list_init(&c->outgoing);
         init_locks(c);
         int r = platform_new(c, &c->platform);
         if (r < 0) {
@@ -327,6 +335,18 @@ static void read_log_level(void)
         mem_free(error);
 }
 
+/* What a value that is not allowed leaves as it was is logged. */
+static void read_patience(struct client_params *params)
+{
+        char *error = NULL;
+        uint64_t seconds = 0;
+        if (config_number(CONFIG_reconnect, &seconds, &error) < 0 ||
+            config_on_loss(&params->wait_ns, &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        params->reconnect_ns = seconds * 1000000000;
+        mem_free(error);
+}
+
 struct client *client_get(void)
 {
         static bool prepared;
@@ -339,6 +359,7 @@ struct client *client_get(void)
                         prepared = true;
                 }
                 struct client_params params = { .io = &client_io_loop };
+                read_patience(&params);
                 if (client_io_loop_new(&params.io_user) < 0 || client_new(&params, &global) < 0) {
                         client_io_loop_free(params.io_user);
                         global = NULL;

@@ -27,6 +27,9 @@ struct client_params {
         const struct server_spec
                 *specs; /* borrowed while the client lives; NULL: the configuration's */
         size_t spec_count;
+        uint64_t
+                reconnect_ns; /* a server whose connection is lost is tried again for so long; 0: not */
+        uint64_t wait_ns;     /* and calls that need it wait for so long, then they fail */
 };
 
 /* A client of its own, for tests and the simulator; objects made from its platform belong to it and use
@@ -85,8 +88,12 @@ void request_wait(struct client *c, struct request *r);
 struct handle *client_object(struct client *c, const void *address);
 
 /* The session to send on; NULL when the server is gone: then the call returns
- * CL_DEVICE_NOT_AVAILABLE. Lock held. */
+ * CL_DEVICE_NOT_AVAILABLE. While it is away, messages gather. Lock held. */
 struct session *server_session(struct server *s);
+
+/* It is gone, or away and not waited for: what needs an answer, and new commands, return
+ * CL_DEVICE_NOT_AVAILABLE, and so do calls that wait already. Lock held. */
+bool server_refuses(const struct server *s);
 
 /* Number of the server in the client, < CLIENT_SERVERS_MAX: its bit in `declared` and `imported`, its
  * index in kernel->sent. Immutable. */

@@ -12,8 +12,8 @@
 
 static bool has_room(void *arg)
 {
-        struct session *session = server_session(arg);
-        return !session || session_has_room(session);
+        struct server *s = arg;
+        return server_refuses(s) || session_has_room(server_session(s));
 }
 
 void command_wait_room(struct server *s)
@@ -37,9 +37,9 @@ int command_begin(struct command *m, const struct enqueue *q)
         m->wait_cap = array_size(m->few_waits);
         client_lock(m->client);
         command_wait_room(m->server);
-        m->session = server_session(m->server);
-        if (!m->session)
+        if (server_refuses(m->server))
                 return SP_E_GONE;
+        m->session = server_session(m->server);
         if (q->record)
                 return record_begin(m);
         for (cl_uint i = 0; i < q->wait_count; i++) {
@@ -108,7 +108,10 @@ static cl_int blocking_status(const struct command *m)
 {
         if (m->event->status < 0)
                 return m->event->status;
-        return CL_SUCCESS;
+        if (event_is_done(m->event))
+                return CL_SUCCESS;
+        transfer_detach(m->event);
+        return CL_DEVICE_NOT_AVAILABLE;
 }
 
 cl_int command_end(struct command *m, int r, bool wait)
@@ -121,7 +124,7 @@ cl_int command_end(struct command *m, int r, bool wait)
                 if (wait) {
                         if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE)
                                 server_ask_clock(m->server);
-                        client_wait(m->client, event_is_done, m->event);
+                        client_wait(m->client, event_is_settled, m->event);
                         status = blocking_status(m);
                 } else {
                         server_kick(m->server);

@@ -453,14 +453,34 @@ cl_int event_status(cl_event e)
         return e->status;
 }
 
+bool event_is_settled(void *event)
+{
+        cl_event e = event;
+        return event_is_done(e) || (e->server && server_refuses(e->server));
+}
+
 struct wait {
+        struct client *client;
         cl_uint count;
         const cl_event *events;
+        bool refused;
 };
+
+/* Is one of them of a server that is away? */
+static bool any_refused(const struct wait *w)
+{
+        for (cl_uint i = 0; i < w->count; i++)
+                if (!event_is_done(w->events[i]) && event_is_settled(w->events[i]))
+                        return true;
+        return false;
+}
 
 static bool all_done(void *arg)
 {
         struct wait *w = arg;
+        w->refused = w->client->away && any_refused(w);
+        if (w->refused)
+                return true;
         /* From the end: the last is mostly the last to finish. */
         while (w->count) {
                 if (!event_is_done(w->events[w->count - 1]))
@@ -472,7 +492,7 @@ static bool all_done(void *arg)
 
 cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
 {
-        struct wait w = { count, events };
+        struct wait w = { c, count, events, false };
         for (cl_uint i = 0; i < count; i++) {
                 int r = event_watch(events[i]);
                 if (r < 0)
@@ -490,5 +510,7 @@ cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
                 failed |= events[i]->status < 0;
                 event_unhold(events[i]);
         }
+        if (w.refused)
+                return CL_DEVICE_NOT_AVAILABLE;
         return failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
 }

@@ -48,6 +48,12 @@ struct client_io {
          * a later `receive` finds it done; if it can't be attached, `receive` fails. */
         int (*attach)(void *user, struct io_link *l, unsigned lane);
 
+        /* All connections of the link are lost, or useless: close them, and try again and again to attach
+         * lane 0 anew (session_lane_up, session_resume), until then; other lanes are not attached again.
+         * Does not block. When it is up, `receive` says 1; when it can't be, `receive` fails. Only by
+         * the thread that receives. */
+        int (*reconnect)(void *user, struct io_link *l, uint64_t until_ns);
+
         /* Send what the session has to send on all lanes, without blocking. 0: all of it is gone;
          * SP_E_AGAIN: there is more, `wait` ends when there is room; SP_E_LINK and other errors: the
          * link is lost. */

@@ -20,7 +20,8 @@ static bool must_pump(const struct client *c)
         if (c->interests)
                 return true;
         for (unsigned i = 0; i < c->server_count; i++)
-                if (c->servers[i]->state == SERVER_UP && c->servers[i]->backlog)
+                if ((c->servers[i]->state == SERVER_UP && c->servers[i]->backlog) ||
+                    c->servers[i]->state == SERVER_AWAY)
                         return true;
         return false;
 }

@@ -196,7 +196,7 @@ cl_int queue_flush(cl_command_queue q)
 {
         struct server *s = q->device->server;
         struct session *session = server_session(s);
-        if (!session)
+        if (server_refuses(s))
                 return CL_DEVICE_NOT_AVAILABLE;
         if (!q->last_event || (queue_in_order(q) && !q->failed && q->last_event <= q->completed))
                 return CL_SUCCESS;
@@ -216,6 +216,8 @@ struct finish {
 static bool is_finished(void *arg)
 {
         struct finish *f = arg;
+        if (server_refuses(f->queue->device->server))
+                return true;
         if (f->last && !event_is_done(f->last))
                 return false;
         if (!f->last || f->last->status == CL_COMPLETE)
@@ -291,7 +293,7 @@ static int queue_watch(cl_command_queue q, cl_event *ret)
 {
         struct session *session = server_session(q->device->server);
         *ret = NULL;
-        if (!session)
+        if (server_refuses(q->device->server))
                 return SP_E_GONE;
         if (!q->last_event || (last_tells(q) && q->last_event <= q->completed))
                 return 0;
@@ -314,7 +316,7 @@ cl_int queue_finish(cl_command_queue q)
                 server_ask_clock(q->device->server);
         client_wait(c, is_finished, &f);
         cl_int status = CL_SUCCESS;
-        if (!server_session(q->device->server))
+        if (server_refuses(q->device->server))
                 status = CL_DEVICE_NOT_AVAILABLE;
         else if (queue_in_order(q) && !told && f.last->status == CL_COMPLETE) {
                 q->failed = false; /* all up to the marker is known again */

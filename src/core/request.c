@@ -8,6 +8,8 @@ int request_begin(struct client *c, struct server *s, struct request *r)
         r->status = CL_SUCCESS;
         r->info = (struct buf){ 0 };
         r->server = s;
+        if (server_refuses(s))
+                return SP_E_GONE;
         int e = map_put(&c->requests, r->id, r);
         if (e < 0)
                 return e;

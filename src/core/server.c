@@ -258,7 +258,7 @@ void server_abandon(struct server *s)
                 c->io->close(c->io_user, s->link, true);
 }
 
-static bool context_uses(cl_context x, const struct server *s)
+bool context_uses(cl_context x, const struct server *s)
 {
         for (cl_uint i = 0; i < x->device_count; i++)
                 if (x->devices[i]->server == s)
@@ -286,7 +286,8 @@ void server_lost(struct server *s, int status, const char *text)
         char line[256];
         if (s->state == SERVER_LOST)
                 return;
-        bool was_up = s->state == SERVER_UP;
+        bool was_up = s->state == SERVER_UP || s->state == SERVER_AWAY;
+        c->away -= s->state == SERVER_AWAY;
         s->state = SERVER_LOST;
         s->unsent_since = 0;
         s->backlog = false;
@@ -312,6 +313,14 @@ void server_lost(struct server *s, int status, const char *text)
         client_changed(c);
         /* Also before it sleeps: the receiver may just have found out while it sent. */
         c->io->wake(c->io_user);
+}
+
+void server_broken(struct server *s, int status)
+{
+        if (status == SP_E_LINK && server_may_return(s))
+                server_away(s);
+        else
+                server_lost(s, status, status_text(status));
 }
 
 struct goodbye {
@@ -351,7 +360,7 @@ void servers_close(struct client *c, bool exiting)
                 struct server *s = c->servers[i];
                 if (is_left(s, &g))
                         continue;
-                if (s->state == SERVER_UP)
+                if (s->state == SERVER_UP || s->state == SERVER_AWAY)
                         server_lost(s, SP_E_GONE, "the client ends");
                 if (!c->sleeping && !s->receiving && !s->reaped)
                         server_reap(s, false);
@@ -456,7 +465,7 @@ void servers_connect(struct client *c)
                         continue;
                 request_wait(c, &asked[i]);
                 int r = asked[i].status ? SP_E_LINK : take_devices(s, &asked[i].info);
-                if (r < 0 && s->state == SERVER_UP)
+                if (r < 0 && s->state != SERVER_LOST)
                         server_lost(s, r, "it could not tell its devices");
                 buf_fini(&asked[i].info);
         }
@@ -469,7 +478,8 @@ void servers_connect(struct client *c)
 
 struct session *server_session(struct server *s)
 {
-        return s->state == SERVER_UP && !s->lost_status ? s->session : NULL;
+        bool there = s->state == SERVER_UP || s->state == SERVER_AWAY;
+        return there && !s->lost_status ? s->session : NULL;
 }
 
 unsigned server_index(const struct server *s)
@@ -492,7 +502,7 @@ void server_send(struct server *s)
         if (r < 0 && r != SP_E_AGAIN) {
                 s->lost_status = r;
                 if (!s->receiving)
-                        server_lost(s, r, status_text(r));
+                        server_broken(s, r);
                 return;
         }
         s->unsent_since = 0;
@@ -514,15 +524,22 @@ bool server_receive(struct server *s)
         struct client *c = s->client;
         if (s->state == SERVER_LOST && !s->reaped && !s->receiving)
                 server_reap(s, false);
-        if (s->state != SERVER_UP || s->receiving)
+        bool away = s->state == SERVER_AWAY;
+        if ((s->state != SERVER_UP && !away) || s->receiving)
                 return false;
         s->receiving = true;
-        int r = s->lost_status ? s->lost_status : c->io->receive(c->io_user, s->link);
+        int r = s->lost_status;
+        if (!r && away)
+                r = server_redial(s);
+        if (!r)
+                r = c->io->receive(c->io_user, s->link);
         s->receiving = false;
         if (r >= 0 && s->lost_status)
                 r = s->lost_status;
         if (r < 0)
-                server_lost(s, r, status_text(r));
+                server_broken(s, r);
+        else if (r > 0 && away)
+                server_back(s);
         else if (r > 0)
                 s->last_traffic = client_now_ns(c);
         return r != 0;
@@ -558,6 +575,8 @@ void server_want_bulk(struct server *s, uint64_t size)
         if (size <= SESSION_INLINE_DEFAULT || s->bulk_lane || !server_session(s))
                 return;
         s->bulk_lane = true;
+        if (s->state == SERVER_AWAY)
+                return; /* with the others */
         int r = c->io->attach(c->io_user, s->link, 1);
         if (r < 0)
                 s->lost_status = r; /* the next send or receive ends it */
@@ -588,12 +607,12 @@ struct round_trip {
 static bool is_back(void *arg)
 {
         const struct round_trip *t = arg;
-        return t->server->pongs >= t->ping || !server_session(t->server);
+        return t->server->pongs >= t->ping || server_refuses(t->server);
 }
 
 int server_round_trip(struct server *s)
 {
-        int r = server_session(s) ? clock_ask(s) : SP_E_GONE;
+        int r = server_refuses(s) ? SP_E_GONE : clock_ask(s);
         struct round_trip t = { s, s->pings };
         if (r == 0)
                 client_wait(s->client, is_back, &t);

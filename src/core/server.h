@@ -7,7 +7,8 @@
 #include "core/client.h"
 #include "core/io.h"
 
-enum server_state { SERVER_NEW, SERVER_UP, SERVER_LOST };
+/* AWAY: its connections are lost, and made again; the session and what is in flight are kept. */
+enum server_state { SERVER_NEW, SERVER_UP, SERVER_AWAY, SERVER_LOST };
 
 struct server {
         struct client *client;
@@ -17,6 +18,9 @@ struct server {
         int lost_status; /* found while sending; server_lost follows (0: none) */
         bool receiving;  /* its session is dispatching: it must stay */
         bool reaped;     /* lost, and connections and session are freed */
+        bool redialled;  /* away, and being connected again */
+        bool refusing;   /* away, and calls do not wait for it any more */
+        uint64_t refuse_at_ns;
         struct session *session;
         struct io_link *link;
         uint64_t id[2], key[2];
@@ -75,6 +79,9 @@ struct client {
         bool following;          /* somebody works them off */
         struct list host_copies; /* struct host_copy (core/transfer.h) that are to be made */
         struct list contexts;
+        uint64_t reconnect_ns, wait_ns; /* struct client_params */
+        unsigned away;                  /* servers */
+        struct list outgoing;           /* struct outgoing (transfer.c), all */
         struct map objects; /* memory objects and samplers, by their address (client_object) */
 
         /* Shared virtual memory (svm.c). */
@@ -140,6 +147,9 @@ void servers_close(struct client *c, bool exiting);
 /* The server is gone: complete with errors what it had, tell the contexts. */
 void server_lost(struct server *s, int status, const char *text);
 
+/* The connection is lost (SP_E_LINK), or the session has ended: it is away, or gone. */
+void server_broken(struct server *s, int status);
+
 /* Send / receive without blocking; may lose the server. True: something was received. */
 void server_send(struct server *s);
 bool server_receive(struct server *s);
@@ -159,10 +169,29 @@ uint64_t server_local_ns(const struct server *s, uint64_t remote_ns);
  * as soon as it comes. */
 void server_ask_clock(struct server *s);
 
+/* ---- away.c --------------------------------------------------------------------------------- */
+
+/* Is it worth waiting for, its connections being lost? */
+bool server_may_return(const struct server *s);
+void server_away(struct server *s);
+
+/* The receiver's part, while it is away: to have it connected again. SP_E_*: it is lost. */
+SP_NODISCARD int server_redial(struct server *s);
+/* It is connected again. */
+void server_back(struct server *s);
+
+/* Those that calls have waited for long enough refuse from now on. */
+void servers_refuse(struct client *c);
+/* When the next of them will; UINT64_MAX: none. */
+uint64_t servers_refuse_at(const struct client *c);
+
 /* ---- request.c ------------------------------------------------------------------------------ */
 
 void request_done(struct client *c, uint64_t id, cl_int status, struct bytes info);
 void requests_fail(struct server *s, cl_int status);
+
+/* Does it have a device there? */
+bool context_uses(cl_context x, const struct server *s);
 
 /* ---- event.c -------------------------------------------------------------------------------- */
 
@@ -212,6 +241,8 @@ void events_relay(struct server *a, struct server *b);
 
 /* Has `e` ended, one way or the other? For client_wait. */
 bool event_is_done(void *event);
+/* The same, or its server is not waited for any more. */
+bool event_is_settled(void *event);
 
 /* ---- queue.c -------------------------------------------------------------------------------- */
 
@@ -229,6 +260,10 @@ SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uin
 /* All that e comes after is done: the bytes that were held for it may go to or from the application's
  * memory. */
 void transfer_turn(cl_event e);
+/* The call that sends or waits for e's bytes ends without them: the application's memory is not its any
+ * more. */
+void transfer_detach(cl_event e);
+
 /* The servers will not send what was asked for. */
 void incoming_fail(struct server *s);
 /* A command without an event has failed; if it brought data to the server, they are not there. */

@@ -48,7 +48,9 @@ struct incoming {
 struct outgoing {
         struct session_bulk bulk;
         struct client *client;
+        struct list link; /* the client's */
         struct host_box from;
+        uint8_t *copy;  /* `from` is it; owned. NULL: the application's memory, or that of `keep` */
         cl_event event; /* that it is a part of, held; NULL: none */
         cl_mem root;    /* whose initial data it is, held; NULL: none */
         cl_mem keep;    /* whose memory it is, held; NULL: the application's */
@@ -78,6 +80,8 @@ static void outgoing_done(struct session_bulk *b, int status)
         }
         if (o->keep)
                 mem_unhold(o->keep);
+        list_remove(&o->link);
+        mem_free(o->copy);
         mem_free(o);
 }
 
@@ -88,6 +92,7 @@ static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct
                 return NULL;
         o->client = c;
         o->from = from;
+        list_append(&c->outgoing, &o->link);
         o->bulk = (struct session_bulk){
                 .transfer = transfer,
                 .total = box_size(&from),
@@ -172,9 +177,32 @@ int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct s
         return 0;
 }
 
+/* From now on the bytes are in memory of its own. */
+static void outgoing_detach(struct outgoing *o, struct server *s)
+{
+        size_t len, size = box_size(&o->from);
+        o->sent = NULL;
+        o->copy = mem_alloc(size);
+        if (!o->copy) {
+                s->lost_status = SP_E_NOMEM; /* nothing is sent any more */
+                return;
+        }
+        for (uint64_t at = 0; at < size; at += len) {
+                const uint8_t *from = box_at(&o->from, at, &len);
+                memcpy(o->copy + at, from, len);
+        }
+        o->from = host_bytes(o->copy, size);
+}
+
+struct sending {
+        struct server *server;
+        struct sent sent;
+};
+
 static bool is_sent(void *arg)
 {
-        return ((struct sent *)arg)->done;
+        const struct sending *w = arg;
+        return w->sent.done || server_refuses(w->server);
 }
 
 /* Does a blocking write end with its command, and not as soon as its bytes have been taken?
@@ -184,17 +212,30 @@ static bool waits_for_end(const struct enqueue *q)
         return q->wait_count || q->type == CL_COMMAND_SVM_MEMCPY;
 }
 
+/* The write goes on without the call. */
+static void let_go(struct command *m, const struct sent *sent)
+{
+        m->queue->last_event = m->id;
+        list_each(o, &m->client->outgoing, struct outgoing, link)
+        {
+                if (o->sent == sent)
+                        outgoing_detach(o, m->server);
+        }
+}
+
 cl_int transfer_finish_write(struct command *m, int r, struct host_box from)
 {
-        struct sent sent = { false, 0 };
+        struct sending w = { .server = m->server };
         bool only_data = m->enqueue->blocking && !waits_for_end(m->enqueue);
         if (r == 0)
-                r = transfer_send(m, from, NULL, only_data ? &sent : NULL);
+                r = transfer_send(m, from, NULL, only_data ? &w.sent : NULL);
         if (r == 0 && only_data) {
                 server_kick(m->server);
-                if (!sent.done)
-                        client_wait(m->client, is_sent, &sent);
-                r = sent.status < 0 ? SP_E_GONE : 0;
+                if (!w.sent.done)
+                        client_wait(m->client, is_sent, &w);
+                r = w.sent.status < 0 || !w.sent.done ? SP_E_GONE : 0;
+                if (!w.sent.done)
+                        let_go(m, &w.sent);
         }
         return command_end(m, r, m->enqueue->blocking && !only_data);
 }
@@ -322,6 +363,19 @@ void transfer_turn(cl_event e)
                 outgoing_start_held(e);
         if (in && in->aside && in->received == box_size(&in->to))
                 incoming_end(in, CL_SUCCESS);
+}
+
+void transfer_detach(cl_event e)
+{
+        struct client *c = e->context->client;
+        struct incoming *in = map_get(&c->incoming, e->id);
+        if (in && !in->keep)
+                in->unwanted = true;
+        list_each(o, &c->outgoing, struct outgoing, link)
+        {
+                if (o->event == e && !o->keep && !o->root)
+                        outgoing_detach(o, e->server);
+        }
 }
 
 void incoming_drop(struct client *c, uint64_t transfer)
@@ -513,7 +567,7 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
         if (r < 0)
                 return r;
         struct session *session = server_session(from);
-        if (!session)
+        if (server_refuses(from))
                 return SP_E_GONE;
         struct placement *p = &root->placement;
         struct ids before = replica_waits(placement_find(p, from->index, from_domain), part, false);

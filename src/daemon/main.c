@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
+#include "transport/transport.h"
 
 static void print_help(void)
 {
@@ -45,6 +46,7 @@ static int run(const struct config_options *o, int argc, char **argv, const char
                 return 0;
         }
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
+        transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
         return scratch_dir ? worker_main(o, scratch_dir) : supervisor_main(o, argc, argv);
 }
 

@@ -337,7 +337,7 @@ static enum routed route(struct supervisor *s, struct visitor *v)
         struct worker *w = find_worker(s, m.session_hi, m.session_lo);
         if (w && hand_over(s, v, w))
                 return ROUTED;
-        if (m.role || m.lane || m.next_seq) {
+        if (m.role || m.lane || m.next_seq || m.generation) {
                 refuse(v, SP_E_GONE, "this server has no such session (any more)");
                 return ROUTED;
         }

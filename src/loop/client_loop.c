@@ -23,6 +23,8 @@
 
 enum {
         RECEIVE_BUDGET = 4 << 20,
+        RETRY_FIRST_MS = 20, /* between two tries to reach a server again, doubled each time */
+        RETRY_MAX_MS = 1000,
 };
 
 struct client_loop {
@@ -34,13 +36,15 @@ struct client_loop {
         uint64_t bulk;           /* bytes of all links before the last sleep */
 };
 
-/* A further lane being connected on a thread of its own. */
+/* A further lane, or lane 0 again, being connected on a thread of its own. */
 struct attach {
         struct client_loop *loop;
         struct dial_params dial;
         struct server_loop *local;
         unsigned lane;
+        uint64_t until_ns;    /* it is tried again and again; 0: once */
         pthread_mutex_t lock; /* guards the following */
+        pthread_cond_t given_up;
         bool finished, abandoned;
         int status;
         struct conn *conn;
@@ -197,13 +201,14 @@ static void loop_connect_all(void *user, struct io_connect *all, size_t count)
         mem_free(d);
 }
 
-/* ---- further lanes -------------------------------------------------------------------------- */
+/* ---- further lanes, and lane 0 again -------------------------------------------------------- */
 
 static void loop_wake(void *user);
 
 static void attach_free(struct attach *a)
 {
         conn_close(a->conn);
+        pthread_cond_destroy(&a->given_up);
         pthread_mutex_destroy(&a->lock);
         mem_free(a);
 }
@@ -213,6 +218,38 @@ struct attach_start {
         atomic_bool *attached;
 };
 
+/* Could it be another time? Else the server has answered, and said no. */
+static bool may_work_later(int status)
+{
+        return status == SP_E_LINK || status == SP_E_REFUSED || status == SP_E_TIMEOUT ||
+               status == SP_E_HOST;
+}
+
+/* True: the time has passed; false: nobody wants it any more. */
+static bool pause_for(struct attach *a, unsigned ms)
+{
+        uint64_t until = clock_now_ns() + ms * 1000000ull;
+        struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
+        pthread_mutex_lock(&a->lock);
+        while (!a->abandoned && clock_now_ns() < until)
+                pthread_cond_timedwait(&a->given_up, &a->lock, &t);
+        bool abandoned = a->abandoned;
+        pthread_mutex_unlock(&a->lock);
+        return !abandoned;
+}
+
+static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *reply)
+{
+        for (unsigned ms = RETRY_FIRST_MS;; ms = 2 * ms < RETRY_MAX_MS ? 2 * ms : RETRY_MAX_MS) {
+                int r = dial(a->local, &a->dial, ret, reply);
+                if (r == 0 || !may_work_later(r) || clock_now_ns() >= a->until_ns)
+                        return r;
+                if (!pause_for(a, ms))
+                        return r;
+                a->dial.generation++;
+        }
+}
+
 static void *attach_run(void *arg)
 {
         struct attach_start start = *(struct attach_start *)arg;
@@ -220,7 +257,7 @@ static void *attach_run(void *arg)
         mem_free(arg);
         struct conn *conn = NULL;
         struct dial_reply reply;
-        int status = dial(a->local, &a->dial, &conn, &reply);
+        int status = attach_dial(a, &conn, &reply);
         pthread_mutex_lock(&a->lock);
         a->finished = true;
         a->status = status;
@@ -237,9 +274,18 @@ static void *attach_run(void *arg)
         return NULL;
 }
 
-static int loop_attach(void *user, struct io_link *l, unsigned lane)
+static void cond_init(pthread_cond_t *cond)
 {
-        struct client_loop *loop = user;
+        pthread_condattr_t attr;
+        pthread_condattr_init(&attr);
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        pthread_cond_init(cond, &attr);
+        pthread_condattr_destroy(&attr);
+}
+
+static int start_attach(struct client_loop *loop, struct io_link *l, unsigned lane,
+                        uint64_t generation, uint64_t until_ns)
+{
         struct attach *a = mem_zalloc(sizeof(*a));
         struct attach_start *start = mem_alloc(sizeof(*start));
         if (!a || !start) {
@@ -250,6 +296,7 @@ static int loop_attach(void *user, struct io_link *l, unsigned lane)
         a->loop = loop;
         a->local = l->local;
         a->lane = lane;
+        a->until_ns = until_ns;
         a->dial = (struct dial_params){
                 .address = l->spec->address,
                 .timeout_ms = loop->timeout_ms,
@@ -257,10 +304,13 @@ static int loop_attach(void *user, struct io_link *l, unsigned lane)
                 .lane = lane,
                 .session_id = { l->id[0], l->id[1] },
                 .key = { l->key[0], l->key[1] },
+                .next_seq = lane ? 0 : session_next_seq(l->session),
+                .generation = generation,
                 .name = program_invocation_short_name,
                 .share = loop->share,
         };
         pthread_mutex_init(&a->lock, NULL);
+        cond_init(&a->given_up);
         *start = (struct attach_start){ a, &l->attached };
         pthread_t thread;
         if (pthread_create(&thread, NULL, attach_run, start) != 0) {
@@ -271,6 +321,11 @@ static int loop_attach(void *user, struct io_link *l, unsigned lane)
         pthread_detach(thread);
         l->attach = a;
         return 0;
+}
+
+static int loop_attach(void *user, struct io_link *l, unsigned lane)
+{
+        return start_attach(user, l, lane, session_generation(l->session), 0);
 }
 
 /* The lane is connected, or could not be. */
@@ -289,6 +344,8 @@ static int attach_finish(struct io_link *l)
                 log_error("client", "%s", a->reply.text);
         else
                 r = link_up(&l->lanes[a->lane], l->session, a->lane, conn, a->reply.next_seq);
+        if (r == 0 && !a->lane)
+                r = session_resume(l->session, a->dial.generation);
         attach_free(a);
         return r;
 }
@@ -301,10 +358,26 @@ static void attach_abandon(struct io_link *l)
         pthread_mutex_lock(&a->lock);
         bool finished = a->finished;
         a->abandoned = true;
+        pthread_cond_signal(&a->given_up);
         pthread_mutex_unlock(&a->lock);
         if (finished)
                 attach_free(a);
+        atomic_store(&l->attached, false);
         l->attach = NULL;
+}
+
+static void lanes_down(struct io_link *l)
+{
+        attach_abandon(l);
+        for (unsigned lane = SESSION_LANES; lane-- > 0;)
+                link_down(&l->lanes[lane]);
+        l->more_in = l->more_out = l->quiet = false;
+}
+
+static int loop_reconnect(void *user, struct io_link *l, uint64_t until_ns)
+{
+        lanes_down(l);
+        return start_attach(user, l, 0, session_generation(l->session) + 1, until_ns);
 }
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
@@ -468,9 +541,7 @@ static void loop_close(void *user, struct io_link *l, bool after_fork)
                                 close(l->lanes[lane].conn->fd);
                 return;
         }
-        attach_abandon(l);
-        for (unsigned lane = SESSION_LANES; lane-- > 0;)
-                link_down(&l->lanes[lane]);
+        lanes_down(l);
         link_free(l);
 }
 
@@ -510,6 +581,7 @@ const struct client_io client_io_loop = {
         .now_ns = loop_now,
         .connect = loop_connect_all,
         .attach = loop_attach,
+        .reconnect = loop_reconnect,
         .send = loop_send,
         .receive = loop_receive,
         .wait = loop_wait,
@@ -524,8 +596,13 @@ int client_io_loop_new(void **ret)
         struct client_loop *loop = mem_zalloc(sizeof(*loop));
         if (!loop)
                 return SP_E_NOMEM;
-        uint64_t timeout = 10000, spin_us = 0, share = 0;
+        uint64_t timeout = 10000, spin_us = 0, share = 0, link_timeout = transport_timeout_ms;
         char *error = NULL;
+        if (config_number(CONFIG_client_link_timeout, &link_timeout, &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        mem_free(error);
+        error = NULL;
+        transport_timeout_ms = (unsigned)link_timeout;
         if (config_number(CONFIG_client_spin, &spin_us, &error) < 0)
                 log_error("client", "%s", error ? error : "out of memory");
         mem_free(error);

@@ -131,6 +131,7 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
                 .key_hi = p->key[0],
                 .key_lo = p->key[1],
                 .next_seq = p->next_seq,
+                .generation = p->generation,
                 .name = bytes_str(p->name ? p->name : ""),
         };
         int r = hello_put(&out, &hello);

@@ -17,6 +17,7 @@ struct dial_params {
         unsigned lane;
         uint64_t session_id[2], key[2]; /* hello's hi, lo */
         uint64_t next_seq;              /* session_next_seq of the session on this side, lane 0 */
+        uint64_t generation;            /* of hello */
         const char *name;               /* of this program, for the server's log; NULL: none */
         bool share; /* go on over shared memory if the server agrees (transport_shm) */
 };

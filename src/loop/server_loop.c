@@ -443,6 +443,12 @@ static bool same(const uint64_t a[2], uint64_t hi, uint64_t lo)
         return !((a[0] ^ hi) | (a[1] ^ lo)); /* both halves always: no hint in the time it takes */
 }
 
+/* Connections of a session that had others may arrive in any order. */
+static bool is_outdated(const struct wire_hello *m, uint64_t generation)
+{
+        return m->lane ? m->generation != generation : m->generation <= generation;
+}
+
 /* Decide on a hello. 0 with the session and lane, SP_E_AGAIN: a peer not announced yet; else why not,
  * with a text. */
 static int admit(struct server_loop *l, const struct wire_hello *m, struct session **ret,
@@ -466,7 +472,7 @@ static int admit(struct server_loop *l, const struct wire_hello *m, struct sessi
                 return *ret ? 0 : SP_E_AGAIN;
         }
         if (!l->claimed) {
-                if (m->lane || m->next_seq) {
+                if (m->lane || m->next_seq || m->generation) {
                         *ret_text = "no such session";
                         return SP_E_GONE;
                 }
@@ -481,6 +487,9 @@ static int admit(struct server_loop *l, const struct wire_hello *m, struct sessi
         } else if (!same(l->key, m->key_hi, m->key_lo)) {
                 *ret_text = "wrong key for this session";
                 return SP_E_AUTH;
+        } else if (is_outdated(m, session_generation(engine_session(l->engine)))) {
+                *ret_text = "a later connection has taken the place of this one";
+                return SP_E_LINK;
         }
         *ret = engine_session(l->engine);
         return 0;
@@ -523,7 +532,14 @@ static int attach(struct server_loop *l, const struct wire_hello *m, struct sess
                 r = shm_offer(&conn, lane ? SHARED_BULK : SHARED_MESSAGES);
         if (r < 0)
                 return r;
+        bool again = !lane && m->generation;
+        if (again)
+                channel_down(c); /* the client has given them up */
         r = link_up(&c->lanes[lane], s, lane, conn, m->next_seq);
+        if (r == 0 && again) {
+                r = session_resume(s, m->generation);
+                engine_settle(l->engine);
+        }
         if (r < 0)
                 return r;
         if (reply) {
@@ -937,6 +953,7 @@ int server_loop_connect(struct server_loop *l, const struct dial_params *p, stru
                 .key_hi = p->key[0],
                 .key_lo = p->key[1],
                 .next_seq = p->next_seq,
+                .generation = p->generation,
                 .name = bytes_str(p->name ? p->name : ""),
         };
         int r = inproc_pair(p->lane > 0, pair);

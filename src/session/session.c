@@ -34,10 +34,17 @@ struct receiving {
         bool waiting;
 };
 
+/* What had arrived of a bulk frame when its connection was lost: bytes [run, end) are in their place, but
+ * were not reported. */
+struct remnant {
+        uint64_t transfer, run, end; /* transfer 0: none */
+};
+
 struct lane {
         bool up;
         struct sending tx;
         struct receiving rx; /* lanes from 1 on */
+        struct remnant remnant;
 };
 
 struct session {
@@ -64,6 +71,8 @@ struct session {
         struct list stalled; /* all that is ready is framed, more will be ready later */
         struct list unacked; /* framed whole, not acknowledged */
         struct lane lanes[SESSION_LANES];
+        uint64_t generation; /* of the connections */
+        bool bulk_held;      /* until the other side has told what it has */
 };
 
 int session_new(const struct session_params *params, struct session **ret)
@@ -298,6 +307,8 @@ void session_bulk_ready(struct session *s, struct session_bulk *b, uint64_t read
 
 bool session_bulk_pending(const struct session *s)
 {
+        if (s->bulk_held)
+                return false;
         for (unsigned i = 1; i < SESSION_LANES; i++)
                 if (is_sending(&s->lanes[i].tx))
                         return true;
@@ -331,6 +342,8 @@ static void seal_bulk(struct session *s, struct sending *tx, struct session_bulk
 static int pending_bulk(struct session *s, struct lane *lane, struct iovec *ret, int max)
 {
         struct sending *tx = &lane->tx;
+        if (s->bulk_held)
+                return 0;
         if (!is_sending(tx)) {
                 if (list_empty(&s->bulks))
                         return 0;
@@ -402,6 +415,35 @@ static void bulk_acked(struct session *s, uint64_t transfer, uint64_t received)
                 bulk_acked_in(s, &s->stalled, transfer, received);
 }
 
+/* Send again what is not acknowledged, the oldest first. */
+static void restart_bulks(struct session *s)
+{
+        struct list *from[] = { &s->unacked, &s->bulks, &s->stalled }, all = { &all, &all };
+        for (size_t i = 0; i < array_size(from); i++)
+                while (!list_empty(from[i])) {
+                        struct list *first = from[i]->next;
+                        list_remove(first);
+                        list_append(&all, first);
+                }
+        while (!list_empty(&all)) {
+                struct session_bulk *b = list_entry(all.next, struct session_bulk, link);
+                list_remove(&b->link);
+                b->framed = b->acked;
+                list_append(b->framed < b->ready ? &s->bulks : &s->stalled, &b->link);
+        }
+}
+
+static int take_resume(struct session *s, uint64_t generation)
+{
+        if (generation > s->generation)
+                return SP_E_PROTO;
+        if (generation < s->generation || !s->bulk_held)
+                return 0; /* of connections that were lost, too */
+        s->bulk_held = false;
+        restart_bulks(s);
+        return 0;
+}
+
 /* ---- sending on lanes ----------------------------------------------------------------------- */
 
 int session_lane_pending(struct session *s, unsigned lane, struct iovec *ret, int max)
@@ -470,6 +512,11 @@ static int take_message(struct session *s, struct bytes msg)
                 if (!r)
                         bulk_acked(s, m.transfer, m.received);
                 return r;
+        }
+        case WIRE_bulk_resume: {
+                struct wire_bulk_resume m;
+                int r = wire_get_bulk_resume(msg, &m);
+                return r ? r : take_resume(s, m.generation);
         }
         default:
                 return s->params.ops->message(s->params.user, msg);
@@ -700,9 +747,53 @@ static void unseal(struct session *s, unsigned lane)
         }
 }
 
+/* Keep account of a frame's bytes that came before the cut. */
+static void keep_remnant(struct lane *l)
+{
+        const struct receiving *rx = &l->rx;
+        if (rx->header_have == FRAME_HEADER_SIZE && rx->offset > rx->frame.ack)
+                l->remnant = (struct remnant){ rx->frame.seq, rx->placed ? rx->run : rx->offset,
+                                               rx->offset };
+}
+
+static int report_remnant(struct session *s, struct lane *l)
+{
+        struct remnant m = l->remnant;
+        l->remnant = (struct remnant){ 0 };
+        if (!m.transfer)
+                return 0;
+        int r = m.end > m.run ? s->params.ops->bulk_arrived(s->params.user, m.transfer, m.run,
+                                                            (size_t)(m.end - m.run))
+                              : 0;
+        return r < 0 ? r : session_send(s, transfer_ack, .transfer = m.transfer, .received = m.end);
+}
+
+int session_resume(struct session *s, uint64_t generation)
+{
+        int r = s->status;
+        s->generation = generation;
+        s->bulk_held = true;
+        for (unsigned i = 1; i < SESSION_LANES && r == 0; i++) {
+                session_lane_down(s, i);
+                r = report_remnant(s, &s->lanes[i]);
+        }
+        if (r == 0)
+                r = session_send(s, bulk_resume, .generation = generation);
+        if (r < 0)
+                s->status = r;
+        return r;
+}
+
+uint64_t session_generation(const struct session *s)
+{
+        return s->generation;
+}
+
 void session_lane_down(struct session *s, unsigned lane)
 {
         struct lane *l = &s->lanes[lane];
+        if (l->up && lane)
+                keep_remnant(l);
         l->up = false;
         unseal(s, lane);
         memset(&l->tx, 0, sizeof(l->tx));

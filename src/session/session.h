@@ -125,6 +125,13 @@ uint64_t session_next_seq(const struct session *s);
  * SP_E_PROTO: it claims what was never sent, or lacks what was already forgotten. */
 SP_NODISCARD int session_lane_up(struct session *s, unsigned lane, uint64_t peer_next_seq);
 
+/* Lane 0 is up again, as connection number `generation` (hello's; from 1 on, larger than before). All
+ * older connections of the session are closed: the other lanes are down. What was received of a
+ * bulk frame that was cut counts; what was sent and did not arrive is sent again once the other side has
+ * said what it has. Calls ops. Negative: the session has ended. */
+SP_NODISCARD int session_resume(struct session *s, uint64_t generation);
+uint64_t session_generation(const struct session *s);
+
 /* The lane's connection is gone; partial frames are dropped. session_lane_up does this itself for a
  * lane that is up. */
 void session_lane_down(struct session *s, unsigned lane);

@@ -36,15 +36,26 @@ int socket_status(int error)
         }
 }
 
-/* Failing to set one of these costs speed or patience, not correctness. */
+unsigned transport_timeout_ms = 5000;
+
+/* Failing to set one of these costs speed or patience, not correctness. Idle hosts are asked whether they
+ * live, and what is sent has to be acknowledged in time (RFC 1122 4.2.3.6, RFC 5482). */
 static void set_tcp_options(int fd)
 {
-        static const struct {
+        enum { PROBES = 4 };
+        unsigned timeout = transport_timeout_ms;
+        int seconds = timeout ? (int)((timeout + 999) / 1000) : 0;
+        int between = seconds > 2 * PROBES ? seconds / (2 * PROBES) : 1;
+        int idle = seconds > PROBES * between ? seconds - PROBES * between : 1;
+        const struct {
                 int level, name, value;
         } options[] = {
-                { IPPROTO_TCP, TCP_NODELAY, 1 },   { SOL_SOCKET, SO_KEEPALIVE, 1 },
-                { IPPROTO_TCP, TCP_KEEPIDLE, 30 }, { IPPROTO_TCP, TCP_KEEPINTVL, 10 },
-                { IPPROTO_TCP, TCP_KEEPCNT, 3 },
+                { IPPROTO_TCP, TCP_NODELAY, 1 },
+                { SOL_SOCKET, SO_KEEPALIVE, 1 },
+                { IPPROTO_TCP, TCP_USER_TIMEOUT, (int)timeout },
+                { IPPROTO_TCP, TCP_KEEPIDLE, timeout ? idle : 30 },
+                { IPPROTO_TCP, TCP_KEEPINTVL, timeout ? between : 10 },
+                { IPPROTO_TCP, TCP_KEEPCNT, PROBES },
         };
         for (size_t i = 0; i < array_size(options); i++)
                 (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,

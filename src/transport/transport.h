@@ -19,6 +19,10 @@
 struct conn;
 struct listener;
 
+/* After so many milliseconds without a sign of life from the other host a conn is lost (TCP); 0: when the
+ * system says so. Of conns made from now on; set before the first. */
+extern unsigned transport_timeout_ms;
+
 enum transport_caps {
         TRANSPORT_ORDERED = 1,   /* ordered bytes */
         TRANSPORT_SAME_HOST = 2, /* both ends on one host */

@@ -1,7 +1,7 @@
 /* The client core and real engines in virtual time (support/sim.h): random programs against an oracle,
  * and single claims about servers, peers and events.
  *
- *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] */
+ *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] [--cuts] */
 #include "support/check.h"
 
 #include "api/command_buffer.h"
@@ -17,7 +17,7 @@
 #include "support/sim.h"
 
 struct options {
-        bool verbose, check_each, damage, no_memory;
+        bool verbose, check_each, damage, no_memory, cuts;
 };
 
 static void random_program(uint64_t seed, struct options o)
@@ -29,6 +29,10 @@ static void random_program(uint64_t seed, struct options o)
                 .one_way = rng_chance(&rng, 20) ? 1u << rng_below(&rng, 3) : 0,
                 .verbose = o.verbose,
                 .forgiving = o.no_memory,
+                .reconnect_ns = o.cuts ? UINT64_MAX / 2 : 0,
+                .wait_ns = o.cuts ? UINT64_MAX : 0,
+                .cut_chance = o.cuts ? (unsigned)rng_range(&rng, 1, 100) : 0,
+                .cuts = o.cuts ? 200 : 0,
         });
         program_run(sim, &(struct program_params){
                                  .seed = rng_u64(&rng),
@@ -63,6 +67,15 @@ TEST(random_programs_compute_what_the_oracle_says)
 {
         for (uint64_t seed = 1; seed <= 300; seed++)
                 random_program(seed, (struct options){ 0 });
+}
+
+TEST(random_programs_do_not_notice_that_links_are_cut)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR; /* each cut is a warning */
+        for (uint64_t seed = 1; seed <= 300; seed++)
+                random_program(seed, (struct options){ .cuts = true });
+        log_threshold = before;
 }
 
 /* ---- single claims -------------------------------------------------------------------------- */
@@ -344,6 +357,122 @@ TEST(what_is_enqueued_after_a_blocking_write_comes_after_it)
 {
         for (uint64_t seed = 1; seed <= 100; seed++)
                 write_and_go_on(seed, seed % 2, seed % 3 ? ITEMS : 100);
+}
+
+/* ---- connections that are lost ---- */
+
+static bool is_available(cl_device_id d)
+{
+        cl_bool available;
+        assert_int_equal(
+                clGetDeviceInfo(d, CL_DEVICE_AVAILABLE, sizeof(available), &available, NULL),
+                CL_SUCCESS);
+        return available;
+}
+
+/* Until the client has noticed (false), or has it back (true). */
+static void run_until(struct setup *s, bool available)
+{
+        while (is_available(s->devices[0]) != available)
+                sim_run(s->sim, 1000);
+}
+
+TEST(while_a_server_is_away_calls_fail_and_what_is_in_flight_is_kept)
+{
+        for (uint64_t seed = 1; seed <= 50; seed++) {
+                struct setup s;
+                static uint32_t got[ITEMS], ones[ITEMS];
+                size_t size = sizeof(got);
+                cl_event e;
+                begin(&s, &(struct sim_params){ .seed = seed,
+                                                .servers = 2,
+                                                .delay_ns = 1000000,
+                                                .reconnect_ns = 1000000000000 });
+                check_items(&s, 0, 0);
+                for (unsigned i = 0; i < 5; i++)
+                        assert_int_equal(launch(&s, 0, 0, NULL, i == 4 ? &e : NULL), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[0]), CL_SUCCESS);
+                sim_cut_client(s.sim, 0);
+                run_until(&s, false);
+                assert_true(notices > 0);
+                assert_true(is_available(s.devices[2])); /* the other server's */
+                assert_int_equal(launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(clFinish(s.queues[0]), CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(clEnqueueReadBuffer(s.queues[0], s.buffer, CL_TRUE, 0, size, got,
+                                                     0, NULL, NULL),
+                                 CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(clEnqueueWriteBuffer(s.queues[0], s.buffer, CL_TRUE, 0, size, ones,
+                                                      0, NULL, NULL),
+                                 CL_DEVICE_NOT_AVAILABLE);
+                run_until(&s, true);
+                assert_int_equal(clWaitForEvents(1, &e), CL_SUCCESS);
+                assert_int_equal(launch(&s, 0, 0, NULL, NULL), CL_SUCCESS);
+                check_items(&s, 0, 6);
+                assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+                end(&s);
+        }
+}
+
+/* The client sleeps in `call` when the cut comes. */
+TEST(a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory)
+{
+        unsigned failed = 0;
+        for (uint64_t seed = 1; seed <= 200; seed++) {
+                struct setup s;
+                static uint32_t values[ITEMS];
+                cl_int err;
+                begin(&s, &(struct sim_params){ .seed = seed,
+                                                .servers = 1,
+                                                .room = 20000,
+                                                .delay_ns = 100000,
+                                                .reconnect_ns = 1000000000000 });
+                sim_cut_often(s.sim, 100, 3);
+                uint32_t *memory = malloc(sizeof(values));
+                for (size_t i = 0; i < ITEMS; i++)
+                        memory[i] = values[i] = (uint32_t)i;
+                err = clEnqueueWriteBuffer(s.queues[0], s.buffer, CL_TRUE, 0, sizeof(values),
+                                           memory, 0, NULL, NULL);
+                failed += err != CL_SUCCESS;
+                free(memory);
+                run_until(&s, true);
+                memory = malloc(sizeof(values));
+                cl_int read = clEnqueueReadBuffer(s.queues[0], s.buffer, CL_TRUE, 0, sizeof(values),
+                                                  memory, 0, NULL, NULL);
+                failed += read != CL_SUCCESS;
+                free(memory);
+                static uint32_t got[ITEMS];
+                do {
+                        run_until(&s, true);
+                        read = clEnqueueReadBuffer(s.queues[0], s.buffer, CL_TRUE, 0, sizeof(got),
+                                                   got, 0, NULL, NULL);
+                } while (read != CL_SUCCESS);
+                if (err == CL_SUCCESS || got[1])
+                        for (size_t i = 0; i < ITEMS; i++)
+                                assert_int_equal(got[i], values[i]);
+                sim_cut_often(s.sim, 0, 0);
+                run_until(&s, true);
+                end(&s);
+        }
+        assert_true(failed > 50);
+}
+
+TEST(a_server_that_does_not_come_back_in_time_is_lost)
+{
+        struct setup s;
+        cl_event e;
+        begin(&s, &(struct sim_params){
+                          .seed = 1, .servers = 2, .reconnect_ns = 1000000000, .forgiving = true });
+        assert_int_equal(launch(&s, 0, 0, NULL, &e), CL_SUCCESS);
+        assert_int_equal(clFlush(s.queues[0]), CL_SUCCESS);
+        sim_kill_server(s.sim, 0);
+        run_until(&s, false);
+        sim_run(s.sim, 100000000);
+        assert_true(status_of(e) > CL_COMPLETE);
+        sim_run(s.sim, 2000000000);
+        assert_int_equal(status_of(e), CL_DEVICE_NOT_AVAILABLE);
+        assert_int_equal(launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+        assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+        end(&s);
 }
 
 TEST(a_user_event_holds_commands_on_every_server)
@@ -670,9 +799,10 @@ int main(int argc, char **argv)
                         o.verbose |= !strcmp(argv[i], "--verbose");
                         o.check_each |= !strcmp(argv[i], "--check-each");
                         o.damage |= !strcmp(argv[i], "--damage");
+                        o.cuts |= !strcmp(argv[i], "--cuts");
                         o.no_memory |= !strcmp(argv[i], "--no-memory");
                 }
-                if ((o.damage || o.no_memory) && !o.verbose)
+                if ((o.damage || o.no_memory || o.cuts) && !o.verbose)
                         log_threshold = LOG_NONE;
                 for (uint64_t seed = first; seed <= last; seed++)
                         random_program(seed, o);
@@ -688,6 +818,10 @@ int main(int argc, char **argv)
                 cmocka_unit_test(what_comes_after_a_read_is_not_complete_before_its_bytes_are_here),
                 cmocka_unit_test(a_write_of_what_was_read_before_it_sends_the_bytes_that_were_read),
                 cmocka_unit_test(a_failed_user_event_fails_what_waits_for_it_and_nothing_else),
+                cmocka_unit_test(while_a_server_is_away_calls_fail_and_what_is_in_flight_is_kept),
+                cmocka_unit_test(
+                        a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory),
+                cmocka_unit_test(a_server_that_does_not_come_back_in_time_is_lost),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
                 cmocka_unit_test(the_only_server_dies_while_the_client_waits),
                 cmocka_unit_test(nothing_stays_on_the_servers_when_the_client_releases_it),
@@ -697,6 +831,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(random_programs_compute_what_the_oracle_says),
                 cmocka_unit_test(random_programs_survive_lost_servers_and_links),
                 cmocka_unit_test(random_programs_survive_without_memory),
+                cmocka_unit_test(random_programs_do_not_notice_that_links_are_cut),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -329,6 +329,32 @@ int pair_reattach(struct pair *p)
         return 0;
 }
 
+void pair_cut_all(struct pair *p)
+{
+        for (int i = 0; i < 2; i++) {
+                for (unsigned lane = 1; lane < SESSION_LANES; lane++) {
+                        pair_pull(p, i, lane, any_amount(&p->rng));
+                        session_lane_down(p->side[i].session, lane);
+                }
+        }
+        for (int i = 0; i < 2; i++)
+                for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                        p->side[i].out[lane].bytes.size = 0;
+        pair_cut(p);
+}
+
+int pair_reattach_all(struct pair *p)
+{
+        uint64_t generation = session_generation(p->side[0].session) + 1;
+        int r = pair_reattach(p);
+        for (int i = 0; i < 2 && r == 0; i++)
+                r = session_resume(p->side[i].session, generation);
+        for (int i = 0; i < 2 && r == 0; i++)
+                for (unsigned lane = 1; lane < SESSION_LANES && r == 0; lane++)
+                        r = session_lane_up(p->side[i].session, lane, 0);
+        return r;
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 int pair_init(struct pair *p, const struct pair_params *params)

@@ -76,6 +76,10 @@ int pair_settle(struct pair *p);
 void pair_cut(struct pair *p);
 int pair_reattach(struct pair *p);
 
+/* The same with all lanes: of bulk data on its way some still arrives. */
+void pair_cut_all(struct pair *p);
+int pair_reattach_all(struct pair *p);
+
 /* Everything sent has arrived exactly once, in order; every transfer is complete. */
 void pair_check_complete(const struct pair *p);
 

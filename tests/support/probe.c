@@ -96,6 +96,7 @@ void probe_fini(struct probe *p)
 int probe_attach(struct probe *p, unsigned lane)
 {
         struct conn *conn;
+        bool again = !lane && session_next_seq(p->session);
         const struct dial_params d = {
                 .address = p->address,
                 .timeout_ms = 30000,
@@ -103,12 +104,15 @@ int probe_attach(struct probe *p, unsigned lane)
                 .session_id = { p->id[0], p->id[1] },
                 .key = { p->key[0], p->key[1] },
                 .next_seq = lane ? 0 : session_next_seq(p->session),
+                .generation = session_generation(p->session) + again,
                 .name = "probe",
                 .share = p->share,
         };
         int r = p->local ? server_loop_connect(p->local, &d, &conn, &p->reply)
                          : loop_connect(&d, &conn, &p->reply);
-        return r < 0 ? r : link_up(&p->lanes[lane], p->session, lane, conn, p->reply.next_seq);
+        if (r == 0)
+                r = link_up(&p->lanes[lane], p->session, lane, conn, p->reply.next_seq);
+        return r == 0 && again ? session_resume(p->session, d.generation) : r;
 }
 
 static int flush(struct probe *p)

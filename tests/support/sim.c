@@ -53,9 +53,14 @@ struct sim_link {
 /* The client's handle for a server's connections. */
 struct io_link {
         struct sim *sim;
+        struct session *session;
         struct sim_server *server;
         uint64_t attach_at; /* lane 1 comes up; NEVER: not asked for */
-        bool was_short;     /* the last send was short of room */
+        uint64_t redial_at; /* lane 0 comes up again; NEVER: it is up */
+        uint64_t redial_until;
+        uint64_t generation; /* of the next try */
+        bool redialled;      /* it came up since the last receive */
+        bool was_short;      /* the last send was short of room */
 };
 
 struct sim_server {
@@ -65,6 +70,7 @@ struct sim_server {
         struct engine *engine;
         bool dead, frozen;
         bool over;  /* the client closed the session */
+        bool away;  /* the client's connections are lost */
         bool stuck; /* the backend had nothing to run though commands are said to run */
         uint64_t id[2], key[2];
         uint64_t clock_offset;
@@ -159,6 +165,19 @@ static void pipe_put(struct sim *sim, struct pipe *p, const void *data, size_t s
         p->segments[p->count++] = (struct segment){ at, size };
         append(&p->bytes, data, size);
         p->put += size;
+}
+
+/* Only a part of what is on its way arrives. */
+static void pipe_cut(struct sim *sim, struct pipe *p)
+{
+        size_t on_way = p->bytes.size - p->arrived, kept = rng_below(&sim->rng, on_way + 1), n = 0;
+        p->bytes.size = p->arrived + kept;
+        while (n < p->count && kept) {
+                size_t size = p->segments[n].size < kept ? p->segments[n].size : kept;
+                p->segments[n++].size = size;
+                kept -= size;
+        }
+        p->count = n;
 }
 
 /* What has arrived by now. */
@@ -278,11 +297,25 @@ static int pull(struct sim *sim, struct sim_link *l, int i)
         return r < 0 ? r : 1;
 }
 
+/* A link that both ends have left is used again. */
+static struct sim_link *link_ends(struct sim *sim, unsigned lane, struct end a, struct end b)
+{
+        unsigned k = 0;
+        while (k < sim->link_count &&
+               (sim->links[k].end[0].session || sim->links[k].end[1].session))
+                k++;
+        must(sim, k < LINKS_MAX);
+        sim->link_count += k == sim->link_count;
+        struct sim_link *l = &sim->links[k];
+        for (int i = 0; i < 2; i++)
+                pipe_fini(&l->pipe[i]);
+        *l = (struct sim_link){ .up = true, .lane = lane, .end = { a, b } };
+        return l;
+}
+
 static struct sim_link *connect_ends(struct sim *sim, unsigned lane, struct end a, struct end b)
 {
-        must(sim, sim->link_count < LINKS_MAX);
-        struct sim_link *l = &sim->links[sim->link_count++];
-        *l = (struct sim_link){ .up = true, .lane = lane, .end = { a, b } };
+        struct sim_link *l = link_ends(sim, lane, a, b);
         uint64_t next[2] = { session_next_seq(a.session), session_next_seq(b.session) };
         for (int i = 0; i < 2; i++)
                 if (session_lane_up(l->end[i].session, lane, lane ? 0 : next[!i]) < 0)
@@ -351,6 +384,19 @@ static const struct engine_ops engine_ops = {
         .now_ns = on_now,
 };
 
+/* The server has lost the client's connections, or another one takes their place. */
+static void client_gone(struct sim_server *s)
+{
+        struct sim *sim = s->sim;
+        s->away = true;
+        for (unsigned k = 0; k < sim->link_count; k++) {
+                struct sim_link *l = &sim->links[k];
+                for (int i = 0; i < 2; i++)
+                        if (l->end[i].server == s && l->end[i].session == engine_session(s->engine))
+                                close_end(l, i);
+        }
+}
+
 /* A link of the server ends: with the client, the session waits for nobody here; with a peer, the engine
  * is told. */
 static void server_link_lost(struct sim_server *s, struct sim_link *l, int i, int status)
@@ -361,7 +407,10 @@ static void server_link_lost(struct sim_server *s, struct sim_link *l, int i, in
                 sim_fail(sim, "server %u: session ends with %s", s->index, status_text(status));
         bool with_client = session == engine_session(s->engine);
         close_end(l, i);
-        if (with_client) {
+        if (with_client && status == SP_E_LINK && sim->params.reconnect_ns &&
+            !engine_closed(s->engine)) {
+                client_gone(s);
+        } else if (with_client) {
                 s->over = true;
         } else {
                 for (unsigned k = 0; k < sim->link_count; k++)
@@ -484,6 +533,44 @@ static void attached(struct sim *sim, struct io_link *io, struct session *sessio
         serve(s);
 }
 
+/* A try to reach the server again: a hello may get lost on its way there, or its answer on its way back. */
+static void redialled(struct sim *sim, struct io_link *io)
+{
+        struct sim_server *s = io->server;
+        uint64_t generation = io->generation++;
+        io->redial_at = NEVER;
+        if (!s->dead && !s->over && rng_chance(&sim->rng, 70)) {
+                struct session *there = engine_session(s->engine);
+                engine_lock(s->engine);
+                must(sim, generation > session_generation(there));
+                client_gone(s);
+                s->away = false;
+                bool arrives = rng_chance(&sim->rng, 70);
+                uint64_t next_seq = session_next_seq(there);
+                must(sim, session_lane_up(there, 0, session_next_seq(io->session)) == 0);
+                must(sim, session_resume(there, generation) == 0);
+                if (arrives) {
+                        must(sim, session_lane_up(io->session, 0, next_seq) == 0);
+                        must(sim, session_resume(io->session, generation) == 0);
+                        link_ends(sim, 0, (struct end){ io->session, NULL },
+                                  (struct end){ there, s });
+                        io->redialled = true;
+                } else {
+                        session_lane_down(there, 0);
+                        s->away = true;
+                }
+                engine_unlock(s->engine);
+                if (arrives) {
+                        serve(s);
+                        return;
+                }
+        }
+        if (sim->now < io->redial_until)
+                io->redial_at = sim->now + rng_range(&sim->rng, 1, 4 * sim->delay_ns + 1);
+        else
+                io->redial_until = 0; /* given up: receive tells */
+}
+
 /* When a byte arrives at end `i`, or its end shows; NEVER if none is on its way. */
 static uint64_t arrival(const struct sim_link *l, int i)
 {
@@ -521,6 +608,7 @@ static uint64_t next_event(const struct sim *sim)
         for (unsigned i = 0; i < sim->params.servers; i++) {
                 earlier(sim->servers[i].dead ? NEVER : sim->servers[i].execute_at, &t);
                 earlier(sim->client_links[i] ? sim->client_links[i]->attach_at : NEVER, &t);
+                earlier(sim->client_links[i] ? sim->client_links[i]->redial_at : NEVER, &t);
         }
         for (unsigned i = 0; i < DIALS_MAX; i++)
                 earlier(sim->dials[i].at, &t);
@@ -531,6 +619,10 @@ static uint64_t next_event(const struct sim *sim)
 static bool happen(struct sim *sim)
 {
         bool client = false;
+        if (sim->params.cuts && rng_below(&sim->rng, 1000) < sim->params.cut_chance) {
+                sim->params.cuts--;
+                sim_cut_client(sim, (unsigned)rng_below(&sim->rng, sim->params.servers));
+        }
         for (unsigned i = 0; i < DIALS_MAX; i++)
                 if (sim->dials[i].at <= sim->now)
                         dialled(sim, &sim->dials[i]);
@@ -543,6 +635,10 @@ static bool happen(struct sim *sim)
                                 attached(sim, io, session);
                         io->attach_at = NEVER;
                         client = true;
+                }
+                if (io && io->redial_at <= sim->now) {
+                        redialled(sim, io);
+                        client |= io->redial_at == NEVER;
                 }
                 if (!s->dead && s->execute_at <= sim->now)
                         execute(s);
@@ -646,7 +742,12 @@ static void io_connect_all(void *user, struct io_connect *all, size_t count)
                 at->status = exchange_hellos(sim, at, s);
                 at->link = calloc(1, sizeof(*at->link));
                 must(sim, at->link && !at->status);
-                *at->link = (struct io_link){ .sim = sim, .server = s, .attach_at = NEVER };
+                *at->link = (struct io_link){ .sim = sim,
+                                              .session = at->session,
+                                              .server = s,
+                                              .attach_at = NEVER,
+                                              .redial_at = NEVER,
+                                              .redial_until = NEVER };
                 sim->client_links[s->index] = at->link;
                 engine_lock(s->engine);
                 connect_ends(sim, 0, (struct end){ at->session, NULL },
@@ -668,6 +769,22 @@ static bool is_of(const struct sim_link *l, const struct io_link *io)
         return l->end[0].session && !l->end[0].server && l->end[1].server == io->server;
 }
 
+static int io_reconnect(void *user, struct io_link *io, uint64_t until_ns)
+{
+        struct sim *sim = user;
+        for (unsigned k = 0; k < sim->link_count; k++)
+                if (is_of(&sim->links[k], io) && sim->links[k].end[0].session)
+                        close_end(&sim->links[k], 0);
+        io->attach_at = NEVER;
+        io->was_short = false;
+        io->generation = session_generation(io->session) + 1;
+        if (io->generation <= session_generation(engine_session(io->server->engine)))
+                io->generation = session_generation(engine_session(io->server->engine)) + 1;
+        io->redial_until = until_ns;
+        io->redial_at = sim->now + rng_range(&sim->rng, 1, 2 * sim->delay_ns + 1);
+        return 0;
+}
+
 static int io_send(void *user, struct io_link *io)
 {
         struct sim *sim = user;
@@ -687,6 +804,12 @@ static int io_receive(void *user, struct io_link *io)
 {
         struct sim *sim = user;
         bool any = false;
+        if (io->redialled) {
+                io->redialled = false;
+                return 1;
+        }
+        if (!io->redial_until)
+                return SP_E_GONE;
         for (bool progress = true; progress && rng_chance(&sim->rng, 80);) {
                 progress = false;
                 unsigned first = (unsigned)rng_below(&sim->rng, sim->link_count);
@@ -707,6 +830,11 @@ static int io_receive(void *user, struct io_link *io)
 /* Is there anything that `receive` would find or `send` could move? */
 static bool client_ready(struct sim *sim)
 {
+        for (unsigned i = 0; i < sim->params.servers; i++) {
+                const struct io_link *io = sim->client_links[i];
+                if (io && (io->redialled || !io->redial_until))
+                        return true;
+        }
         for (unsigned k = 0; k < sim->link_count; k++) {
                 struct sim_link *l = &sim->links[k];
                 struct iovec iov[2];
@@ -812,6 +940,7 @@ static const struct client_io client_io = {
         .now_ns = io_now,
         .connect = io_connect_all,
         .attach = io_attach,
+        .reconnect = io_reconnect,
         .send = io_send,
         .receive = io_receive,
         .wait = io_wait,
@@ -880,7 +1009,9 @@ struct sim *sim_new(const struct sim_params *params)
         must(sim, client_new(&(struct client_params){ .io = &client_io,
                                                       .io_user = sim,
                                                       .specs = sim->specs,
-                                                      .spec_count = params->servers },
+                                                      .spec_count = params->servers,
+                                                      .reconnect_ns = params->reconnect_ns,
+                                                      .wait_ns = params->wait_ns },
                              &sim->client) == 0);
         return sim;
 }
@@ -909,6 +1040,7 @@ struct sim *sim_free(struct sim *sim)
                 return NULL;
         for (unsigned i = 0; i < sim->params.servers; i++)
                 sim->servers[i].frozen = false;
+        sim->params.cuts = 0;
         sim->client = client_free(sim->client);
         for (uint64_t at; (at = next_event(sim)) != NEVER;) {
                 sim->now = at > sim->now ? at : sim->now;
@@ -987,6 +1119,25 @@ void sim_kill_server(struct sim *sim, unsigned i)
         s->dead = true;
         sim->broken = true;
         engine_unlock(s->engine);
+}
+
+void sim_cut_client(struct sim *sim, unsigned i)
+{
+        struct sim_server *s = &sim->servers[i];
+        for (unsigned k = 0; k < sim->link_count; k++) {
+                struct sim_link *l = &sim->links[k];
+                if (l->end[0].server || l->end[1].server != s || l->broken)
+                        continue;
+                l->broken = true;
+                for (int e = 0; e < 2; e++)
+                        pipe_cut(sim, &l->pipe[e]);
+        }
+}
+
+void sim_cut_often(struct sim *sim, unsigned chance, unsigned cuts)
+{
+        sim->params.cut_chance = chance;
+        sim->params.cuts = cuts;
 }
 
 void sim_cut_peers(struct sim *sim, unsigned i, unsigned k)

@@ -26,6 +26,10 @@ struct sim_params {
         size_t room;         /* bytes that one direction holds; 0: of the seed's choosing */
         uint64_t execute_ns; /* longest time to a command's end; 0: of the seed's choosing */
         bool verbose;
+        /* struct client_params. */
+        uint64_t reconnect_ns, wait_ns;
+        /* In so many of a thousand moments the client's connections with a server are cut, so often in all. */
+        unsigned cut_chance, cuts;
         /* Sessions may end with errors, and in a deadlock the servers die. */
         bool forgiving;
         /* Called for what servers send to the client, before it goes: `offset` counts the lane's bytes. */
@@ -50,6 +54,12 @@ void sim_run(struct sim *sim, uint64_t ns);
 
 /* Until nothing is on its way. */
 void sim_run_until_idle(struct sim *sim);
+
+/* The client's connections with server `i` are lost: what was on its way arrives in part, and each side
+ * notices sooner or later. With sim_params.reconnect_ns it comes back. */
+void sim_cut_client(struct sim *sim, unsigned i);
+/* From now on, as sim_params.cut_chance and .cuts say. */
+void sim_cut_often(struct sim *sim, unsigned chance, unsigned cuts);
 
 /* Server `i` dies: its connections end after what is on its way. */
 void sim_kill_server(struct sim *sim, unsigned i);

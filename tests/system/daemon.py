@@ -2,11 +2,13 @@
 """daemon.py BUILD [NAME...]: claims about real processes: what a server and a client make of bad
 input, of peers that disappear, and of each way to reach a server. Each function is one claim."""
 
+import inspect
 import os
 import random
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -305,6 +307,75 @@ def session_worker(server, before):
     return max(workers, key=cpu)
 
 
+class Relay:
+    """Stands between a client and a server, and cuts all connections through it when told."""
+
+    def __init__(self, port):
+        self.target, self.pairs, self.cuts, self.carried = port, [], 0, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                return
+            self.pairs.append((client, server))
+            for a, b in ((client, server), (server, client)):
+                threading.Thread(target=self._pass_on, args=(a, b), daemon=True).start()
+
+    def _pass_on(self, a, b):
+        try:
+            while data := a.recv(65536):
+                b.sendall(data)
+                self.carried += len(data)
+        except OSError:
+            pass
+        for s in (a, b):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def cut(self):
+        """With a reset on one side: what is on its way is lost."""
+        pairs, self.pairs = self.pairs, []
+        self.cuts += bool(pairs)
+        for pair in pairs:
+            for s in pair:
+                try:
+                    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    s.shutdown(socket.SHUT_RDWR)
+                    s.close()
+                except OSError:
+                    pass
+
+    def close(self):
+        self.listener.close()
+        self.cut()
+
+
+def links_that_are_cut_again_and_again_change_nothing():
+    with servers() as s:
+        relay = Relay(s.ports[0])
+        client = subprocess.Popen(
+            [CLIENT, "--scale", "30", "--max-mib", "16"], env=client_env(at(relay.port), SPANCL_ON_LOSS="wait"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        chance = random.Random(1)
+        while client.poll() is None:
+            time.sleep(chance.uniform(0.01, 0.1))
+            if relay.carried > 20000:  # it has met the server
+                relay.cut()
+        out, err = client.communicate(timeout=HANG_S)
+        relay.close()
+        assert client.returncode == 0, err + out
+        assert relay.cuts > 3, relay.cuts
+        return f"{relay.cuts} cuts"
+
+
 def killed_worker_ends_its_session_alone():
     with servers() as s:
         first = start_endless(at(s.ports[0]))
@@ -419,7 +490,7 @@ def sessions_at_the_same_time():
 
 
 def main():
-    claims = [f for name, f in globals().items() if callable(f) and f.__module__ == __name__
+    claims = [f for name, f in globals().items() if inspect.isfunction(f) and f.__module__ == __name__
               and f.__code__.co_argcount == 0 and not name.startswith("_")
               and name not in ("main", "closed_port")]
     wanted = sys.argv[2:]

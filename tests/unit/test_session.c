@@ -263,6 +263,11 @@ TEST(many_cuts_in_random_traffic)
                                 break;
                         case 2:
                                 if (rng_chance(&rng, 30)) {
+                                        if (rng_chance(&rng, 50)) {
+                                                pair_cut_all(&p);
+                                                assert_int_equal(pair_reattach_all(&p), 0);
+                                                break;
+                                        }
                                         pair_cut(&p);
                                         assert_int_equal(pair_reattach(&p), 0);
                                 }

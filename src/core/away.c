@@ -1,0 +1,105 @@
+/* Servers whose connections are lost, and made again. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "core/server.h"
+
+bool server_may_return(const struct server *s)
+{
+        return s->state == SERVER_UP && !s->spec->in_process && s->client->reconnect_ns &&
+               !s->client->closing;
+}
+
+static void tell(struct server *s, const char *what)
+{
+        char line[256];
+        snprintf(line, sizeof(line), "SpanCL: the server %s %s", server_name(s), what);
+        log_warn("client", "the server %s %s", server_name(s), what);
+        list_each(x, &s->client->contexts, struct _cl_context, link) if (context_uses(x, s))
+                context_notify(x, line);
+}
+
+static void set_available(struct server *s, bool available)
+{
+        for (cl_uint i = 0; i < s->device_count; i++)
+                s->devices[i]->available = available;
+        list_each(d, &s->sub_devices, struct _cl_device_id, link) d->available = available;
+}
+
+static void refuse(struct server *s)
+{
+        s->refusing = true;
+        set_available(s, false);
+        requests_fail(s, CL_DEVICE_NOT_AVAILABLE);
+        client_changed(s->client);
+}
+
+void server_away(struct server *s)
+{
+        struct client *c = s->client;
+        s->state = SERVER_AWAY;
+        c->away++;
+        s->lost_status = 0;
+        s->unsent_since = 0;
+        s->backlog = false;
+        s->redialled = false;
+        uint64_t now = client_now_ns(c);
+        s->refuse_at_ns = c->wait_ns < UINT64_MAX - now ? now + c->wait_ns : UINT64_MAX;
+        tell(s, "can't be reached; what it does goes on, and it is tried again");
+        if (!c->wait_ns)
+                refuse(s);
+        /* The receiver connects it: it may sleep on its connections. */
+        c->io->wake(c->io_user);
+        keeper_wake(c);
+}
+
+int server_redial(struct server *s)
+{
+        struct client *c = s->client;
+        if (s->redialled)
+                return 0;
+        s->redialled = true;
+        return c->io->reconnect(c->io_user, s->link, client_now_ns(c) + c->reconnect_ns);
+}
+
+void server_back(struct server *s)
+{
+        s->state = SERVER_UP;
+        s->client->away--;
+        s->refusing = false;
+        s->last_traffic = client_now_ns(s->client);
+        set_available(s, true);
+        tell(s, "is there again");
+        if (s->bulk_lane) { /* either side may have some to go on with */
+                s->bulk_lane = false;
+                server_want_bulk(s, UINT64_MAX);
+        }
+        server_send(s);
+        client_changed(s->client);
+}
+
+bool server_refuses(const struct server *s)
+{
+        return s->state == SERVER_LOST || s->lost_status ||
+               (s->state == SERVER_AWAY && (s->refusing || s->client->closing));
+}
+
+void servers_refuse(struct client *c)
+{
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                if (s->state == SERVER_AWAY && !s->refusing && client_now_ns(c) >= s->refuse_at_ns)
+                        refuse(s);
+        }
+}
+
+uint64_t servers_refuse_at(const struct client *c)
+{
+        uint64_t t = UINT64_MAX;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                const struct server *s = c->servers[i];
+                if (s->state == SERVER_AWAY && !s->refusing && s->refuse_at_ns < t)
+                        t = s->refuse_at_ns;
+        }
+        return t;
+}
