@@ -91,6 +91,9 @@ struct backend_command {
         size_t dep_count;
         /* handed to `complete`; NULL: do not report */
         void *cookie;
+        /* In an in-order queue, without cookie: most likely nobody will ever ask for it. There is no event (*ret
+         * is NULL) where a failure shows in every later command of the queue, too. */
+        bool quiet;
 };
 
 struct backend_ops {
@@ -206,6 +209,9 @@ struct backend_ops {
         cl_int (*submit)(struct backend_queue *q, const struct backend_command *c,
                          struct backend_event **ret);
         void (*event_release)(struct backend_event *e);
+        /* Of a command that is complete, because a later one of its in-order queue is: CL_COMPLETE, or how it
+         * failed. */
+        cl_int (*event_status)(struct backend_event *e);
 };
 
 extern const struct backend_ops backend_native, backend_reference, backend_almaif, backend_joined;

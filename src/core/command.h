@@ -105,7 +105,10 @@ SP_NODISCARD int command_wrote_args(struct command *m, cl_kernel k);
 /* What stands in its message. */
 static inline uint64_t command_flags(const struct command *m)
 {
-        return m->event && m->event->watched ? COMMAND_NOTIFY : 0;
+        /* Migrations between a context's devices wait for the commands that wrote. */
+        if (!m->event)
+                return m->queue->context->device_count > 1 ? COMMAND_NAMED : 0;
+        return m->event->watched ? COMMAND_NOTIFY : COMMAND_NAMED;
 }
 static inline struct wire_u64s command_waits(const struct command *m)
 {

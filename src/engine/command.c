@@ -1,6 +1,7 @@
 #include "engine/command.h"
 
 #include "base/mem.h"
+#include "engine/quiet.h"
 #include "engine/recording.h"
 #include "trace/trace.h"
 
@@ -184,8 +185,10 @@ int engine_command_copy(struct queue *q, const struct command *like, size_t deps
         return 0;
 }
 
-static void send_output(struct engine *e)
+void engine_command_output(struct engine *e)
 {
+        if (!e->prints || !e->params.ops->output)
+                return;
         struct buf text = { 0 };
         e->params.ops->output(e->params.user, &text);
         for (size_t at = 0; at < text.size;) {
@@ -202,8 +205,8 @@ void engine_command_finish(struct command *c)
         if (c->status < 0 && c->transfer && c->transfer->reader == c &&
             engine_transfer_abort(c->transfer, c->status))
                 return;
-        if (c->kernel && e->prints && e->params.ops->output)
-                send_output(e);
+        if (c->kernel)
+                engine_command_output(e);
         if (c->batch)
                 c = engine_batch_finish(c);
         if (!c)
@@ -313,10 +316,11 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         n.deps = (struct backend_event *const *)(const void *)e->deps.data;
         n.dep_count = e->deps.size / sizeof(native);
         n.cookie = c;
-        TRACE_SPAN(submit, c->event->id);
+        TRACE_SPAN(submit, c->event ? c->event->id : 0);
         status = e->be->submit(q->native, &n, &native);
         if (status < 0)
                 return status;
+        c->quiet_before = q->quiet.covered = q->quiet.end;
         if (c->last)
                 e->be->event_release(c->last);
         c->last = native;
@@ -338,6 +342,18 @@ static void command_submitted(struct command *c)
                 engine_event_submitted(c->event, steal(c->last), c->queue->domain);
         if (!c->running)
                 engine_command_finish(c);
+}
+
+cl_int engine_command_marker(struct queue *q, struct command **ret)
+{
+        const struct backend_command marker = { .op = BACKEND_MARKER };
+        struct command *c = command_alloc(q, 0, 0);
+        cl_int status = c ? command_submit(c, &marker) : CL_OUT_OF_HOST_MEMORY;
+        if (c && status < 0)
+                engine_command_free(c);
+        else
+                *ret = c;
+        return status;
 }
 
 static bool command_waits(const struct command *c)
@@ -541,6 +557,9 @@ void engine_times_add(struct backend_times *sum, const struct backend_times *t)
 static void part_complete(struct command *c, cl_int status, const struct backend_times *t)
 {
         struct engine *e = c->queue->object.engine;
+        engine_quiet_passed(c->queue, c->quiet_before);
+        if (c->stands_in && status >= 0)
+                status = e->be->event_status(c->event->native);
         c->queue->running--;
         c->queue->fences -= c->is_barrier;
         if (!--c->running)

@@ -25,6 +25,7 @@ struct command {
         bool regardless;     /* dependencies that fail do not fail it */
         bool after_all;      /* out-of-order queue: waits for all before it */
         bool started;
+        bool stands_in; /* a marker that tells when a quiet command is complete; its event is that one's */
         size_t blocking; /* dependencies that do */
         size_t dep_count;
         struct dependency *deps;
@@ -46,6 +47,7 @@ struct command {
         uint64_t sent;              /* read, write: bytes submitted, part by part */
         uint64_t parts;             /* read, write: complete ones */
         struct backend_event *last; /* the part submitted last */
+        uint64_t quiet_before; /* in-order: quiet ones of the queue that are complete when it is */
         struct backend_times times;
 };
 
@@ -73,6 +75,9 @@ SP_NODISCARD int engine_command_copy(struct queue *q, const struct command *like
                                      size_t args, struct command **ret);
 void engine_command_free(struct command *c);
 
+/* A marker in q, submitted at once: behind what is submitted, before what is held. It has no event yet. */
+SP_NODISCARD cl_int engine_command_marker(struct queue *q, struct command **ret);
+
 /* It waits for these, for which it has room. */
 void engine_command_depend(struct command *c, struct wire_u64s waits);
 
@@ -87,6 +92,9 @@ void engine_command_poke(struct command *c);
 
 /* It waited for its transfer before being reported as failed. */
 void engine_command_finish(struct command *c);
+
+/* What kernels printed goes to the client. */
+void engine_command_output(struct engine *e);
 
 /* struct backend_params.complete */
 void engine_command_complete(void *user, void *cookie, cl_int status,

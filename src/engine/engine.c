@@ -5,6 +5,7 @@
 #include "engine/command.h"
 #include "engine/device.h"
 #include "engine/query.h"
+#include "engine/quiet.h"
 #include "engine/recording.h"
 #include "engine/saved.h"
 #include "trace/trace.h"
@@ -20,6 +21,7 @@ struct engine *engine_free(struct engine *e)
 
         /* Completions do nothing any more, so the rest needs no lock. */
         engine_command_abandon_all(e);
+        engine_quiet_abandon(e);
         engine_event_free_all(e);
         size_t pos = 0;
         struct object *o;
@@ -63,8 +65,8 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         pthread_mutex_init(&made->lock, NULL);
         engine_builder_init(&made->builder);
         content_store_init(&made->contents);
-        struct list *lists[] = { &made->failed, &made->early, &made->commands, &made->ready,
-                                 &made->dirty_queues };
+        struct list *lists[] = { &made->failed, &made->early,        &made->commands,
+                                 &made->ready,  &made->dirty_queues, &made->quiet_queues };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         auto_clean(engine_freep) struct engine *e = made;
@@ -133,7 +135,7 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret)
 {
         *ret = (struct engine_counts){
                 .objects = e->objects.count,
-                .events = e->events.count - e->failed_count - e->early_count,
+                .events = e->events.count - e->failed_count - e->early_count + e->quiet,
                 .transfers = e->transfer_count,
                 .commands_held = e->held,
                 .commands_running = e->running,
@@ -147,8 +149,12 @@ void engine_settle(struct engine *e)
         while (!list_empty(&e->dirty_queues)) {
                 struct queue *q = list_entry(e->dirty_queues.next, struct queue, dirty);
                 list_remove(&q->dirty);
+                engine_object_ref(&q->object);
+                engine_quiet_cover(q);
                 TRACE_SPAN(flush, q->object.id);
                 e->be->queue_flush(q->native);
+                list_remove(&q->dirty);
+                engine_object_unref(&q->object);
         }
         for (size_t i = 0; i < e->peer_count; i++) {
                 struct peer *p = e->peers[i];

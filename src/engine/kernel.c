@@ -77,6 +77,7 @@ static int values_grow(struct value ***values, size_t *have, size_t count)
 int engine_kernel_update(struct kernel *k, struct bytes args)
 {
         struct arg a;
+        k->version += args.size != 0;
         while (args_next(&args, &a)) {
                 int r = values_grow(&k->args, &k->arg_count, (size_t)a.index + 1);
                 if (r < 0)
@@ -166,6 +167,7 @@ cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **v
         if (!in)
                 return CL_INVALID_DEVICE;
         struct kernel_replica *r = &k->replicas[in - k->program->replicas];
+        r->releases = UINT64_MAX;
         if (r->native && unpoints(r, values, count))
                 replica_drop(k, r);
         if (!r->native) {
@@ -188,6 +190,35 @@ cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **v
                 r->set[i] = v;
         }
         *ret = r->native;
+        return CL_SUCCESS;
+}
+
+cl_int engine_kernel_current(struct kernel *k, unsigned domain, struct backend_kernel **ret)
+{
+        enum { FEW = 16 };
+        struct engine *e = k->object.engine;
+        const struct program_replica *in = engine_program_replica(k->program, domain);
+        struct object *few[FEW] = { NULL };
+        if (!in || k->arg_count > FEW)
+                return CL_INVALID_DEVICE;
+        struct kernel_replica *r = &k->replicas[in - k->program->replicas];
+        if (r->native && r->version == k->version && r->releases == e->releases) {
+                *ret = r->native;
+                return CL_SUCCESS;
+        }
+        for (size_t i = 0; i < k->arg_count; i++) {
+                const struct value *v = k->args[i];
+                if (!v || !arg_is_object(v->arg.kind) || !v->arg.object)
+                        continue;
+                cl_int status = engine_arg_object(e, &v->arg, &few[i]);
+                if (status < 0)
+                        return status;
+        }
+        cl_int status = engine_kernel_prepare(k, domain, k->args, few, k->arg_count, ret);
+        if (status < 0)
+                return status;
+        r->version = k->version;
+        r->releases = e->releases;
         return CL_SUCCESS;
 }
 

@@ -16,6 +16,9 @@ struct kernel_replica {
         struct backend_kernel *native;
         struct value **set; /* what it has; arg_count entries or fewer */
         size_t set_count;
+        /* The kernel's version whose values these are, and the engine's releases when their objects were
+         * looked up. */
+        uint64_t version, releases;
 };
 
 struct kernel {
@@ -24,6 +27,7 @@ struct kernel {
         char *name;
         struct value **args; /* NULL entries: not set yet */
         size_t arg_count;
+        uint64_t version;                 /* counts changes of `args` */
         struct kernel_replica replicas[]; /* as the program's */
 };
 
@@ -44,6 +48,10 @@ SP_NODISCARD cl_int engine_arg_object(struct engine *e, const struct arg *a, str
 /* The kernel in a domain with `values` set (`objects`: those that values are ids of). */
 SP_NODISCARD cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **values,
                                           struct object **objects, size_t count,
+                                          struct backend_kernel **ret);
+
+/* The same with the values that the kernel has now; nothing is looked up that was before. */
+SP_NODISCARD cl_int engine_kernel_current(struct kernel *k, unsigned domain,
                                           struct backend_kernel **ret);
 
 int engine_handle_kernel_create(void *user, const struct wire_kernel_create *m);

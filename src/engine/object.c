@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "engine/command.h"
 #include "engine/device.h"
+#include "engine/quiet.h"
 
 int engine_object_add(struct engine *e, struct object *o)
 {
@@ -35,6 +36,15 @@ void engine_object_unref(struct object *o)
                 peer_send(engine_client(e), released, .request = request);
 }
 
+/* Quiet commands do not hold what they use, and the backend keeps it, but the client wants to know when they are
+ * over. */
+static int keep_for_quiet(struct buffer *b)
+{
+        bool asked = b->object.request || (b->parent && b->parent->object.request) ||
+                     (b->svm && b->svm->object.request);
+        return asked ? engine_quiet_keep(b) : 0;
+}
+
 int engine_handle_release(void *user, const struct wire_release *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
@@ -45,8 +55,12 @@ int engine_handle_release(void *user, const struct wire_release *m)
         if (!o)
                 return SP_E_PROTO;
         o->request = m->request;
+        e->releases++;
+        int r = object_id_type(o->id) == OBJECT_BUFFER
+                        ? keep_for_quiet(container_of(o, struct buffer, object))
+                        : 0;
         engine_object_unref(o);
-        return 0;
+        return r;
 }
 
 /* Domains come with sub-devices: an array by domain grows when an object is first used in a new one. */
@@ -357,6 +371,7 @@ static void queue_free(struct object *o)
 {
         struct queue *q = container_of(o, struct queue, object);
         list_remove(&q->dirty);
+        mem_free(q->quiet.entries);
         if (q->native)
                 o->engine->be->queue_release(q->native);
         engine_device_unref(o->engine, q->sub);
@@ -399,6 +414,7 @@ int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queu
         list_init(&q->held);
         list_init(&q->barriers);
         list_init(&q->dirty);
+        list_init(&q->quiet.link);
         int r = engine_object_add(e, &q->object);
         if (r < 0) {
                 mem_free(q);

@@ -91,6 +91,17 @@ SP_NODISCARD cl_int engine_sampler_native(struct sampler *s, unsigned domain,
 
 struct recording;
 
+/* Commands in flight of which only the event's id is kept (engine/quiet.h), oldest first. Their numbers count
+ * all that the queue ever had; number n is entries[n % cap]. */
+struct quiet {
+        struct list link; /* engine's quiet_queues, while there are some */
+        struct quiet_entry *entries;
+        size_t cap; /* a power of two, or 0 */
+        uint64_t first, end;
+        uint64_t covered; /* those below complete with a command that will be reported */
+        uint64_t newest;  /* event id */
+};
+
 struct queue {
         struct object object;
         struct recording *recording; /* that it is slot number `slot` of; NULL: it executes */
@@ -106,6 +117,7 @@ struct queue {
         struct list barriers; /* out-of-order: the barriers among them */
         size_t fences;        /* out-of-order: native barriers in flight */
         size_t running;       /* native commands in flight */
+        struct quiet quiet;   /* in-order: those of them that are not kept */
         struct list dirty;    /* engine's dirty_queues */
 };
 

@@ -64,7 +64,10 @@ struct engine {
         struct list commands;     /* all */
         struct list ready;        /* commands that may be able to go on: engine_run */
         struct list dirty_queues; /* with submissions not flushed */
+        struct list quiet_queues; /* with commands that are not kept */
         size_t held, running;     /* commands */
+        size_t quiet;             /* of `running`: those that are not kept */
+        uint64_t releases;        /* counts objects that the client gave back */
 
         struct staging staging; /* for domains that any memory serves */
         struct map stagings;    /* of domains, by number + 1 */

@@ -34,7 +34,8 @@ enum {
         COMMAND_NOTIFY = 1,     /* tell the client when it completes */
         COMMAND_BARRIER = 2,    /* marker only: later commands of the queue wait for it */
         COMMAND_REGARDLESS = 4, /* `waits` only order: start also when some have failed */
-        COMMAND_FLAGS_ALL = 7,
+        COMMAND_NAMED = 8,      /* somebody may ask for this very command's event later */
+        COMMAND_FLAGS_ALL = 15,
 };
 
 enum {

@@ -49,6 +49,7 @@ struct node {
         struct map reads; /* transfer → struct data */
         unsigned done_count;
         unsigned peers_lost;
+        uint64_t released; /* the newest request */
         uint64_t last_times[3];
         size_t last_time_count;
         cl_int answer;
@@ -125,8 +126,15 @@ static int on_peer_lost(void *user, const struct wire_peer_lost *m)
         return 0;
 }
 
+static int on_released(void *user, const struct wire_released *m)
+{
+        ((struct node *)user)->released = m->request;
+        return 0;
+}
+
 static const struct wire_handlers client_handlers = {
         .event_done = on_event_done,
+        .released = on_released,
         .server_info = on_server_info,
         .program_built = on_program_built,
         .program_binaries = on_program_binaries,
@@ -571,6 +579,137 @@ TEST(commands_run_in_order_and_are_reported)
         assert_int_equal(number(got, 15), 10);
         assert_int_equal(status_of(w, 0, EVENT(1)), PENDING); /* nobody asked */
         assert_int_equal(status_of(w, 0, EVENT(4)), CL_SUCCESS);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+/* A launch without an event object. */
+static void launch_unnamed(struct world *w, uint64_t event, uint64_t buffer, int32_t by)
+{
+        struct buf args = { 0 };
+        put_args(&args, buffer, by);
+        send(w, 0, kernel_launch, .event = event, .queue = QUEUE(1), .kernel = KERNEL(1),
+             .global = WAITS(16), .args = bytes_of(args.data, args.size));
+        buf_fini(&args);
+}
+
+TEST(unnamed_launches_are_complete_when_a_later_one_is)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        fill_zero(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 64);
+        for (unsigned i = 2; i < 302; i++)
+                launch_unnamed(w, EVENT(i), i == 2 ? BUFFER(1) : 0, (int32_t)i);
+        pump(w);
+        assert_int_equal(counts(w, 0).events, 301);
+        assert_int_equal(counts(w, 0).commands_held, 0);
+        assert_int_equal(counts(w, 0).commands_running, 301);
+        struct data *got = read_buffer(w, 0, QUEUE(1), EVENT(400), BUFFER(1), 64);
+        run(w);
+        assert_int_equal(number(got, 7), 300 * (2 + 301) / 2);
+        assert_int_equal(counts(w, 0).events, 0);
+        assert_int_equal(counts(w, 0).commands_running, 0);
+        assert_int_equal(status_of(w, 0, EVENT(301)), PENDING); /* nobody asked */
+        launch_unnamed(w, EVENT(401), 0, 0);
+        launch_unnamed(w, EVENT(402), 0, 0);
+        pump(w);
+        assert_int_equal(counts(w, 0).commands_running, 3); /* with a marker for both */
+        run(w);
+        assert_int_equal(counts(w, 0).commands_running, 0);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(an_unnamed_launch_can_be_waited_for_after_all)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        fill_zero(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 64);
+        for (unsigned i = 2; i < 6; i++)
+                launch_unnamed(w, EVENT(i), i == 2 ? BUFFER(1) : 0, 1);
+        /* By the client, in another queue and in another domain. */
+        send(w, 0, event_watch, .event = EVENT(3));
+        send(w, 0, marker, .event = EVENT(6), .queue = QUEUE(2), .flags = COMMAND_NOTIFY,
+             .waits = WAITS(EVENT(2)));
+        send(w, 0, marker, .event = EVENT(7), .queue = QUEUE(3), .flags = COMMAND_NOTIFY,
+             .waits = WAITS(EVENT(5), EVENT(2)));
+        pump(w);
+        assert_int_equal(counts(w, 0).commands_held, 1);
+        assert_int_equal(status_of(w, 0, EVENT(3)), PENDING);
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(6)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(7)), CL_SUCCESS);
+        send(w, 0, event_watch, .event = EVENT(4)); /* long complete */
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(4)), CL_SUCCESS);
+        assert_int_equal(counts(w, 0).events, 0);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(an_unnamed_launch_that_fails_is_told_of_and_fails_what_waits_for_it)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 32); /* too small for 16 numbers */
+        for (unsigned i = 1; i < 4; i++)
+                launch_unnamed(w, EVENT(i), i == 1 ? BUFFER(1) : 0, 1);
+        send(w, 0, marker, .event = EVENT(4), .queue = QUEUE(2), .waits = WAITS(EVENT(2)));
+        send(w, 0, marker, .event = EVENT(5), .queue = QUEUE(3), .waits = WAITS(EVENT(2)));
+        run(w);
+        for (unsigned i = 1; i < 4; i++)
+                assert_int_equal(status_of(w, 0, EVENT(i)), CL_OUT_OF_RESOURCES);
+        assert_int_equal(status_of(w, 0, EVENT(4)), -14);
+        assert_int_equal(status_of(w, 0, EVENT(5)), -14);
+        /* It is remembered. */
+        send(w, 0, marker, .event = EVENT(6), .queue = QUEUE(2), .waits = WAITS(EVENT(3)));
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(6)), -14);
+        /* One whose argument is gone is not launched with what was there before. */
+        launch_unnamed(w, EVENT(7), BUFFER(2), 0);
+        send(w, 0, release, .object = BUFFER(2));
+        launch_unnamed(w, EVENT(8), 0, 0);
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(8)), CL_INVALID_MEM_OBJECT);
+        send(w, 0, buffer_create, .buffer = BUFFER(2), .flags = CL_MEM_READ_WRITE, .size = 64);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(a_release_is_answered_when_unnamed_launches_are_over)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        send(w, 0, sub_buffer_create, .buffer = BUFFER(9), .parent = BUFFER(2),
+             .flags = CL_MEM_READ_WRITE, .size = 64);
+        launch_unnamed(w, EVENT(2), BUFFER(9), 5);
+        send(w, 0, release, .object = BUFFER(2), .request = 77);
+        launch_unnamed(w, EVENT(3), 0, 0);
+        send(w, 0, release, .object = BUFFER(9));
+        pump(w);
+        assert_int_equal(step(w, 0, 2), 2); /* the first launch and a marker */
+        pump(w);
+        assert_int_equal(w->nodes[0].released, 0);
+        run(w);
+        assert_int_equal(w->nodes[0].released, 77);
+        send(w, 0, buffer_create, .buffer = BUFFER(2), .flags = CL_MEM_READ_WRITE, .size = 64);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(a_queue_may_be_released_while_unnamed_launches_are_in_flight)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        fill_zero(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 64);
+        launch_unnamed(w, EVENT(2), BUFFER(1), 5);
+        send(w, 0, release, .object = QUEUE(1));
+        launch_after(w, 0, QUEUE(2), EVENT(3), 0, 2, (struct wire_u64s)WAITS(EVENT(2)));
+        run(w);
+        struct data *got = read_buffer(w, 0, QUEUE(2), EVENT(4), BUFFER(1), 64);
+        run(w);
+        assert_int_equal(number(got, 3), 7);
+        send(w, 0, queue_create, .queue = QUEUE(1), .device = 0);
         release_objects(w, 0);
         world_free(w);
 }
@@ -2154,6 +2293,12 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(commands_run_in_order_and_are_reported),
+                cmocka_unit_test(unnamed_launches_are_complete_when_a_later_one_is),
+                cmocka_unit_test(an_unnamed_launch_can_be_waited_for_after_all),
+                cmocka_unit_test(
+                        an_unnamed_launch_that_fails_is_told_of_and_fails_what_waits_for_it),
+                cmocka_unit_test(a_release_is_answered_when_unnamed_launches_are_over),
+                cmocka_unit_test(a_queue_may_be_released_while_unnamed_launches_are_in_flight),
                 cmocka_unit_test(a_user_event_holds_what_waits_and_what_follows_in_order),
                 cmocka_unit_test(
                         a_failed_dependency_fails_the_command_but_not_its_in_order_successor),

@@ -374,4 +374,5 @@ const struct backend_ops backend_native = {
         .kernel_release = native_kernel_release,
         .submit = native_submit,
         .event_release = native_event_release,
+        .event_status = native_event_status,
 };

@@ -18,7 +18,8 @@ static const struct quirks table[] = {
         { "AMD Accelerated Parallel Processing", "", ARG_INFO_ADD, COMPLETION_CALLBACK,
           REBUILD_SAME },
         /* Driver 580 fails to build kernels without arguments with the option. */
-        { "NVIDIA CUDA", "", ARG_INFO_RETRY, COMPLETION_WAIT, REBUILD_SAME },
+        { "NVIDIA CUDA", "", ARG_INFO_RETRY, COMPLETION_WAIT, REBUILD_SAME,
+          .failure = FAILURE_STAYS },
         { "", "", ARG_INFO_RETRY, COMPLETION_CALLBACK, REBUILD_SAME },
 };
 

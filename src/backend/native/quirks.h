@@ -43,6 +43,12 @@ enum buffer_images {
         BUFFER_IMAGES_CRASH, /* done as commands on the buffer */
 };
 
+/* What a command that fails does to those behind it in an in-order queue. */
+enum failure {
+        FAILURE_SHOWS, /* perhaps nothing: each is asked */
+        FAILURE_STAYS, /* all of them fail, too: the context is lost */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -53,6 +59,7 @@ struct quirks {
         enum group_size group_size;
         enum disk_cache disk_cache;
         enum buffer_images buffer_images;
+        enum failure failure;
 };
 
 /* The first row that matches; never NULL. */

@@ -827,6 +827,14 @@ static cl_int ref_submit(struct backend_queue *q, const struct backend_command *
         return CL_SUCCESS;
 }
 
+static cl_int ref_event_status(struct backend_event *e)
+{
+        pthread_mutex_lock(&e->backend->lock);
+        cl_int status = e->status;
+        pthread_mutex_unlock(&e->backend->lock);
+        return status < 0 ? status : CL_COMPLETE;
+}
+
 const struct backend_ops backend_reference = {
         .name = "reference",
         .open = ref_open,
@@ -861,4 +869,5 @@ const struct backend_ops backend_reference = {
         .kernel_release = ref_kernel_release,
         .submit = ref_submit,
         .event_release = event_unref,
+        .event_status = ref_event_status,
 };

@@ -1,0 +1,210 @@
+#include "engine/quiet.h"
+
+#include "base/mem.h"
+#include "engine/command.h"
+#include "trace/trace.h"
+
+static struct quiet_entry *entry_at(const struct quiet *s, uint64_t number)
+{
+        return &s->entries[number & (s->cap - 1)];
+}
+
+bool engine_quiet_allowed(const struct queue *q, uint64_t event)
+{
+        /* Ids grow, so that they can be found by bisection. */
+        return q->in_order && !q->profiling && !q->recording && q->native && q->status >= 0 &&
+               list_empty(&q->held) && event > q->quiet.newest;
+}
+
+static bool grow(struct quiet *s)
+{
+        size_t cap = s->cap ? s->cap * 2 : 64;
+        struct quiet old = *s;
+        if (s->end - s->first < s->cap)
+                return true;
+        s->entries = mem_alloc(cap * sizeof(*s->entries));
+        if (!s->entries) {
+                s->entries = old.entries;
+                return false;
+        }
+        s->cap = cap;
+        for (uint64_t n = s->first; n < s->end; n++)
+                *entry_at(s, n) = *entry_at(&old, n);
+        mem_free(old.entries);
+        return true;
+}
+
+bool engine_quiet_submit(struct queue *q, uint64_t event, struct backend_command *n)
+{
+        struct engine *e = q->object.engine;
+        struct quiet *s = &q->quiet;
+        if (e->events.count + e->nameless + e->quiet >= ENGINE_EVENTS_MAX || !grow(s))
+                return false;
+        struct backend_event *native = NULL;
+        n->quiet = true;
+        TRACE_SPAN(submit, event);
+        if (e->be->submit(q->native, n, &native) < 0)
+                return false;
+        if (list_empty(&s->link)) {
+                list_append(&e->quiet_queues, &s->link);
+                engine_object_ref(&q->object);
+        }
+        *entry_at(s, s->end++) = (struct quiet_entry){ event, native, false };
+        s->newest = event;
+        e->quiet++;
+        e->running++;
+        q->running++;
+        engine_queue_dirty(q);
+        return true;
+}
+
+static void drop_oldest(struct queue *q)
+{
+        struct engine *e = q->object.engine;
+        struct quiet_entry *entry = entry_at(&q->quiet, q->quiet.first++);
+        if (entry->native)
+                e->be->event_release(entry->native);
+        e->quiet--;
+        e->running--;
+        q->running--;
+}
+
+/* When there are none left. */
+static void let_go(struct queue *q)
+{
+        list_remove(&q->quiet.link);
+        engine_object_unref(&q->object);
+}
+
+/* Entry `number` has failed. */
+static void fail(struct queue *q, uint64_t id, cl_int status)
+{
+        struct engine *e = q->object.engine;
+        struct event *ev;
+        int r = engine_event_new(e, id, &ev);
+        if (r < 0) {
+                e->status = e->status ? e->status : r;
+                return;
+        }
+        ev->queue = q->object.id;
+        engine_event_complete(ev, status, NULL);
+}
+
+void engine_quiet_passed(struct queue *q, uint64_t end)
+{
+        struct engine *e = q->object.engine;
+        struct quiet *s = &q->quiet;
+        if (s->first >= end)
+                return;
+        while (s->first < end) {
+                const struct quiet_entry entry = *entry_at(s, s->first);
+                cl_int status = entry.native ? e->be->event_status(entry.native) : CL_COMPLETE;
+                drop_oldest(q);
+                if (status < 0 && !entry.named)
+                        fail(q, entry.event, status);
+        }
+        engine_command_output(e);
+        if (s->end > s->covered)
+                engine_queue_dirty(q);
+        if (s->first == s->end)
+                let_go(q);
+}
+
+/* Entry `number` gets its event, of which a marker behind all that is submitted tells. */
+static struct event *name(struct queue *q, uint64_t number)
+{
+        struct engine *e = q->object.engine;
+        struct quiet_entry *entry = entry_at(&q->quiet, number);
+        struct event *ev;
+        struct command *c;
+        int r = engine_event_new(e, entry->event, &ev);
+        if (r < 0) { /* nobody could wait for it */
+                e->status = e->status ? e->status : r;
+                return NULL;
+        }
+        ev->queue = q->object.id;
+        entry->named = true;
+        cl_int status = engine_command_marker(q, &c);
+        if (status < 0) { /* the native queue is of no use any more */
+                engine_object_ref(&q->object);
+                engine_quiet_passed(q, q->quiet.end);
+                engine_event_complete(ev, status, NULL);
+                engine_object_unref(&q->object);
+                return map_get(&e->events, entry->event);
+        }
+        c->event = ev;
+        c->stands_in = true;
+        struct backend_event *native = entry->native ? steal(entry->native) : steal(c->last);
+        engine_event_submitted(ev, native, q->domain);
+        return ev;
+}
+
+/* The first entry that is not older than `id`. */
+static uint64_t bisect(const struct quiet *s, uint64_t id)
+{
+        uint64_t low = s->first, high = s->end;
+        while (low < high) {
+                uint64_t middle = low + (high - low) / 2;
+                if (entry_at(s, middle)->event < id)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low;
+}
+
+struct event *engine_quiet_find(struct engine *e, uint64_t id)
+{
+        list_each(s, &e->quiet_queues, struct quiet, link)
+        {
+                if (id > s->newest || id < entry_at(s, s->first)->event)
+                        continue;
+                uint64_t number = bisect(s, id);
+                if (number < s->end && entry_at(s, number)->event == id &&
+                    !entry_at(s, number)->named)
+                        return name(container_of(s, struct queue, quiet), number);
+        }
+        return NULL;
+}
+
+void engine_quiet_cover(struct queue *q)
+{
+        const struct quiet *s = &q->quiet;
+        /* One report at a time is enough: there is another look when it comes. */
+        if (s->end > s->covered && q->running == s->end - s->first)
+                name(q, s->end - 1);
+}
+
+int engine_quiet_keep(struct buffer *b)
+{
+        struct engine *e = b->object.engine;
+        list_each(s, &e->quiet_queues, struct quiet, link)
+        {
+                struct queue *q = container_of(s, struct queue, quiet);
+                struct event *ev;
+                struct command *c;
+                int r = engine_event_new_nameless(e, &ev);
+                if (r < 0)
+                        return r;
+                if (engine_command_marker(q, &c) < 0) { /* nor is anything executed any more */
+                        engine_event_discard(ev);
+                        continue;
+                }
+                c->event = ev;
+                c->buffer = b;
+                engine_object_ref(&b->object);
+                engine_event_submitted(ev, steal(c->last), q->domain);
+        }
+        return 0;
+}
+
+void engine_quiet_abandon(struct engine *e)
+{
+        while (!list_empty(&e->quiet_queues)) {
+                struct quiet *s = list_entry(e->quiet_queues.next, struct quiet, link);
+                struct queue *q = container_of(s, struct queue, quiet);
+                while (s->first < s->end)
+                        drop_oldest(q);
+                let_go(q);
+        }
+}

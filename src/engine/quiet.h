@@ -1,0 +1,38 @@
+/* Commands that nobody can name are not kept: in an in-order queue, a launch without event object that depends
+ * on nothing outside of its queue is submitted, and all that is remembered is its event's id. It is
+ * complete when a later command of its queue is reported. Should somebody name it after all, a marker
+ * behind it tells of it. */
+#ifndef SPANCL_ENGINE_QUIET_H
+#define SPANCL_ENGINE_QUIET_H
+
+#include "engine/event.h"
+#include "engine/object.h"
+
+struct quiet_entry {
+        uint64_t event;               /* id */
+        struct backend_event *native; /* NULL: its failure would be everybody's */
+        bool named;                   /* the table has its event */
+};
+
+/* May the queue's next command be submitted so? */
+bool engine_quiet_allowed(const struct queue *q, uint64_t event);
+
+/* Submit it. False: it could not be, nothing has changed. */
+bool engine_quiet_submit(struct queue *q, uint64_t event, struct backend_command *n);
+
+/* The event of a quiet command in flight, which is kept from now on. NULL: there is none of that id. */
+struct event *engine_quiet_find(struct engine *e, uint64_t id);
+
+/* See to it that the queue's quiet commands are noticed when they are complete. */
+void engine_quiet_cover(struct queue *q);
+
+/* Let all quiet commands in flight keep `b`. SP_E_NOMEM. */
+SP_NODISCARD int engine_quiet_keep(struct buffer *b);
+
+/* Those below number `end` are complete. */
+void engine_quiet_passed(struct queue *q, uint64_t end);
+
+/* Forget all, telling nobody. */
+void engine_quiet_abandon(struct engine *e);
+
+#endif
