@@ -209,6 +209,10 @@ struct backend_ops {
         cl_int (*submit)(struct backend_queue *q, const struct backend_command *c,
                          struct backend_event **ret);
         void (*event_release)(struct backend_event *e);
+        /* Report what is complete, on this thread; true: something was. A thread that calls this again and
+         * again spares the backend's own threads; with `last` it says that it does so no more, until
+         * the next time. Without the engine's lock, one thread at a time. NULL: no use for it. */
+        bool (*poll)(struct backend *b, bool last);
         /* Of a command that is complete, because a later one of its in-order queue is: CL_COMPLETE, or how it
          * failed. */
         cl_int (*event_status)(struct backend_event *e);

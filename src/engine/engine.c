@@ -121,6 +121,11 @@ struct session *engine_session(struct engine *e)
         return engine_client(e)->session;
 }
 
+bool engine_poll(struct engine *e, bool last)
+{
+        return e->be->poll && e->be->poll(e->backend, last);
+}
+
 bool engine_closed(struct engine *e)
 {
         return e->closed;

@@ -75,6 +75,9 @@ void engine_peer_failed(struct engine *e, struct session *s, int status, const c
  * lane may receive again (session_lane_want). */
 void engine_settle(struct engine *e);
 
+/* Report completions on this thread (backend_ops.poll); true: there was one. No lock held. */
+bool engine_poll(struct engine *e, bool last);
+
 /* Has the client closed the session (regular end)? */
 bool engine_closed(struct engine *e);
 

@@ -769,6 +769,12 @@ static uint64_t next_deadline(const struct server_loop *l)
         return d;
 }
 
+static bool poll_completions(void *loop)
+{
+        struct server_loop *l = loop;
+        return engine_poll(l->engine, false);
+}
+
 /* Without the engine's lock. */
 static int look(struct server_loop *l, size_t count)
 {
@@ -781,6 +787,8 @@ static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
         int n = spin_poll(&l->spin, l->fds, count, l->conns, l->conn_count);
         if (n)
                 return n;
+        if (l->spin.also)
+                engine_poll(l->engine, true);
         TRACE_SPAN(poll, count);
         n = poll(l->fds, count, clock_poll_ms(deadline));
         spin_slept(&l->spin);
@@ -808,7 +816,8 @@ static void *loop_thread(void *arg)
                 uint64_t deadline = next_deadline(l);
                 l->asleep = true;
                 engine_unlock(l->engine);
-                int n = more ? look(l, count) : sleep_in_poll(l, count, deadline);
+                bool told = l->spin.also && poll_completions(l);
+                int n = more || told ? look(l, count) : sleep_in_poll(l, count, deadline);
                 engine_lock(l->engine);
                 l->asleep = false;
                 if (n <= 0)
@@ -853,6 +862,11 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         l->params = *params;
         l->linger_ns = l->farewell_ns = UINT64_MAX;
         spin_init(&l->spin, params->spin_ns, 0);
+        /* Who does not spin leaves completions to the backend's threads. */
+        if (l->spin.max_ns) {
+                l->spin.also = poll_completions;
+                l->spin.arg = l;
+        }
         list_init(&l->channels);
         list_init(&l->early);
         l->fd_cap = POLL_MAX;

@@ -75,6 +75,8 @@ static int spin(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const
                 int r = poll(fds, n, 0);
                 if (r)
                         return r;
+                if (s->also && s->also(s->arg))
+                        return -1;
         } while (clock_now_ns() - s->began_ns < s->now_ns);
         if (preempted() != before)
                 s->now_ns = 0;

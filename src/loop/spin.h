@@ -14,6 +14,9 @@ struct spin {
         uint64_t max_ns; /* 0: never */
         uint64_t now_ns; /* how long the next one may take, up to max_ns */
         uint64_t began_ns;
+        /* Called in turn with poll(2); true: look at all again. NULL: nothing else to look at. */
+        bool (*also)(void *arg);
+        void *arg;
 };
 
 /* At most `max_ns` each time; never with fewer cores than both sides and the device need: the number of
@@ -24,7 +27,8 @@ void spin_init(struct spin *s, uint64_t max_ns, unsigned cores);
 bool spin_peek(struct conn *const *conns, size_t count);
 
 /* poll(2) without sleeping, for as long as it seems to pay: its result, or 1 when one of the `count`
- * conns, whose entries are among `fds`, has something. 0: nothing yet; then the conns are armed, sleep. */
+ * conns, whose entries are among `fds`, has something. Negative: `also` has found something. 0: nothing
+ * yet; then the conns are armed, sleep. */
 int spin_poll(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const *conns,
               size_t count);
 

@@ -959,6 +959,42 @@ static void on_relay_complete(void *user, void *cookie, cl_int status,
         pthread_mutex_unlock(&r->engine);
 }
 
+static bool is_reported(struct report *r)
+{
+        pthread_mutex_lock(&lock);
+        bool done = r->done;
+        pthread_mutex_unlock(&lock);
+        return done;
+}
+
+TEST(completions_come_while_somebody_polls_and_when_he_has_stopped)
+{
+        struct fixture *f = fixture(state);
+        const struct backend_ops *ops = f->ops;
+        struct backend_queue *queues[] = { f->queue,
+                                           queue_of(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) };
+        struct backend_event *events[3 * array_size(queues)];
+        struct report r[3 * array_size(queues)] = { 0 };
+        if (!ops->poll)
+                skip();
+        /* Polled for, left over to the backend, and submitted when nobody polls. */
+        for (size_t i = 0; i < array_size(r); i++) {
+                struct backend_queue *q = queues[i % array_size(queues)];
+                size_t phase = i / array_size(queues);
+                struct backend_command c = { .op = BACKEND_MARKER, .cookie = &r[i] };
+                ops->poll(f->b, phase == 2);
+                events[i] = submit(f, q, c);
+                ops->queue_flush(q);
+                while (phase == 0 && !is_reported(&r[i]))
+                        ops->poll(f->b, false);
+        }
+        for (size_t i = 0; i < array_size(r); i++) {
+                assert_int_equal(wait_for(&r[i]).status, CL_SUCCESS);
+                ops->event_release(events[i]);
+        }
+        ops->queue_release(queues[1]);
+}
+
 TEST(completions_may_wait_for_operations_and_submit_more)
 {
         struct fixture *f = fixture(state);
@@ -1490,6 +1526,7 @@ int main(void)
                 ALL(commands_in_flight_keep_what_they_use),
                 ALL(close_waits_for_commands_in_flight),
                 ALL(each_command_with_a_cookie_is_reported_once),
+                ALL(completions_come_while_somebody_polls_and_when_he_has_stopped),
                 ALL(completions_may_wait_for_operations_and_submit_more),
                 ALL(times_are_this_hosts_when_asked_for),
                 ALL(builds_run_beside_commands),

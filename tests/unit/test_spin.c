@@ -27,6 +27,25 @@ TEST(what_is_there_is_found_without_sleeping)
         close(fds[1]);
 }
 
+static bool found(void *count)
+{
+        return ++*(int *)count == 3;
+}
+
+TEST(it_looks_at_other_things_in_turn)
+{
+        int fds[2], looks = 0;
+        struct pollfd p = reader(fds);
+        struct spin s;
+        spin_init(&s, 60000000000, 8);
+        s.also = found;
+        s.arg = &looks;
+        assert_true(spin_poll(&s, &p, 1, NULL, 0) < 0);
+        assert_int_equal(looks, 3);
+        close(fds[0]);
+        close(fds[1]);
+}
+
 TEST(it_never_spins_with_too_few_cores_or_when_told_not_to)
 {
         int fds[2];
@@ -84,6 +103,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_is_there_is_found_without_sleeping),
+                cmocka_unit_test(it_looks_at_other_things_in_turn),
                 cmocka_unit_test(it_never_spins_with_too_few_cores_or_when_told_not_to),
                 cmocka_unit_test(long_waits_make_it_stop_and_a_short_one_begin_again),
                 cmocka_unit_test(it_asks_the_system_on_how_many_cores_it_may_run),

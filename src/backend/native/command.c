@@ -51,6 +51,8 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         if (!q)
                 return CL_OUT_OF_HOST_MEMORY;
         *q = (struct backend_queue){ .refs = 1, .backend = b, .domain = domain, .device = d };
+        list_init(&q->polled_link);
+        list_init(&q->polled);
         q->last = mem_zalloc(sizeof(*q->last));
         if (!q->last) {
                 queue_unref(q);
@@ -71,8 +73,8 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         if (q->profiling)
                 q->estimate_clock = !clock_sync(d);
         /* Waiting in order would hide completions that come out of order. */
-        bool in_order = !(props & d->queue_props & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-        if (domain->quirks->completion == COMPLETION_WAIT && in_order) {
+        q->in_order = !(props & d->queue_props & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        if (domain->quirks->completion == COMPLETION_WAIT && q->in_order) {
                 q->notifier = take_notifier(b);
                 if (!q->notifier)
                         log_info("native", "no thread to wait for a queue, using callbacks");

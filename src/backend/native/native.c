@@ -89,6 +89,7 @@ static void native_close(struct backend *b)
 {
         if (!b)
                 return;
+        notify_poll(b, true);
         notify_wait_idle(b);
         native_svm_reap(b);
         native_host_memory_free_all(b);
@@ -122,6 +123,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         pthread_cond_init(&b->idle, NULL);
         list_init(&b->dead_svms);
         list_init(&b->host_memories);
+        list_init(&b->polled);
         b->in_process = params->in_process;
         b->complete = params->complete;
         b->user = params->user;
@@ -374,5 +376,6 @@ const struct backend_ops backend_native = {
         .kernel_release = native_kernel_release,
         .submit = native_submit,
         .event_release = native_event_release,
+        .poll = notify_poll,
         .event_status = native_event_status,
 };

@@ -68,9 +68,11 @@ struct backend {
         struct list host_memories; /* hostmem.c */
         bool in_process;
 
-        pthread_mutex_t lock; /* guards in_flight; a leaf */
+        pthread_mutex_t lock; /* guards what follows; only notifiers' locks are taken under it */
         pthread_cond_t idle;
-        size_t in_flight; /* reports to come */
+        size_t in_flight;   /* reports to come */
+        bool polling;       /* a thread calls notify_poll */
+        struct list polled; /* queues with events that it looks at */
 };
 
 struct backend_buffer {
@@ -94,9 +96,11 @@ struct backend_queue {
         struct native_device *device;
         cl_command_queue queue;
         bool profiling;
-        bool estimate_clock;        /* the device has no timer query: QUEUED times tell */
-        struct notifier *notifier;  /* COMPLETION_WAIT: who waits; else NULL */
-        struct backend_event *last; /* hands the queue to a thread that may release it */
+        bool estimate_clock;       /* the device has no timer query: QUEUED times tell */
+        struct notifier *notifier; /* COMPLETION_WAIT: who waits; else NULL */
+        bool in_order;
+        struct list polled_link, polled; /* backend's lock: events that notify_poll looks at */
+        struct backend_event *last;      /* hands the queue to a thread that may release it */
         /* Commands submitted, and those of them that are flushed. */
         uint64_t submitted, flushed;
 };
@@ -109,7 +113,7 @@ struct backend_event {
         void *cookie;                 /* NULL: queue_release's own marker */
         uint64_t enter_ns, return_ns; /* around its clEnqueue*, if profiling */
         cl_int status;                /* > 0: a notifier is to wait for it */
-        struct list link;             /* notifier's */
+        struct list link;             /* notifier's, or its queue's polled */
 };
 
 struct backend_program {

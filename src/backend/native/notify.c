@@ -142,15 +142,10 @@ static void CL_CALLBACK on_complete(cl_event event, cl_int status, void *user)
                 report(e);
 }
 
-void notify_when_complete(struct backend_event *e)
+/* By a thread of ours or the driver's. */
+static void wait_elsewhere(struct backend_event *e)
 {
         struct backend_queue *q = e->queue;
-        struct backend *b = q->backend;
-        pthread_mutex_lock(&b->lock);
-        b->in_flight++;
-        pthread_mutex_unlock(&b->lock);
-
-        e->status = CL_SUBMITTED;
         if (q->notifier) {
                 notifier_push(q->notifier, e);
                 return;
@@ -159,8 +154,81 @@ void notify_when_complete(struct backend_event *e)
         cl_int r = set ? set(e->event, CL_COMPLETE, on_complete, e) : CL_INVALID_OPERATION;
         if (r != CL_SUCCESS) {
                 log_info("native", "no completion callback (%d), waiting instead", r);
-                notifier_push(b->notifiers[0], e);
+                notifier_push(q->backend->notifiers[0], e);
         }
+}
+
+void notify_when_complete(struct backend_event *e)
+{
+        struct backend_queue *q = e->queue;
+        struct backend *b = q->backend;
+        e->status = CL_SUBMITTED;
+        pthread_mutex_lock(&b->lock);
+        b->in_flight++;
+        bool polled = b->polling && q->domain->quirks->completion == COMPLETION_WAIT;
+        if (polled) {
+                if (list_empty(&q->polled))
+                        list_append(&b->polled, &q->polled_link);
+                list_append(&q->polled, &e->link);
+        }
+        pthread_mutex_unlock(&b->lock);
+        if (!polled)
+                wait_elsewhere(e);
+}
+
+/* ---- polling -------------------------------------------------------------------------------- */
+
+static bool is_over(struct backend_event *e)
+{
+        cl_int status = CL_SUBMITTED;
+        cl_int r = e->queue->domain->api->clGetEventInfo(
+                e->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+        e->status = r == CL_SUCCESS ? status : r;
+        return e->status <= CL_COMPLETE;
+}
+
+/* Move the queue's events that are complete, or else with `all` every one, to `to`. */
+static void take_polled(struct backend_queue *q, bool all, struct list *to)
+{
+        enum { LOOKS = 8 }; /* at events of a queue without order */
+        unsigned looks = q->in_order ? 1 : LOOKS;
+        list_each(e, &q->polled, struct backend_event, link)
+        {
+                if (!all && !is_over(e)) {
+                        if (!--looks)
+                                break;
+                        continue;
+                }
+                list_remove(&e->link);
+                list_append(to, &e->link);
+        }
+        if (list_empty(&q->polled))
+                list_remove(&q->polled_link);
+}
+
+bool notify_poll(struct backend *b, bool last)
+{
+        struct list taken;
+        list_init(&taken);
+        op_enter();
+        pthread_mutex_lock(&b->lock);
+        b->polling = !last;
+        list_each(q, &b->polled, struct backend_queue, polled_link) take_polled(q, last, &taken);
+        bool some = !list_empty(&taken);
+        /* Under the lock: a command that is submitted now comes behind them. */
+        while (last && !list_empty(&taken)) {
+                struct backend_event *e = list_entry(taken.next, struct backend_event, link);
+                list_remove(&e->link);
+                wait_elsewhere(e);
+        }
+        pthread_mutex_unlock(&b->lock);
+        op_leave();
+        while (!list_empty(&taken)) {
+                struct backend_event *e = list_entry(taken.next, struct backend_event, link);
+                list_remove(&e->link);
+                report(e);
+        }
+        return some && !last;
 }
 
 void notify_wait_idle(struct backend *b)

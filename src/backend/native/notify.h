@@ -28,6 +28,9 @@ void notifier_push(struct notifier *n, struct backend_event *e);
 /* Arrange that `e` is reported once; takes over a reference. Inside an operation. */
 void notify_when_complete(struct backend_event *e);
 
+/* backend_ops.poll */
+bool notify_poll(struct backend *b, bool last);
+
 /* Wait until everything was reported. Outside any operation. */
 void notify_wait_idle(struct backend *b);
 

@@ -11,7 +11,9 @@ enum arg_info {
 /* How the completion of a command is noticed; see bench/RESULTS.md for the figures. */
 enum completion {
         COMPLETION_CALLBACK, /* clSetEventCallback, reported on the thread that calls it */
-        COMPLETION_WAIT, /* a thread for each in-order queue in clWaitForEvents; else the callback */
+        /* The polling thread looks (notify_poll); when it sleeps, a thread for each in-order queue in
+         * clWaitForEvents, and the callback for other queues. */
+        COMPLETION_WAIT,
 };
 
 /* How a program of source is built or compiled again. */
