@@ -28,6 +28,11 @@ static void command_release(struct command *c)
                 engine_object_unref(held[i]);
         if (c->last)
                 c->queue->object.engine->be->event_release(c->last);
+        list_remove(&c->unreported);
+        while (!list_empty(&c->implied)) /* of no use any more */
+                list_remove(c->implied.next);
+        if (c->event)
+                c->event->unreported = NULL;
         if (c->event && !c->event->id)
                 engine_event_discard(c->event);
         if (c->queue)
@@ -91,7 +96,7 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
         struct command *c = mem_zalloc(sizeof(*c) + tail);
         if (!c)
                 return NULL;
-        struct list *lists[] = { &c->ready, &c->held, &c->barrier };
+        struct list *lists[] = { &c->ready, &c->held, &c->barrier, &c->unreported, &c->implied };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         list_append(&q->object.engine->commands, &c->link);
@@ -303,6 +308,68 @@ static cl_int native_deps(struct command *c, struct backend_command *n)
         return CL_SUCCESS;
 }
 
+/* In a queue without order each end has to be noticed by itself, but for those that others in the same domain
+ * wait for: they are over when these are. */
+static bool may_be_implied(const struct command *c)
+{
+        const struct queue *q = c->queue;
+        return !q->in_order && !q->profiling && !c->after_all && !c->transfer && !c->batch &&
+               !c->is_barrier && c->event && c->status >= 0 &&
+               !engine_event_is_observed(c->event, q->domain);
+}
+
+static void stand_for(struct command *c, struct command *before)
+{
+        list_remove(&before->unreported);
+        list_append(&c->implied, &before->unreported);
+}
+
+/* Behind all of its queue: the client takes it for the end of them, so what fails has to be told before. */
+static void stand_for_all(struct command *c)
+{
+        list_each(before, &c->queue->object.engine->commands, struct command, link)
+        {
+                if (before->queue == c->queue && before->event && before->event->unreported)
+                        stand_for(c, before);
+        }
+}
+
+static void stand_for_dependencies(struct command *c)
+{
+        if (c->after_all)
+                stand_for_all(c);
+        for (size_t i = 0; i < c->dep_count; i++) {
+                const struct event *ev = c->deps[i].event;
+                struct command *before = ev && ev->native ? ev->unreported : NULL;
+                if (before && ev->domain == c->queue->domain)
+                        stand_for(c, before);
+        }
+}
+
+void engine_command_report(struct command *c)
+{
+        struct engine *e = c->queue->object.engine;
+        list_remove(&c->unreported);
+        if (c->event->native &&
+            e->be->event_report(c->queue->native, c->event->native, c) == CL_SUCCESS)
+                c->event->unreported = NULL;
+        else
+                list_append(&e->unreported, &c->unreported); /* tried again */
+}
+
+void engine_command_report_all(struct engine *e)
+{
+        struct list all;
+        list_init(&all);
+        list_each(c, &e->unreported, struct command, unreported)
+        {
+                list_remove(&c->unreported);
+                list_append(&all, &c->unreported);
+        }
+        while (!list_empty(&all))
+                engine_command_report(list_entry(all.next, struct command, unreported));
+}
+
 /* Submit one part of the command. */
 static cl_int command_submit(struct command *c, const struct backend_command *what)
 {
@@ -315,7 +382,8 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
                 return status;
         n.deps = (struct backend_event *const *)(const void *)e->deps.data;
         n.dep_count = e->deps.size / sizeof(native);
-        n.cookie = c;
+        bool unreported = may_be_implied(c);
+        n.cookie = unreported ? NULL : c;
         TRACE_SPAN(submit, c->event ? c->event->id : 0);
         status = e->be->submit(q->native, &n, &native);
         if (status < 0)
@@ -324,6 +392,11 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         if (c->last)
                 e->be->event_release(c->last);
         c->last = native;
+        if (unreported) {
+                c->event->unreported = c;
+                list_append(&e->unreported, &c->unreported);
+        }
+        stand_for_dependencies(c);
         if (!c->running++)
                 e->running++;
         q->running++;
@@ -584,6 +657,31 @@ static void part_complete(struct command *c, cl_int status, const struct backend
                 engine_command_finish(c);
 }
 
+/* A command is complete: those that it stands for are, too, and those that these stand for. */
+static void implied_complete(struct command *c, cl_int status)
+{
+        struct engine *e = c->queue->object.engine;
+        struct list all;
+        list_init(&all);
+        while (!list_empty(&c->implied)) {
+                struct command *before = list_entry(c->implied.next, struct command, unreported);
+                list_remove(&before->unreported);
+                /* After a failure nothing is certain. */
+                list_append(status < 0 ? &e->unreported : &all, &before->unreported);
+        }
+        while (!list_empty(&all)) {
+                struct command *before = list_entry(all.next, struct command, unreported);
+                list_remove(&before->unreported);
+                while (!list_empty(&before->implied)) {
+                        struct list *first = before->implied.next;
+                        list_remove(first);
+                        list_append(&all, first);
+                }
+                before->event->unreported = NULL;
+                part_complete(before, e->be->event_status(before->event->native), NULL);
+        }
+}
+
 void engine_command_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)
 {
         struct engine *e = user;
@@ -592,6 +690,7 @@ void engine_command_complete(void *user, void *cookie, cl_int status, const stru
         engine_lock(e);
         if (!e->closing) {
                 span.value = c->event->id;
+                implied_complete(c, status);
                 part_complete(c, status, t);
                 engine_run(e);
                 engine_settle(e);

@@ -47,6 +47,8 @@ struct command {
         uint64_t sent;              /* read, write: bytes submitted, part by part */
         uint64_t parts;             /* read, write: complete ones */
         struct backend_event *last; /* the part submitted last */
+        struct list unreported;     /* engine's unreported, or in `implied` of another */
+        struct list implied;        /* unreported ones that are complete when it is */
         uint64_t quiet_before; /* in-order: quiet ones of the queue that are complete when it is */
         struct backend_times times;
 };
@@ -92,6 +94,11 @@ void engine_command_poke(struct command *c);
 
 /* It waited for its transfer before being reported as failed. */
 void engine_command_finish(struct command *c);
+
+/* Have it reported by itself. */
+void engine_command_report(struct command *c);
+/* Everything is submitted for now: so are those that no other one stands for. */
+void engine_command_report_all(struct engine *e);
 
 /* What kernels printed goes to the client. */
 void engine_command_output(struct engine *e);

@@ -65,8 +65,9 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         pthread_mutex_init(&made->lock, NULL);
         engine_builder_init(&made->builder);
         content_store_init(&made->contents);
-        struct list *lists[] = { &made->failed, &made->early,        &made->commands,
-                                 &made->ready,  &made->dirty_queues, &made->quiet_queues };
+        struct list *lists[] = { &made->failed,    &made->early,        &made->commands,
+                                 &made->ready,     &made->dirty_queues, &made->quiet_queues,
+                                 &made->unreported };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         auto_clean(engine_freep) struct engine *e = made;
@@ -151,6 +152,7 @@ void engine_settle(struct engine *e)
 {
         e->activity++;
         engine_run(e);
+        engine_command_report_all(e);
         while (!list_empty(&e->dirty_queues)) {
                 struct queue *q = list_entry(e->dirty_queues.next, struct queue, dirty);
                 list_remove(&q->dirty);

@@ -122,7 +122,27 @@ void engine_event_join(struct event *ev, unsigned domain, struct dependency *d)
 {
         d->event = ev;
         d->blocking = !event_is_native(ev, domain);
+        if (d->blocking)
+                engine_event_observe(ev);
         list_append(&ev->dependents, &d->link);
+}
+
+void engine_event_observe(struct event *ev)
+{
+        if (ev->unreported)
+                engine_command_report(ev->unreported);
+}
+
+bool engine_event_is_observed(const struct event *ev, unsigned domain)
+{
+        if (ev->notify || ev->subscribers)
+                return true;
+        list_each(d, &ev->dependents, struct dependency, link)
+        {
+                if (d->command->queue->domain != domain)
+                        return true;
+        }
+        return false;
 }
 
 void engine_event_drop(struct dependency *d)
@@ -293,6 +313,7 @@ int engine_handle_event_subscribe(void *user, const struct wire_event_subscribe 
                 return SP_E_NOMEM;
         *s = (struct subscriber){ ev->subscribers, p };
         ev->subscribers = s;
+        engine_event_observe(ev);
         return 0;
 }
 
@@ -302,6 +323,7 @@ int engine_handle_event_watch(void *user, const struct wire_event_watch *m)
         struct event *ev = engine_event_find(p->engine, m->event);
         if (ev && ev->state != EVENT_DONE) {
                 ev->notify = true;
+                engine_event_observe(ev);
                 return 0;
         }
         /* Failures are told unasked. */

@@ -25,6 +25,8 @@ struct event {
         uint64_t queue;  /* id; 0: imported */
         unsigned domain;
         struct backend_event *native;
+        struct command
+                *unreported;    /* its command, of which nobody has asked to be told; NULL: else */
         struct list dependents; /* dependencies on it */
         struct subscriber *subscribers;
         struct list link; /* DONE: engine's failed or early */
@@ -57,6 +59,10 @@ SP_NODISCARD int engine_event_depend(struct engine *e, uint64_t id, unsigned dom
 /* The same for an event that is not complete. */
 void engine_event_join(struct event *ev, unsigned domain, struct dependency *d);
 void engine_event_drop(struct dependency *d);
+
+/* Somebody is to be told when it is complete: anyone but a native command of its own domain. Is there? */
+void engine_event_observe(struct event *ev);
+bool engine_event_is_observed(const struct event *ev, unsigned domain);
 
 /* The native command `native` stands for it from now on; the event takes it over. */
 void engine_event_submitted(struct event *ev, struct backend_event *native, unsigned domain);

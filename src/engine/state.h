@@ -62,6 +62,7 @@ struct engine {
         size_t early_transfers, early_bytes;
 
         struct list commands;     /* all */
+        struct list unreported;   /* submitted ones that the backend is not to report, yet */
         struct list ready;        /* commands that may be able to go on: engine_run */
         struct list dirty_queues; /* with submissions not flushed */
         struct list quiet_queues; /* with commands that are not kept */

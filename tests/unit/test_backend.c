@@ -995,6 +995,37 @@ TEST(completions_come_while_somebody_polls_and_when_he_has_stopped)
         ops->queue_release(queues[1]);
 }
 
+TEST(completions_can_be_asked_for_later)
+{
+        struct fixture *f = fixture(state);
+        struct backend_queue *q = queue_of(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        struct backend_buffer *m = buffer_of(f, 64);
+        uint8_t bytes[64] = { 1 };
+        struct report r[3] = { 0 };
+        struct backend_event *e[2];
+        e[0] = submit(f, q, write_of(m, 0, bytes, 64));
+        struct backend_event *const deps[] = { e[0] };
+        struct backend_command second = read_of(m, 0, bytes, 64);
+        second.deps = deps;
+        second.dep_count = 1;
+        e[1] = submit(f, q, second);
+        inside = true;
+        assert_int_equal(f->ops->event_report(q, e[1], &r[0]), CL_SUCCESS);
+        inside = false;
+        f->ops->queue_flush(q);
+        assert_int_equal(wait_for(&r[0]).status, CL_SUCCESS);
+        /* Of one that is complete, too. */
+        inside = true;
+        assert_int_equal(f->ops->event_status(e[0]), CL_COMPLETE);
+        assert_int_equal(f->ops->event_report(q, e[0], &r[1]), CL_SUCCESS);
+        inside = false;
+        assert_int_equal(wait_for(&r[1]).status, CL_SUCCESS);
+        for (size_t i = 0; i < 2; i++)
+                f->ops->event_release(e[i]);
+        f->ops->buffer_release(m);
+        f->ops->queue_release(q);
+}
+
 TEST(completions_may_wait_for_operations_and_submit_more)
 {
         struct fixture *f = fixture(state);
@@ -1474,6 +1505,8 @@ static void end_by_waiting(struct fixture *f, enum completion completion)
                 void *state = f;
                 each_command_with_a_cookie_is_reported_once(&state);
                 commands_in_flight_keep_what_they_use(&state);
+                completions_come_while_somebody_polls_and_when_he_has_stopped(&state);
+                completions_can_be_asked_for_later(&state);
         }
 }
 
@@ -1527,6 +1560,7 @@ int main(void)
                 ALL(close_waits_for_commands_in_flight),
                 ALL(each_command_with_a_cookie_is_reported_once),
                 ALL(completions_come_while_somebody_polls_and_when_he_has_stopped),
+                ALL(completions_can_be_asked_for_later),
                 ALL(completions_may_wait_for_operations_and_submit_more),
                 ALL(times_are_this_hosts_when_asked_for),
                 ALL(builds_run_beside_commands),

@@ -714,6 +714,67 @@ TEST(a_queue_may_be_released_while_unnamed_launches_are_in_flight)
         world_free(w);
 }
 
+/* Launches in the queue without order, from event `first` to `last`, each after the one before. */
+static void chain(struct world *w, uint64_t first, uint64_t last, uint64_t buffer)
+{
+        struct buf args = { 0 };
+        put_args(&args, buffer, 1);
+        for (uint64_t i = first; i <= last; i++)
+                send(w, 0, kernel_launch, .event = EVENT(i), .queue = QUEUE(2),
+                     .flags = COMMAND_NAMED, .kernel = KERNEL(1), .global = WAITS(16),
+                     .args = bytes_of(args.data, args.size), .waits = WAITS(EVENT(i - 1)));
+        buf_fini(&args);
+}
+
+TEST(a_chain_is_complete_when_its_last_command_is)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        fill_zero(w, 0, QUEUE(2), EVENT(1), BUFFER(1), 64);
+        chain(w, 2, 101, BUFFER(1));
+        pump(w);
+        assert_int_equal(counts(w, 0).commands_running, 101);
+        assert_int_equal(step(w, 0, 60), 60);
+        assert_int_equal(counts(w, 0).commands_running, 101); /* nobody wants to know */
+        send(w, 0, event_watch, .event = EVENT(50));
+        send(w, 0, marker, .event = EVENT(200), .queue = QUEUE(3), .flags = COMMAND_NOTIFY,
+             .waits = WAITS(EVENT(51)));
+        struct data *got = read_buffer(w, 0, QUEUE(2), EVENT(201), BUFFER(1), 64);
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(50)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(200)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(101)), PENDING); /* nobody asked */
+        assert_int_equal(got->arrived, 64);
+        send(w, 0, marker, .event = EVENT(202), .queue = QUEUE(2), .flags = COMMAND_NOTIFY);
+        run(w);
+        got = read_buffer(w, 0, QUEUE(2), EVENT(203), BUFFER(1), 64);
+        run(w);
+        assert_int_equal(number(got, 0), 100);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(a_failure_in_a_chain_is_told_before_what_comes_behind_it)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 32); /* too small for 16 numbers */
+        chain(w, 2, 4, BUFFER(1));
+        send(w, 0, marker, .event = EVENT(5), .queue = QUEUE(2), .flags = COMMAND_NOTIFY);
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_OUT_OF_RESOURCES);
+        assert_int_equal(status_of(w, 0, EVENT(3)), -14);
+        assert_int_equal(status_of(w, 0, EVENT(4)), -14);
+        assert_int_equal(status_of(w, 0, EVENT(5)), CL_SUCCESS);
+        /* Without a marker, too. */
+        chain(w, 12, 14, BUFFER(1));
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(12)), CL_OUT_OF_RESOURCES);
+        assert_int_equal(status_of(w, 0, EVENT(13)), -14);
+        assert_int_equal(status_of(w, 0, EVENT(14)), -14);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 TEST(a_user_event_holds_what_waits_and_what_follows_in_order)
 {
         struct world *w = world_new(1);
@@ -2299,6 +2360,8 @@ int main(void)
                         an_unnamed_launch_that_fails_is_told_of_and_fails_what_waits_for_it),
                 cmocka_unit_test(a_release_is_answered_when_unnamed_launches_are_over),
                 cmocka_unit_test(a_queue_may_be_released_while_unnamed_launches_are_in_flight),
+                cmocka_unit_test(a_chain_is_complete_when_its_last_command_is),
+                cmocka_unit_test(a_failure_in_a_chain_is_told_before_what_comes_behind_it),
                 cmocka_unit_test(a_user_event_holds_what_waits_and_what_follows_in_order),
                 cmocka_unit_test(
                         a_failed_dependency_fails_the_command_but_not_its_in_order_successor),

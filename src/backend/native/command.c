@@ -372,6 +372,17 @@ void native_event_release(struct backend_event *e)
         op_leave();
 }
 
+cl_int native_event_report(struct backend_queue *q, struct backend_event *e, void *cookie)
+{
+        (void)q;
+        e->cookie = cookie;
+        atomic_fetch_add(&e->refs, 1);
+        op_enter();
+        notify_when_complete(e);
+        op_leave();
+        return CL_SUCCESS;
+}
+
 cl_int native_event_status(struct backend_event *e)
 {
         cl_int status = CL_COMPLETE;

@@ -376,6 +376,7 @@ const struct backend_ops backend_native = {
         .kernel_release = native_kernel_release,
         .submit = native_submit,
         .event_release = native_event_release,
+        .event_report = native_event_report,
         .poll = notify_poll,
         .event_status = native_event_status,
 };

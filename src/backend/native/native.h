@@ -233,6 +233,7 @@ void native_queue_flush(struct backend_queue *q);
 cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
                      struct backend_event **ret);
 void native_event_release(struct backend_event *e);
+cl_int native_event_report(struct backend_queue *q, struct backend_event *e, void *cookie);
 cl_int native_event_status(struct backend_event *e);
 
 #endif

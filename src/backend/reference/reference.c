@@ -110,6 +110,7 @@ struct command {
         struct backend_event **deps;
         uint8_t pattern[128];
         uint64_t submit_ns;
+        bool reports; /* a marker that tells how its only dependency ended */
 };
 
 /* ---- references ----------------------------------------------------------------------------- */
@@ -314,7 +315,8 @@ static bool execute_one(struct backend *b)
         cl_int status = CL_SUCCESS;
         for (size_t i = 0; i < k->c.dep_count; i++)
                 if (k->deps[i]->status < 0)
-                        status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+                        status = k->reports ? k->deps[i]->status
+                                            : CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
         struct backend_times times = { .submit_ns = k->submit_ns, .start_ns = clock_ns(b) };
         b->executing = true;
         pthread_mutex_unlock(&b->lock);
@@ -778,8 +780,8 @@ static void take_kernel(struct command *k, const struct backend_command *c)
         }
 }
 
-static cl_int ref_submit(struct backend_queue *q, const struct backend_command *c,
-                         struct backend_event **ret)
+static cl_int append(struct backend_queue *q, const struct backend_command *c, bool reports,
+                     struct backend_event **ret)
 {
         struct backend *b = q->backend;
         cl_int r = check_command(q, c);
@@ -792,6 +794,7 @@ static cl_int ref_submit(struct backend_queue *q, const struct backend_command *
         list_init(&k->link);
         atomic_fetch_add(&q->refs, 1);
         k->queue = q;
+        k->reports = reports;
         bool transfer = c->op >= BACKEND_WRITE && c->op <= BACKEND_FILL;
         k->c = *c;
         k->c.buffer = transfer ? buffer_ref(c->buffer) : NULL;
@@ -825,6 +828,24 @@ static cl_int ref_submit(struct backend_queue *q, const struct backend_command *
                 pthread_cond_signal(&b->changed);
         pthread_mutex_unlock(&b->lock);
         return CL_SUCCESS;
+}
+
+static cl_int ref_submit(struct backend_queue *q, const struct backend_command *c,
+                         struct backend_event **ret)
+{
+        return append(q, c, false, ret);
+}
+
+static cl_int ref_event_report(struct backend_queue *q, struct backend_event *e, void *cookie)
+{
+        struct backend_event *own, *const deps[] = { e };
+        const struct backend_command marker = {
+                .op = BACKEND_MARKER, .deps = deps, .dep_count = 1, .cookie = cookie
+        };
+        cl_int status = append(q, &marker, true, &own);
+        if (status == CL_SUCCESS)
+                event_unref(own);
+        return status;
 }
 
 static cl_int ref_event_status(struct backend_event *e)
@@ -869,5 +890,6 @@ const struct backend_ops backend_reference = {
         .kernel_release = ref_kernel_release,
         .submit = ref_submit,
         .event_release = event_unref,
+        .event_report = ref_event_report,
         .event_status = ref_event_status,
 };
