@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 BUDGETS = {  # user instructions; what was measured when they were set: bench/RESULTS.md
-    "launch": 8200,
+    "launch": 6800,
     "chain": 11100,
     "write": 8900,
 }

@@ -94,6 +94,7 @@ int command_ready(struct command *m, bool event)
         /* What command_use sent may have shown that the server is gone; nobody would end the event. */
         if (!server_session(m->server))
                 return SP_E_GONE;
+        m->at = session_position(m->session);
         if (!app && !event && !later)
                 return 0;
         int r = event_new(m->queue, m->enqueue->type, m->id, app, &m->event);
@@ -121,6 +122,7 @@ cl_int command_end(struct command *m, int r, bool wait)
                 record_end(m, r);
         if (r == 0) {
                 m->queue->last_event = m->id;
+                m->queue->last_at = m->at;
                 if (wait) {
                         if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE)
                                 server_ask_clock(m->server);

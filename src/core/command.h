@@ -73,6 +73,7 @@ struct command {
         struct server *server;
         struct session *session;
         uint64_t id;
+        uint64_t at;     /* where its message will be (session_unsent_at) */
         cl_event event;  /* NULL: nobody needs it */
         bool behind_all; /* a marker or barrier without wait list */
         struct trace_span span;

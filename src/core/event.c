@@ -298,7 +298,7 @@ int event_watch(cl_event e)
         struct session *session = e->watched || !e->server ? NULL : server_session(e->server);
         if (!session || event_is_done(e))
                 return 0;
-        int r = session_send(session, event_watch, .event = e->id);
+        int r = queue_watch_event(e->queue, session, e->id);
         e->watched = r == 0;
         return r;
 }

@@ -113,6 +113,7 @@ struct _cl_command_queue {
         size_t property_count;
         /* Core's (core/queue.c). */
         uint64_t last_event; /* id of the last command, 0: none */
+        uint64_t last_at;    /* where its message is (session_unsent_at) */
         uint64_t completed;  /* in-order: every command up to this id is known to be complete */
         bool failed;         /* in-order: a command failed, so that ids tell nothing any more */
         struct list

@@ -233,6 +233,14 @@ static bool is_finished(void *arg)
         return true;
 }
 
+int queue_watch_event(cl_command_queue q, struct session *session, uint64_t event)
+{
+        uint8_t *msg = event == q->last_event ? session_unsent_at(session, q->last_at) : NULL;
+        if (msg && wire_command_notify(msg, event, q->id))
+                return 0;
+        return session_send(session, event_watch, .event = event);
+}
+
 /* The event of the last command, or one that stands in for it, watched; held. */
 static int watch_last(cl_command_queue q, struct session *session, cl_event *ret)
 {
@@ -250,7 +258,7 @@ static int watch_last(cl_command_queue q, struct session *session, cl_event *ret
         if (r < 0)
                 return r;
         e->stands_in = true;
-        r = session_send(session, event_watch, .event = q->last_event);
+        r = queue_watch_event(q, session, q->last_event);
         if (r < 0) {
                 event_complete(e, CL_OUT_OF_HOST_MEMORY);
                 event_unhold(e);
@@ -278,6 +286,7 @@ static int watch_marker(cl_command_queue q, struct session *session, cl_event *r
                 return r;
         }
         q->last_event = id;
+        q->last_at = UINT64_MAX;
         *ret = e;
         return 0;
 }

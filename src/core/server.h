@@ -252,6 +252,10 @@ bool queue_lags(const struct _cl_command_queue *q, bool all);
 /* e, the queue's newest, must not be complete before that. SP_E_NOMEM. */
 SP_NODISCARD int queue_follow(cl_command_queue q, cl_event e, bool all);
 
+/* Have the server tell how an event of the queue's ends: the last command's message says so itself if it has
+ * not left yet. SP_E_NOMEM. */
+SP_NODISCARD int queue_watch_event(cl_command_queue q, struct session *session, uint64_t event);
+
 /* The side queue for migrations of a domain. SP_E_*. */
 SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uint64_t *ret_id);
 

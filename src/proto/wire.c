@@ -484,3 +484,13 @@ void wire_document(void (*out)(void *user, const char *text), void *user)
 #include "proto/schema/all.def"
 #undef row
 }
+
+bool wire_command_notify(uint8_t *msg, uint64_t event, uint64_t queue)
+{
+        uint8_t *body = msg + WIRE_HEADER_SIZE;
+        if (wire_message_size(msg) < WIRE_HEADER_SIZE + 3 * 8 || bytes_get_u64(body) != event ||
+            bytes_get_u64(body + 8) != queue)
+                return false;
+        bytes_put_u64(body + 16, bytes_get_u64(body + 16) | COMMAND_NOTIFY);
+        return true;
+}

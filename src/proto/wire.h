@@ -153,6 +153,10 @@ static inline unsigned wire_message_id(const void *msg)
 {
         return bytes_get_u16(msg);
 }
+/* The messages of commands begin with event, queue and flags. If `msg` is the one of this command, have the
+ * client be told of it (COMMAND_NOTIFY); false: it is another. */
+bool wire_command_notify(uint8_t *msg, uint64_t event, uint64_t queue);
+
 static inline size_t wire_message_size(const void *msg)
 {
         return bytes_get_u32((const uint8_t *)msg + 4);

@@ -58,6 +58,8 @@ struct session {
         size_t out_end; /* end of what is committed */
         uint64_t out_base, out_next;
         size_t out_sent; /* offset of the first byte that no frame holds */
+        uint64_t out_at; /* where in the stream of all messages offset 0 is */
+        uint64_t framed; /* where the part of it begins that no frame ever held */
         uint64_t out_sent_seq;
 
         /* Incoming messages. */
@@ -137,6 +139,7 @@ static void out_compact(struct session *s)
                 return;
         buf_consume(&s->out, head);
         s->out_head = 0;
+        s->out_at += head;
         s->out_end -= head;
         s->out_sent -= head;
         if (s->lanes[0].tx.left)
@@ -162,6 +165,17 @@ int session_commit(struct session *s, int put_result)
         s->out_end = s->out.size;
         s->out_next++;
         return 0;
+}
+
+uint64_t session_position(const struct session *s)
+{
+        return s->out_at + s->out_end;
+}
+
+uint8_t *session_unsent_at(struct session *s, uint64_t position)
+{
+        bool there = position >= s->framed && position < session_position(s);
+        return there ? s->out.data + (position - s->out_at) : NULL;
 }
 
 bool session_has_room(const struct session *s)
@@ -220,6 +234,8 @@ static void seal_data(struct session *s)
         tx->seq = s->out_sent_seq;
         s->out_sent += size;
         s->out_sent_seq += count;
+        if (s->out_at + s->out_sent > s->framed)
+                s->framed = s->out_at + s->out_sent;
         s->in_unacked = 0;
         s->stats.frames_sent++;
         s->stats.messages_sent += count;

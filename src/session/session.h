@@ -93,6 +93,13 @@ struct session *session_free(struct session *s);
 struct buf *session_outbox(struct session *s);
 SP_NODISCARD int session_commit(struct session *s, int put_result);
 
+/* Where the next message will be in the stream of all, for session_unsent_at. */
+uint64_t session_position(const struct session *s);
+
+/* The message that was committed there, to be changed, while no frame has ever held it; else NULL. Until the next
+ * message. */
+uint8_t *session_unsent_at(struct session *s, uint64_t position);
+
 /* Has the window room? When false, callers that can wait should, until the other side has
  * acknowledged; nothing is refused. */
 bool session_has_room(const struct session *s);

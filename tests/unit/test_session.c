@@ -193,6 +193,37 @@ TEST(messages_that_gathered_travel_in_one_frame)
         pair_fini(&p);
 }
 
+TEST(a_message_can_be_changed_until_a_frame_has_held_it)
+{
+        struct pair p;
+        start(&p, &(struct pair_params){ .seed = 1 });
+        struct session *s = p.side[0].session;
+        assert_int_equal(pair_send(&p, 0, 100), 0);
+        uint64_t at = session_position(s);
+        assert_null(session_unsent_at(s, at)); /* not there yet */
+        assert_int_equal(pair_send(&p, 0, 40), 0);
+        assert_int_equal(pair_send(&p, 0, 60), 0);
+        const uint8_t *msg = session_unsent_at(s, at);
+        assert_non_null(msg);
+        assert_true(msg > session_unsent_at(s, 0));
+        assert_ptr_equal(msg + wire_message_size(msg),
+                         session_unsent_at(s, at + wire_message_size(msg)));
+        struct iovec iov[2];
+        assert_int_equal(session_lane_pending(s, 0, iov, 2), 2);
+        assert_null(session_unsent_at(s, at));
+        /* Nor when it will be sent again: the other side may have it. */
+        pair_cut(&p);
+        assert_null(session_unsent_at(s, at));
+        assert_int_equal(pair_reattach(&p), 0);
+        assert_int_equal(pair_settle(&p), 0);
+        at = session_position(s);
+        assert_int_equal(pair_send(&p, 0, 10), 0);
+        assert_non_null(session_unsent_at(s, at));
+        assert_int_equal(pair_settle(&p), 0);
+        pair_check_complete(&p);
+        pair_fini(&p);
+}
+
 /* ---- cuts ----------------------------------------------------------------------------------- */
 
 /* One scenario, the connection broken after `cut` bytes of side 0's stream and `other_cut` of side 1's
@@ -627,6 +658,7 @@ int main(void)
                 cmocka_unit_test(sides_with_different_windows_do_not_stall),
                 cmocka_unit_test(a_reply_carries_the_acknowledgement),
                 cmocka_unit_test(messages_that_gathered_travel_in_one_frame),
+                cmocka_unit_test(a_message_can_be_changed_until_a_frame_has_held_it),
                 cmocka_unit_test(a_cut_at_any_byte_loses_and_repeats_nothing),
                 cmocka_unit_test(many_cuts_in_random_traffic),
                 cmocka_unit_test(a_new_connection_that_contradicts_the_old_one_is_refused),
