@@ -53,7 +53,10 @@ void engine_command_free(struct command *c)
         if (c->transfer)
                 engine_transfer_leave(c->transfer, c);
         list_remove(&c->link);
-        mem_free(c);
+        if (c->pool)
+                pool_put(c->pool, c);
+        else
+                mem_free(c);
 }
 
 void engine_command_abandon_all(struct engine *e)
@@ -89,17 +92,23 @@ void engine_command_depend(struct command *c, struct wire_u64s waits)
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 }
 
+const size_t engine_command_block = sizeof(struct command) + 256;
+
 static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
 {
         size_t tail = deps * sizeof(struct dependency) +
                       args * (sizeof(struct value *) + sizeof(struct object *));
-        struct command *c = mem_zalloc(sizeof(*c) + tail);
+        struct engine *e = q->object.engine;
+        bool small = sizeof(struct command) + tail <= engine_command_block;
+        struct command *c = small ? pool_get(&e->command_pool, sizeof(*c) + tail)
+                                  : mem_zalloc(sizeof(*c) + tail);
         if (!c)
                 return NULL;
+        c->pool = small ? &e->command_pool : NULL;
         struct list *lists[] = { &c->ready, &c->held, &c->barrier, &c->unreported, &c->implied };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
-        list_append(&q->object.engine->commands, &c->link);
+        list_append(&e->commands, &c->link);
         c->queue = q;
         engine_object_ref(&q->object);
         c->deps = (struct dependency *)(c + 1);

@@ -10,6 +10,7 @@ struct batch;
 
 struct command {
         struct list link;    /* engine's commands */
+        struct pool *pool;   /* NULL: it is too large for one */
         struct list ready;   /* engine's ready */
         struct queue *queue; /* held */
         struct event *event; /* NULL: it is recorded, or complete */
@@ -52,6 +53,9 @@ struct command {
         uint64_t quiet_before; /* in-order: quiet ones of the queue that are complete when it is */
         struct backend_times times;
 };
+
+/* Size of blocks for commands with a few dependencies and arguments. */
+extern const size_t engine_command_block;
 
 struct command_params {
         uint64_t queue, event, flags;

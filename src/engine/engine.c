@@ -41,6 +41,9 @@ struct engine *engine_free(struct engine *e)
                 engine_peer_free(e->peers[i]);
         mem_free(e->peers);
         engine_transfer_free_staging(e);
+        struct pool *pools[] = { &e->command_pool, &e->event_pool, &e->value_pool };
+        for (size_t i = 0; i < array_size(pools); i++)
+                pool_fini(pools[i]);
         buf_fini(&e->deps);
         engine_builder_fini(&e->builder);
         content_store_fini(&e->contents);
@@ -72,6 +75,9 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 list_init(lists[i]);
         auto_clean(engine_freep) struct engine *e = made;
 
+        e->command_pool.size = engine_command_block;
+        e->event_pool.size = sizeof(struct event);
+        e->value_pool.size = engine_value_block;
         e->params = *params;
         e->be = backend_with(params->backend, params->accelerators);
         if (params->scratch_dir) {

@@ -13,7 +13,7 @@ struct subscriber {
 
 static struct event *event_alloc(struct engine *e, uint64_t id)
 {
-        struct event *ev = mem_zalloc(sizeof(*ev));
+        struct event *ev = pool_get(&e->event_pool, sizeof(*ev));
         if (!ev)
                 return NULL;
         ev->engine = e;
@@ -34,7 +34,7 @@ int engine_event_new(struct engine *e, uint64_t id, struct event **ret)
                 return SP_E_NOMEM;
         int r = map_put(&e->events, id, ev);
         if (r < 0) {
-                mem_free(ev);
+                pool_put(&e->event_pool, ev);
                 return r;
         }
         *ret = ev;
@@ -69,7 +69,7 @@ static void event_free(struct event *ev)
         if (ev->native)
                 ev->engine->be->event_release(ev->native);
         list_remove(&ev->link);
-        mem_free(ev);
+        pool_put(&ev->engine->event_pool, ev);
 }
 
 static void event_forget(struct event *ev)

@@ -42,17 +42,26 @@ void engine_value_ref(struct value *v)
 
 void engine_value_unref(struct value *v)
 {
-        if (v && !--v->refs)
+        if (!v || --v->refs)
+                return;
+        if (v->pool)
+                pool_put(v->pool, v);
+        else
                 mem_free(v);
 }
 
-struct value *engine_value_new(const struct arg *a)
+const size_t engine_value_block = sizeof(struct value) + 32;
+
+struct value *engine_value_new(struct engine *e, const struct arg *a)
 {
         size_t size = a->kind == ARG_VALUE ? (size_t)a->size : 0;
-        struct value *v = mem_alloc(sizeof(*v) + size);
+        bool small = sizeof(struct value) + size <= engine_value_block;
+        struct value *v =
+                small ? pool_get(&e->value_pool, 0) : mem_alloc(sizeof(struct value) + size);
         if (!v)
                 return NULL;
         v->refs = 1;
+        v->pool = small ? &e->value_pool : NULL;
         v->arg = *a;
         v->arg.value = v->bytes;
         if (size)
@@ -82,7 +91,7 @@ int engine_kernel_update(struct kernel *k, struct bytes args)
                 int r = values_grow(&k->args, &k->arg_count, (size_t)a.index + 1);
                 if (r < 0)
                         return r;
-                struct value *v = engine_value_new(&a);
+                struct value *v = engine_value_new(k->object.engine, &a);
                 if (!v)
                         return SP_E_NOMEM;
                 engine_value_unref(k->args[a.index]);

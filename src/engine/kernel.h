@@ -8,7 +8,8 @@
 /* One argument's value, immutable; shared by the kernel, launches and what is set natively. */
 struct value {
         size_t refs;
-        struct arg arg; /* arg.value is in `bytes` */
+        struct pool *pool; /* NULL: it is too large for one */
+        struct arg arg;    /* arg.value is in `bytes` */
         uint8_t bytes[];
 };
 
@@ -36,8 +37,11 @@ struct kernel *engine_kernel_find(struct engine *e, uint64_t id);
 /* Take over the changes of a launch. SP_E_NOMEM. */
 SP_NODISCARD int engine_kernel_update(struct kernel *k, struct bytes args);
 
+/* Size of blocks for values up to a few bytes. */
+extern const size_t engine_value_block;
+
 /* NULL: out of memory. */
-struct value *engine_value_new(const struct arg *a);
+struct value *engine_value_new(struct engine *e, const struct arg *a);
 void engine_value_ref(struct value *v);
 void engine_value_unref(struct value *v);
 

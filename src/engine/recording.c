@@ -406,7 +406,7 @@ static int update_sizes(size_t out[3], const size_t **where, unsigned dims, stru
 
 static int update_arg(struct command *c, const struct arg *a)
 {
-        struct value *v = engine_value_new(a);
+        struct value *v = engine_value_new(c->queue->object.engine, a);
         if (!v)
                 return SP_E_NOMEM;
         engine_value_unref(c->args[a->index]);

@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "base/pool.h"
 #include "engine/build.h"
 #include "engine/content.h"
 #include "engine/engine.h"
@@ -69,6 +70,8 @@ struct engine {
         size_t held, running;     /* commands */
         size_t quiet;             /* of `running`: those that are not kept */
         uint64_t releases;        /* counts objects that the client gave back */
+
+        struct pool command_pool, event_pool, value_pool; /* small ones */
 
         struct staging staging; /* for domains that any memory serves */
         struct map stagings;    /* of domains, by number + 1 */
