@@ -210,7 +210,7 @@ struct backend_ops {
                          struct backend_event **ret);
         void (*event_release)(struct backend_event *e);
         /* Report after all, once, a command of `q` that was submitted without a cookie. An error: it will not
-         * be. */
+         * be. NULL: every command is submitted with a cookie. */
         cl_int (*event_report)(struct backend_queue *q, struct backend_event *e, void *cookie);
         /* Report what is complete, on this thread; true: something was. A thread that calls this again and
          * again spares the backend's own threads; with `last` it says that it does so no more, until

@@ -510,6 +510,8 @@ static cl_int joined_submit(struct backend_queue *q, const struct backend_comman
         inner.deps = deps;
         if (r == CL_SUCCESS)
                 r = WRAP(event, s, ret, s->ops->submit(q->inner, &inner, &w->inner));
+        if (r == CL_SUCCESS && !(*ret)->inner)
+                mem_free(steal(*ret)); /* a quiet one */
         if (deps != small)
                 mem_free(deps);
         return r;
@@ -521,6 +523,22 @@ static void joined_event_release(struct backend_event *e)
                 return;
         e->side->ops->event_release(e->inner);
         mem_free(e);
+}
+
+static cl_int joined_event_status(struct backend_event *e)
+{
+        return e->side->ops->event_status(e->inner);
+}
+
+static bool joined_poll(struct backend *b, bool last)
+{
+        bool some = false;
+        for (unsigned i = 0; i < 2; i++) {
+                const struct side *s = &b->sides[i];
+                if (s->b && s->ops->poll)
+                        some |= s->ops->poll(s->b, last);
+        }
+        return some;
 }
 
 const struct backend_ops backend_joined = {
@@ -563,4 +581,6 @@ const struct backend_ops backend_joined = {
         .kernel_release = joined_kernel_release,
         .submit = joined_submit,
         .event_release = joined_event_release,
+        .event_status = joined_event_status,
+        .poll = joined_poll,
 };

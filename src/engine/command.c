@@ -322,9 +322,9 @@ static cl_int native_deps(struct command *c, struct backend_command *n)
 static bool may_be_implied(const struct command *c)
 {
         const struct queue *q = c->queue;
-        return !q->in_order && !q->profiling && !c->after_all && !c->transfer && !c->batch &&
-               !c->is_barrier && c->event && c->status >= 0 &&
-               !engine_event_is_observed(c->event, q->domain);
+        return q->object.engine->be->event_report && !q->in_order && !q->profiling &&
+               !c->after_all && !c->transfer && !c->batch && !c->is_barrier && c->event &&
+               c->status >= 0 && !engine_event_is_observed(c->event, q->domain);
 }
 
 static void stand_for(struct command *c, struct command *before)

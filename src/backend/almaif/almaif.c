@@ -505,6 +505,15 @@ static void almaif_kernel_release(struct backend_kernel *k)
         mem_free(k);
 }
 
+static cl_int almaif_event_status(struct backend_event *e)
+{
+        struct backend *b = e->domain->backend;
+        pthread_mutex_lock(&b->lock);
+        cl_int status = e->status;
+        pthread_mutex_unlock(&b->lock);
+        return status < 0 ? status : CL_COMPLETE;
+}
+
 const struct backend_ops backend_almaif = {
         .name = "almaif",
         .open = almaif_open,
@@ -539,4 +548,5 @@ const struct backend_ops backend_almaif = {
         .kernel_release = almaif_kernel_release,
         .submit = command_submit,
         .event_release = almaif_event_unref,
+        .event_status = almaif_event_status,
 };
