@@ -232,6 +232,7 @@ def main():
     parser.add_argument("--only", default="", help="only measurements that begin so")
     parser.add_argument("--max-mib", type=int, default=256)
     parser.add_argument("--pin", help="CPU list on which everything runs (taskset -c)")
+    parser.add_argument("--transport", choices=("tcp", "unix", "shm"), default="tcp")
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--goals", choices=("gpu", "cpu"), default="cpu",
                         help="goals for a GPU and cores to spare, or a CPU device (with one CPU in --pin: for that)")
@@ -252,7 +253,8 @@ def main():
         native_env = {**os.environ, "OCL_ICD_VENDORS": vendors}
         # A round that warms file caches and kernel caches on both sides, not counted.
         measure([*opencl_command, "--only", "empty"], native_env)
-        with Servers(args.build, prefix=prefix, vendors=vendors) as servers, Far(servers) as far:
+        with Servers(args.build, prefix=prefix, vendors=vendors,
+                     transport=args.transport) as servers, Far(servers) as far:
             try:
                 measure([*opencl_command, "--only", "empty"], servers.environment())
                 for env in (native_env, far.environment):
@@ -285,8 +287,9 @@ def main():
                 pss = statistics.median(m["pss_kib"] for m in idle[name]) / 1024
                 private = statistics.median(m["private_kib"] for m in idle[name]) / 1024
                 print(f"{name}: {pss:.1f} MiB PSS, {private:.1f} MiB private each")
-    results = json.dumps({"machine": machine(), "rounds": args.rounds, "pin": args.pin, "floor": floor,
-                          "native": native, "spancl": spancl, "goals": verdicts, "memory": idle}, indent=1)
+    results = json.dumps({"machine": machine(), "rounds": args.rounds, "pin": args.pin,
+                          "transport": args.transport, "floor": floor, "native": native,
+                          "spancl": spancl, "goals": verdicts, "memory": idle}, indent=1)
     if args.json:
         Path(args.json).parent.mkdir(parents=True, exist_ok=True)
         Path(args.json).write_text(results + "\n")

@@ -22,19 +22,22 @@ def native_vendors(folder):
 
 
 class Servers:
-    """Some spancld on free loopback ports; ended by process id."""
+    """Some spancld on free loopback ports, and on Unix sockets ("unix", and "shm" with shared memory);
+    ended by process id."""
 
-    def __init__(self, build, count=1, options=(), prefix=(), vendors=None):
+    def __init__(self, build, count=1, options=(), prefix=(), vendors=None, transport="tcp"):
         self.build = Path(build).resolve()
         self.processes = []
         self.ports = []
+        self.transport = transport
+        self.folder = tempfile.TemporaryDirectory()
         self.log = tempfile.TemporaryFile()
         env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
         if vendors:
             env["OCL_ICD_VENDORS"] = vendors
-        for _ in range(count):
+        for i in range(count):
             read_end, write_end = os.pipe()
-            command = [*prefix, str(self.build / "bin/spancld"), "--listen", "127.0.0.1:0",
+            command = [*prefix, str(self.build / "bin/spancld"), *self.listen(i),
                        "--ready-fd", str(write_end), *options]
             process = subprocess.Popen(command, env=env, pass_fds=[write_end],
                                        stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
@@ -47,6 +50,16 @@ class Servers:
                 raise RuntimeError("spancld did not come up:\n" + self.log_text())
             self.ports.append(int(words[1]))
 
+    def listen(self, i):
+        if self.transport == "tcp":
+            return ["--listen", "127.0.0.1:0"]
+        share = "on" if self.transport == "shm" else "off"
+        return ["--listen", "127.0.0.1:0", "--socket", f"{self.folder.name}/{i}.socket", "--shared-memory", share]
+
+    def address(self, i):
+        return f"localhost:{self.ports[i]}" if self.transport == "tcp" \
+            else f"unix:{self.folder.name}/{i}.socket"
+
     def log_text(self):
         self.log.seek(0)
         return self.log.read().decode(errors="replace")
@@ -54,7 +67,7 @@ class Servers:
     def environment(self):
         env = dict(os.environ)
         env["OCL_ICD_VENDORS"] = str(self.build / "etc/vendors")
-        env["SPANCL_SERVERS"] = " ".join(f"localhost:{p}" for p in self.ports)
+        env["SPANCL_SERVERS"] = " ".join(map(self.address, range(len(self.ports))))
         return env
 
     def stop(self):

@@ -138,9 +138,10 @@ struct backend_ops {
         cl_int (*host_memory)(struct backend *b, unsigned domain, size_t size, void **ret);
 
         /* Shared virtual memory for a device that says so (INFO_DEVICE_SVM): `size` bytes at `address`;
-         * 0: where the device wants it. CL_INVALID_HOST_PTR: it can't be there. */
+         * 0: where the device wants it. `mapped`: the memory is there, ends with vm_unmap, and is
+         * taken over. CL_INVALID_HOST_PTR: it can't be there. */
         cl_int (*svm_create)(struct backend *b, unsigned device, uint64_t address, size_t size,
-                             struct backend_svm **ret, uint64_t *ret_address);
+                             bool mapped, struct backend_svm **ret, uint64_t *ret_address);
         /* A buffer with `size` bytes of `svm` from `offset` on; if the domain does not have that
          * memory, one as any other. Released before `svm` is. */
         cl_int (*svm_buffer_create)(struct backend *b, unsigned domain, struct backend_svm *svm,

@@ -263,11 +263,12 @@ static cl_int joined_host_memory(struct backend *b, unsigned domain, size_t size
 }
 
 static cl_int joined_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
-                                struct backend_svm **ret, uint64_t *ret_address)
+                                bool mapped, struct backend_svm **ret, uint64_t *ret_address)
 {
         struct side *s = device_side(b, &device);
-        return WRAP(svm, s, ret,
-                    s->ops->svm_create(s->b, device, address, size, &w->inner, ret_address));
+        return WRAP(
+                svm, s, ret,
+                s->ops->svm_create(s->b, device, address, size, mapped, &w->inner, ret_address));
 }
 
 static cl_int joined_svm_buffer_create(struct backend *b, unsigned domain, struct backend_svm *svm,

@@ -1,6 +1,7 @@
 #include "base/vm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 
 /* Without MAP_FIXED the address is a hint, and nothing that is there is touched. */
@@ -45,6 +46,24 @@ int vm_map(uint64_t at, size_t size, uint64_t *ret)
         }
         *ret = got;
         return 0;
+}
+
+int vm_map_file(int fd, uint64_t offset, size_t size, uint64_t *ret)
+{
+        void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+                       (off_t)offset);
+        if (p == MAP_FAILED)
+                return SP_E_NOMEM;
+        *ret = (uint64_t)(uintptr_t)p;
+        return 0;
+}
+
+int vm_empty_file(int fd, uint64_t offset, size_t size)
+{
+        return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                         (off_t)size) < 0
+                       ? SP_E_UNSUPP
+                       : 0;
 }
 
 void vm_unmap(uint64_t at, size_t size)

@@ -14,6 +14,13 @@ enum { VM_GRANULE = 65536 }; /* addresses and sizes are multiples of it: no host
  * SP_E_NOMEM. */
 SP_NODISCARD int vm_map(uint64_t at, size_t size, uint64_t *ret);
 
+/* `size` bytes of a file from `offset` on, where there is room: what is written there is written to the
+ * file. SP_E_NOMEM. */
+SP_NODISCARD int vm_map_file(int fd, uint64_t offset, size_t size, uint64_t *ret);
+
+/* These bytes of the file are zeros again and take no memory. SP_E_UNSUPP. */
+SP_NODISCARD int vm_empty_file(int fd, uint64_t offset, size_t size);
+
 void vm_unmap(uint64_t at, size_t size);
 
 #endif

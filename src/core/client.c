@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/server.h"
+#include "core/storage.h"
 #include "trace/trace.h"
 
 /* ---- the lock, ids, time -------------------------------------------------------------------- */
@@ -258,6 +259,7 @@ static void destroy(struct client *c, bool after_fork)
         map_fini(&c->incoming);
         map_fini(&c->queues);
         map_fini(&c->objects);
+        storage_fini(c);
         mem_free(c->devices);
         platform_free(c->platform);
         if (c->own_specs)

@@ -7,6 +7,7 @@
 #include "core/queue.h"
 #include "core/sampler.h"
 #include "core/server.h"
+#include "core/storage.h"
 #include "core/svm.h"
 #include "core/transfer.h"
 
@@ -280,9 +281,72 @@ cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const 
 
 /* ---- reads and writes ----------------------------------------------------------------------- */
 
+/* ---- bytes that the device has in common with this process ----------------------------------- */
+
+/* A blocking transfer of a buffer in place (storage.h) is a command that does nothing, and then a copy. */
+static bool goes_direct(const struct enqueue *q, cl_mem mem, size_t size)
+{
+        return q->blocking && !q->record && size > SESSION_INLINE_DEFAULT &&
+               storage_is_here(mem_root(mem)->storage, q->queue->device);
+}
+
+/* With the lock: nothing else can be enqueued meanwhile. False: it can't be done, since another thread has
+ * enqueued something in the meantime, which would run during the copy. */
+static bool copy_direct(struct command *m, cl_mem mem, size_t offset, void *read_to,
+                        const void *write_from, size_t size)
+{
+        struct range at = mem_range(mem, offset, size);
+        uint8_t *bytes = mem_host(mem, offset);
+        if (queue_in_order(m->queue) && m->queue->last_event != m->id)
+                return false;
+        if (read_to)
+                memcpy(read_to, bytes, size);
+        else
+                memcpy(bytes, write_from, size);
+        return read_to || command_wrote(m, mem, at) == 0;
+}
+
+/* True: *ret is what the call returns; else it is done as any other, after its wait list. */
+static bool enqueue_direct(const struct enqueue *q, cl_mem mem, size_t offset, size_t size,
+                           void *read_to, const void *write_from, cl_int *ret)
+{
+        struct command m;
+        struct range at = mem_range(mem, offset, size);
+        int r = command_begin(&m, q);
+        if (r == 0)
+                r = command_use(&m, mem_root(mem), at, read_to != NULL);
+        if (r == 0)
+                r = command_ready(&m, true);
+        if (r == 0)
+                r = command_send_nothing(&m);
+        *ret = command_end(&m, r, true);
+        if (*ret != CL_SUCCESS)
+                return true;
+        client_lock(m.client);
+        bool up = server_session(m.server) != NULL;
+        bool done = up && copy_direct(&m, mem, offset, read_to, write_from, size);
+        client_unlock(m.client);
+        if (!up)
+                *ret = CL_DEVICE_NOT_AVAILABLE;
+        return done || !up;
+}
+
+/* What is left to do of q, whose event is given away and whose wait list is complete. */
+static struct enqueue after(const struct enqueue *q)
+{
+        return (struct enqueue){ .queue = q->queue, .type = q->type, .blocking = true };
+}
+
 cl_int enqueue_write(const struct enqueue *q, cl_mem mem, size_t offset, size_t size,
                      const void *from)
 {
+        cl_int status;
+        const struct enqueue rest = after(q);
+        if (goes_direct(q, mem, size)) {
+                if (enqueue_direct(q, mem, offset, size, NULL, from, &status))
+                        return status;
+                q = &rest;
+        }
         struct command m;
         struct range at = mem_range(mem, offset, size);
         int r = command_begin(&m, q);
@@ -302,6 +366,13 @@ cl_int enqueue_write(const struct enqueue *q, cl_mem mem, size_t offset, size_t 
 
 cl_int enqueue_read(const struct enqueue *q, cl_mem mem, size_t offset, size_t size, void *to)
 {
+        cl_int status;
+        const struct enqueue rest = after(q);
+        if (goes_direct(q, mem, size)) {
+                if (enqueue_direct(q, mem, offset, size, to, NULL, &status))
+                        return status;
+                q = &rest;
+        }
         struct command m;
         struct range at = mem_range(mem, offset, size);
         int r = command_begin(&m, q);

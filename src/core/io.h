@@ -77,6 +77,10 @@ struct client_io {
          * descriptors are closed. */
         void (*close)(void *user, struct io_link *l, bool after_fork);
 
+        /* The memory that this process and the server have in common: its descriptor, which lives as
+         * the link does, and its size, which can't change. -1: there is none. May be NULL. */
+        int (*common)(void *user, struct io_link *l, uint64_t *ret_size);
+
         /* Random bytes for ids and keys. */
         void (*random)(void *user, void *out, size_t size);
 

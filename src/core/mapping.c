@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "core/image.h"
 #include "core/server.h"
-#include "core/svm.h"
 
 /* What is given but the pointer, which is the application's memory at `offset` of m. */
 static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping *what)
@@ -172,7 +171,7 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
          * the application has written there must stay. */
         bool read = r == 0 && !(what->flags & CL_MAP_WRITE_INVALIDATE_REGION) &&
                     !is_at_host(mem_root(mem), at) && !find_writing(map, mapping_is_inside);
-        bool here = r == 0 && svm_is_here(mem_root(mem), m.server);
+        bool here = r == 0 && mem_is_here(mem_root(mem), m.queue->device);
         if (read || here)
                 r = command_use(&m, mem_is_image(mem) ? mem : mem_root(mem), at, read);
         read = read && !here;
@@ -250,7 +249,7 @@ static int send_back(struct command *m, cl_mem mem, struct mapping map)
         cl_mem root = mem_root(mem), used = mem_is_image(mem) ? mem : root;
         struct range at = mapped_range(mem, &map);
         bool bring = mem_is_image(mem) && !image_is_covered(mem, map.region);
-        bool here = svm_is_here(root, m->server);
+        bool here = mem_is_here(root, m->queue->device);
         int r = command_use(m, used, at, bring);
         if (r == 0)
                 r = command_ready(m, !here && at.end - at.begin > SESSION_INLINE_DEFAULT);

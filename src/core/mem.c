@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/image.h"
 #include "core/server.h"
+#include "core/storage.h"
 #include "core/svm.h"
 
 enum { SHADOW_ALIGN = 4096 };
@@ -18,7 +19,9 @@ static void destroy(cl_mem m)
                 mem_free(d);
         }
         placement_fini(&m->placement);
-        free(m->shadow);
+        if (!m->storage)
+                free(m->shadow);
+        storage_free(m->storage);
         mem_free(m->initial);
         mem_free(m->properties);
         handle_free(&m->h, sizeof(*m));
@@ -63,6 +66,18 @@ static int take_properties(cl_mem m, const cl_mem_properties *list, size_t count
         return m->properties ? 0 : SP_E_NOMEM;
 }
 
+/* The initial data is where the device uses it. */
+static int storage_written(cl_mem m)
+{
+        struct server *s = m->storage->server;
+        cl_context x = m->context;
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (mem_is_here(m, x->devices[i]))
+                        return placement_write(&m->placement, server_index(s),
+                                               mem_domain(m, x->devices[i]), mem_all(m), 0, 0);
+        return 0;
+}
+
 int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret)
 {
         cl_mem svm = params->host_ptr ? svm_find(x, params->host_ptr) : NULL;
@@ -76,6 +91,14 @@ int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret
         if (!m)
                 return SP_E_NOMEM;
         int r = take_properties(m, params->properties, params->property_count);
+        if (!(params->flags & CL_MEM_USE_HOST_PTR))
+                m->storage = storage_new(x, params->size);
+        if (m->storage)
+                m->shadow = m->storage->address;
+        if (m->storage && params->flags & CL_MEM_COPY_HOST_PTR) {
+                memcpy(m->shadow, params->host_ptr, params->size);
+                return mem_finish(m, r ? r : storage_written(m), ret);
+        }
         if (params->flags & CL_MEM_COPY_HOST_PTR) {
                 m->initial = mem_dup(params->host_ptr, params->size);
                 r = m->initial ? r : SP_E_NOMEM;
@@ -316,6 +339,14 @@ void mem_unhold(cl_mem m)
         bury(m);
 }
 
+static int declare_in_place(cl_mem m, struct session *session, cl_mem_flags flags)
+{
+        int r = storage_declare(m->storage, session);
+        return r < 0 ? r
+                     : session_send(session, svm_buffer_create, .buffer = m->id,
+                                    .svm = m->storage->id, .flags = flags, .size = m->size);
+}
+
 int mem_declare(cl_mem m, struct server *s)
 {
         uint64_t bit = 1ull << s->index;
@@ -349,6 +380,8 @@ int mem_declare(cl_mem m, struct server *s)
                 r = session_send(session, svm_buffer_create, .buffer = m->id, .svm = chunk->id,
                                  .flags = flags, .offset = svm_offset(root) + origin,
                                  .size = m->size);
+        else if (m->storage && m->storage->server == s)
+                r = declare_in_place(m, session, flags);
         else if (m->parent)
                 r = session_send(session, sub_buffer_create, .buffer = m->id, .parent = root->id,
                                  .flags = flags, .origin = origin, .size = m->size);
@@ -361,10 +394,16 @@ int mem_declare(cl_mem m, struct server *s)
         return 0;
 }
 
+bool mem_is_here(const struct _cl_mem *root, const struct _cl_device_id *d)
+{
+        return svm_is_here(root, d->server) || storage_is_here(root->storage, d);
+}
+
 unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d)
 {
         cl_context x = root->context;
-        for (cl_uint i = 0; root->chunk && d->svm && i < x->device_count; i++)
+        bool common = root->chunk || mem_is_here(root, d);
+        for (cl_uint i = 0; common && d->svm && i < x->device_count; i++)
                 if (x->devices[i]->server == d->server && x->devices[i]->svm)
                         return x->devices[i]->domain;
         return d->domain;

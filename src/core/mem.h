@@ -97,6 +97,9 @@ static inline struct range mem_all(const struct _cl_mem *m)
  * NULL: out of memory. Lock held. */
 void *mem_host(cl_mem m, size_t offset);
 
+/* Are the bytes that the device uses those of mem_host? */
+bool mem_is_here(const struct _cl_mem *root, const struct _cl_device_id *d);
+
 /* The number of the domain that stands for the place where a device has the bytes of `root`: domains of
  * one server have shared virtual memory in common. */
 unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d);

@@ -154,6 +154,7 @@ struct _cl_mem {
         /* Of an allocation of shared virtual memory, which is no handle of the application's: where it
          * lies; host_ptr is its address. NULL: a memory object. */
         struct svm_chunk *chunk;
+        struct storage *storage; /* of a root buffer: where its shadow lies; NULL: on its own */
         cl_mem_properties *properties;
         size_t property_count;
         struct destructor *destructors;

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/storage.h"
 #include "core/svm.h"
 #include "proto/info.h"
 
@@ -470,6 +471,7 @@ void servers_connect(struct client *c)
                 buf_fini(&asked[i].info);
         }
         svm_settle(c);
+        storage_settle(c);
         mem_free(all);
         mem_free(asked);
 }

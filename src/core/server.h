@@ -90,6 +90,14 @@ struct client {
         unsigned svm_base;           /* where addresses are looked for */
         uint64_t svm_offset;
 
+        struct common {
+                struct server *server; /* that has it, too; NULL: there is none */
+                int fd;
+                uint64_t size;
+                struct range_set free;
+                struct list released; /* struct storage that the server may still use */
+        } common;                     /* storage.c */
+
         /* Waiting (client.c). */
         pthread_cond_t progress; /* something was dispatched, or the receiver's place is free */
         unsigned waiters;        /* in client_wait */

@@ -209,6 +209,7 @@ const struct wire_handlers engine_client_handlers = {
         .pipe_create = engine_handle_pipe_create,
         .sampler_create = engine_handle_sampler_create,
         .svm_create = engine_handle_svm_create,
+        .storage_create = engine_handle_storage_create,
         .svm_buffer_create = engine_handle_svm_buffer_create,
         .queue_create = engine_handle_queue_create,
         .content = engine_handle_content,

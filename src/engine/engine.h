@@ -30,6 +30,11 @@ struct engine_ops {
          * May be NULL. */
         void (*output)(void *user, struct buf *text);
 
+        /* Map `size` bytes of the memory that the client has in common with this process, from `offset`
+         * on, anywhere. Ends with vm_unmap. SP_E_NOENT: there is no such memory, or not so much;
+         * SP_E_NOMEM. May be NULL. */
+        int (*map_common)(void *user, uint64_t offset, size_t size, uint64_t *ret_address);
+
         /* CLOCK_MONOTONIC in ns (virtual in the simulator). */
         uint64_t (*now_ns)(void *user);
 };

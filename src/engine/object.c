@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/vm.h"
 #include "engine/command.h"
 #include "engine/device.h"
 #include "engine/quiet.h"
@@ -156,6 +157,8 @@ static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_b
         if (engine_buffer_is_image(b))
                 return e->be->image_create(e->backend, domain, native_flags(b->flags), &b->image,
                                            parent, ret);
+        if (b->svm && !b->svm->native)
+                return CL_MEM_OBJECT_ALLOCATION_FAILURE;
         if (b->svm)
                 return e->be->svm_buffer_create(e->backend, domain, b->svm->native,
                                                 native_flags(b->flags), (size_t)b->origin,
@@ -277,7 +280,7 @@ static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *re
         s->object = (struct object){ .engine = e, .id = m->svm, .refs = 1, .free = svm_free };
         s->size = m->size;
         *ret_status = e->be->svm_create(e->backend, (unsigned)m->device, m->address,
-                                        (size_t)m->size, &s->native, ret_address);
+                                        (size_t)m->size, false, &s->native, ret_address);
         int r = *ret_status < 0 ? 0 : engine_object_add(e, &s->object);
         if (*ret_status < 0 || r < 0)
                 engine_object_unref(&s->object);
@@ -297,6 +300,38 @@ int engine_handle_svm_create(void *user, const struct wire_svm_create *m)
                 return r;
         peer_send(peer, svm_created, .request = m->request, .status = status,
                   .address = status < 0 ? 0 : address);
+        return 0;
+}
+
+/* Whatever fails here, buffers over it fail later. */
+static void storage_map(struct engine *e, const struct wire_storage_create *m, struct svm *s)
+{
+        const struct engine_ops *ops = e->params.ops;
+        size_t size = (size_t)m->size;
+        uint64_t address, same;
+        if (!ops->map_common || ops->map_common(e->params.user, m->offset, size, &address) < 0)
+                return;
+        if (e->be->svm_create(e->backend, (unsigned)m->device, address, size, true, &s->native,
+                              &same) < 0)
+                vm_unmap(address, size);
+}
+
+int engine_handle_storage_create(void *user, const struct wire_storage_create *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        if (!engine_device_valid(e, m->device) || m->size % VM_GRANULE || m->offset % VM_GRANULE)
+                return SP_E_PROTO;
+        struct svm *s = mem_zalloc(sizeof(*s));
+        if (!s)
+                return SP_E_NOMEM;
+        s->object = (struct object){ .engine = e, .id = m->svm, .refs = 1, .free = svm_free };
+        s->size = m->size;
+        int r = engine_object_add(e, &s->object);
+        if (r < 0) {
+                engine_object_unref(&s->object);
+                return r;
+        }
+        storage_map(e, m, s);
         return 0;
 }
 

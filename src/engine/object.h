@@ -34,7 +34,7 @@ struct replica {
 
 struct svm {
         struct object object;
-        struct backend_svm *native;
+        struct backend_svm *native; /* NULL: common memory that could not be had */
         uint64_t size;
 };
 
@@ -137,6 +137,7 @@ int engine_handle_sub_buffer_create(void *user, const struct wire_sub_buffer_cre
 int engine_handle_pipe_create(void *user, const struct wire_pipe_create *m);
 int engine_handle_image_create(void *user, const struct wire_image_create *m);
 int engine_handle_svm_create(void *user, const struct wire_svm_create *m);
+int engine_handle_storage_create(void *user, const struct wire_storage_create *m);
 int engine_handle_svm_buffer_create(void *user, const struct wire_svm_buffer_create *m);
 int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m);
 int engine_handle_queue_create(void *user, const struct wire_queue_create *m);

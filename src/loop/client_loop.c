@@ -545,6 +545,12 @@ static void loop_close(void *user, struct io_link *l, bool after_fork)
         link_free(l);
 }
 
+static int loop_common(void *user, struct io_link *l, uint64_t *ret_size)
+{
+        (void)user;
+        return l->lanes[0].conn ? conn_common(l->lanes[0].conn, ret_size) : -1;
+}
+
 static void loop_random(void *user, void *out, size_t size)
 {
         uint8_t *p = out;
@@ -587,6 +593,7 @@ const struct client_io client_io_loop = {
         .wait = loop_wait,
         .wake = loop_wake,
         .close = loop_close,
+        .common = loop_common,
         .random = loop_random,
         .output = loop_output,
 };

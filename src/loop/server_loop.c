@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/vm.h"
 #include "engine/engine.h"
 #include "loop/clock.h"
 #include "loop/link.h"
@@ -21,6 +22,10 @@
 #include "trace/trace.h"
 
 #define LOG "server"
+
+/* Of the memory in common with the client, for what its buffers hold: it has pages as far as they are
+ * touched. */
+#define COMMON_SIZE (1ull << 40)
 
 enum {
         DIRECT_BULK_MAX = 256 << 10, /* bulk that a completion's thread sends itself */
@@ -85,6 +90,9 @@ struct server_loop {
         bool claimed; /* a client has attached: id and key are its */
         uint64_t id[2], key[2];
         bool over; /* nobody may attach any more */
+        /* The memory in common with the client: of its first connection; -1: none. */
+        int common_fd;
+        uint64_t common_size;
 
         /* The thread's own. */
         struct list early;
@@ -427,14 +435,22 @@ static void on_output(void *user, struct buf *text)
         }
 }
 
+static int on_map_common(void *user, uint64_t offset, size_t size, uint64_t *ret_address)
+{
+        struct server_loop *l = user;
+        if (l->common_fd < 0 || offset > l->common_size || size > l->common_size - offset)
+                return SP_E_NOENT;
+        return vm_map_file(l->common_fd, offset, size, ret_address);
+}
+
 static uint64_t on_now(void *user)
 {
         (void)user;
         return clock_now_ns();
 }
 
-static const struct engine_ops ops_silent = { on_flush, on_dial, NULL, on_now };
-static const struct engine_ops ops_output = { on_flush, on_dial, on_output, on_now };
+static const struct engine_ops ops_silent = { on_flush, on_dial, NULL, on_map_common, on_now };
+static const struct engine_ops ops_output = { on_flush, on_dial, on_output, on_map_common, on_now };
 
 /* ---- attaching ------------------------------------------------------------------------------ */
 
@@ -506,6 +522,19 @@ static int answer(struct conn *conn, const struct wire_hello_reply *m)
         return conn->ops->sendv(conn, &iov, 1) == (ssize_t)out.size ? 0 : SP_E_LINK;
 }
 
+/* `common`: with memory for buffers, too. */
+static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane, bool common)
+{
+        uint64_t size;
+        int r = shm_offer(conn, lane ? SHARED_BULK : SHARED_MESSAGES, common ? COMMON_SIZE : 0);
+        int fd = !r && common ? conn_common(*conn, &size) : -1;
+        if (fd < 0)
+                return r;
+        l->common_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        l->common_size = size;
+        return r;
+}
+
 /* Attach `conn` (taken over) to a lane. With `reply`, in process, the answer goes there. */
 static int attach(struct server_loop *l, const struct wire_hello *m, struct session *s,
                   struct conn *conn, struct dial_reply *reply)
@@ -529,7 +558,7 @@ static int attach(struct server_loop *l, const struct wire_hello *m, struct sess
                 return r;
         }
         if (share)
-                r = shm_offer(&conn, lane ? SHARED_BULK : SHARED_MESSAGES);
+                r = offer_memory(l, &conn, lane, !lane && !m->role && l->common_fd < 0);
         if (r < 0)
                 return r;
         bool again = !lane && m->generation;
@@ -861,6 +890,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         }
         l->params = *params;
         l->linger_ns = l->farewell_ns = UINT64_MAX;
+        l->common_fd = -1;
         spin_init(&l->spin, params->spin_ns, 0);
         /* Who does not spin leaves completions to the backend's threads. */
         if (l->spin.max_ns) {
@@ -930,6 +960,8 @@ struct server_loop *server_loop_free(struct server_loop *l)
                 close(l->params.output_fd);
         mem_free(l->fds);
         mem_free(l->conns);
+        if (l->common_fd >= 0)
+                close(l->common_fd);
         mem_free(l);
         return NULL;
 }

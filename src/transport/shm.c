@@ -65,6 +65,8 @@ struct shm {
         uint8_t *out, *in; /* rings */
         size_t size;       /* of each */
         unsigned side;     /* 0: offered it */
+        int common;        /* descriptor; -1: none */
+        uint64_t common_size;
         _Atomic int state;
         _Atomic uint64_t tail, head; /* ours, as published */
         atomic_bool gone;            /* the other side is, or broke the rules */
@@ -308,6 +310,8 @@ static void shm_close(struct conn *c)
         struct shm *s = container_of(c, struct shm, base);
         atomic_store(&s->shared->sides[s->side].closed, 1);
         close(c->fd);
+        if (s->common >= 0)
+                close(s->common);
         munmap(s->shared, HEADER + 2 * s->size);
         mem_free(s);
 }
@@ -346,19 +350,19 @@ static int shm_new(struct conn *old, int memory, size_t size, unsigned side, str
                 .in = rings + (side ? 0 : size),
                 .size = size,
                 .side = side,
+                .common = -1,
         };
         *ret = s;
         return 0;
 }
 
-/* The memory itself: of a size that can't change any more. */
-static int memory_new(size_t size)
+/* Memory of a size that can't change any more. */
+static int memory_new(uint64_t size)
 {
         int fd = memfd_create("spancl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         if (fd < 0)
                 return SP_E_LIMIT;
-        if (ftruncate(fd, (off_t)(HEADER + 2 * size)) < 0 ||
-            fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0) {
+        if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0) {
                 close(fd);
                 return SP_E_NOMEM;
         }
@@ -366,36 +370,48 @@ static int memory_new(size_t size)
 }
 
 /* Is it what memory_new makes? */
-static int memory_size(int fd, size_t *ret)
+static int memory_size(int fd, uint64_t *ret)
 {
         struct stat st;
         int seals = fcntl(fd, F_GET_SEALS);
-        if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 ||
-            st.st_size < HEADER + 2 * RING_MIN || st.st_size > HEADER + 2ll * RING_MAX)
+        if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size < 0)
                 return SP_E_PROTO;
-        size_t size = ((size_t)st.st_size - HEADER) / 2;
-        if (size & (size - 1) || (size_t)st.st_size != HEADER + 2 * size)
+        *ret = (uint64_t)st.st_size;
+        return 0;
+}
+
+static int ring_size(int fd, size_t *ret)
+{
+        uint64_t all;
+        int r = memory_size(fd, &all);
+        if (r < 0 || all < HEADER + 2 * RING_MIN || all > HEADER + 2ull * RING_MAX)
+                return SP_E_PROTO;
+        size_t size = (size_t)(all - HEADER) / 2;
+        if (size & (size - 1) || all != HEADER + 2 * size)
                 return SP_E_PROTO;
         *ret = size;
         return 0;
 }
 
-static int say(int socket, uint8_t what, int fd)
+/* The descriptors of an offer. */
+enum { RINGS, COMMON, FDS };
+
+static int say(int socket, uint8_t what, const int *fds, size_t count)
 {
         struct iovec iov = { &what, 1 };
         union {
                 struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
+                char space[CMSG_SPACE(FDS * sizeof(int))];
         } ancillary = { 0 };
         struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-        if (fd >= 0) {
+        if (count) {
                 m.msg_control = &ancillary;
-                m.msg_controllen = sizeof(ancillary.space);
+                m.msg_controllen = CMSG_SPACE(count * sizeof(int));
                 struct cmsghdr *c = CMSG_FIRSTHDR(&m);
                 c->cmsg_level = SOL_SOCKET;
                 c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(c), &fd, sizeof(int));
+                c->cmsg_len = CMSG_LEN(count * sizeof(int));
+                memcpy(CMSG_DATA(c), fds, count * sizeof(int));
         }
         ssize_t n;
         do
@@ -404,18 +420,23 @@ static int say(int socket, uint8_t what, int fd)
         return n == 1 ? 0 : SP_E_LINK;
 }
 
-int shm_offer(struct conn **c, size_t size)
+int shm_offer(struct conn **c, size_t size, uint64_t common)
 {
         struct conn *old = *c;
         struct shm *s = NULL;
-        int memory = old->ops == &transport_unix ? memory_new(size) : SP_E_UNSUPP;
-        if (memory >= 0 && shm_new(old, memory, size, 0, &s) < 0) {
-                close(memory);
-                memory = -1;
+        int fds[FDS] = { -1, -1 };
+        if (old->ops == &transport_unix)
+                fds[RINGS] = memory_new(HEADER + 2 * size);
+        if (fds[RINGS] >= 0)
+                (void)!shm_new(old, fds[RINGS], size, 0, &s);
+        if (s && common) {
+                s->common = fds[COMMON] = memory_new(common);
+                s->common_size = common;
         }
-        int r = say(old->fd, s ? OFFERED : NOT_OFFERED, memory);
-        if (memory >= 0)
-                close(memory);
+        size_t count = !s ? 0 : fds[COMMON] < 0 ? 1 : FDS;
+        int r = say(old->fd, s ? OFFERED : NOT_OFFERED, fds, count);
+        if (fds[RINGS] >= 0)
+                close(fds[RINGS]);
         if (s) {
                 mem_free(old);
                 *c = &s->base;
@@ -425,13 +446,13 @@ int shm_offer(struct conn **c, size_t size)
         return r;
 }
 
-/* One byte and the descriptor that came with it, or -1. */
-static int hear(int socket, uint8_t *ret, int *ret_fd)
+/* One byte and the descriptors that came with it, else -1. */
+static int hear(int socket, uint8_t *ret, int ret_fds[FDS])
 {
         struct iovec iov = { ret, 1 };
         union {
                 struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
+                char space[CMSG_SPACE(FDS * sizeof(int))];
         } ancillary;
         struct msghdr m = { .msg_iov = &iov,
                             .msg_iovlen = 1,
@@ -443,19 +464,26 @@ static int hear(int socket, uint8_t *ret, int *ret_fd)
         while (n < 0 && errno == EINTR);
         if (n <= 0)
                 return n < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
-        *ret_fd = -1;
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);
         if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-            c->cmsg_len == CMSG_LEN(sizeof(int)))
-                memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+            c->cmsg_len >= CMSG_LEN(sizeof(int)) && c->cmsg_len <= CMSG_LEN(FDS * sizeof(int)))
+                memcpy(ret_fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
         return 0;
 }
 
-static int take(struct conn *old, int memory, struct shm **ret)
+/* Takes over those that it uses. */
+static int take(struct conn *old, int fds[FDS], struct shm **ret)
 {
         size_t size;
-        int r = memory_size(memory, &size);
-        return r < 0 ? r : shm_new(old, memory, size, 1, ret);
+        int r = ring_size(fds[RINGS], &size);
+        if (r < 0)
+                return r;
+        r = shm_new(old, fds[RINGS], size, 1, ret);
+        if (r == 0 && fds[COMMON] >= 0 && memory_size(fds[COMMON], &(*ret)->common_size) == 0) {
+                (*ret)->common = fds[COMMON];
+                fds[COMMON] = -1;
+        }
+        return r;
 }
 
 int shm_accept(struct conn **c)
@@ -463,19 +491,20 @@ int shm_accept(struct conn **c)
         struct conn *old = *c;
         struct shm *s = NULL;
         uint8_t what;
-        int memory = -1;
-        int r = hear(old->fd, &what, &memory);
+        int fds[FDS] = { -1, -1 };
+        int r = hear(old->fd, &what, fds);
         if (r == SP_E_AGAIN)
                 return r;
         if (!r && what != OFFERED && what != NOT_OFFERED)
                 r = SP_E_PROTO;
         if (!r && what == OFFERED) {
-                if (memory >= 0)
-                        (void)take(old, memory, &s);
-                r = say(old->fd, s ? TAKEN : NOT_TAKEN, -1);
+                if (fds[RINGS] >= 0)
+                        (void)!take(old, fds, &s);
+                r = say(old->fd, s ? TAKEN : NOT_TAKEN, NULL, 0);
         }
-        if (memory >= 0)
-                close(memory);
+        for (size_t i = 0; i < FDS; i++)
+                if (fds[i] >= 0)
+                        close(fds[i]);
         if (s) {
                 atomic_store(&s->state, SHARED);
                 mem_free(old);
@@ -484,4 +513,13 @@ int shm_accept(struct conn **c)
         if (r < 0)
                 *c = conn_close(*c);
         return r;
+}
+
+int conn_common(const struct conn *c, uint64_t *ret_size)
+{
+        if (c->ops != &transport_shm)
+                return -1;
+        const struct shm *s = container_of(c, const struct shm, base);
+        *ret_size = s->common_size;
+        return s->common;
 }

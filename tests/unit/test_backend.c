@@ -645,17 +645,19 @@ TEST(shared_virtual_memory_lies_where_it_is_wanted)
         if (how == INFO_SVM_FOLLOWS) {
                 assert_int_equal(vm_map(0, 2 * size, &wanted), 0);
                 if (f->native) {
-                        assert_int_equal(f->ops->svm_create(f->b, 0, wanted, size, &svm, &at),
-                                         CL_INVALID_HOST_PTR);
+                        assert_int_equal(
+                                f->ops->svm_create(f->b, 0, wanted, size, false, &svm, &at),
+                                CL_INVALID_HOST_PTR);
                         assert_int_equal(*(char *)(uintptr_t)wanted, 0);
                 }
                 vm_unmap(wanted, 2 * size);
         }
-        assert_int_equal(f->ops->svm_create(f->b, 0, wanted, size, &svm, &at), CL_SUCCESS);
+        assert_int_equal(f->ops->svm_create(f->b, 0, wanted, size, false, &svm, &at), CL_SUCCESS);
         if (wanted)
                 assert_int_equal(at, wanted);
-        assert_int_equal(f->ops->svm_create(f->b, 0, wanted ? at + size : 0, size, &other, &at),
-                         CL_SUCCESS);
+        assert_int_equal(
+                f->ops->svm_create(f->b, 0, wanted ? at + size : 0, size, false, &other, &at),
+                CL_SUCCESS);
         f->ops->svm_release(other);
         at = wanted ? wanted : at;
 

@@ -106,7 +106,7 @@ static bool open_pair(const struct kind *k, struct fixture *f)
         assert_int_equal(f->b->ops->recvv(f->b, &iov, 1), SP_E_AGAIN);
         if (k->shared) {
                 assert_int_equal(shm_accept(&f->a), SP_E_AGAIN);
-                assert_int_equal(shm_offer(&f->b, SHARED_SIZE), 0);
+                assert_int_equal(shm_offer(&f->b, SHARED_SIZE, 0), 0);
                 assert_int_equal(shm_accept(&f->a), 0);
                 assert_ptr_equal(f->a->ops, &transport_shm);
                 wait_for(f->b, false, true); /* it has heard that the offer was taken */
@@ -555,7 +555,7 @@ static void without_the_descriptor_both_go_on_over_the_socket(void **state)
         uint8_t data[10] = { 0 };
         struct iovec iov = { data, sizeof(data) };
         socket_conns(c);
-        assert_int_equal(shm_offer(&c[0], SHARED_SIZE), 0);
+        assert_int_equal(shm_offer(&c[0], SHARED_SIZE, 0), 0);
         assert_int_equal(c[0]->ops->sendv(c[0], &iov, 1), SP_E_AGAIN);
         assert_int_equal(recv(c[1]->fd, &byte, 1, 0), 1); /* what is between loses it */
         tell(c[0]->fd, 'M', -1);
@@ -565,7 +565,7 @@ static void without_the_descriptor_both_go_on_over_the_socket(void **state)
         conn_close(c[1]);
 
         socket_conns(c);
-        assert_int_equal(shm_offer(&c[0], SHARED_SIZE), 0);
+        assert_int_equal(shm_offer(&c[0], SHARED_SIZE, 0), 0);
         assert_int_equal(recv(c[1]->fd, &byte, 1, 0), 1);
         assert_int_equal(conn_wait(c[0], false, true, 0), SP_E_AGAIN);
         tell(c[1]->fd, 'N', -1);
@@ -612,7 +612,7 @@ static void nothing_in_the_memory_is_believed(void **state)
         for (int round = 0; round < 2000; round++) {
                 struct conn *c[2];
                 socket_conns(c);
-                assert_int_equal(shm_offer(&c[0], 4096), 0);
+                assert_int_equal(shm_offer(&c[0], 4096, 0), 0);
                 int fd = hear_descriptor(c[1]->fd);
                 uint64_t *shared = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
                 assert_ptr_not_equal(shared, MAP_FAILED);
@@ -650,7 +650,7 @@ static void who_is_awake_is_not_woken(void **state)
         struct iovec iov = { data, sizeof(data) };
         struct pollfd p[2];
         socket_conns(c);
-        assert_int_equal(shm_offer(&c[0], SHARED_SIZE), 0);
+        assert_int_equal(shm_offer(&c[0], SHARED_SIZE, 0), 0);
         assert_int_equal(shm_accept(&c[1]), 0);
         assert_int_equal(conn_wait(c[0], true, true, 20000), 0);
         for (int i = 0; i < 1000; i++) {

@@ -384,7 +384,7 @@ static cl_int almaif_sub_buffer_create(struct backend *b, struct backend_buffer 
 
 /* No device says that it has shared virtual memory. */
 static cl_int almaif_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
-                                struct backend_svm **ret, uint64_t *ret_address)
+                                bool mapped, struct backend_svm **ret, uint64_t *ret_address)
 {
         return CL_INVALID_OPERATION;
 }

@@ -199,7 +199,7 @@ void native_svm_init(struct backend *b, struct native_domain *domain, const cl_d
                      unsigned count);
 enum info_svm native_device_svm(const struct backend *b, const struct native_device *d);
 cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
-                         struct backend_svm **ret, uint64_t *ret_address);
+                         bool mapped, struct backend_svm **ret, uint64_t *ret_address);
 cl_int native_svm_buffer_create(struct backend *b, unsigned domain, struct backend_svm *svm,
                                 cl_mem_flags flags, size_t offset, size_t size,
                                 struct backend_buffer **ret);

@@ -160,13 +160,14 @@ static bool is_idle(struct backend *b)
 }
 
 cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
-                         struct backend_svm **ret, uint64_t *ret_address)
+                         bool mapped, struct backend_svm **ret, uint64_t *ret_address)
 {
         if (device >= b->device_count)
                 return CL_INVALID_DEVICE;
         struct native_device *d = &b->devices[device];
         enum info_svm how = native_device_svm(b, d);
-        if (how == INFO_SVM_NONE || (how == INFO_SVM_SHARES && !address))
+        if (how == INFO_SVM_NONE || (how == INFO_SVM_SHARES && !address) ||
+            (mapped && how == INFO_SVM_DICTATES))
                 return CL_INVALID_OPERATION;
         struct backend_svm *s = mem_zalloc(sizeof(*s));
         if (!s)
@@ -178,8 +179,9 @@ cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, s
                 native_svm_reap(b);
         if (how == INFO_SVM_DICTATES)
                 status = svm_alloc(s, &b->domains[d->domain], address);
-        else if (how == INFO_SVM_FOLLOWS)
+        else if (how == INFO_SVM_FOLLOWS && !mapped)
                 status = svm_map(s, address);
+        s->mapped |= mapped;
         if (status < 0) {
                 mem_free(s);
                 return status;

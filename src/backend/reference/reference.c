@@ -19,6 +19,7 @@
 #include "backend/filter.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/vm.h"
 
 enum { DEVICES = 2, LOOK_AHEAD = 64, KERNELS_MAX = 64, NAME_SIZE = 32 };
 
@@ -52,6 +53,7 @@ struct backend_buffer {
         unsigned domain;
         uint8_t *data;
         size_t size;
+        bool mapped; /* data is: not of mem_alloc */
 };
 
 struct host_memory {
@@ -128,6 +130,8 @@ static void buffer_unref(struct backend_buffer *m)
                 return;
         if (m->parent)
                 buffer_unref(m->parent);
+        else if (m->mapped)
+                vm_unmap((uint64_t)(uintptr_t)m->data, m->size);
         else
                 mem_free(m->data);
         mem_free(m);
@@ -542,7 +546,7 @@ static cl_int ref_sub_buffer_create(struct backend *b, struct backend_buffer *pa
 }
 
 static cl_int ref_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
-                             struct backend_svm **ret, uint64_t *ret_address)
+                             bool mapped, struct backend_svm **ret, uint64_t *ret_address)
 {
         if (!address)
                 return CL_INVALID_OPERATION;
@@ -553,6 +557,11 @@ static cl_int ref_svm_create(struct backend *b, unsigned device, uint64_t addres
         if (status < 0) {
                 mem_free(s);
                 return status;
+        }
+        if (mapped) {
+                mem_free(s->memory->data);
+                s->memory->data = (uint8_t *)(uintptr_t)address;
+                s->memory->mapped = true;
         }
         s->address = address;
         list_init(&s->link);

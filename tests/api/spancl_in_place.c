@@ -1,0 +1,241 @@
+/* servers: 2. Buffers of a MiB and more, which may lie in memory that client and server have in common
+ * (TEST_TRANSPORT=shm): wherever the bytes are, they are right, and then mapping moves none. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api.h"
+#include "stats.h"
+
+enum { SIZE = 4 << 20, WORDS = SIZE / 4, ROUNDS = 8 };
+
+static const char source[] =
+        "kernel void add(global uint *p, uint by) { p[get_global_id(0)] += by; }\n"
+        "kernel void work(global uint *p, uint rounds) {\n"
+        "        uint v = p[get_global_id(0)];\n"
+        "        for (uint i = 0; i < rounds; i++) v = v * 1664525u + 1013904223u;\n"
+        "        p[get_global_id(0)] = v;\n"
+        "}\n";
+
+static cl_program program;
+
+static void add(cl_command_queue q, cl_mem m, cl_uint by)
+{
+        cl_kernel k = api_kernel(program, "add");
+        size_t items = WORDS;
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        OK(clSetKernelArg(k, 1, sizeof(by), &by));
+        OK(clEnqueueNDRangeKernel(q, k, 1, NULL, &items, NULL, 0, NULL, NULL));
+        OK(clReleaseKernel(k));
+}
+
+static void fill(cl_uint *p, cl_uint from)
+{
+        for (cl_uint i = 0; i < WORDS; i++)
+                p[i] = from + i;
+}
+
+static int is(const cl_uint *p, cl_uint from)
+{
+        for (cl_uint i = 0; i < WORDS; i++)
+                if (p[i] != from + i)
+                        return 0;
+        return 1;
+}
+
+static cl_uint *map(cl_command_queue q, cl_mem m, cl_map_flags flags)
+{
+        cl_int err;
+        cl_uint *p = clEnqueueMapBuffer(q, m, CL_TRUE, flags, 0, SIZE, 0, NULL, NULL, &err);
+        OK(err);
+        return p;
+}
+
+static void unmap(cl_command_queue q, cl_mem m, void *p)
+{
+        OK(clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
+}
+
+/* Each way to write and to read, on each device after the other. */
+static void every_way(const struct api *a, cl_uint *data)
+{
+        fill(data, 5);
+        cl_mem m = api_buffer(a, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, SIZE, data);
+        cl_uint from = 5;
+        for (unsigned i = 0; i < ROUNDS; i++) {
+                cl_command_queue q = api_queue(a, i), other = api_queue(a, i / 2 + 1);
+                add(q, m, 1);
+                OK(clEnqueueReadBuffer(q, m, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+                CHECK(is(data, ++from));
+                add(q, m, 1);
+                OK(clFinish(q));
+                cl_uint *p = map(other, m, CL_MAP_READ);
+                CHECK(is(p, ++from));
+                unmap(other, m, p);
+                fill(data, from += 100);
+                OK(clFinish(other));
+                OK(clEnqueueWriteBuffer(other, m, i % 2, 0, SIZE, data, 0, NULL, NULL));
+                OK(clFinish(other));
+                add(q, m, 7);
+                OK(clFinish(q));
+                p = map(q, m, CL_MAP_WRITE | CL_MAP_READ);
+                CHECK(is(p, from += 7));
+                fill(p, from += 1000);
+                unmap(q, m, p);
+                OK(clFinish(q));
+                p = map(other, m, CL_MAP_WRITE_INVALIDATE_REGION);
+                fill(p, from += 3);
+                unmap(other, m, p);
+                OK(clFinish(other));
+                add(q, m, 1);
+                OK(clFinish(q));
+                from++;
+        }
+        OK(clEnqueueReadBuffer(api_queue(a, 0), m, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+        CHECK(is(data, from));
+        OK(clReleaseMemObject(m));
+}
+
+/* Parts of it. */
+static void parts(const struct api *a, cl_uint *data)
+{
+        cl_int err;
+        cl_command_queue q = api_queue(a, 0);
+        cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
+        fill(data, 0);
+        OK(clEnqueueWriteBuffer(q, m, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+        cl_buffer_region half = { SIZE / 2, SIZE / 2 };
+        cl_mem sub =
+                clCreateSubBuffer(m, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &half, &err);
+        OK(err);
+        cl_mem parent;
+        OK(clGetMemObjectInfo(sub, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(parent), &parent, NULL));
+        CHECK(parent == m);
+        OK(clGetMemObjectInfo(m, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof(parent), &parent, NULL));
+        CHECK(parent == NULL);
+        void *host = &err;
+        OK(clGetMemObjectInfo(m, CL_MEM_HOST_PTR, sizeof(host), &host, NULL));
+        CHECK(host == NULL);
+        cl_uint *p = clEnqueueMapBuffer(q, sub, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, SIZE / 2, 0,
+                                        NULL, NULL, &err);
+        OK(err);
+        CHECK(p[0] == WORDS / 2 && p[WORDS / 2 - 1] == WORDS - 1);
+        p[0] = 77;
+        unmap(q, sub, p);
+        OK(clEnqueueReadBuffer(q, sub, CL_TRUE, 0, SIZE / 2, data, 0, NULL, NULL));
+        CHECK(data[0] == 77 && data[1] == WORDS / 2 + 1);
+        OK(clEnqueueReadBuffer(q, m, CL_TRUE, SIZE / 4, SIZE / 2, data, 0, NULL, NULL));
+        CHECK(data[0] == WORDS / 4 && data[WORDS / 4] == 77);
+        OK(clReleaseMemObject(sub));
+        OK(clReleaseMemObject(m));
+}
+
+/* A buffer that is released while its kernels run: the next one may get its memory, but not before. */
+static void released_early(const struct api *a, cl_uint *data)
+{
+        cl_int err;
+        cl_command_queue q = api_queue(a, 0);
+        cl_command_queue second = clCreateCommandQueue(a->context, a->devices[0], 0, &err);
+        OK(err);
+        cl_kernel work = api_kernel(program, "work");
+        for (int i = 0; i < 20; i++) {
+                size_t items = WORDS;
+                cl_uint rounds = 500;
+                cl_mem old = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
+                OK(clSetKernelArg(work, 0, sizeof(old), &old));
+                OK(clSetKernelArg(work, 1, sizeof(rounds), &rounds));
+                OK(clEnqueueNDRangeKernel(q, work, 1, NULL, &items, NULL, 0, NULL, NULL));
+                OK(clFlush(q));
+                OK(clReleaseMemObject(old));
+                cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
+                fill(data, (cl_uint)i);
+                OK(clEnqueueWriteBuffer(second, m, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+                OK(clFinish(q));
+                memset(data, 0, SIZE);
+                OK(clEnqueueReadBuffer(second, m, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+                CHECK(is(data, (cl_uint)i));
+                OK(clReleaseMemObject(m));
+        }
+        OK(clReleaseKernel(work));
+        OK(clReleaseCommandQueue(second));
+}
+
+/* A blocking transfer is one command of its in-order queue, also when other threads enqueue there. */
+struct adder {
+        cl_command_queue queue;
+        cl_mem mem;
+        atomic_int stop;
+};
+
+static void *keep_adding(void *arg)
+{
+        struct adder *s = arg;
+        while (!s->stop) {
+                add(s->queue, s->mem, 1);
+                OK(clFinish(s->queue));
+        }
+        return NULL;
+}
+
+static void threads(const struct api *a, cl_uint *data)
+{
+        struct adder s = { api_queue(a, 0), api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL), 0 };
+        pthread_t thread;
+        fill(data, 0);
+        OK(clEnqueueWriteBuffer(s.queue, s.mem, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+        CHECK(pthread_create(&thread, NULL, keep_adding, &s) == 0);
+        for (int i = 0; i < 30; i++) {
+                OK(clEnqueueReadBuffer(s.queue, s.mem, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+                CHECK(is(data, data[0])); /* between two kernels */
+                OK(clEnqueueWriteBuffer(s.queue, s.mem, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+        }
+        s.stop = 1;
+        pthread_join(thread, NULL);
+        OK(clReleaseMemObject(s.mem));
+}
+
+/* What a process sends that maps, unmaps, reads and writes `count` times. */
+static int traffic(int count)
+{
+        struct api a = api_open(0);
+        cl_uint *data = calloc(WORDS, sizeof(*data));
+        cl_mem m = api_buffer(&a, CL_MEM_READ_WRITE, SIZE, NULL);
+        for (int i = 0; i < count; i++) {
+                cl_uint *p = map(a.queues[0], m, CL_MAP_WRITE_INVALIDATE_REGION);
+                fill(p, (cl_uint)i);
+                unmap(a.queues[0], m, p);
+                OK(clEnqueueReadBuffer(a.queues[0], m, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+                CHECK(is(data, (cl_uint)i));
+                OK(clEnqueueWriteBuffer(a.queues[0], m, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+        }
+        OK(clReleaseMemObject(m));
+        api_close(&a);
+        free(data);
+        return 0;
+}
+
+int main(int argc, char **argv)
+{
+        if (argc > 1)
+                return traffic(atoi(argv[1]));
+        struct api a = api_open(0);
+        cl_uint *data = malloc(SIZE);
+        CHECK(data);
+        program = api_build(&a, source, "");
+        every_way(&a, data);
+        parts(&a, data);
+        released_early(&a, data);
+        threads(&a, data);
+        OK(clReleaseProgram(program));
+        api_close(&a);
+        free(data);
+
+        const char *transport = getenv("TEST_TRANSPORT");
+        char *more[] = { argv[0], (char[]){ "8" }, NULL };
+        long to = stats_of(more, "from", "bulk_bytes"), from = stats_of(more, "to", "bulk_bytes");
+        if (transport && !strcmp(transport, "shm"))
+                CHECK(to == 0 && from == 0);
+        else
+                CHECK(to >= 8 * (long)SIZE && from >= 8 * (long)SIZE);
+        return 0;
+}
