@@ -35,8 +35,10 @@ static int on_place(void *user, uint64_t transfer, uint64_t offset, bool inlined
         return 0;
 }
 
-static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
+static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                      uint64_t *ret_below)
 {
+        *ret_below = offset + len;
         return transfer % 5 == 1 && offset + len >= 100;
 }
 

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (unsigned step = 0; r.left && step < STEPS_MAX; step++) {
                 unsigned what = take(&r);
                 int i = what & 1, status = 0;
-                unsigned lane = what >> 1 & 1;
+                unsigned lane = what & 2 ? 1 + (what >> 5) % (SESSION_LANES - 1) : 0;
                 struct pair_transfer **t = &growing[take(&r) % GROWING];
                 switch (what >> 2 & 7) {
                 case 0:

@@ -247,8 +247,12 @@ int client_new(const struct client_params *params, struct client **ret)
 /* Free everything; nothing is sent any more. */
 static void destroy(struct client *c, bool after_fork)
 {
+        if (!after_fork)
+                client_lock(c);
         for (unsigned i = 0; i < c->server_count; i++)
                 server_free(c->servers[i], after_fork);
+        if (!after_fork)
+                client_unlock(c);
         while (!list_empty(&c->deferred)) {
                 struct deferred *d = list_entry(c->deferred.next, struct deferred, link);
                 list_remove(&d->link);

@@ -54,6 +54,11 @@ struct client_io {
          * the thread that receives. */
         int (*reconnect)(void *user, struct io_link *l, uint64_t until_ns);
 
+        /* Large transfers are coming: attach more lanes if that pays. They may be moved by threads of
+         * the implementation, which call the session's ops with `lock` held. Does nothing when it was
+         * called before. NULL: no more lanes. */
+        void (*widen)(void *user, struct io_link *l, pthread_mutex_t *lock);
+
         /* Send what the session has to send on all lanes, without blocking. 0: all of it is gone;
          * SP_E_AGAIN: there is more, `wait` ends when there is room; SP_E_LINK and other errors: the
          * link is lost. */
@@ -73,7 +78,8 @@ struct client_io {
         /* End the present or the next `wait`. Any thread, with or without the lock. */
         void (*wake)(void *user);
 
-        /* Close. `after_fork`: in a child process, whose parent goes on using the connections: only the
+        /* Close; threads that `widen` started have ended then, and `lock` may have been released meanwhile.
+         * `after_fork`: in a child process, whose parent goes on using the connections: only the
          * descriptors are closed. */
         void (*close)(void *user, struct io_link *l, bool after_fork);
 

@@ -16,6 +16,7 @@ enum {
         CLOCK_AGE_NS = 1000000000, /* ask for the clock again after so long */
         CLOCK_DRIFT = 20000,       /* clocks may drift by one in so many (50 ppm) */
         CLOCK_PINGS = 4,           /* of these at the start the fastest counts */
+        WIDE = 256 << 10,          /* a transfer of so many bytes wants several lanes */
 };
 
 /* ---- messages from the server --------------------------------------------------------------- */
@@ -197,6 +198,7 @@ static const struct session_ops session_ops = {
         .message = on_message,
         .bulk_place = transfer_place,
         .bulk_arrived = transfer_arrived,
+        .bulk_restart = transfer_restart,
 };
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -228,11 +230,12 @@ int server_new(struct client *c, unsigned index, const struct server_spec *spec,
 static void server_reap(struct server *s, bool after_fork)
 {
         struct client *c = s->client;
-        if (s->link)
-                c->io->close(c->io_user, s->link, after_fork);
-        s->link = NULL;
-        s->session = session_free(s->session);
+        struct io_link *link = s->link;
         s->reaped = true;
+        s->link = NULL;
+        if (link)
+                c->io->close(c->io_user, link, after_fork);
+        s->session = session_free(s->session);
 }
 
 struct server *server_free(struct server *s, bool after_fork)
@@ -574,7 +577,11 @@ void server_kick(struct server *s)
 void server_want_bulk(struct server *s, uint64_t size)
 {
         struct client *c = s->client;
-        if (size <= SESSION_INLINE_DEFAULT || s->bulk_lane || !server_session(s))
+        if (size <= SESSION_INLINE_DEFAULT || !server_session(s))
+                return;
+        if (size >= WIDE && c->io->widen)
+                c->io->widen(c->io_user, s->link, &c->lock);
+        if (s->bulk_lane)
                 return;
         s->bulk_lane = true;
         if (s->state == SERVER_AWAY)

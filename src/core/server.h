@@ -286,7 +286,9 @@ void incoming_drop(struct client *c, uint64_t transfer);
 /* session_ops for bulk data; user is the server. */
 int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
                    void **ret);
-int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len);
+int transfer_restart(void *user);
+int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                     uint64_t *ret_below);
 
 /* ---- keeper.c ------------------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #include "core/mem.h"
 #include "core/queue.h"
 #include "core/server.h"
+#include "session/arrivals.h"
 
 static uint64_t box_size(const struct host_box *b)
 {
@@ -40,7 +41,7 @@ struct incoming {
          * owned. NULL: they go where they belong. */
         uint8_t *aside;
         bool unwanted; /* the command has failed */
-        uint64_t received;
+        struct arrivals placed, came;
 };
 
 /* ---- to servers ----------------------------------------------------------------------------- */
@@ -285,6 +286,8 @@ static void incoming_end(struct incoming *in, cl_int status)
         map_del(&in->server->client->incoming, in->transfer);
         in->server->small_incoming -= is_small(&in->to);
         mem_free(in->aside);
+        arrivals_fini(&in->placed);
+        arrivals_fini(&in->came);
         mem_free(in);
         event_part_done(e, status);
         event_unhold(e);
@@ -326,7 +329,7 @@ int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined,
         struct server *s = user;
         struct incoming *in = map_get(&s->client->incoming, transfer);
         if (!in || in->server != s || offset >= box_size(&in->to) ||
-            *len > box_size(&in->to) - offset)
+            *len > box_size(&in->to) - offset || arrivals_meet(&in->placed, offset, offset + *len))
                 return SP_E_PROTO;
         size_t fits = sizeof(s->sink);
         if (in->unwanted) {
@@ -339,17 +342,21 @@ int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined,
         }
         if (*len > fits)
                 *len = fits;
-        return 0;
+        return arrivals_add(&in->placed, offset, offset + *len);
 }
 
-int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
+int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                     uint64_t *ret_below)
 {
         struct server *s = user;
         struct incoming *in = map_get(&s->client->incoming, transfer);
         if (!in)
                 return SP_E_PROTO;
-        in->received += len;
-        if (in->received < box_size(&in->to))
+        int r = arrivals_add(&in->came, offset, offset + len);
+        if (r < 0)
+                return r;
+        *ret_below = in->came.below;
+        if (in->came.below < box_size(&in->to))
                 return 0;
         if (!in->aside || !in->event->before)
                 incoming_end(in, CL_SUCCESS);
@@ -361,7 +368,7 @@ void transfer_turn(cl_event e)
         struct incoming *in = map_get(&e->context->client->incoming, e->id);
         if (e->held)
                 outgoing_start_held(e);
-        if (in && in->aside && in->received == box_size(&in->to))
+        if (in && in->aside && in->came.below == box_size(&in->to))
                 incoming_end(in, CL_SUCCESS);
 }
 
@@ -376,6 +383,22 @@ void transfer_detach(cl_event e)
                 if (o->event == e && !o->keep && !o->root)
                         outgoing_detach(o, e->server);
         }
+}
+
+int transfer_restart(void *user)
+{
+        struct server *s = user;
+        struct incoming *in;
+        int r = 0;
+        for (size_t pos = 0; r == 0 && (in = map_next(&s->client->incoming, &pos));) {
+                if (in->server != s)
+                        continue;
+                arrivals_fini(&in->came);
+                arrivals_fini(&in->placed);
+                in->placed.below = in->came.below;
+                r = session_ack(s->session, in->transfer, in->came.below);
+        }
+        return r;
 }
 
 void incoming_drop(struct client *c, uint64_t transfer)

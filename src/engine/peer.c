@@ -25,6 +25,7 @@ static const struct session_ops session_ops = {
         .message = take_message,
         .bulk_place = engine_transfer_place,
         .bulk_arrived = engine_transfer_arrived,
+        .bulk_restart = engine_transfer_restart,
 };
 
 int engine_peer_new(struct engine *e, uint64_t id, struct peer **ret)

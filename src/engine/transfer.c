@@ -9,7 +9,7 @@ enum {
         /* Parts of a transfer: an eighth of it, so that the device works on what came while the rest
          * comes, but not so small that the commands cost more than that saves. */
         PARTS = 8,
-        PART_MIN = 128 << 10,
+        PART_MIN = 256 << 10,
         PART_MAX = 1 << 20,
         /* Bytes that a read is ahead of what the other end has received. */
         READ_AHEAD = 16 << 20,
@@ -91,6 +91,8 @@ static void transfer_unref(struct transfer *t)
         if (--t->refs)
                 return;
         t->engine->transfer_count--;
+        arrivals_fini(&t->placed);
+        arrivals_fini(&t->came);
         if (t->chunks) {
                 engine_transfer_pass(t, t->total);
                 if (t->chunks != &t->only)
@@ -435,11 +437,10 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                 p->waiting = true;
                 return SP_E_AGAIN; /* an early failure whose bytes come nevertheless */
         }
-        /* Bytes come in order, from the one who was named, all on one lane. */
-        if (t->peer != p || t->early || offset > t->arrived || offset >= t->total ||
-            *len > t->total - offset || (inlined && (t->placed || t->arrived)))
+        /* Each byte comes once, from the one who was named. */
+        if (t->peer != p || t->early || offset >= t->total || *len > t->total - offset ||
+            arrivals_meet(&t->placed, offset, offset + *len))
                 return SP_E_PROTO;
-        t->placed = !inlined;
         bool wanted = t->writer && t->writer->status >= 0 && !t->status;
         uint64_t fits;
         uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;
@@ -447,23 +448,31 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                 if (*len > fits)
                         *len = (size_t)fits;
                 *ret = place;
-                return 0;
+        } else {
+                if (wanted)
+                        transfer_fail(t, CL_OUT_OF_HOST_MEMORY);
+                int r = place_sink(p, inlined, len, ret);
+                if (r < 0)
+                        return r;
         }
-        if (wanted)
-                transfer_fail(t, CL_OUT_OF_HOST_MEMORY);
-        return place_sink(p, inlined, len, ret);
+        t->placing++;
+        return arrivals_add(&t->placed, offset, offset + *len);
 }
 
-int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
+int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                            uint64_t *ret_below)
 {
         struct peer *p = user;
         struct engine *e = p->engine;
         struct transfer *t = map_get(&e->transfers, transfer);
         if (!t || t->peer != p)
                 return SP_E_PROTO;
-        t->placed = false;
-        if (offset + len > t->arrived)
-                t->arrived = offset + len;
+        if (t->placing)
+                t->placing--;
+        int r = arrivals_add(&t->came, offset, offset + len);
+        if (r < 0)
+                return r;
+        *ret_below = t->arrived = t->came.below;
         bool last = t->arrived == t->total;
         if (t->early)
                 return last;
@@ -473,6 +482,23 @@ int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size
                 transfer_leave_table(t);
         engine_run(e);
         return last;
+}
+
+int engine_transfer_restart(void *user)
+{
+        struct peer *p = user;
+        struct transfer *t;
+        int r = 0;
+        for (size_t pos = 0; r == 0 && (t = map_next(&p->engine->transfers, &pos));) {
+                if (t->peer != p || t->early)
+                        continue;
+                arrivals_fini(&t->came);
+                arrivals_fini(&t->placed);
+                t->placed.below = t->came.below;
+                t->placing = 0;
+                r = session_ack(p->session, t->id, t->came.below);
+        }
+        return r;
 }
 
 int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m)
@@ -494,7 +520,7 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
                 e->early_transfers++;
                 return 0;
         }
-        if (t->peer != p || t->early || (!m->started && (t->placed || t->arrived)))
+        if (t->peer != p || t->early || (!m->started && (t->placed.below || t->placed.count)))
                 return SP_E_PROTO;
         transfer_fail(t, status);
         if (!m->started)
@@ -514,7 +540,7 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status)
                                 continue;
                         transfer_fail(t, status);
                         /* Its memory stays while a lane may still be writing there. */
-                        if (t->placed)
+                        if (t->placing)
                                 continue;
                         transfer_leave_table(t);
                         again = true; /* the table changed */

@@ -4,6 +4,7 @@
 #define SPANCL_ENGINE_TRANSFER_H
 
 #include "engine/peer.h"
+#include "session/arrivals.h"
 
 struct command;
 
@@ -19,12 +20,14 @@ struct transfer {
         uint64_t freed;     /* bytes below it were given back */
         uint64_t good;    /* outgoing: bytes from here on failed, zeros are sent; else UINT64_MAX */
         uint64_t arrived; /* bytes below it are there */
-        cl_int status;    /* negative: the rest will not come, or has no meaning */
-        struct peer *peer; /* the other end; NULL: local */
-        bool early;        /* incoming: the command that consumes it has not come yet */
-        bool swallow;      /* early and failed: its bytes come nevertheless */
-        bool placed;       /* incoming: a lane may be writing to the place it was given */
-        bool sending;      /* outgoing: `bulk` is the session's */
+        struct arrivals placed; /* incoming: bytes that a lane was given a place for */
+        struct arrivals came;   /* and those that came: `arrived` and what is beyond */
+        cl_int status;          /* negative: the rest will not come, or has no meaning */
+        struct peer *peer;      /* the other end; NULL: local */
+        bool early;             /* incoming: the command that consumes it has not come yet */
+        bool swallow;           /* early and failed: its bytes come nevertheless */
+        unsigned placing;       /* incoming: places that lanes may be writing to */
+        bool sending;           /* outgoing: `bulk` is the session's */
         struct command *reader, *writer;
         struct session_bulk bulk;
 };
@@ -81,7 +84,10 @@ void engine_transfer_free_staging(struct engine *e);
 /* For struct session_ops. */
 int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
                           void **ret);
-int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len);
+int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                            uint64_t *ret_below);
+
+int engine_transfer_restart(void *user);
 
 int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m);
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/io.h"
+#include "loop/carrier.h"
 #include "loop/clock.h"
 #include "loop/dial.h"
 #include "loop/link.h"
@@ -32,8 +33,10 @@ struct client_loop {
         atomic_bool woken; /* wake_fd is readable, or about to be */
         int timeout_ms;
         bool share;
+        unsigned lanes; /* for bulk, to each server */
+        uint64_t spin_ns;
         struct spin spin, still; /* still: never */
-        uint64_t bulk;           /* bytes of all links before the last sleep */
+        uint64_t bulk;           /* bytes that waiting threads moved, before the last sleep */
 };
 
 /* A further lane, or lane 0 again, being connected on a thread of its own. */
@@ -59,6 +62,11 @@ struct io_link {
         struct server_loop *local; /* in-process: its engine */
         char scratch[64];          /* its folder; "": none */
         struct attach *attach;
+        struct client_loop *loop;
+        unsigned wide; /* bulk lanes that there are to be, each with a carrier; 0: one without */
+        struct link_lock lock;                   /* the client's, for carriers */
+        struct carrier *carriers[SESSION_LANES]; /* NULL: threads that wait move the lane */
+        int status;                              /* negative: a carrier found the link lost */
         bool more_in, more_out; /* the last call left something that could go at once */
         bool quiet;             /* poll just said that nothing is there */
         /* `attach` has finished; set by its thread. In a word of its own: gcc reads neighbouring
@@ -325,13 +333,78 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
 
 static int loop_attach(void *user, struct io_link *l, unsigned lane)
 {
+        l->loop = user;
         return start_attach(user, l, lane, session_generation(l->session), 0);
+}
+
+/* On a carrier's thread. */
+static void carried(void *user, struct link *link, int status)
+{
+        struct io_link *l = user;
+        /* Acknowledgements; the other side needs room. */
+        if (status >= 0 && session_unsent(l->session))
+                status = link_flush(&l->lanes[0], SIZE_MAX, NULL);
+        if (status == 0)
+                return;
+        if (status != SP_E_AGAIN && !l->status)
+                l->status = status;
+        loop_wake(l->loop);
+}
+
+static void lock_mutex(void *user)
+{
+        pthread_mutex_lock(user);
+}
+
+static void unlock_mutex(void *user)
+{
+        pthread_mutex_unlock(user);
+}
+
+static void carry(struct io_link *l, unsigned lane)
+{
+        const struct carrier_params p = {
+                .link = &l->lanes[lane],
+                .lock = &l->lock,
+                .spin_ns = l->loop->spin_ns,
+                .moved = carried,
+                .user = l,
+        };
+        int r = carrier_start(&p, &l->carriers[lane]);
+        if (r < 0)
+                log_info("client", "no thread for lane %u: %s", lane, status_text(r));
+}
+
+/* Lane `up` is there: the next one of those that there are to be. */
+static void attach_next(struct io_link *l, unsigned up)
+{
+        if (!l->wide)
+                return;
+        if (l->carriers[up])
+                carrier_rouse(l->carriers[up]);
+        else
+                carry(l, up);
+        if (up < l->wide && loop_attach(l->loop, l, up + 1) < 0)
+                log_debug("client", "%u lanes are enough", up);
+}
+
+static void loop_widen(void *user, struct io_link *l, pthread_mutex_t *lock)
+{
+        struct client_loop *loop = user;
+        if (l->wide || loop->lanes < 2 || !l->lanes[0].conn || !carrier_takes(l->lanes[0].conn))
+                return;
+        l->loop = loop;
+        l->wide = loop->lanes;
+        l->lock = (struct link_lock){ lock_mutex, unlock_mutex, lock };
+        if (l->lanes[1].conn)
+                attach_next(l, 1);
 }
 
 /* The lane is connected, or could not be. */
 static int attach_finish(struct io_link *l)
 {
         struct attach *a = l->attach;
+        unsigned lane = a->lane;
         /* The thread still holds the lock for a moment. */
         pthread_mutex_lock(&a->lock);
         int r = a->status;
@@ -340,14 +413,18 @@ static int attach_finish(struct io_link *l)
         pthread_mutex_unlock(&a->lock);
         atomic_store(&l->attached, false);
         l->attach = NULL;
-        if (r < 0)
+        if (r >= 0)
+                r = link_up(&l->lanes[lane], l->session, lane, conn, a->reply.next_seq);
+        else if (lane <= 1)
                 log_error("client", "%s", a->reply.text);
         else
-                r = link_up(&l->lanes[a->lane], l->session, a->lane, conn, a->reply.next_seq);
-        if (r == 0 && !a->lane)
+                log_info("client", "one lane less: %s", a->reply.text);
+        if (r == 0 && !lane)
                 r = session_resume(l->session, a->dial.generation);
         attach_free(a);
-        return r;
+        if (r >= 0 && lane)
+                attach_next(l, lane);
+        return lane <= 1 ? r : 0;
 }
 
 static void attach_abandon(struct io_link *l)
@@ -377,6 +454,7 @@ static void lanes_down(struct io_link *l)
 static int loop_reconnect(void *user, struct io_link *l, uint64_t until_ns)
 {
         lanes_down(l);
+        l->status = 0;
         return start_attach(user, l, 0, session_generation(l->session) + 1, until_ns);
 }
 
@@ -387,7 +465,7 @@ static int loop_send(void *user, struct io_link *l)
         int result = 0;
         l->more_out = false;
         for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
-                if (!l->lanes[lane].conn && lane)
+                if ((!l->lanes[lane].conn && lane) || l->carriers[lane])
                         continue;
                 int r = link_flush(&l->lanes[lane], lane ? LINK_BUDGET : SIZE_MAX, NULL);
                 if (r == SP_E_BUSY) {
@@ -398,6 +476,7 @@ static int loop_send(void *user, struct io_link *l)
                         return r;
                 result = r < 0 ? r : result;
         }
+        carriers_rouse(l->carriers, l->session);
         return result;
 }
 
@@ -412,6 +491,8 @@ static int loop_receive(void *user, struct io_link *l)
         bool quiet = l->quiet;
         l->quiet = false;
         l->more_in = false;
+        if (l->status < 0)
+                return l->status;
         if (atomic_load(&l->attached)) {
                 int r = attach_finish(l);
                 return r < 0 ? r : 1; /* there may be something to send on it now */
@@ -421,7 +502,7 @@ static int loop_receive(void *user, struct io_link *l)
         }
         uint64_t before = received(l->session);
         for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
-                if (!l->lanes[lane].conn)
+                if (!l->lanes[lane].conn || l->carriers[lane])
                         continue;
                 int r = link_receive(&l->lanes[lane], RECEIVE_BUDGET, NULL);
                 if (r < 0)
@@ -439,6 +520,8 @@ static bool bulk_moved(struct client_loop *loop, struct io_link *const *links, s
         uint64_t bulk = 0;
         for (size_t i = 0; i < count; i++) {
                 const struct session_stats *stats = session_get_stats(links[i]->session);
+                if (links[i]->carriers[1])
+                        continue;
                 bulk += stats->bulk_sent + stats->bulk_received;
         }
         bool moved = bulk != loop->bulk;
@@ -482,6 +565,8 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
                 if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
                         deadline_ns = 0;
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                        if (links[i]->carriers[lane])
+                                continue;
                         int added = link_poll(&links[i]->lanes[lane], fds + n);
                         if (added && links[i]->lanes[lane].conn->ops->peek)
                                 conns[conn_count++] = links[i]->lanes[lane].conn;
@@ -542,6 +627,14 @@ static void loop_close(void *user, struct io_link *l, bool after_fork)
                 return;
         }
         lanes_down(l);
+        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                carrier_tell_stop(l->carriers[lane]);
+        if (l->wide) {
+                pthread_mutex_unlock(l->lock.user);
+                for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                        carrier_free(l->carriers[lane]);
+                pthread_mutex_lock(l->lock.user);
+        }
         link_free(l);
 }
 
@@ -588,6 +681,7 @@ const struct client_io client_io_loop = {
         .connect = loop_connect_all,
         .attach = loop_attach,
         .reconnect = loop_reconnect,
+        .widen = loop_widen,
         .send = loop_send,
         .receive = loop_receive,
         .wait = loop_wait,
@@ -604,6 +698,7 @@ int client_io_loop_new(void **ret)
         if (!loop)
                 return SP_E_NOMEM;
         uint64_t timeout = 10000, spin_us = 0, share = 0, link_timeout = transport_timeout_ms;
+        uint64_t lanes = 0;
         char *error = NULL;
         if (config_number(CONFIG_client_link_timeout, &link_timeout, &error) < 0)
                 log_error("client", "%s", error ? error : "out of memory");
@@ -611,6 +706,10 @@ int client_io_loop_new(void **ret)
         error = NULL;
         transport_timeout_ms = (unsigned)link_timeout;
         if (config_number(CONFIG_client_spin, &spin_us, &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        mem_free(error);
+        error = NULL;
+        if (config_number(CONFIG_lanes, &lanes, &error) < 0)
                 log_error("client", "%s", error ? error : "out of memory");
         mem_free(error);
         error = NULL;
@@ -628,7 +727,9 @@ int client_io_loop_new(void **ret)
                 mem_free(loop);
                 return SP_E_LIMIT;
         }
-        spin_init(&loop->spin, spin_us * 1000, 0);
+        loop->lanes = lanes ? (unsigned)lanes : carrier_lanes();
+        loop->spin_ns = spin_us * 1000;
+        spin_init(&loop->spin, loop->spin_ns, 0);
         spin_init(&loop->still, 0, 1);
         *ret = loop;
         return 0;

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/vm.h"
 #include "engine/engine.h"
+#include "loop/carrier.h"
 #include "loop/clock.h"
 #include "loop/link.h"
 #include "loop/spin.h"
@@ -36,6 +37,7 @@ enum {
         FAREWELL_MS = 1000,
         SHARED_MESSAGES = 256 << 10, /* rings of shared memory */
         SHARED_BULK = 2 << 20,
+        PEER_LANES = 2,                   /* that this side dials */
         POLL_MAX = 2 + 2 * SESSION_LANES, /* entries of one channel, and ours */
 };
 
@@ -43,8 +45,10 @@ enum {
 struct channel {
         struct list link;
         struct session *session;
+        struct server_loop *loop;
         struct link lanes[SESSION_LANES];
-        bool failed; /* a peer that the engine was told is lost */
+        struct carrier *carriers[SESSION_LANES]; /* NULL: the loop's thread moves the lane */
+        bool failed;                             /* a peer that the engine was told is lost */
 };
 
 /* What other threads leave for the loop's thread. */
@@ -230,6 +234,7 @@ static struct channel *channel_of(struct server_loop *l, struct session *s)
         if (!c)
                 return NULL;
         c->session = s;
+        c->loop = l;
         list_append(&l->channels, &c->link);
         return c;
 }
@@ -297,15 +302,16 @@ static void lost(struct server_loop *l, struct channel *c, unsigned lane, int st
 static void on_flush(void *user, struct session *s)
 {
         struct server_loop *l = user;
-        if (on_loop_thread(l))
-                return; /* it sends when it has received all that is there */
         struct channel *c = channel_of(l, s);
         if (!c)
                 return;
+        carriers_rouse(c->carriers, s);
+        if (on_loop_thread(l))
+                return; /* it sends when it has received all that is there */
         bool more = false;
         if (c->lanes[0].conn && !c->lanes[0].blocked)
                 more |= link_flush(&c->lanes[0], SIZE_MAX, NULL) != 0;
-        if (c->lanes[1].conn) {
+        if (c->lanes[1].conn && !c->carriers[1]) {
                 if (!c->lanes[1].blocked)
                         more |= link_flush(&c->lanes[1], DIRECT_BULK_MAX, NULL) != 0;
                 more |= c->lanes[1].waiting; /* the place it waits for may be there now */
@@ -332,7 +338,7 @@ static void *dial_thread(void *arg)
 {
         struct dialling *d = arg;
         pthread_setname_np(pthread_self(), "spancl-dial");
-        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+        for (unsigned lane = 0; lane < PEER_LANES; lane++) {
                 struct dial_params p = {
                         .address = d->address,
                         .timeout_ms = DIAL_TIMEOUT_MS,
@@ -511,6 +517,42 @@ static int admit(struct server_loop *l, const struct wire_hello *m, struct sessi
         return 0;
 }
 
+/* On a carrier's thread. */
+static void carried(void *user, struct link *link, int status)
+{
+        struct channel *c = user;
+        struct server_loop *l = c->loop;
+        engine_settle(l->engine);
+        if (session_unsent(c->session))
+                on_flush(l, c->session); /* acknowledgements */
+        if (status >= 0)
+                return;
+        lost(l, c, link->lane, status);
+        rouse(l);
+}
+
+/* Further bulk lanes are there to be moved at the same time; the first one joins them where there are cores
+ * for that. Without a thread the loop's moves the lane. */
+static void carry(struct server_loop *l, struct channel *c, unsigned lane)
+{
+        if (!lane || !carrier_takes(c->lanes[lane].conn) || (lane == 1 && carrier_lanes() < 2))
+                return;
+        if (c->carriers[lane]) {
+                carrier_rouse(c->carriers[lane]);
+                return;
+        }
+        const struct carrier_params p = {
+                .link = &c->lanes[lane],
+                .lock = &l->unlock,
+                .spin_ns = l->params.spin_ns,
+                .moved = carried,
+                .user = c,
+        };
+        int r = carrier_start(&p, &c->carriers[lane]);
+        if (r < 0)
+                log_info(LOG, "no thread for lane %u: %s", lane, status_text(r));
+}
+
 /* Answer in one piece: nothing else was sent on the conn, so it fits. */
 static int answer(struct conn *conn, const struct wire_hello_reply *m)
 {
@@ -576,6 +618,7 @@ static int attach(struct server_loop *l, const struct wire_hello *m, struct sess
                 reply->next_seq = next_seq;
                 reply->time_ns = now;
         }
+        carry(l, c, lane);
         if (!m->role && !lane) {
                 l->client = c;
                 l->linger_ns = UINT64_MAX;
@@ -632,6 +675,8 @@ static void settle(struct server_loop *l, struct arrival *a)
                 if (!r)
                         r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn),
                                     a->next_seq);
+                if (!r)
+                        carry(l, c, a->lane);
                 if (r < 0) {
                         log_warn(LOG, "no link to a peer: %s", a->text);
                         channel_down(c);
@@ -675,7 +720,7 @@ static bool flush_all(struct server_loop *l, bool bulk)
                 list_each(c, &l->channels, struct channel, link)
                 {
                         struct link *k = &c->lanes[lane];
-                        if (!k->conn || k->blocked)
+                        if (!k->conn || k->blocked || c->carriers[lane])
                                 continue;
                         int r = link_flush(k, LINK_BUDGET, &l->unlock);
                         if (r == SP_E_BUSY)
@@ -735,6 +780,8 @@ static int collect(struct server_loop *l, size_t *ret_count)
                         l->fd_cap = cap;
                 }
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                        if (c->carriers[lane])
+                                continue;
                         int added = link_poll(&c->lanes[lane], &l->fds[n]);
                         if (added && c->lanes[lane].conn->ops->peek)
                                 l->conns[l->conn_count++] = c->lanes[lane].conn;
@@ -750,6 +797,8 @@ static void serve(struct server_loop *l, size_t count)
         for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
                 list_each(c, &l->channels, struct channel, link)
                 {
+                        if (c->carriers[lane])
+                                continue;
                         struct link *k = &c->lanes[lane];
                         unsigned can = k->conn ? conn_polled(k->conn, l->fds + 2, count - 2) : 0;
                         if (can & CONN_OUT)
@@ -932,6 +981,25 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         return 0;
 }
 
+/* The loop's thread has ended. */
+static void carriers_end(struct server_loop *l)
+{
+        if (!l->engine)
+                return;
+        engine_lock(l->engine);
+        list_each(c, &l->channels, struct channel, link)
+        {
+                for (unsigned i = 1; i < SESSION_LANES; i++)
+                        carrier_tell_stop(c->carriers[i]);
+        }
+        engine_unlock(l->engine);
+        list_each(c, &l->channels, struct channel, link)
+        {
+                for (unsigned i = 1; i < SESSION_LANES; i++)
+                        c->carriers[i] = carrier_free(c->carriers[i]);
+        }
+}
+
 struct server_loop *server_loop_free(struct server_loop *l)
 {
         if (!l)
@@ -948,6 +1016,7 @@ struct server_loop *server_loop_free(struct server_loop *l)
                 l->box->closed = true;
                 pthread_mutex_unlock(&l->box->lock);
         }
+        carriers_end(l);
         arrivals_free(&l->early);
         engine_free(l->engine);
         while (!list_empty(&l->channels)) {

@@ -7,6 +7,11 @@
 enum {
         IN_CHUNK = 64 << 10,
         ACK_EVERY = 64 << 10,  /* received bytes after which an ACK frame is due */
+        SHARE_MIN = 512 << 10, /* bytes of a frame when several lanes share a transfer */
+        SHARE_MAX = 1 << 20,
+        /* Bytes of a transfer that may lack acknowledgement: full frames then, far below ARRIVALS_MAX. */
+        BULK_AHEAD = 64 << 20,
+        BULK_ACK_EVERY = 1 << 20,
         BUFFER_KEPT = 1 << 20, /* a larger buffer is given back once it is empty */
 };
 
@@ -295,6 +300,7 @@ int session_bulk_send(struct session *s, struct session_bulk *b, uint64_t ready)
         list_init(&b->link);
         b->ready = ready;
         b->framed = b->acked = 0;
+        b->again_count = 0;
         if (s->status) {
                 b->done(b, s->status);
                 return 0;
@@ -311,14 +317,31 @@ int session_bulk_send(struct session *s, struct session_bulk *b, uint64_t ready)
         return 0;
 }
 
+/* Bytes below it may be framed. */
+static uint64_t sendable(const struct session_bulk *b)
+{
+        uint64_t most = b->acked + BULK_AHEAD;
+        return most > b->acked && most < b->ready ? most : b->ready;
+}
+
+/* Is it in the list `stalled`? */
+static bool is_stalled(const struct session_bulk *b)
+{
+        return b->framed == sendable(b) && b->framed < b->total && !b->again_count;
+}
+
+static void bulk_go_on(struct session *s, struct session_bulk *b)
+{
+        list_remove(&b->link);
+        list_append(&s->bulks, &b->link);
+}
+
 void session_bulk_ready(struct session *s, struct session_bulk *b, uint64_t ready)
 {
-        bool stalled = b->framed == b->ready && b->framed < b->total;
+        bool stalled = is_stalled(b);
         b->ready = ready;
-        if (stalled && b->framed < ready) {
-                list_remove(&b->link);
-                list_append(&s->bulks, &b->link);
-        }
+        if (stalled && !is_stalled(b))
+                bulk_go_on(s, b);
 }
 
 bool session_bulk_pending(const struct session *s)
@@ -331,24 +354,51 @@ bool session_bulk_pending(const struct session *s)
         return !list_empty(&s->bulks);
 }
 
+/* How much of the transfer one frame takes: each lane gets its share. */
+static uint64_t share(const struct session *s, const struct session_bulk *b)
+{
+        uint64_t lanes = 0;
+        for (unsigned i = 1; i < SESSION_LANES; i++)
+                lanes += s->lanes[i].up;
+        if (lanes < 2)
+                return FRAME_BULK_MAX;
+        uint64_t size = (b->total / lanes + 4095) & ~4095ull;
+        return size < SHARE_MIN ? SHARE_MIN : size > SHARE_MAX ? SHARE_MAX : size;
+}
+
+size_t session_bulk_frames(const struct session *s, size_t max)
+{
+        size_t n = 0;
+        for (const struct list *l = s->bulks.next; l != &s->bulks && n < max; l = l->next) {
+                const struct session_bulk *b = list_entry(l, const struct session_bulk, link);
+                uint64_t most = share(s, b);
+                n += b->again_count + (size_t)((sendable(b) - b->framed + most - 1) / most);
+        }
+        return n < max ? n : max;
+}
+
 static void seal_bulk(struct session *s, struct sending *tx, struct session_bulk *b)
 {
-        uint64_t size = b->ready - b->framed;
-        if (size > FRAME_BULK_MAX)
-                size = FRAME_BULK_MAX;
+        uint64_t at = b->framed, size = sendable(b) - at, most = share(s, b);
+        if (b->again_count) {
+                at = b->again[--b->again_count].begin;
+                size = b->again[b->again_count].end - at;
+        } else {
+                size = size < most ? size : most;
+                b->framed += size;
+        }
         struct frame f = {
                 .size = (uint32_t)size,
                 .type = FRAME_BULK,
                 .seq = b->transfer,
-                .ack = b->framed,
+                .ack = at,
         };
         frame_put(tx->header, &f);
         tx->header_left = FRAME_HEADER_SIZE;
-        tx->at = b->framed;
+        tx->at = at;
         tx->left = tx->size = (size_t)size;
         tx->bulk = b;
-        b->framed += size;
-        if (b->framed == b->ready) {
+        if (b->framed == sendable(b) && !b->again_count) {
                 list_remove(&b->link);
                 list_append(b->framed == b->total ? &s->unacked : &s->stalled, &b->link);
         }
@@ -401,6 +451,9 @@ static void bulk_passed(const struct session *s, struct session_bulk *b)
         for (unsigned i = 1; i < SESSION_LANES; i++)
                 if (s->lanes[i].tx.bulk == b && s->lanes[i].tx.at < offset)
                         offset = s->lanes[i].tx.at;
+        for (unsigned i = 0; i < b->again_count; i++)
+                if (b->again[i].begin < offset)
+                        offset = b->again[i].begin;
         b->passed(b, offset);
 }
 
@@ -411,8 +464,11 @@ static bool bulk_acked_in(struct session *s, struct list *bulks, uint64_t transf
         {
                 if (b->transfer != transfer || received > b->framed)
                         continue;
+                bool stalled = is_stalled(b);
                 if (received > b->acked)
                         b->acked = received;
+                if (stalled && !is_stalled(b))
+                        bulk_go_on(s, b);
                 /* While it is on a lane, session_lane_sent ends the transfer. */
                 if (b->acked == b->total && !bulk_on_lane(s, b))
                         bulk_done(b);
@@ -445,7 +501,8 @@ static void restart_bulks(struct session *s)
                 struct session_bulk *b = list_entry(all.next, struct session_bulk, link);
                 list_remove(&b->link);
                 b->framed = b->acked;
-                list_append(b->framed < b->ready ? &s->bulks : &s->stalled, &b->link);
+                b->again_count = 0;
+                list_append(b->framed < sendable(b) ? &s->bulks : &s->stalled, &b->link);
         }
 }
 
@@ -485,7 +542,7 @@ void session_lane_sent(struct session *s, unsigned lane, size_t size)
         struct session_bulk *b = tx->bulk;
         if (b && !is_sending(tx)) {
                 tx->bulk = NULL;
-                if (b->acked == b->total)
+                if (b->acked == b->total && !bulk_on_lane(s, b))
                         bulk_done(b);
         }
 }
@@ -501,6 +558,7 @@ static int take_inline(struct session *s, struct bytes msg)
         const uint8_t *p = m.data.data;
         for (size_t o = 0; o < m.data.size;) {
                 size_t len = m.data.size - o;
+                uint64_t below;
                 void *place;
                 r = s->params.ops->bulk_place(s->params.user, m.transfer, m.offset + o, true, &len,
                                               &place);
@@ -508,7 +566,8 @@ static int take_inline(struct session *s, struct bytes msg)
                         return r == SP_E_AGAIN ? SP_E_PROTO : r;
                 assert(len > 0 && len <= m.data.size - o);
                 memcpy(place, p + o, len);
-                r = s->params.ops->bulk_arrived(s->params.user, m.transfer, m.offset + o, len);
+                r = s->params.ops->bulk_arrived(s->params.user, m.transfer, m.offset + o, len,
+                                                &below);
                 if (r < 0)
                         return r;
                 o += len;
@@ -654,6 +713,13 @@ static int want_bulk(struct session *s, struct receiving *rx, struct iovec *ret)
         return n;
 }
 
+/* Bytes from `run` on arrived, and now there are all `below`: is that worth an acknowledgement? When there are
+ * more now, `run` is where those before them ended. */
+static bool passes_step(uint64_t run, uint64_t below)
+{
+        return below > run && below / BULK_ACK_EVERY != run / BULK_ACK_EVERY;
+}
+
 static int received_bulk(struct session *s, struct receiving *rx, size_t size)
 {
         s->stats.bulk_received += size;
@@ -665,13 +731,14 @@ static int received_bulk(struct session *s, struct receiving *rx, size_t size)
                 rx->offset += n;
                 size -= n;
                 if (!rx->placed) {
+                        uint64_t below;
                         int r = s->params.ops->bulk_arrived(s->params.user, rx->frame.seq, rx->run,
-                                                            (size_t)(rx->offset - rx->run));
+                                                            (size_t)(rx->offset - rx->run), &below);
                         if (r < 0)
                                 return r;
-                        if (r > 0 || !rx->left)
+                        if (r > 0 || passes_step(rx->run, below))
                                 r = session_send(s, transfer_ack, .transfer = rx->frame.seq,
-                                                 .received = rx->offset);
+                                                 .received = below);
                         if (r < 0)
                                 return r;
                 }
@@ -755,9 +822,12 @@ static void unseal(struct session *s, unsigned lane)
                 s->out_sent -= tx->size;
                 s->out_sent_seq = tx->seq;
         } else if (b && b->acked == b->total) {
-                bulk_done(b);
+                if (!bulk_on_lane(s, b))
+                        bulk_done(b);
         } else if (b && cut) {
-                b->framed = tx->at;
+                assert(b->again_count < array_size(b->again));
+                b->again[b->again_count].begin = tx->at;
+                b->again[b->again_count++].end = tx->at + tx->left;
                 list_remove(&b->link);
                 list_append(s->bulks.next, &b->link); /* in front */
         }
@@ -778,10 +848,11 @@ static int report_remnant(struct session *s, struct lane *l)
         l->remnant = (struct remnant){ 0 };
         if (!m.transfer)
                 return 0;
+        uint64_t below;
         int r = m.end > m.run ? s->params.ops->bulk_arrived(s->params.user, m.transfer, m.run,
-                                                            (size_t)(m.end - m.run))
+                                                            (size_t)(m.end - m.run), &below)
                               : 0;
-        return r < 0 ? r : session_send(s, transfer_ack, .transfer = m.transfer, .received = m.end);
+        return r < 0 ? r : 0;
 }
 
 int session_resume(struct session *s, uint64_t generation)
@@ -793,11 +864,18 @@ int session_resume(struct session *s, uint64_t generation)
                 session_lane_down(s, i);
                 r = report_remnant(s, &s->lanes[i]);
         }
+        if (r == 0 && s->params.ops->bulk_restart)
+                r = s->params.ops->bulk_restart(s->params.user);
         if (r == 0)
                 r = session_send(s, bulk_resume, .generation = generation);
         if (r < 0)
                 s->status = r;
         return r;
+}
+
+int session_ack(struct session *s, uint64_t transfer, uint64_t below)
+{
+        return below ? session_send(s, transfer_ack, .transfer = transfer, .received = below) : 0;
 }
 
 uint64_t session_generation(const struct session *s)

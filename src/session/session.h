@@ -19,7 +19,7 @@
 #include "proto/wire.h"
 
 enum {
-        SESSION_LANES = 2, /* lane 0: messages, lane 1: bulk */
+        SESSION_LANES = 5, /* lane 0: messages, lane 1 and, where they pay, further ones: bulk */
         SESSION_WINDOW_DEFAULT = 4 << 20,
         SESSION_INLINE_DEFAULT = 16 << 10,
 };
@@ -35,12 +35,20 @@ struct session_ops {
         /* Bytes [offset, offset + *len) of `transfer` are about to arrive: give their place in *ret,
          * and in *len how many fit there in one piece (at least 1, at most what was asked).
          * SP_E_AGAIN: the transfer is not known yet; the lane waits for session_bulk_retry (not
-         * allowed for data inline on lane 0, shown by `inlined`). Other errors end the session. */
+         * allowed for data inline on lane 0, shown by `inlined`). Other errors end the session. Several
+         * lanes may have a place in one transfer at a time. */
         int (*bulk_place)(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
                           void **ret);
 
-        /* These bytes have arrived at the place given. 1: it was the transfer's last, 0: not yet. */
-        int (*bulk_arrived)(void *user, uint64_t transfer, uint64_t offset, size_t len);
+        /* These bytes have arrived at the place given. *ret_below: all bytes of the transfer below it
+         * have. 1: that is all of it, 0: not yet. */
+        int (*bulk_arrived)(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                            uint64_t *ret_below);
+
+        /* Connections were lost: each transfer goes on where the bytes below which all are there end.
+         * What is ahead of that, and places given, are forgotten; what there is is told again
+         * (session_ack). NULL: there is no session_resume. */
+        int (*bulk_restart)(void *user);
 };
 
 struct session_params {
@@ -74,6 +82,12 @@ struct session_bulk {
         uint64_t ready;  /* bytes below it may be sent */
         uint64_t framed; /* bytes below it were put into frames */
         uint64_t acked;
+        /* Below `framed`, but of frames that were cut: to be framed again. A lane makes at most one,
+         * and none is framed otherwise before these are. */
+        struct {
+                uint64_t begin, end;
+        } again[SESSION_LANES];
+        unsigned again_count;
 };
 
 /* SP_E_NOMEM. */
@@ -120,6 +134,9 @@ void session_bulk_ready(struct session *s, struct session_bulk *b, uint64_t read
 /* Is bulk data waiting to be sent? */
 bool session_bulk_pending(const struct session *s);
 
+/* In how many frames is that? At most `max` are counted. */
+size_t session_bulk_frames(const struct session *s, size_t max);
+
 /* bulk_place said SP_E_AGAIN before and may succeed now. */
 void session_bulk_retry(struct session *s);
 
@@ -138,6 +155,9 @@ SP_NODISCARD int session_lane_up(struct session *s, unsigned lane, uint64_t peer
  * said what it has. Calls ops. Negative: the session has ended. */
 SP_NODISCARD int session_resume(struct session *s, uint64_t generation);
 uint64_t session_generation(const struct session *s);
+
+/* For bulk_restart. SP_E_NOMEM, or the error that ended the session. */
+SP_NODISCARD int session_ack(struct session *s, uint64_t transfer, uint64_t below);
 
 /* The lane's connection is gone; partial frames are dropped. session_lane_up does this itself for a
  * lane that is up. */

@@ -38,6 +38,8 @@ static struct pair_transfer *transfer_new(struct pair_side *side, uint64_t id, u
 
 static void transfer_free(struct pair_transfer *t)
 {
+        arrivals_fini(&t->placed);
+        arrivals_fini(&t->came);
         mem_free(t->data);
         mem_free(t);
 }
@@ -90,26 +92,43 @@ static int on_place(void *user, uint64_t transfer, uint64_t offset, bool inlined
                 s->places_refused++;
                 return SP_E_AGAIN;
         }
-        must(t && offset == t->arrived && offset + *len <= t->total && *len > 0);
+        must(t && offset + *len <= t->total && *len > 0);
+        must(!arrivals_meet(&t->placed, offset, offset + *len));
         size_t left = piece_left(t, offset);
         *len = *len < left ? *len : left;
         *ret = t->data + offset;
-        return 0;
+        return arrivals_add(&t->placed, offset, offset + *len);
 }
 
-static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
+static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                      uint64_t *ret_below)
 {
         struct pair_side *s = user;
         struct pair_transfer *t = map_get(&s->incoming, transfer);
-        must(t && offset == t->arrived && len > 0);
+        must(t && len > 0);
         if (s->pair->check_data)
                 for (uint64_t k = offset; k < offset + len; k++)
                         must(t->data[k] == byte_at(transfer, k));
-        t->arrived += len;
-        return t->arrived == t->total;
+        must(arrivals_add(&t->came, offset, offset + len) == 0);
+        *ret_below = t->came.below;
+        return t->came.below == t->total;
 }
 
-static const struct session_ops ops = { on_message, on_place, on_arrived };
+static int on_restart(void *user)
+{
+        struct pair_side *s = user;
+        struct pair_transfer *t;
+        int r = 0;
+        for (size_t pos = 0; r == 0 && (t = map_next(&s->incoming, &pos));) {
+                arrivals_fini(&t->came);
+                arrivals_fini(&t->placed);
+                t->placed.below = t->came.below;
+                r = session_ack(s->session, t->id, t->came.below);
+        }
+        return r;
+}
+
+static const struct session_ops ops = { on_message, on_place, on_arrived, on_restart };
 
 /* ---- what is sent --------------------------------------------------------------------------- */
 
@@ -272,27 +291,29 @@ static size_t any_amount(struct rng *rng)
         }
 }
 
-/* One step of the eight: push or pull, on a lane, at a side. */
+enum { STEPS = 4 * SESSION_LANES };
+
+/* One step of these: push or pull, at a side, on a lane. */
 static int step(struct pair *p, unsigned what, size_t max)
 {
-        return what & 4 ? pair_push(p, what & 1, what >> 1 & 1, max)
-                        : pair_pull(p, what & 1, what >> 1 & 1, max);
+        return what & 2 ? pair_push(p, what & 1, what / 4, max)
+                        : pair_pull(p, what & 1, what / 4, max);
 }
 
 int pair_settle(struct pair *p)
 {
         for (;;) {
-                for (unsigned idle = 0; idle < 16;) {
+                for (unsigned idle = 0; idle < 2 * STEPS;) {
                         /* A place that was refused at random is worth another try. */
                         if (rng_chance(&p->rng, 20))
                                 session_bulk_retry(p->side[rng_below(&p->rng, 2)].session);
-                        int r = step(p, (unsigned)rng_below(&p->rng, 8), any_amount(&p->rng));
+                        int r = step(p, (unsigned)rng_below(&p->rng, STEPS), any_amount(&p->rng));
                         if (r < 0)
                                 return r;
                         idle = r ? 0 : idle + 1;
                 }
                 int moved = 0;
-                for (unsigned what = 0; what < 8; what++) {
+                for (unsigned what = 0; what < STEPS; what++) {
                         struct pair_side *s = &p->side[what & 1];
                         s->hold_places = 0;
                         session_bulk_retry(s->session);
@@ -411,7 +432,7 @@ void pair_check_complete(const struct pair *p)
                 for (size_t pos = 0; (t = map_next(&s->outgoing, &pos));) {
                         const struct pair_transfer *in = map_get(&other->incoming, t->id);
                         must(t->done == 1 && t->status == 0);
-                        must(in && in->arrived == in->total);
+                        must(in && in->came.below == in->total);
                 }
         }
 }

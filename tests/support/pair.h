@@ -4,6 +4,7 @@
 #define SPANCL_TESTS_PAIR_H
 
 #include "base/map.h"
+#include "session/arrivals.h"
 #include "session/session.h"
 #include "support/random.h"
 
@@ -20,12 +21,12 @@ struct pair_transfer {
         struct session_bulk bulk; /* sender */
         struct pair_side *side;
         uint64_t id, total;
-        size_t piece;  /* its memory lies in pieces of this size */
-        uint8_t *data; /* sender: what is sent; receiver: what has come */
-        uint64_t arrived;
-        uint64_t passed; /* sender: will not be asked for again */
-        int done;        /* sender: how often done was called */
-        int status;      /* and with what */
+        size_t piece;                 /* its memory lies in pieces of this size */
+        uint8_t *data;                /* sender: what is sent; receiver: what has come */
+        struct arrivals placed, came; /* receiver */
+        uint64_t passed;              /* sender: will not be asked for again */
+        int done;                     /* sender: how often done was called */
+        int status;                   /* and with what */
 };
 
 struct pair_side {

@@ -65,12 +65,13 @@ static int on_place(void *user, uint64_t transfer, uint64_t offset, bool inlined
         return 0;
 }
 
-static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
+static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                      uint64_t *ret_below)
 {
         struct probe *p = user;
         (void)transfer;
         (void)offset;
-        p->arrived += len;
+        *ret_below = p->arrived += len;
         return p->arrived == p->size;
 }
 

@@ -159,11 +159,12 @@ static int client_place(void *user, uint64_t transfer, uint64_t offset, bool inl
         return 0;
 }
 
-static int client_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len)
+static int client_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                          uint64_t *ret_below)
 {
         struct data *d = map_get(&((struct node *)user)->reads, transfer);
         assert_int_equal(offset, d->arrived);
-        d->arrived += len;
+        *ret_below = d->arrived += len;
         return d->arrived == d->size;
 }
 

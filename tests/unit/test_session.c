@@ -361,6 +361,81 @@ TEST(a_bulk_lane_that_breaks_in_a_frame_goes_on_where_it_was)
         (void)t;
 }
 
+TEST(lanes_share_a_transfer_and_its_bytes_come_in_any_order)
+{
+        for (uint64_t seed = 0; seed < 10; seed++) {
+                struct pair p;
+                struct pair_transfer *t;
+                start(&p, &(struct pair_params){ .seed = seed });
+                assert_int_equal(pair_bulk(&p, 0, 3 << 20, 2700000, 300000, &t), 0);
+                /* The last lane is first, and each takes its share. */
+                for (unsigned lane = SESSION_LANES - 1; lane > 0; lane--) {
+                        while (pair_push(&p, 0, lane, seed % 2 ? 50000 : 1 << 20) > 0) {
+                                if (seed % 2)
+                                        break;
+                        }
+                }
+                pair_ready(t, 3 << 20);
+                assert_int_equal(pair_settle(&p), 0);
+                pair_check_complete(&p);
+                pair_fini(&p);
+        }
+}
+
+TEST(what_was_cut_on_one_lane_goes_out_on_another)
+{
+        struct pair p;
+        struct pair_transfer *t;
+        start(&p, &(struct pair_params){ .seed = 1 });
+        struct session *s = p.side[0].session;
+        assert_int_equal(pair_bulk(&p, 0, 3 << 20, 3 << 20, 3 << 20, &t), 0);
+        struct iovec iov[2];
+        struct frame f[SESSION_LANES];
+        for (unsigned lane = 1; lane < SESSION_LANES; lane++) {
+                assert_int_equal(session_lane_pending(s, lane, iov, 2), 2);
+                assert_int_equal(frame_get(iov[0].iov_base, &f[lane]), 0);
+        }
+        assert_int_equal(f[1].ack, 0);
+        assert_int_equal(f[2].ack, f[1].size);
+        for (unsigned lane = 2; lane < SESSION_LANES; lane++)
+                session_lane_sent(s, lane, FRAME_HEADER_SIZE + f[lane].size);
+        session_lane_sent(s, 1, FRAME_HEADER_SIZE + 1000);
+        session_lane_down(s, 1);
+        assert_true(session_bulk_pending(s));
+        struct frame again;
+        assert_int_equal(session_lane_pending(s, 3, iov, 2), 2);
+        assert_int_equal(frame_get(iov[0].iov_base, &again), 0);
+        assert_int_equal(again.ack, 1000);
+        assert_int_equal(again.size, f[1].size - 1000);
+        session_lane_sent(s, 3, FRAME_HEADER_SIZE + again.size);
+        assert_int_equal(session_lane_pending(s, 3, iov, 2), 0);
+        pair_fini(&p);
+}
+
+TEST(arrivals_are_told_apart)
+{
+        struct arrivals a = { 0 };
+        assert_int_equal(arrivals_add(&a, 10, 20), 0);
+        assert_int_equal(arrivals_add(&a, 30, 40), 0);
+        assert_int_equal(a.below, 0);
+        assert_true(arrivals_meet(&a, 19, 21));
+        assert_false(arrivals_meet(&a, 20, 30));
+        assert_int_equal(arrivals_add(&a, 5, 11), SP_E_PROTO);
+        assert_int_equal(arrivals_add(&a, 20, 30), 0); /* joins both */
+        assert_int_equal(a.count, 1);
+        assert_int_equal(arrivals_add(&a, 0, 10), 0);
+        assert_int_equal(a.below, 40);
+        assert_int_equal(a.count, 0);
+        assert_int_equal(arrivals_add(&a, 39, 41), SP_E_PROTO);
+        for (uint64_t i = 0; i < ARRIVALS_MAX; i++)
+                assert_int_equal(arrivals_add(&a, 50 + 10 * i, 51 + 10 * i), 0);
+        assert_int_equal(arrivals_add(&a, 1000000, 1000001), SP_E_PROTO);
+        assert_int_equal(arrivals_add(&a, 40, 50), 0);
+        assert_int_equal(a.below, 51);
+        assert_int_equal(a.count, ARRIVALS_MAX - 1);
+        arrivals_fini(&a);
+}
+
 /* ---- the other side breaks the protocol ----------------------------------------------------- */
 
 /* Feed bytes to lane `lane` of side 1 as if side 0 had sent them; the result of the session. */
@@ -663,6 +738,9 @@ int main(void)
                 cmocka_unit_test(many_cuts_in_random_traffic),
                 cmocka_unit_test(a_new_connection_that_contradicts_the_old_one_is_refused),
                 cmocka_unit_test(a_bulk_lane_that_breaks_in_a_frame_goes_on_where_it_was),
+                cmocka_unit_test(lanes_share_a_transfer_and_its_bytes_come_in_any_order),
+                cmocka_unit_test(what_was_cut_on_one_lane_goes_out_on_another),
+                cmocka_unit_test(arrivals_are_told_apart),
                 cmocka_unit_test(malformed_frames_end_the_session),
                 cmocka_unit_test(a_frame_may_not_acknowledge_what_is_half_sent),
                 cmocka_unit_test(a_transfer_acknowledged_wrongly_stays),

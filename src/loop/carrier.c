@@ -1,0 +1,172 @@
+#include "loop/carrier.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "loop/spin.h"
+#include "trace/trace.h"
+
+enum {
+        /* Two cores for each lane, one of which is often the other side's. */
+        CORES_SOME = 4,
+        CORES_MANY = 8,
+};
+
+struct carrier {
+        struct carrier_params params;
+        struct spin spin;
+        pthread_t thread;
+        int wake_fd;
+        bool asleep, stop; /* the session's lock guards them */
+};
+
+unsigned carrier_lanes(void)
+{
+        cpu_set_t set;
+        unsigned cores = 1;
+        if (sched_getaffinity(0, sizeof(set), &set) == 0)
+                cores = (unsigned)CPU_COUNT(&set);
+        return cores >= CORES_MANY ? SESSION_LANES - 1 : cores >= CORES_SOME ? 2 : 1;
+}
+
+bool carrier_takes(const struct conn *conn)
+{
+        return conn->ops == &transport_tcp || conn->ops == &transport_unix;
+}
+
+/* Send and receive. Returns whether there is more to do at once. */
+static bool work(struct carrier *c)
+{
+        const struct carrier_params *p = &c->params;
+        if (!p->link->conn)
+                return false;
+        const struct session_stats *stats = session_get_stats(p->link->session);
+        uint64_t before = stats->bulk_received;
+        int r = p->link->blocked ? 0 : link_flush(p->link, LINK_BUDGET, p->lock);
+        bool more = r == SP_E_BUSY;
+        if (r == 0 || r == SP_E_BUSY || r == SP_E_AGAIN)
+                r = link_receive(p->link, LINK_BUDGET, p->lock);
+        more |= r > 0;
+        if (r < 0) {
+                bool known = !p->link->conn || p->link->doomed; /* somebody took it down */
+                link_down(p->link);
+                if (known)
+                        return false;
+        }
+        if (r < 0 || stats->bulk_received != before)
+                p->moved(p->user, p->link, r < 0 ? r : 0);
+        return more && r >= 0;
+}
+
+static void sleep_in_poll(struct carrier *c)
+{
+        const struct carrier_params *p = &c->params;
+        struct pollfd fds[3] = { { .fd = c->wake_fd, .events = POLLIN } };
+        nfds_t n = 1 + (nfds_t)link_poll(p->link, fds + 1);
+        c->asleep = true;
+        p->lock->unlock(p->lock->user);
+        if (!spin_poll(&c->spin, fds, n, NULL, 0)) {
+                TRACE_SPAN(poll, n);
+                if (poll(fds, n, -1) < 0 && errno != EINTR)
+                        sched_yield();
+                spin_slept(&c->spin);
+        }
+        if (fds[0].revents) {
+                eventfd_t v;
+                (void)!eventfd_read(c->wake_fd, &v);
+        }
+        p->lock->lock(p->lock->user);
+        c->asleep = false;
+        for (nfds_t i = 1; i < n; i++)
+                if (fds[i].revents & ~POLLIN)
+                        p->link->blocked = false;
+}
+
+static void *run(void *arg)
+{
+        struct carrier *c = arg;
+        const struct link_lock *lock = c->params.lock;
+        pthread_setname_np(pthread_self(), "spancl-bulk");
+        lock->lock(lock->user);
+        while (!c->stop)
+                if (!work(c) && !c->stop)
+                        sleep_in_poll(c);
+        lock->unlock(lock->user);
+        return NULL;
+}
+
+int carrier_start(const struct carrier_params *params, struct carrier **ret)
+{
+        struct carrier *c = mem_zalloc(sizeof(*c));
+        if (!c)
+                return SP_E_NOMEM;
+        c->params = *params;
+        c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (c->wake_fd < 0) {
+                mem_free(c);
+                return SP_E_LIMIT;
+        }
+        spin_init(&c->spin, params->spin_ns, 0);
+        /* Signals are the program's business, not our threads'. */
+        sigset_t all, old;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        int r = pthread_create(&c->thread, NULL, run, c);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        if (r) {
+                close(c->wake_fd);
+                mem_free(c);
+                return SP_E_LIMIT;
+        }
+        *ret = c;
+        return 0;
+}
+
+void carrier_rouse(struct carrier *c)
+{
+        if (!c->asleep)
+                return;
+        c->asleep = false;
+        while (eventfd_write(c->wake_fd, 1) < 0 && errno == EINTR)
+                ;
+}
+
+void carrier_tell_stop(struct carrier *c)
+{
+        if (!c)
+                return;
+        c->stop = true;
+        carrier_rouse(c);
+}
+
+struct carrier *carrier_free(struct carrier *c)
+{
+        if (!c)
+                return NULL;
+        pthread_join(c->thread, NULL);
+        close(c->wake_fd);
+        mem_free(c);
+        return NULL;
+}
+
+void carriers_rouse(struct carrier *const *carriers, const struct session *s)
+{
+        size_t frames = session_bulk_frames(s, SESSION_LANES);
+        for (unsigned i = 1; i < SESSION_LANES; i++) {
+                struct carrier *c = carriers[i];
+                if (!c || !c->asleep || !c->params.link->conn)
+                        continue;
+                /* The place that it waits for may be there now. */
+                if (c->params.link->waiting)
+                        carrier_rouse(c);
+                else if (frames && !c->params.link->blocked) {
+                        carrier_rouse(c);
+                        frames--;
+                }
+        }
+}
