@@ -17,6 +17,8 @@ static const struct {
         { "run", "[--server S]... [--] PROGRAM [ARGS]",
           "run a program that sees the servers' devices and no other OpenCL", command_run },
         { "ping", "HOST[:PORT]", "connect to a server and measure the round trip", command_ping },
+        { "top", "[--server S]... [--once]",
+          "what crosses the links of all sessions on the servers", command_top },
         { "bench", "[--server S]... [-- ARGS] | --plot FILE.svg [--results FILE | --server S...]",
           "latency and bandwidth of OpenCL commands, beside the link's own; as a picture beside "
           "native OpenCL, or of what bench/run.py --json has measured",

@@ -10,6 +10,9 @@ enum control_kind {
         /* supervisor to worker */
         CONTROL_CONNECTION = 'C', /* the descriptor of a connection and the hello read from it */
         CONTROL_STOP = 'S',       /* end the session; the reason as text */
+        /* both ways: somebody looks at this server. A number, which the answers repeat with some INFO_LINK
+         * records behind it; the last answer has none. */
+        CONTROL_STATS = 'T',
         /* worker to supervisor */
         CONTROL_READY = 'R',  /* the backend is open; text: number of devices */
         CONTROL_FAILED = 'F', /* it can't be; text: for the client and the log; the worker ends */

@@ -61,6 +61,8 @@ struct visitor {
         bool waits;
         uint64_t deadline_ns;
         struct buf hello;
+        uint64_t look;    /* it looks at this server, under this number; 0: it does not */
+        unsigned answers; /* that it still gets */
 };
 
 enum worker_state { WORKER_WARMING, WORKER_WARM, WORKER_BUSY };
@@ -72,6 +74,7 @@ struct worker {
         pid_t pid; /* 0: it was reaped */
         int control;
         uint64_t id[2]; /* its session */
+        char name[64];  /* the client's program */
         char scratch[SCRATCH_PATH_MAX];
         bool told; /* it said why it can't serve */
         bool gone; /* it hears nothing any more; SIGCHLD will follow */
@@ -94,6 +97,7 @@ struct supervisor {
         uint64_t spawn_ns;  /* when to make a warm worker; UINT64_MAX: when one is asked for */
         uint64_t accept_ns; /* when to accept again; UINT64_MAX: accepting */
         unsigned crashes;   /* failed starts in a row */
+        uint64_t looks;     /* how often somebody looked */
         bool stopping;
 };
 
@@ -301,6 +305,55 @@ static void provide_at(struct supervisor *s, uint64_t ns)
                 s->spawn_ns = 0;
 }
 
+/* ---- looking -------------------------------------------------------------------------------- */
+
+/* Send all of it or nothing more: what is told here fits into any socket's buffer, many times. */
+static bool tell(struct visitor *v, const struct buf *b)
+{
+        struct iovec iov = { b->data, b->size };
+        return v->conn->ops->sendv(v->conn, &iov, 1) == (ssize_t)b->size;
+}
+
+/* Ask all sessions for their counters. True: the answers will come, until the visitor's time is over. */
+static bool look(struct supervisor *s, struct visitor *v, uint64_t version)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
+        uint8_t number[8];
+        if (hello_put_reply(&out, &m) < 0 || !tell(v, &out))
+                return false;
+        v->look = ++s->looks;
+        bytes_put_u64(number, v->look);
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->state == WORKER_BUSY && !w->gone &&
+                    control_send(w->control, CONTROL_STATS, bytes_of(number, 8), -1) == 0)
+                        v->answers++;
+        }
+        return v->answers > 0;
+}
+
+/* A worker's counters, or their end, for whoever looks. */
+static void pass_on(struct supervisor *s, const struct worker *w, const struct control *c)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        struct visitor *v = NULL;
+        list_each(one, &s->visitors, struct visitor, link)
+        {
+                if (c->size >= 8 && one->look == bytes_get_u64(c->data))
+                        v = one;
+        }
+        if (!v || !v->look)
+                return;
+        const struct wire_session_stats m = {
+                .process = (uint64_t)w->pid,
+                .name = bytes_str(w->name),
+                .links = bytes_of(c->data + 8, c->size - 8),
+        };
+        if (c->size == 8 ? !--v->answers : hello_put_stats(&out, &m) < 0 || !tell(v, &out))
+                visitor_leave(s, v);
+}
+
 /* ---- routing -------------------------------------------------------------------------------- */
 
 /* Give the connection to the worker. False: the worker is gone. */
@@ -334,6 +387,8 @@ static enum routed route(struct supervisor *s, struct visitor *v)
                 refuse(v, r, text);
                 return ROUTED;
         }
+        if (m.role == HELLO_ROLE_LOOK)
+                return look(s, v, version) ? ROUTED_WAIT : ROUTED;
         struct worker *w = find_worker(s, m.session_hi, m.session_lo);
         if (w && hand_over(s, v, w))
                 return ROUTED;
@@ -353,6 +408,7 @@ static enum routed route(struct supervisor *s, struct visitor *v)
         w->state = WORKER_BUSY;
         w->id[0] = m.session_hi;
         w->id[1] = m.session_lo;
+        snprintf(w->name, sizeof(w->name), "%.*s", (int)m.name.size, (const char *)m.name.data);
         log_info(LOG, "worker %d takes a new session (%.*s)", (int)w->pid, (int)m.name.size,
                  (const char *)m.name.data);
         provide_at(s, clock_now_ns() + RESPAWN_MS * MS);
@@ -408,6 +464,10 @@ static void on_visitor(struct supervisor *s, struct visitor *v)
 {
         if (!v->conn)
                 return; /* it left while earlier events were handled */
+        if (v->look) {  /* it has seen enough */
+                visitor_leave(s, v);
+                return;
+        }
         if (v->waits) { /* it is gone, or says more before it was answered */
                 visitor_leave(s, v);
                 return;
@@ -420,7 +480,7 @@ static void on_visitor(struct supervisor *s, struct visitor *v)
                          r == SP_E_PROTO ? "it does not speak SpanCL" : status_text(r));
         if (r < 0 || route(s, v) == ROUTED)
                 visitor_leave(s, v);
-        else
+        else if (!v->look)
                 start_waiting(s, v);
 }
 
@@ -550,6 +610,8 @@ static void hear(struct supervisor *s, struct worker *w)
         while (!(r = control_receive(w->control, &c))) {
                 if (c.fd >= 0)
                         close(c.fd);
+                if (c.kind == CONTROL_STATS)
+                        pass_on(s, w, &c);
                 if (w->state != WORKER_WARMING)
                         continue;
                 if (c.kind == CONTROL_READY) {
@@ -605,7 +667,8 @@ static void expire(struct supervisor *s)
         uint64_t now = clock_now_ns();
         struct visitor *v;
         while ((v = first(&s->visitors)) && v->deadline_ns <= now) {
-                log_info(LOG, "a connection without a hello was dropped");
+                log_info(LOG, v->look ? "a session did not tell its counters in time"
+                                      : "a connection without a hello was dropped");
                 visitor_leave(s, v);
         }
         while ((v = first(&s->waiting)) && v->deadline_ns <= now) {

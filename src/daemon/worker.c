@@ -13,9 +13,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/scratch.h"
 #include "loop/server_loop.h"
+#include "proto/info.h"
+#include "session/hello.h"
 
 #define LOG "worker"
 
@@ -156,6 +159,32 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
         return r;
 }
 
+static int tell_links(struct worker *w, uint64_t number)
+{
+        auto_clean(buf_fini) struct buf links = { 0 }, out = { 0 };
+        struct info_entry e;
+        int r = server_loop_links(w->loop, &links);
+        struct bytes left = bytes_of(links.data, links.size);
+        bool more = !r;
+        while (more && !r) {
+                const uint8_t *begin = left.data;
+                more = info_next(&left, &e);
+                size_t size = (size_t)((const uint8_t *)left.data - begin);
+                /* One packet for as many as go into one. */
+                if (out.size > sizeof(number) && (!more || out.size + size > HELLO_LINKS_MAX)) {
+                        r = control_send(CONTROL_FD, CONTROL_STATS, bytes_of(out.data, out.size),
+                                         -1);
+                        out.size = 0;
+                }
+                if (!r && !out.size)
+                        r = buf_put_u64(&out, number);
+                if (!r && more)
+                        r = buf_put(&out, begin, size);
+        }
+        return r < 0 ? r
+                     : control_send(CONTROL_FD, CONTROL_STATS, bytes_of(out.data, out.size), -1);
+}
+
 /* One message of the supervisor. False: it is gone. */
 static bool obey(struct worker *w)
 {
@@ -175,6 +204,10 @@ static bool obey(struct worker *w)
                         log_warn(LOG, "a connection was lost on its way here");
                 else if (server_loop_attach(w->loop, conn, bytes_of(c.data, c.size)) < 0)
                         log_warn(LOG, "a connection could not be taken");
+                break;
+        case CONTROL_STATS:
+                if (c.size != sizeof(uint64_t) || tell_links(w, bytes_get_u64(c.data)) < 0)
+                        log_warn(LOG, "the counters of this session can't be told");
                 break;
         case CONTROL_STOP:
                 server_loop_stop(w->loop, (const char *)c.data);

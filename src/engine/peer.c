@@ -61,6 +61,7 @@ struct peer *engine_peer_free(struct peer *p)
                 return NULL;
         session_free(p->session);
         mem_free(p->sink);
+        mem_free(p->name);
         mem_free(p);
         return NULL;
 }
@@ -161,6 +162,7 @@ int engine_handle_peer_open(void *user, const struct wire_peer_open *m)
         int r = engine_peer_new(e, m->peer, &p);
         if (r < 0)
                 return r;
+        p->name = mem_strdup(host);
         p->token[0] = m->token_hi;
         p->token[1] = m->token_lo;
         const uint64_t session_id[2] = { m->session_hi, m->session_lo };
@@ -214,19 +216,27 @@ static int put_link(struct buf *b, const struct peer *p)
         int r = info_begin(b, INFO_LINK, &mark);
         for (size_t i = 0; !r && i < array_size(entries); i++)
                 r = info_put_u64(b, entries[i].key, entries[i].value);
+        if (!r && p->name)
+                r = info_put(b, INFO_LINK_NAME, p->name, strlen(p->name));
         if (r < 0)
                 return r;
         info_end(b, mark);
         return 0;
 }
 
+int engine_get_links(struct engine *e, struct buf *ret)
+{
+        int r = 0;
+        for (size_t i = 0; !r && i < e->peer_count; i++)
+                r = put_link(ret, e->peers[i]);
+        return r;
+}
+
 int engine_handle_stats_query(void *user, const struct wire_stats_query *m)
 {
         struct peer *p = user;
         struct buf links = { 0 };
-        int r = 0;
-        for (size_t i = 0; !r && i < p->engine->peer_count; i++)
-                r = put_link(&links, p->engine->peers[i]);
+        int r = engine_get_links(p->engine, &links);
         if (!r)
                 peer_send(p, stats, .request = m->request,
                           .links = bytes_of(links.data, links.size));

@@ -8,6 +8,7 @@ struct peer {
         struct engine *engine;
         uint64_t id; /* 0: the client */
         struct session *session;
+        char *name; /* where it was connected to; NULL: it connects */
         uint64_t token[2];
         bool expected; /* it connects and shows the token; else this server did */
         bool lost;

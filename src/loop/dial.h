@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "transport/transport.h"
 
-enum dial_role { DIAL_CLIENT = 0, DIAL_PEER = 1 };
+enum dial_role { DIAL_CLIENT = 0, DIAL_PEER = 1, DIAL_LOOK = 2 /* HELLO_ROLE_LOOK */ };
 
 struct dial_params {
         const char *address; /* of a transport (transport.h) */

@@ -1104,6 +1104,14 @@ void server_loop_stop(struct server_loop *l, const char *text)
         wake(l->box);
 }
 
+int server_loop_links(struct server_loop *l, struct buf *ret)
+{
+        engine_lock(l->engine);
+        int r = engine_get_links(l->engine, ret);
+        engine_unlock(l->engine);
+        return r;
+}
+
 unsigned server_loop_devices(struct server_loop *l)
 {
         struct backend *b = engine_backend(l->engine);

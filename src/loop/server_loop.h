@@ -52,6 +52,9 @@ SP_NODISCARD int server_loop_connect(struct server_loop *l, const struct dial_pa
  * within a second, then `ended` with SP_E_GONE. Returns at once. */
 void server_loop_stop(struct server_loop *l, const char *text);
 
+/* Append an INFO_LINK record for each of its links (proto/info.h). Any thread. SP_E_NOMEM. */
+SP_NODISCARD int server_loop_links(struct server_loop *l, struct buf *ret);
+
 /* Number of devices. */
 unsigned server_loop_devices(struct server_loop *l);
 

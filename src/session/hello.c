@@ -34,6 +34,13 @@ int hello_put_reply(struct buf *b, const struct wire_hello_reply *m)
         return finish(b, start, r < 0 ? r : wire_put_hello_reply(b, m));
 }
 
+int hello_put_stats(struct buf *b, const struct wire_session_stats *m)
+{
+        size_t start;
+        int r = begin(b, &start);
+        return finish(b, start, r < 0 ? r : wire_put_session_stats(b, m));
+}
+
 int hello_size(struct bytes prefix)
 {
         size_t n = prefix.size < FRAME_MAGIC_SIZE ? prefix.size : FRAME_MAGIC_SIZE;
@@ -68,6 +75,13 @@ int hello_get_reply(struct bytes whole, struct wire_hello_reply *ret)
         struct bytes msg;
         int r = message_of(whole, &msg);
         return r < 0 ? r : wire_get_hello_reply(msg, ret);
+}
+
+int hello_get_stats(struct bytes whole, struct wire_session_stats *ret)
+{
+        struct bytes msg;
+        int r = message_of(whole, &msg);
+        return r < 0 ? r : wire_get_session_stats(msg, ret);
 }
 
 int hello_negotiate(const struct wire_hello *m, uint64_t *ret_version, const char **ret_text)
