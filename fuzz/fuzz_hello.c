@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct bytes whole = { copy, size };
         struct wire_hello hello;
         struct wire_hello_reply reply;
+        struct wire_session_stats stats;
         uint64_t version;
         const char *text;
 
@@ -31,6 +32,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         again.size = 0;
         if (hello_get_reply(whole, &reply) == 0) {
                 fuzz_check(hello_put_reply(&again, &reply) == 0);
+                fuzz_check(again.size == size && !memcmp(again.data, copy, size));
+        }
+        again.size = 0;
+        if (hello_get_stats(whole, &stats) == 0) {
+                fuzz_check(hello_put_stats(&again, &stats) == 0);
                 fuzz_check(again.size == size && !memcmp(again.data, copy, size));
         }
         buf_fini(&again);
