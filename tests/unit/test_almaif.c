@@ -420,6 +420,7 @@ TEST(a_device_that_does_not_reset_is_not_available)
         struct backend *b = open_at(text);
         log_threshold = LOG_NONE;
         assert_int_equal(ops->queue_create(b, 0, 0, &q), CL_DEVICE_NOT_AVAILABLE);
+        ops->close(b);
         assert_int_equal(open_text("shm:/nonexistent", &b), SP_E_NODEV);
         log_threshold = LOG_WARN;
         unlink(path);
