@@ -372,11 +372,18 @@ void transfer_turn(cl_event e)
                 incoming_end(in, CL_SUCCESS);
 }
 
+/* Not the application's memory, but that of the mapped object. */
+static bool is_map(const struct _cl_event *e)
+{
+        return e->command == CL_COMMAND_MAP_BUFFER || e->command == CL_COMMAND_MAP_IMAGE ||
+               e->command == CL_COMMAND_SVM_MAP;
+}
+
 void transfer_detach(cl_event e)
 {
         struct client *c = e->context->client;
         struct incoming *in = map_get(&c->incoming, e->id);
-        if (in && !in->keep)
+        if (in && !is_map(e))
                 in->unwanted = true;
         list_each(o, &c->outgoing, struct outgoing, link)
         {
