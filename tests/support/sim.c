@@ -510,7 +510,7 @@ static void dialled(struct sim *sim, struct dial *d)
                         engine_unlock(from->engine);
                 }
         } else {
-                for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                for (unsigned lane = 0; lane < 2; lane++)
                         connect_ends(sim, lane, (struct end){ d->session, from },
                                      (struct end){ there, to });
         }
