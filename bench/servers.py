@@ -32,7 +32,8 @@ class Servers:
         self.transport = transport
         self.folder = tempfile.TemporaryDirectory()
         self.log = tempfile.TemporaryFile()
-        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith("SPANCL_") or k == "SPANCL_KEYS"}
         if vendors:
             env["OCL_ICD_VENDORS"] = vendors
         for i in range(count):

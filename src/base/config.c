@@ -245,11 +245,28 @@ static int parse_devices(struct server_spec *s, const char *p, size_t n)
         return s->device_count ? 0 : SP_E_INVAL;
 }
 
-static char *tcp_address(const char *host, unsigned port)
+bool config_is_loopback(const char *host)
+{
+        return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "[::1]") ||
+               !strcmp(host, "localhost");
+}
+
+/* What leaves this host is encrypted, unless `scheme` ("tcp:", "tls:", NULL) says otherwise. */
+static char *tcp_address(const char *scheme, const char *host, unsigned port)
 {
         char text[300];
-        snprintf(text, sizeof(text), "tcp:%s:%u", host, port);
+        if (!scheme)
+                scheme = config_is_loopback(host) ? "tcp:" : "tls:";
+        snprintf(text, sizeof(text), "%s%s:%u", scheme, host, port);
         return mem_strdup(text);
+}
+
+/* The "tcp:" or "tls:" in front of a place; NULL: neither. */
+static const char *find_scheme(const char *p, size_t n)
+{
+        if (n > 4 && !memcmp(p, "tcp:", 4))
+                return "tcp:";
+        return n > 4 && !memcmp(p, "tls:", 4) ? "tls:" : NULL;
 }
 
 /* A host without the brackets of IPv6: as a message names it. */
@@ -310,9 +327,11 @@ static int parse_place(struct server_spec *s, const char *p, size_t n, unsigned 
                 s->address = text_of(p, n);
                 return s->address ? 0 : SP_E_NOMEM;
         }
-        if (!split_host(p, n, host, ret_port))
+        const char *scheme = find_scheme(p, n);
+        size_t skip = scheme ? strlen(scheme) : 0;
+        if (!split_host(p + skip, n - skip, host, ret_port))
                 return SP_E_INVAL;
-        s->address = tcp_address(host, *ret_port);
+        s->address = tcp_address(scheme, host, *ret_port);
         return s->address ? 0 : SP_E_NOMEM;
 }
 
@@ -326,7 +345,17 @@ static int default_peer(struct server_spec *s, unsigned port)
         } else {
                 const char *host = s->address + 4;
                 char *text = text_of(host, (size_t)(strrchr(host, ':') - host));
-                s->peer_host = text ? bare_host(text) : NULL;
+                char *bare = text ? bare_host(text) : NULL;
+                const char *scheme = find_scheme(s->name, strlen(s->name));
+                if (bare && scheme) { /* said once, it holds between servers too */
+                        size_t size = strlen(scheme) + strlen(bare) + 1;
+                        s->peer_host = mem_alloc(size);
+                        if (s->peer_host)
+                                snprintf(s->peer_host, size, "%s%s", scheme, bare);
+                        mem_free(bare);
+                } else {
+                        s->peer_host = bare;
+                }
                 mem_free(text);
                 s->peer_port = port;
         }
@@ -386,7 +415,8 @@ static int add_spec(struct servers *all, const char *p, size_t n, const char *or
                 return r;
         return fail(ret_error,
                     "%s: '%.*s' is not a server: it takes host[:port][/device,...][#peer-host], "
-                    "unix:/path or in-process, separated by blanks",
+                    "unix:/path or in-process, separated by blanks; tls: or tcp: in front of host "
+                    "says whether the link is encrypted",
                     origin, (int)n, p);
 }
 

@@ -23,6 +23,10 @@ static const struct {
           "latency and bandwidth of OpenCL commands, beside the link's own; as a picture beside "
           "native OpenCL, or of what bench/run.py --json has measured",
           command_bench },
+        { "pair", "[HOST[:PORT] [CODE]]",
+          "become a client of another host's server, with the code that `spancld pair` shows there; "
+          "without HOST: what this user is known by",
+          command_pair },
         { "config", "[--markdown]", "all options, their values and where these come from",
           command_config },
         { "protocol", "[--markdown]", "the protocol between client and server", command_protocol },

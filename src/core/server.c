@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/storage.h"
@@ -436,6 +437,7 @@ static void connected(struct server *s, const struct io_connect *at, struct requ
         }
         s->state = SERVER_UP;
         s->link = at->link;
+        memcpy(s->identity, at->identity, sizeof(s->identity));
         s->last_traffic = at->received_ns;
         clock_take(s, at->sent_ns, at->received_ns, at->remote_ns);
         tracing_server(s);
@@ -640,6 +642,20 @@ static bool is_local(const struct server_spec *spec)
                !strncmp(host, "localhost:", 10);
 }
 
+/* Without what says whether the link is encrypted. */
+static const char *bare_host(const char *host)
+{
+        return host + (strncmp(host, "tls:", 4) && strncmp(host, "tcp:", 4) ? 0 : 4);
+}
+
+/* The target's host as peer_open has it: with the key that it must have. */
+static void peer_host(const struct server *target, char *ret, size_t size)
+{
+        const char *host = target->spec->peer_host;
+        bool keyed = *target->identity && strncmp(host, "unix:", 5) != 0;
+        snprintf(ret, size, "%s%s%s", host, keyed ? "#" : "", keyed ? target->identity : "");
+}
+
 /* How well `dialler` can reach `target`: 0 not at all. */
 static int reach(const struct server_spec *dialler, const struct server_spec *target)
 {
@@ -647,10 +663,7 @@ static int reach(const struct server_spec *dialler, const struct server_spec *ta
                 return 0;
         if (!strncmp(target->peer_host, "unix:", 5))
                 return is_local(dialler) ? 1 : 0;
-        bool loopback = !strncmp(target->peer_host, "127.", 4) ||
-                        !strcmp(target->peer_host, "::1") || !strcmp(target->peer_host, "[::1]") ||
-                        !strcmp(target->peer_host, "localhost");
-        if (loopback)
+        if (config_is_loopback(bare_host(target->peer_host)))
                 return is_local(dialler) ? 2 : 0;
         return 3;
 }
@@ -677,14 +690,15 @@ int server_introduce(struct server *a, struct server *b)
         if (!to_dialler || !to_target)
                 return SP_E_GONE;
         uint64_t token[2];
+        char host[1024];
+        peer_host(target, host, sizeof(host));
         c->io->random(c->io_user, token, sizeof(token));
         int r = session_send(to_target, peer_expect, .peer = dialler->peer_id, .token_hi = token[0],
                              .token_lo = token[1]);
         if (r < 0)
                 return r;
         server_send(target); /* the earlier it is there, the less the dialler waits */
-        r = session_send(to_dialler, peer_open, .peer = target->peer_id,
-                         .host = bytes_str(target->spec->peer_host),
+        r = session_send(to_dialler, peer_open, .peer = target->peer_id, .host = bytes_str(host),
                          .port = target->spec->peer_port, .session_hi = target->id[0],
                          .session_lo = target->id[1], .token_hi = token[0], .token_lo = token[1]);
         if (r < 0)

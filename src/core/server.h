@@ -32,6 +32,7 @@ struct server {
 
         struct map known;   /* contents that were sent (core/content.c) */
         uint64_t peer_id;   /* names it on the other servers */
+        char identity[65];  /* what its key is known by, in hex; "": it has none */
         uint64_t peers;     /* bit per server: introduced to each other */
         uint64_t peers_bad; /* they can't reach each other */
 

@@ -8,7 +8,8 @@
 
 enum control_kind {
         /* supervisor to worker */
-        CONTROL_CONNECTION = 'C', /* the descriptor of a connection and the hello read from it */
+        CONTROL_CONNECTION = 'C', /* a connection's descriptor, the hello read from it, the server's
+                                   * identity, its state */
         CONTROL_STOP = 'S',       /* end the session; the reason as text */
         /* both ways: somebody looks at this server. A number, which the answers repeat with some INFO_LINK
          * records behind it; the last answer has none. */
@@ -19,8 +20,9 @@ enum control_kind {
 };
 
 enum {
-        CONTROL_FD = 3, /* the worker's end */
-        CONTROL_MAX = FRAME_MAGIC_SIZE + FRAME_HEADER_SIZE + FRAME_HELLO_MAX,
+        CONTROL_FD = 3,          /* the worker's end */
+        CONTROL_STATE_MAX = 256, /* of a connection, behind its hello (conn_export) */
+        CONTROL_MAX = FRAME_MAGIC_SIZE + FRAME_HEADER_SIZE + FRAME_HELLO_MAX + CONTROL_STATE_MAX,
 };
 
 struct control {

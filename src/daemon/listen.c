@@ -47,8 +47,27 @@ static bool is_loopback(const struct listener *l, unsigned *ret_port)
         return a.ss_family == AF_UNIX;
 }
 
-static int open_tcp(struct listeners *l, const char *host, unsigned port, bool insecure,
-                    unsigned *ret_port)
+/* Other hosts will be able to connect: may they? */
+static int beyond_loopback(struct gate *gate, const struct listener *one)
+{
+        const char *where = one->address + 4;
+        if (config_option_flag(gate->options, CONFIG_insecure)) {
+                log_warn(LOG, "%s is open to everybody (--insecure)", where);
+                gate_keys_if_any(gate);
+                return 0;
+        }
+        if (gate_has_friends(gate))
+                return gate_keys(gate) < 0 ? SP_E_AUTH : 0;
+        log_error(
+                LOG,
+                "%s is not a loopback address, and no client could show that it may use this server. "
+                "Run `spancld pair` first, then spancld, then `spancl pair HOST` at the client; "
+                "docs/SECURITY.md has other ways. To serve whoever reaches the port, add --insecure",
+                where);
+        return SP_E_AUTH;
+}
+
+static int open_tcp(struct listeners *l, const char *host, unsigned port, unsigned *ret_port)
 {
         char address[300];
         struct listener *one;
@@ -56,14 +75,10 @@ static int open_tcp(struct listeners *l, const char *host, unsigned port, bool i
         int r = transport_tcp.listen(address, &one);
         if (r < 0)
                 return r;
-        if (!is_loopback(one, ret_port) && !insecure) {
-                log_error(LOG,
-                          "%s is not a loopback address. Connections are neither encrypted nor "
-                          "authenticated yet: whoever reaches the port can run programs here. To "
-                          "listen there all the same, add --insecure",
-                          one->address + 4);
+        r = is_loopback(one, ret_port) ? 0 : beyond_loopback(l->gate, one);
+        if (r < 0) {
                 listener_close(one);
-                return SP_E_AUTH;
+                return r;
         }
         log_info(LOG, "listening on %s", one->address + 4);
         if (!l->port)
@@ -77,12 +92,12 @@ static int open_localhost(struct listeners *l, unsigned port)
         int r = 0;
         for (int i = 0; i < PORT_ATTEMPTS; i++) {
                 unsigned got, got6;
-                r = open_tcp(l, "127.0.0.1", port, true, &got);
+                r = open_tcp(l, "127.0.0.1", port, &got);
                 if (r == SP_E_HOST)
-                        return open_tcp(l, "[::1]", port, true, &got);
+                        return open_tcp(l, "[::1]", port, &got);
                 if (r < 0)
                         return r;
-                r = open_tcp(l, "[::1]", got, true, &got6);
+                r = open_tcp(l, "[::1]", got, &got6);
                 if (r != SP_E_BUSY || port)
                         break;
                 /* The system's choice is taken on the other side: let it choose again. */
@@ -113,13 +128,13 @@ static int split(const char *text, char host[256], unsigned *ret_port)
         return 0;
 }
 
-static int open_listen(struct listeners *l, const char *text, bool insecure)
+static int open_listen(struct listeners *l, const char *text)
 {
         char host[256];
         unsigned port, got;
         int r = split(text, host, &port);
         if (!r)
-                r = strcmp(host, "localhost") ? open_tcp(l, host, port, insecure, &got)
+                r = strcmp(host, "localhost") ? open_tcp(l, host, port, &got)
                                               : open_localhost(l, port);
         switch (r) {
         case 0:
@@ -163,20 +178,18 @@ static int open_socket(struct listeners *l, const char *path)
         return r;
 }
 
-int listeners_open(const struct config_options *o, struct listeners *ret)
+int listeners_open(const struct config_options *o, struct gate *gate, struct listeners *ret)
 {
-        bool insecure = config_option_flag(o, CONFIG_insecure);
-        *ret = (struct listeners){ 0 };
+        *ret = (struct listeners){ .gate = gate };
         for (size_t i = 0; i < o->list_count; i++) {
-                int r = o->list[i].id == CONFIG_socket
-                                ? open_socket(ret, o->list[i].value)
-                                : open_listen(ret, o->list[i].value, insecure);
+                int r = o->list[i].id == CONFIG_socket ? open_socket(ret, o->list[i].value)
+                                                       : open_listen(ret, o->list[i].value);
                 if (r < 0)
                         return r;
         }
         if (o->list_count)
                 return 0;
-        return open_listen(ret, config_entry(CONFIG_listen)->fallback, insecure);
+        return open_listen(ret, config_entry(CONFIG_listen)->fallback);
 }
 
 void listeners_close(struct listeners *l)

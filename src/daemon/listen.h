@@ -5,17 +5,21 @@
 #include <stddef.h>
 
 #include "base/config.h"
+#include "daemon/gate.h"
 #include "transport/transport.h"
 
 struct listeners {
         struct listener **all;
         size_t count;
+        struct gate *gate;
         unsigned port; /* of the first TCP listener; 0: none */
 };
 
-/* Listen on everything that the options name. An error was logged, with what to do. The result is freed
+/* Listen on everything that the options name; beyond loopback only if the gate knows anybody, or strangers
+ * are welcome (--insecure). An error was logged, with what to do. The result is freed
  * with listeners_close, also after an error. */
-SP_NODISCARD int listeners_open(const struct config_options *o, struct listeners *ret);
+SP_NODISCARD int listeners_open(const struct config_options *o, struct gate *gate,
+                                struct listeners *ret);
 
 void listeners_close(struct listeners *l);
 

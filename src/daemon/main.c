@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/gate.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
 #include "transport/transport.h"
@@ -12,7 +13,9 @@
 static void print_help(void)
 {
         printf("Usage: spancld [OPTIONS]\n"
-               "Lends the OpenCL devices of this host to SpanCL clients.\n");
+               "Lends the OpenCL devices of this host to SpanCL clients.\n"
+               "       spancld pair [--keys DIR]\n"
+               "Shows a code with which a client of another host becomes known here (spancl pair).\n");
         for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
                 const struct config_entry *e = config_entry(id);
                 if (e->side != CONFIG_SERVER)
@@ -35,7 +38,13 @@ static void print_help(void)
         }
 }
 
-static int run(const struct config_options *o, int argc, char **argv, const char *scratch_dir)
+/* What spancld is started as. */
+struct part {
+        bool pair;
+        const char *scratch_dir; /* a worker's */
+};
+
+static int run(const struct config_options *o, int argc, char **argv, const struct part *part)
 {
         if (config_option_flag(o, CONFIG_help)) {
                 print_help();
@@ -47,17 +56,25 @@ static int run(const struct config_options *o, int argc, char **argv, const char
         }
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
-        return scratch_dir ? worker_main(o, scratch_dir) : supervisor_main(o, argc, argv);
+        if (part->pair)
+                return gate_show_code(o);
+        return part->scratch_dir ? worker_main(o, part->scratch_dir)
+                                 : supervisor_main(o, argc, argv);
 }
 
 int main(int argc, char **argv)
 {
-        /* Workers are started as "spancld --worker SCRATCH_DIR" and the supervisor's own options. */
-        const char *scratch_dir = NULL;
+        /* Workers are started as "spancld --worker SCRATCH_DIR" and the supervisor's own
+         * options. */
+        struct part part = { 0 };
         if (argc >= 3 && !strcmp(argv[1], "--worker")) {
-                scratch_dir = argv[2];
+                part.scratch_dir = argv[2];
                 argc -= 2;
                 argv += 2;
+        } else if (argc >= 2 && !strcmp(argv[1], "pair")) {
+                part.pair = true;
+                argc--;
+                argv++;
         }
         struct config_options o;
         char *error = NULL;
@@ -68,7 +85,7 @@ int main(int argc, char **argv)
                 config_options_fini(&o);
                 return 2;
         }
-        r = run(&o, argc, argv, scratch_dir);
+        r = run(&o, argc, argv, &part);
         config_options_fini(&o);
         return r;
 }

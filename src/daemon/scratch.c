@@ -23,9 +23,9 @@ int scratch_make(char path[SCRATCH_PATH_MAX])
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
         (void)st;
-        (void)type;
         (void)ftw;
-        if (remove(path) < 0)
+        /* Not remove(3): a worker may not even try to unlink what stands beside its folder. */
+        if ((type == FTW_DP ? rmdir(path) : unlink(path)) < 0)
                 log_debug("scratch", "can't remove %s", path);
         return 0;
 }

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/gate.h"
 #include "daemon/listen.h"
 #include "daemon/notify.h"
 #include "daemon/scratch.h"
@@ -27,13 +28,14 @@
 #define MS  1000000ull /* ns */
 
 enum {
-        VISITORS_MAX = 1024, /* connections whose hello has not come */
-        WAITING_MAX = 256,   /* new sessions that wait for a worker */
-        HELLO_MS = 10000,    /* how long a hello may take */
-        WAIT_MS = 60000,     /* how long a worker may take */
-        WARMING_MAX = 4,     /* workers that open their backends at a time */
-        RESPAWN_MS = 300,    /* before the next warm worker is made, out of the new session's way */
-        CRASHES_TOLD = 3,    /* failed starts after which clients are told */
+        VISITORS_MAX = 1024,       /* connections whose hello has not come */
+        VISITORS_OF_HOST_MAX = 64, /* the same from one other host */
+        WAITING_MAX = 256,         /* new sessions that wait for a worker */
+        HELLO_MS = 10000,          /* how long a hello may take */
+        WAIT_MS = 60000,           /* how long a worker may take */
+        WARMING_MAX = 4,           /* workers that open their backends at a time */
+        RESPAWN_MS = 300, /* before the next warm worker is made, out of the new session's way */
+        CRASHES_TOLD = 3, /* failed starts after which clients are told */
         BACKOFF_MAX_MS = 10000,
         ACCEPT_PAUSE_MS = 100, /* when out of descriptors */
         ACCEPT_BATCH = 64,
@@ -58,11 +60,15 @@ struct visitor {
         struct source source;
         struct list link;  /* supervisor's visitors, waiting or dead */
         struct conn *conn; /* NULL: dead */
+        struct gate_origin from;
+        bool heard; /* its first byte: whether it is TLS is known */
         bool waits;
         uint64_t deadline_ns;
         struct buf hello;
         uint64_t look;    /* it looks at this server, under this number; 0: it does not */
         unsigned answers; /* that it still gets */
+        struct buf state; /* of the connection, for the worker */
+        char devices[KEYS_NAME_MAX + 1]; /* that it may use; "": all of the server's */
 };
 
 enum worker_state { WORKER_WARMING, WORKER_WARM, WORKER_BUSY };
@@ -76,14 +82,16 @@ struct worker {
         uint64_t id[2]; /* its session */
         char name[64];  /* the client's program */
         char scratch[SCRATCH_PATH_MAX];
-        bool told; /* it said why it can't serve */
-        bool gone; /* it hears nothing any more; SIGCHLD will follow */
+        char devices[KEYS_NAME_MAX + 1]; /* that it was started with; "": the server's */
+        bool told;                       /* it said why it can't serve */
+        bool gone;                       /* it hears nothing any more; SIGCHLD will follow */
 };
 
 struct supervisor {
         const struct config_options *options;
         int argc;
         char **argv;
+        struct gate gate;
         struct listeners listeners;
         struct listener_source *listener_sources;
         struct source signal_source;
@@ -114,14 +122,19 @@ static void unwatch(struct supervisor *s, int fd)
         (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* Forget the visitor; its memory stays until the events at hand are done. */
-static void visitor_leave(struct supervisor *s, struct visitor *v)
+/* Forget the visitor, whose connection is closed; its memory stays until the events at hand are done. */
+static void visitor_gone(struct supervisor *s, struct visitor *v)
 {
-        unwatch(s, v->conn->fd);
-        v->conn = conn_close(v->conn);
         list_remove(&v->link);
         --*(v->waits ? &s->waiting_count : &s->visitor_count);
         list_append(&s->dead, &v->link);
+}
+
+static void visitor_leave(struct supervisor *s, struct visitor *v)
+{
+        unwatch(s, v->conn->room_fd); /* its socket */
+        v->conn = conn_close(v->conn);
+        visitor_gone(s, v);
 }
 
 static struct visitor *first(struct list *l)
@@ -135,6 +148,8 @@ static void bury(struct supervisor *s)
                 struct visitor *v = first(&s->dead);
                 list_remove(&v->link);
                 buf_fini(&v->hello);
+                explicit_bzero(v->state.data, v->state.size);
+                buf_fini(&v->state);
                 mem_free(v);
         }
 }
@@ -156,9 +171,13 @@ static void refuse(struct visitor *v, int status, const char *text)
                 (void)shutdown(v->conn->fd, SHUT_WR);
 }
 
-static void refuse_all_waiting(struct supervisor *s, int status, const char *text)
+/* Those who wait for a worker with these devices; NULL: all. */
+static void refuse_waiting(struct supervisor *s, const char *devices, int status, const char *text)
 {
-        for (struct visitor *v; (v = first(&s->waiting));) {
+        list_each(v, &s->waiting, struct visitor, link)
+        {
+                if (devices && strcmp(v->devices, devices) != 0)
+                        continue;
                 refuse(v, status, text);
                 visitor_leave(s, v);
         }
@@ -186,28 +205,35 @@ static struct worker *find_worker(struct supervisor *s, uint64_t hi, uint64_t lo
         return NULL;
 }
 
-static struct worker *find_warm(struct supervisor *s)
+/* One that has no session: warm or, if told, warming. */
+static struct worker *find_free(struct supervisor *s, const char *devices, enum worker_state state)
 {
         list_each(w, &s->workers, struct worker, link)
         {
-                if (w->state == WORKER_WARM && !w->gone)
+                if (w->state == state && !w->gone && !strcmp(w->devices, devices))
                         return w;
         }
         return NULL;
 }
 
 /* Run our own program as a worker with `control` as its descriptor 3. */
-static int spawn(struct supervisor *s, int control, char *scratch, pid_t *ret)
+static int spawn(struct supervisor *s, int control, struct worker *w)
 {
-        char **argv = mem_alloc(((size_t)s->argc + 3) * sizeof(*argv));
+        char **argv = mem_alloc(((size_t)s->argc + 6) * sizeof(*argv));
         if (!argv)
                 return SP_E_NOMEM;
-        static char worker[] = "--worker";
-        argv[0] = s->argv[0];
-        argv[1] = worker;
-        argv[2] = scratch;
-        for (int i = 1; i <= s->argc; i++)
-                argv[i + 2] = s->argv[i]; /* and the NULL at the end */
+        static char worker[] = "--worker", devices[] = "--devices";
+        int n = 0;
+        argv[n++] = s->argv[0];
+        argv[n++] = worker;
+        argv[n++] = w->scratch;
+        for (int i = 1; i < s->argc; i++)
+                argv[n++] = s->argv[i];
+        if (*w->devices) { /* the last one counts */
+                argv[n++] = devices;
+                argv[n++] = w->devices;
+        }
+        argv[n] = NULL;
 
         posix_spawn_file_actions_t files;
         posix_spawnattr_t attr;
@@ -224,20 +250,21 @@ static int spawn(struct supervisor *s, int control, char *scratch, pid_t *ret)
         posix_spawnattr_setpgroup(&attr, 0);
         posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
                                                 POSIX_SPAWN_SETPGROUP);
-        int r = posix_spawn(ret, "/proc/self/exe", &files, &attr, argv, environ);
+        int r = posix_spawn(&w->pid, "/proc/self/exe", &files, &attr, argv, environ);
         posix_spawnattr_destroy(&attr);
         posix_spawn_file_actions_destroy(&files);
         mem_free(argv);
         return r ? SP_E_LIMIT : 0;
 }
 
-static int worker_start(struct supervisor *s)
+static int worker_start(struct supervisor *s, const char *devices)
 {
         int pair[2];
         struct worker *w = mem_zalloc(sizeof(*w));
         if (!w)
                 return SP_E_NOMEM;
         w->source.kind = SOURCE_WORKER;
+        strcpy(w->devices, devices);
         int r = scratch_make(w->scratch);
         if (!r && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 r = SP_E_LIMIT;
@@ -247,7 +274,7 @@ static int worker_start(struct supervisor *s)
                 return r;
         }
         w->control = pair[0];
-        r = spawn(s, pair[1], w->scratch, &w->pid);
+        r = spawn(s, pair[1], w);
         close(pair[1]);
         if (!r && watch(s, w->control, w) < 0) {
                 kill(w->pid, SIGKILL);
@@ -271,7 +298,18 @@ static void back_off(struct supervisor *s, const char *why)
         s->crashes++;
         s->spawn_ns = clock_now_ns() + (ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS) * MS;
         if (s->crashes >= CRASHES_TOLD)
-                refuse_all_waiting(s, SP_E_NODEV, why);
+                refuse_waiting(s, NULL, SP_E_NODEV, why);
+}
+
+/* Start a worker. False: it failed, and is tried again later. */
+static bool provide_one(struct supervisor *s, const char *devices)
+{
+        int r = worker_start(s, devices);
+        if (!r)
+                return true;
+        log_error(LOG, "a worker can't be started: %s", status_text(r));
+        back_off(s, "this server can't start a process for the session; see its log");
+        return false;
 }
 
 /* Make as many workers as are needed now. */
@@ -279,21 +317,24 @@ static void provide(struct supervisor *s)
 {
         if (s->stopping || clock_now_ns() < s->spawn_ns)
                 return;
-        size_t warming = count_workers(s, WORKER_WARMING);
-        size_t wanted = s->waiting_count ? s->waiting_count : 1;
-        if (!s->waiting_count && find_warm(s))
+        size_t warming = count_workers(s, WORKER_WARMING), waiting = 0;
+        s->spawn_ns = UINT64_MAX;
+        list_each(v, &s->waiting, struct visitor, link)
+        {
+                if (!*v->devices)
+                        waiting++;
+                else if (warming < WARMING_MAX && !find_free(s, v->devices, WORKER_WARMING) &&
+                         !provide_one(s, v->devices))
+                        return;
+        }
+        size_t wanted = waiting ? waiting : 1;
+        if (!waiting && find_free(s, "", WORKER_WARM))
                 wanted = 0;
         if (wanted > WARMING_MAX)
                 wanted = WARMING_MAX;
-        s->spawn_ns = UINT64_MAX;
-        for (; warming < wanted; warming++) {
-                int r = worker_start(s);
-                if (!r)
-                        continue;
-                log_error(LOG, "a worker can't be started: %s", status_text(r));
-                back_off(s, "this server can't start a process for the session; see its log");
-                return;
-        }
+        for (warming = count_workers(s, WORKER_WARMING); warming < wanted; warming++)
+                if (!provide_one(s, ""))
+                        return;
 }
 
 /* Ask for a warm worker at that time, or at once when somebody waits. */
@@ -359,8 +400,16 @@ static void pass_on(struct supervisor *s, const struct worker *w, const struct c
 /* Give the connection to the worker. False: the worker is gone. */
 static bool hand_over(struct supervisor *s, struct visitor *v, struct worker *w)
 {
-        int r = control_send(w->control, CONTROL_CONNECTION, bytes_of(v->hello.data, v->hello.size),
-                             v->conn->fd);
+        auto_clean(buf_fini) struct buf both = { 0 };
+        int r = buf_put(&both, v->hello.data, v->hello.size);
+        if (!r)
+                r = buf_put(&both, s->gate.identity, KEYS_HEX);
+        if (!r)
+                r = buf_put(&both, v->state.data, v->state.size);
+        if (!r)
+                r = control_send(w->control, CONTROL_CONNECTION, bytes_of(both.data, both.size),
+                                 v->conn->fd);
+        explicit_bzero(both.data, both.size);
         if (r < 0)
                 log_warn(LOG, "worker %d does not take connections: %s", (int)w->pid,
                          status_text(r));
@@ -368,6 +417,26 @@ static bool hand_over(struct supervisor *s, struct visitor *v, struct worker *w)
         if (r != SP_E_LINK)
                 unwatch(s, v->conn->fd); /* else the event would outlive our close */
         return r != SP_E_LINK;
+}
+
+/* Make known who showed the code. */
+static void pair(struct supervisor *s, struct visitor *v, const struct wire_hello *m)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const char *text;
+        int r = gate_pair(&s->gate, v->conn, m, &text);
+        if (r < 0) {
+                refuse(v, r, text);
+                return;
+        }
+        const struct wire_hello_reply answer = { .version = WIRE_VERSION,
+                                                 .time_ns = clock_now_ns(),
+                                                 .identity = bytes_str(s->gate.identity) };
+        struct iovec iov;
+        if (hello_put_reply(&out, &answer) < 0)
+                return;
+        iov = (struct iovec){ out.data, out.size };
+        (void)!v->conn->ops->sendv(v->conn, &iov, 1);
 }
 
 enum routed { ROUTED, ROUTED_WAIT };
@@ -387,8 +456,22 @@ static enum routed route(struct supervisor *s, struct visitor *v)
                 refuse(v, r, text);
                 return ROUTED;
         }
+        if (m.role == HELLO_ROLE_PAIR) {
+                pair(s, v, &m);
+                return ROUTED;
+        }
+        r = gate_admit(&s->gate, &v->from, v->conn, &m, v->devices, &text);
+        if (r < 0) {
+                refuse(v, r, text);
+                return ROUTED;
+        }
         if (m.role == HELLO_ROLE_LOOK)
                 return look(s, v, version) ? ROUTED_WAIT : ROUTED;
+        v->state.size = 0;
+        if (conn_export(v->conn, &v->state) < 0) {
+                refuse(v, SP_E_PROTO, "more was said before the hello was answered");
+                return ROUTED;
+        }
         struct worker *w = find_worker(s, m.session_hi, m.session_lo);
         if (w && hand_over(s, v, w))
                 return ROUTED;
@@ -401,7 +484,7 @@ static enum routed route(struct supervisor *s, struct visitor *v)
                 return ROUTED;
         }
         do
-                w = find_warm(s);
+                w = find_free(s, v->devices, WORKER_WARM);
         while (w && !hand_over(s, v, w));
         if (!w)
                 return ROUTED_WAIT;
@@ -418,9 +501,11 @@ static enum routed route(struct supervisor *s, struct visitor *v)
 /* A worker has become ready: those who waited go on. */
 static void serve_waiting(struct supervisor *s)
 {
-        struct visitor *v;
-        while ((v = first(&s->waiting)) && route(s, v) == ROUTED)
-                visitor_leave(s, v);
+        list_each(v, &s->waiting, struct visitor, link)
+        {
+                if (route(s, v) == ROUTED)
+                        visitor_leave(s, v);
+        }
 }
 
 static void start_waiting(struct supervisor *s, struct visitor *v)
@@ -472,7 +557,15 @@ static void on_visitor(struct supervisor *s, struct visitor *v)
                 visitor_leave(s, v);
                 return;
         }
-        int r = read_hello(v);
+        int r = v->heard ? 0 : gate_listen(&s->gate, &v->conn);
+        if (r == SP_E_AGAIN)
+                return;
+        if (!v->conn) {
+                visitor_gone(s, v);
+                return;
+        }
+        v->heard = true;
+        r = r < 0 ? r : read_hello(v);
         if (!r)
                 return;
         if (r < 0)
@@ -507,6 +600,21 @@ static int start_accepting(struct supervisor *s)
         return 0;
 }
 
+/* The oldest visitor of the same host, if these are too many; else NULL. */
+static struct visitor *oldest_of_crowd(struct supervisor *s, const struct visitor *newest)
+{
+        struct visitor *oldest = NULL;
+        size_t count = 0;
+        list_each(v, &s->visitors, struct visitor, link)
+        {
+                if (memcmp(v->from.net, newest->from.net, sizeof(v->from.net)) != 0)
+                        continue;
+                oldest = oldest ? oldest : v;
+                count++;
+        }
+        return count > VISITORS_OF_HOST_MAX ? oldest : NULL;
+}
+
 static int welcome(struct supervisor *s, struct conn *conn)
 {
         struct visitor *v = mem_zalloc(sizeof(*v));
@@ -516,6 +624,7 @@ static int welcome(struct supervisor *s, struct conn *conn)
         }
         v->source.kind = SOURCE_VISITOR;
         v->conn = conn;
+        v->from = gate_origin_of(&s->gate, conn);
         v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
         if (watch(s, conn->fd, v) < 0) {
                 conn_close(conn);
@@ -524,6 +633,12 @@ static int welcome(struct supervisor *s, struct conn *conn)
         }
         list_append(&s->visitors, &v->link);
         s->visitor_count++;
+        struct visitor *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
+        if (crowd) {
+                log_info(LOG,
+                         "too many connections of one host without a hello: the oldest is dropped");
+                visitor_leave(s, crowd);
+        }
         if (s->visitor_count > VISITORS_MAX) {
                 log_info(LOG, "too many connections without a hello: the oldest is dropped");
                 visitor_leave(s, first(&s->visitors));
@@ -624,7 +739,7 @@ static void hear(struct supervisor *s, struct worker *w)
                         log_warn(LOG, "%s", (const char *)c.data);
                         w->told = w->gone = true;
                         s->crashes = 0;
-                        refuse_all_waiting(s, SP_E_NODEV, (const char *)c.data);
+                        refuse_waiting(s, w->devices, SP_E_NODEV, (const char *)c.data);
                 }
         }
         if (r != SP_E_LINK)
@@ -778,7 +893,8 @@ static int prepare(struct supervisor *s)
         s->signal_source.kind = SOURCE_SIGNALS;
         if (s->epoll < 0 || s->signals < 0 || watch(s, s->signals, &s->signal_source) < 0)
                 return SP_E_LIMIT;
-        int r = listeners_open(s->options, &s->listeners);
+        gate_init(&s->gate, s->options);
+        int r = listeners_open(s->options, &s->gate, &s->listeners);
         if (r < 0)
                 return r;
         s->listener_sources = mem_zalloc(s->listeners.count * sizeof(*s->listener_sources));
@@ -816,10 +932,11 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         listeners_close(&s.listeners);
         for (struct visitor *v; (v = first(&s.visitors));)
                 visitor_leave(&s, v);
-        refuse_all_waiting(&s, SP_E_GONE, "the server is being shut down");
+        refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
         bury(&s);
         stop_workers(&s);
         mem_free(s.listener_sources);
+        gate_fini(&s.gate);
         if (s.epoll >= 0)
                 close(s.epoll);
         if (s.signals >= 0)

@@ -15,10 +15,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/sandbox.h"
 #include "daemon/scratch.h"
 #include "loop/server_loop.h"
 #include "proto/info.h"
 #include "session/hello.h"
+#include "transport/keys.h"
 
 #define LOG "worker"
 
@@ -30,7 +32,9 @@ enum {
 
 struct worker {
         struct server_loop *loop;
-        int ended_fd; /* an eventfd, set when the session is over */
+        bool attached;               /* a connection came */
+        char identity[KEYS_HEX + 1]; /* what the server's key is known by; "": it has none */
+        int ended_fd;                /* an eventfd, set when the session is over */
 };
 
 /* The supervisor died: the main thread sees that too and cleans up, but may hang in a driver. */
@@ -121,7 +125,10 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .cache_dir = cache_folder(o, folder),
                 .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,
                 .share = config_option_number(o, CONFIG_share) == 1,
+                .objects_max = config_option_number(o, CONFIG_session_objects),
+                .storage_max = config_option_number(o, CONFIG_session_buffers) << 20,
                 .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
+                .identity = w->identity,
                 .linger_s = (unsigned)config_option_number(o, CONFIG_linger),
                 .output_fd = output,
                 .ended = on_ended,
@@ -199,12 +206,23 @@ static bool obey(struct worker *w)
                 return true;
         }
         switch (c.kind) {
-        case CONTROL_CONNECTION:
-                if (c.fd < 0 || conn_from_fd(c.fd, &conn) < 0)
+        case CONTROL_CONNECTION: {
+                int hello = hello_size(bytes_of(c.data, c.size));
+                size_t size = hello > 0 ? (size_t)hello : c.size, state = size + KEYS_HEX;
+                if (c.size < state) {
+                        size = state = c.size;
+                } else if (!w->attached) { /* what the session's clients are told from now on */
+                        memcpy(w->identity, c.data + size, KEYS_HEX);
+                        w->attached = true;
+                }
+                if (c.fd < 0 ||
+                    conn_import(c.fd, bytes_of(c.data + state, c.size - state), &conn) < 0)
                         log_warn(LOG, "a connection was lost on its way here");
-                else if (server_loop_attach(w->loop, conn, bytes_of(c.data, c.size)) < 0)
+                else if (server_loop_attach(w->loop, conn, bytes_of(c.data, size)) < 0)
                         log_warn(LOG, "a connection could not be taken");
+                explicit_bzero(&c, sizeof(c));
                 break;
+        }
         case CONTROL_STATS:
                 if (c.size != sizeof(uint64_t) || tell_links(w, bytes_get_u64(c.data)) < 0)
                         log_warn(LOG, "the counters of this session can't be told");
@@ -223,6 +241,13 @@ int worker_main(const struct config_options *o, const char *scratch_dir)
         struct worker w = { 0 };
         bool orphan = false, ended = false;
         watch_supervisor();
+        char folder[PATH_MAX];
+        if (!sandbox_user(o, scratch_dir) ||
+            !sandbox_enter(o, scratch_dir, cache_folder(o, folder))) {
+                tell(CONTROL_FAILED, "this server can't shut its sessions in; see its log");
+                return 1;
+        }
+        watch_supervisor(); /* again: a change of user has undone it */
         w.ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (w.ended_fd < 0)
                 return 1;

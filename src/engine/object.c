@@ -11,8 +11,12 @@ int engine_object_add(struct engine *e, struct object *o)
 {
         if (map_get(&e->objects, o->id))
                 return SP_E_PROTO;
-        if (e->objects.count >= ENGINE_OBJECTS_MAX)
+        uint64_t max = e->params.objects_max ? e->params.objects_max : ENGINE_OBJECTS_MAX;
+        if (e->objects.count >= max) {
+                log_warn("engine", "a session has all the %llu objects that it may have",
+                         (unsigned long long)max);
                 return SP_E_LIMIT;
+        }
         return map_put(&e->objects, o->id, o);
 }
 
@@ -78,12 +82,31 @@ static bool replicas_grow(void **array, size_t *count, unsigned domain, size_t s
 
 /* ---- buffers and images --------------------------------------------------------------------- */
 
+/* Count `size` bytes more towards the session's limit, and in *charged. */
+static cl_int storage_take(struct engine *e, uint64_t size, uint64_t *charged)
+{
+        uint64_t max = e->params.storage_max;
+        if (max && (size > max || e->storage > max - size)) {
+                log_warn(
+                        "engine",
+                        "a session has %llu of the %llu bytes for buffers that it may have, and wanted "
+                        "%llu more",
+                        (unsigned long long)e->storage, (unsigned long long)max,
+                        (unsigned long long)size);
+                return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        }
+        e->storage += size;
+        *charged += size;
+        return CL_SUCCESS;
+}
+
 static void buffer_free(struct object *o)
 {
         struct buffer *b = container_of(o, struct buffer, object);
         for (size_t i = 0; i < b->replica_count; i++)
                 if (b->replicas[i].native)
                         o->engine->be->buffer_release(b->replicas[i].native);
+        o->engine->storage -= b->charged;
         mem_free(b->replicas);
         if (b->parent)
                 engine_object_unref(&b->parent->object);
@@ -143,6 +166,20 @@ static cl_mem_flags native_flags(cl_mem_flags flags)
         return flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
 }
 
+/* Bytes of a buffer's storage in each domain; what lies in something else's has none. */
+static uint64_t storage_of(const struct buffer *b)
+{
+        size_t all[3];
+        if (b->parent || b->svm)
+                return 0;
+        if (engine_buffer_is_pipe(b))
+                return (uint64_t)b->packet_size * b->packets;
+        if (!engine_buffer_is_image(b))
+                return b->size;
+        image_region(&b->image, all);
+        return image_bytes(&b->image, all);
+}
+
 static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_buffer **ret)
 {
         struct engine *e = b->object.engine;
@@ -176,6 +213,8 @@ cl_int engine_buffer_native(struct buffer *b, unsigned domain, struct backend_bu
                                                          domain, sizeof(struct replica)))
                 return CL_OUT_OF_HOST_MEMORY;
         struct replica *r = &b->replicas[domain];
+        if (!r->native && r->status == CL_SUCCESS)
+                r->status = storage_take(b->object.engine, storage_of(b), &b->charged);
         if (!r->native && r->status == CL_SUCCESS)
                 r->status = replica_create(b, domain, &r->native);
         if (r->status < 0)
@@ -268,6 +307,7 @@ static void svm_free(struct object *o)
         struct svm *s = container_of(o, struct svm, object);
         if (s->native)
                 o->engine->be->svm_release(s->native);
+        o->engine->storage -= s->charged;
         mem_free(s);
 }
 
@@ -279,8 +319,10 @@ static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *re
                 return SP_E_NOMEM;
         s->object = (struct object){ .engine = e, .id = m->svm, .refs = 1, .free = svm_free };
         s->size = m->size;
-        *ret_status = e->be->svm_create(e->backend, (unsigned)m->device, m->address,
-                                        (size_t)m->size, false, &s->native, ret_address);
+        *ret_status = storage_take(e, m->size, &s->charged);
+        if (*ret_status == CL_SUCCESS)
+                *ret_status = e->be->svm_create(e->backend, (unsigned)m->device, m->address,
+                                                (size_t)m->size, false, &s->native, ret_address);
         int r = *ret_status < 0 ? 0 : engine_object_add(e, &s->object);
         if (*ret_status < 0 || r < 0)
                 engine_object_unref(&s->object);

@@ -36,6 +36,7 @@ struct svm {
         struct object object;
         struct backend_svm *native; /* NULL: common memory that could not be had */
         uint64_t size;
+        uint64_t charged; /* bytes of engine.storage */
 };
 
 struct buffer {
@@ -48,6 +49,7 @@ struct buffer {
         cl_uint packet_size, packets; /* of a pipe; else 0 */
         struct replica *replicas;     /* by domain, up to the last that it was used in */
         size_t replica_count;
+        uint64_t charged; /* bytes of engine.storage */
 };
 
 struct buffer *engine_buffer_find(struct engine *e, uint64_t id);

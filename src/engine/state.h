@@ -55,6 +55,7 @@ struct engine {
         uint64_t activity;             /* counts what arrives */
 
         struct map objects, events, transfers;
+        uint64_t storage;          /* bytes of replicas, see engine_params.storage_max */
         struct list failed, early; /* complete events that are remembered, oldest first */
         size_t failed_count, early_count;
         size_t nameless; /* events of commands of recordings that run */

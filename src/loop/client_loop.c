@@ -175,6 +175,7 @@ static void dial_finish(struct dialling *d)
                 return;
         }
         at->link = l;
+        memcpy(at->identity, d->reply.identity, sizeof(at->identity));
         at->sent_ns = d->reply.sent_ns;
         at->received_ns = d->reply.received_ns;
         at->remote_ns = d->reply.time_ns;
@@ -622,8 +623,9 @@ static void loop_close(void *user, struct io_link *l, bool after_fork)
                 /* The parent's connections and memory, half of it in use by threads that are not here:
                  * only the descriptors are ours. */
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)
-                        if (l->lanes[lane].conn && l->lanes[lane].conn->fd >= 0)
-                                close(l->lanes[lane].conn->fd);
+                        if (l->lanes[lane].conn && l->lanes[lane].conn->room_fd >= 0)
+                                close(l->lanes[lane]
+                                              .conn->room_fd); /* of sockets the socket itself */
                 return;
         }
         lanes_down(l);

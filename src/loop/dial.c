@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "loop/clock.h"
 #include "session/hello.h"
+#include "transport/tls.h"
 
 enum { TIMEOUT_DEFAULT_MS = 10000 };
 
@@ -65,17 +66,30 @@ static int receive_hello(struct conn *c, uint8_t *out, size_t cap, uint64_t dead
         }
 }
 
-static const char *shown(const char *address)
+struct place {
+        char text[300];
+};
+
+/* An address as people write it: without the key that the server must have. */
+static struct place shown(const char *address)
 {
+        struct place where = { "the in-process server" };
         if (!address)
-                return "the in-process server";
-        return strncmp(address, "tcp:", 4) ? address : address + 4;
+                return where;
+        bool is_tls = !strncmp(address, "tls:", 4);
+        if (is_tls || !strncmp(address, "tcp:", 4))
+                address += 4;
+        size_t n = is_tls ? strcspn(address, "#") : strlen(address);
+        snprintf(where.text, sizeof(where.text), "%.*s", (int)n, address);
+        return where;
 }
 
 /* Why the exchange failed and what may help. */
 static void explain(const struct dial_params *p, int status, struct dial_reply *reply)
 {
-        const char *where = shown(p->address);
+        const struct place place = shown(p->address);
+        const char *where = place.text;
+        bool is_tls = p->address && !strncmp(p->address, "tls:", 4);
         switch (status) {
         case SP_E_HOST:
                 say(reply, "%s: the host name does not resolve", where);
@@ -96,7 +110,8 @@ static void explain(const struct dial_params *p, int status, struct dial_reply *
                 say(reply, "%s: the connection was closed before the server answered", where);
                 break;
         default:
-                say(reply, "%s: %s", where, status_text(status));
+                say(reply, "%s: %s", where,
+                    is_tls && *tls_reason() ? tls_reason() : status_text(status));
         }
 }
 
@@ -152,7 +167,7 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
         if (r < 0)
                 return r;
         if (m.status) {
-                say(reply, "%s: %.*s", shown(p->address), (int)m.text.size,
+                say(reply, "%s: %.*s", shown(p->address).text, (int)m.text.size,
                     (const char *)m.text.data);
                 return m.status < 0 && m.status > -20000 ? (int)m.status : SP_E_PROTO;
         }
@@ -160,6 +175,8 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
         reply->features = m.features;
         reply->next_seq = m.next_seq;
         reply->time_ns = m.time_ns;
+        memcpy(reply->identity, m.identity.data, m.identity.size);
+        reply->identity[m.identity.size] = 0;
         if (m.features & hello.features & FEATURE_SHARED_MEMORY)
                 return accept_memory(conn, deadline_ns);
         return 0;

@@ -8,7 +8,12 @@
 #include "base/status.h"
 #include "transport/transport.h"
 
-enum dial_role { DIAL_CLIENT = 0, DIAL_PEER = 1, DIAL_LOOK = 2 /* HELLO_ROLE_LOOK */ };
+enum dial_role {
+        DIAL_CLIENT = 0,
+        DIAL_PEER = 1,
+        DIAL_LOOK = 2, /* HELLO_ROLE_LOOK */
+        DIAL_PAIR = 3, /* HELLO_ROLE_PAIR */
+};
 
 struct dial_params {
         const char *address; /* of a transport (transport.h) */
@@ -27,13 +32,15 @@ struct dial_reply {
         uint64_t next_seq;             /* for session_lane_up */
         uint64_t time_ns;              /* the server's clock when it answered */
         uint64_t sent_ns, received_ns; /* this side's, when hello went and the answer came */
+        char identity[65]; /* what the server's key is known by, in hex; "": it has none */
         /* Always written: why it failed and what to do, as a sentence naming the address; "" on
          * success. */
         char text[1200];
 };
 
 /* SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK (no answer), SP_E_PROTO (not SpanCL that answers),
- * SP_E_INVAL (address), SP_E_NOMEM, or what the server said: SP_E_VERSION, SP_E_AUTH, SP_E_NODEV,
+ * SP_E_INVAL (address), SP_E_NOMEM, SP_E_AUTH (one of both does not believe the other), SP_E_UNSUPP (no
+ * TLS here), or what the server said: SP_E_VERSION, SP_E_AUTH, SP_E_NODEV,
  * SP_E_GONE, SP_E_LIMIT. */
 SP_NODISCARD int loop_connect(const struct dial_params *p, struct conn **ret,
                               struct dial_reply *reply);

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -368,9 +369,27 @@ static void *dial_thread(void *arg)
         return NULL;
 }
 
-static bool is_address(const char *host)
+static bool begins(const char *text, const char *with)
 {
-        return !strncmp(host, "unix:", 5) || !strncmp(host, "inproc:", 7);
+        return !strncmp(text, with, strlen(with));
+}
+
+/* The transport's address of a peer_open's host: encrypted if the key is known that the other server must
+ * have, and the link leaves this host. */
+static void make_address(const char *host, unsigned port, char *ret, size_t size)
+{
+        if (begins(host, "unix:") || begins(host, "inproc:")) {
+                snprintf(ret, size, "%s", host);
+                return;
+        }
+        bool is_tls = begins(host, "tls:"), is_tcp = begins(host, "tcp:");
+        const char *name = host + (is_tls || is_tcp ? 4 : 0), *key = name + strcspn(name, "#");
+        char bare[256];
+        snprintf(bare, sizeof(bare), "%.*s", (int)(key - name), name);
+        if (!is_tcp && *key && !config_is_loopback(bare))
+                is_tls = true;
+        snprintf(ret, size, strchr(bare, ':') ? "%s[%s]:%u%s" : "%s%s:%u%s",
+                 is_tls ? "tls:" : "tcp:", bare, port, is_tls ? key : "");
 }
 
 static int start_dial(struct server_loop *l, struct session *s, const char *host, unsigned port,
@@ -381,11 +400,7 @@ static int start_dial(struct server_loop *l, struct session *s, const char *host
         struct dialling *d = mem_zalloc(sizeof(*d));
         if (!d)
                 return SP_E_NOMEM;
-        if (is_address(host))
-                snprintf(d->address, sizeof(d->address), "%s", host);
-        else
-                snprintf(d->address, sizeof(d->address),
-                         strchr(host, ':') ? "tcp:[%s]:%u" : "tcp:%s:%u", host, port);
+        make_address(host, port, d->address, sizeof(d->address));
         d->session = s;
         d->next_seq = session_next_seq(s);
         d->share = l->params.share;
@@ -594,7 +609,8 @@ static int attach(struct server_loop *l, const struct wire_hello *m, struct sess
                                          .version = WIRE_VERSION,
                                          .features = share ? FEATURE_SHARED_MEMORY : FEATURE_NONE,
                                          .next_seq = next_seq,
-                                         .time_ns = now });
+                                         .time_ns = now,
+                                         .identity = bytes_str(l->params.identity) });
         if (r < 0) {
                 conn_close(conn);
                 return r;
@@ -963,6 +979,8 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                                 .scratch_dir = params->scratch_dir,
                                 .cache_dir = params->cache_dir,
                                 .cache_bytes = params->cache_bytes,
+                                .objects_max = params->objects_max,
+                                .storage_max = params->storage_max,
                                 .in_process = params->in_process,
                                 .ops = params->output_fd < 0 ? &ops_silent : &ops_output,
                                 .user = l,

@@ -20,7 +20,9 @@ struct server_loop_params {
         const char *scratch_dir;  /* see engine.h */
         const char *cache_dir;    /* see engine.h */
         uint64_t cache_bytes;
-        bool in_process;   /* see engine.h */
+        const char *identity; /* what the server's key is known by, in hex; NULL: it has none */
+        uint64_t objects_max, storage_max; /* see engine.h */
+        bool in_process;                   /* see engine.h */
         bool share;        /* offer shared memory to those who ask, on Unix sockets */
         uint64_t spin_ns;  /* how long the thread may look for messages before it sleeps (spin.h) */
         unsigned linger_s; /* how long a session without lane 0 waits to be attached again */

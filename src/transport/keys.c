@@ -48,9 +48,17 @@ int keys_folder(const char *given, char ret[KEYS_PATH_MAX])
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
+/* Root may look after a service's keys. */
 static bool own(const struct stat *st)
 {
-        return st->st_uid == geteuid() || !st->st_uid;
+        return st->st_uid == geteuid() || !st->st_uid || !geteuid();
+}
+
+/* What root writes into a service's folder is the service's. */
+static bool give_to_owner(int fd, const char *folder)
+{
+        struct stat st;
+        return geteuid() || (!stat(folder, &st) && !fchown(fd, st.st_uid, st.st_gid));
 }
 
 static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
@@ -167,7 +175,7 @@ int keys_write(const char *folder, const char *file, const char *data, bool fres
         int fd = mkostemp(temp, O_CLOEXEC); /* 0600 */
         if (fd < 0)
                 return fail(text, SP_E_INVAL, "%s can't be written: %s", path, strerror(errno));
-        bool ok = write_all(fd, data);
+        bool ok = give_to_owner(fd, folder) && write_all(fd, data);
         ok &= !close(fd);
         if (ok && fresh)
                 ok = !link(temp, path);

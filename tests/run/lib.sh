@@ -66,6 +66,7 @@ server_list() {
         for i in "${!server_ports[@]}"; do
                 case ${TEST_TRANSPORT:-tcp} in
                 tcp) list="$list${list:+ }localhost:${server_ports[$i]}" ;;
+                tls) list="$list${list:+ }tls:localhost:${server_ports[$i]}" ;;
                 *) list="$list${list:+ }unix:$run_tmp/$i.sock" ;;
                 esac
         done
@@ -113,6 +114,9 @@ run_cleanup() {
         rm -rf "$run_tmp"
 }
 server_logs=()
+# Clients and servers of one run have the same keys, and so know each other; never the user's own.
+mkdir -m 700 "$run_tmp/keys"
+export SPANCL_KEYS=$run_tmp/keys
 trap run_cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM

@@ -38,7 +38,7 @@ static void a_server_has_a_host_a_port_devices_and_a_peer_host(void **state)
         struct parsed p = parse("  alpha beta:1234/0,2#10.0.0.7:99 [::1]:5/3\t10.1.2.3#x.y ");
         assert_int_equal(p.count, 4);
 
-        assert_string_equal(p.specs[0].address, "tcp:alpha:7777");
+        assert_string_equal(p.specs[0].address, "tls:alpha:7777");
         assert_string_equal(p.specs[0].name, "alpha");
         assert_string_equal(p.specs[0].peer_host, "alpha");
         assert_int_equal(p.specs[0].peer_port, 7777);
@@ -46,7 +46,7 @@ static void a_server_has_a_host_a_port_devices_and_a_peer_host(void **state)
         assert_int_equal(p.specs[0].device_count, 0);
         assert_false(p.specs[0].in_process);
 
-        assert_string_equal(p.specs[1].address, "tcp:beta:1234");
+        assert_string_equal(p.specs[1].address, "tls:beta:1234");
         assert_string_equal(p.specs[1].name, "beta:1234");
         assert_string_equal(p.specs[1].devices, "0,2");
         assert_int_equal(p.specs[1].device_count, 2);
@@ -58,7 +58,7 @@ static void a_server_has_a_host_a_port_devices_and_a_peer_host(void **state)
         assert_string_equal(p.specs[2].peer_host, "::1");
         assert_int_equal(p.specs[2].device_list[0], 3);
 
-        assert_string_equal(p.specs[3].address, "tcp:10.1.2.3:7777");
+        assert_string_equal(p.specs[3].address, "tls:10.1.2.3:7777");
         assert_string_equal(p.specs[3].peer_host, "x.y");
         assert_int_equal(p.specs[3].peer_port, 7777);
         done(p);
@@ -164,11 +164,11 @@ static void pocl_s_variables_are_understood(void **state)
         setenv("POCL_REMOTE4_PARAMETERS", "never/0", 1);
         assert_int_equal(config_servers(&p.specs, &p.count, &error), 0);
         assert_int_equal(p.count, 2);
-        assert_string_equal(p.specs[0].address, "tcp:alpha:7777");
+        assert_string_equal(p.specs[0].address, "tls:alpha:7777");
         assert_string_equal(p.specs[0].devices, "0,1");
         assert_int_equal(p.specs[0].device_count, 2);
         assert_int_equal(p.specs[0].device_list[1], 1);
-        assert_string_equal(p.specs[1].address, "tcp:beta:10998");
+        assert_string_equal(p.specs[1].address, "tls:beta:10998");
         assert_string_equal(p.specs[1].peer_host, "10.0.0.2");
         done(p);
 

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <CL/cl.h>
 #include <cmocka.h>
 
 #include "base/mem.h"
@@ -720,6 +721,32 @@ static void sessions_have_a_limit(void **state)
         stop(&d);
 }
 
+static void a_session_has_the_memory_and_objects_given(void **state)
+{
+        (void)state;
+        struct daemon d;
+        struct probe p;
+        start(&d, (char *[]){ (char[]){ "--session-buffers" }, (char[]){ "1" },
+                              (char[]){ "--session-objects" }, (char[]){ "16" }, NULL });
+        probe_init(&p, d.address);
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                assert_int_equal(probe_attach(&p, lane), 0);
+        assert_int_equal(probe_create(&p, 1, 700 << 10), 0);
+        assert_int_equal(probe_write(&p, 1, object_id(OBJECT_EVENT, 10), 700 << 10, 1), 0);
+        assert_true(probe_read(&p, 1, object_id(OBJECT_EVENT, 11), 700 << 10, 1));
+        assert_int_equal(probe_create(&p, 2, 700 << 10), 0);
+        assert_int_not_equal(probe_write(&p, 2, object_id(OBJECT_EVENT, 20), 100, 2), 0);
+        assert_int_equal(p.event_status, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_true(comes_to_log(&d, "bytes for buffers"));
+        int r = 0;
+        for (unsigned n = 3; n < 20 && !r; n++)
+                r = probe_create(&p, n, 8) < 0 ? SP_E_LINK : probe_ping(&p);
+        assert_true(r < 0);
+        assert_true(comes_to_log(&d, "all the 16 objects"));
+        probe_fini(&p);
+        stop(&d);
+}
+
 static void many_sessions_may_begin_at_once(void **state)
 {
         (void)state;
@@ -845,6 +872,7 @@ int main(void)
                 cmocka_unit_test(servers_hand_data_to_each_other),
                 cmocka_unit_test(a_peer_that_cannot_be_reached_is_reported),
                 cmocka_unit_test(sessions_have_a_limit),
+                cmocka_unit_test(a_session_has_the_memory_and_objects_given),
                 cmocka_unit_test(many_sessions_may_begin_at_once),
                 cmocka_unit_test(a_server_without_devices_says_what_to_do),
                 cmocka_unit_test(wrong_options_end_with_a_message),

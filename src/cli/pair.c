@@ -1,0 +1,152 @@
+/* spancl pair: this user and a server on another host become known to each other. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "loop/dial.h"
+#include "transport/tls.h"
+
+/* What one pairing needs. */
+struct pairing {
+        const struct crypto_ops *crypto;
+        char folder[KEYS_PATH_MAX];
+        char hex[KEYS_HEX + 1]; /* what this user is known by */
+        char text[KEYS_TEXT_MAX];
+};
+
+static int find_keys(struct pairing *p)
+{
+        uint8_t own[CRYPTO_FINGERPRINT];
+        char *pem;
+        p->crypto = tls_crypto(p->text);
+        int r = p->crypto ? keys_folder(NULL, p->folder) : SP_E_UNSUPP;
+        if (r == SP_E_NOENT)
+                snprintf(p->text, sizeof(p->text), "there is no folder for keys: set SPANCL_KEYS");
+        if (!r)
+                r = keys_identity(p->crypto, p->folder, &pem, own, p->text);
+        if (r < 0)
+                return r;
+        explicit_bzero(pem, strlen(pem));
+        mem_free(pem);
+        keys_hex(own, p->hex);
+        return 0;
+}
+
+/* The code as it was given, or typed. */
+static int ask_code(const char *given, char ret[KEYS_CODE_MAX])
+{
+        char line[128];
+        if (!given) {
+                printf("The code that `spancld pair` shows there: ");
+                fflush(stdout);
+                if (!fgets(line, sizeof(line), stdin))
+                        line[0] = 0;
+                line[strcspn(line, "\r\n")] = 0;
+                given = line;
+        }
+        if (keys_code_parse(given, ret))
+                return 0;
+        fprintf(stderr, "spancl: this is no code: it has %d letters and digits\n",
+                KEYS_CODE_LETTERS);
+        return SP_E_INVAL;
+}
+
+/* The line that the server puts into its list. */
+static void describe(const struct pairing *p, char *ret, size_t size)
+{
+        char host[64] = "", user[64] = "";
+        (void)gethostname(host, sizeof(host) - 1);
+        if (getlogin_r(user, sizeof(user)) != 0)
+                user[0] = 0;
+        snprintf(ret, size, "%s %.40s%s%.60s", p->hex, user, *user ? "@" : "",
+                 *host ? host : "client");
+}
+
+static int pair(struct pairing *p, const char *address, const char *code, int timeout_ms)
+{
+        struct crypto_psk psk = { .name = KEYS_PSK_PAIR };
+        char line[256];
+        struct conn *conn;
+        struct dial_reply reply = { 0 };
+        struct keys_entry server = { 0 };
+        describe(p, line, sizeof(line));
+        if (!p->crypto->stretch(code, "spancl pair", KEYS_STRETCH, psk.secret)) {
+                snprintf(p->text, sizeof(p->text), "out of memory");
+                return SP_E_NOMEM;
+        }
+        int r = tls_connect_psk(address, &psk, timeout_ms, &conn);
+        explicit_bzero(&psk, sizeof(psk));
+        if (r < 0) {
+                snprintf(p->text, sizeof(p->text), "%s: %s%s", address + 4,
+                         r == SP_E_AUTH ? "the code is not taken, or no longer: " : "",
+                         *tls_reason() ? tls_reason() : status_text(r));
+                return r;
+        }
+        r = loop_hello(&(struct dial_params){ .address = address,
+                                              .timeout_ms = timeout_ms,
+                                              .role = DIAL_PAIR,
+                                              .name = line },
+                       conn, &conn, &reply);
+        if (r < 0) {
+                snprintf(p->text, sizeof(p->text), "%s", reply.text);
+                return r;
+        }
+        conn_close(conn);
+        snprintf(server.name, sizeof(server.name), "%.*s", KEYS_NAME_MAX, address + 4);
+        if (strlen(reply.identity) != KEYS_HEX || !keys_unhex(reply.identity, server.fingerprint)) {
+                snprintf(p->text, sizeof(p->text), "%s: the server did not say what it is known by",
+                         address + 4);
+                return SP_E_PROTO;
+        }
+        r = keys_put(p->folder, KEYS_SERVERS, &server, true, p->text);
+        if (!r)
+                printf("%s is known now: %s\n", server.name, reply.identity);
+        return r;
+}
+
+/* HOST[:PORT] as the address of its TLS. */
+static int parse_host(const char *text, char ret[300])
+{
+        struct server_spec *specs;
+        size_t count;
+        int r = command_servers(text, &specs, &count);
+        if (r < 0)
+                return r;
+        const char *address = count == 1 && specs[0].address ? specs[0].address : "";
+        bool tcp = !strncmp(address, "tcp:", 4) || !strncmp(address, "tls:", 4);
+        if (tcp)
+                snprintf(ret, 300, "tls:%s", address + 4);
+        else
+                fprintf(stderr, "spancl: '%s' is not a host\n", text);
+        config_servers_free(specs, count);
+        return tcp ? 0 : SP_E_INVAL;
+}
+
+int command_pair(int argc, char **argv)
+{
+        struct pairing p = { 0 };
+        char address[300], code[KEYS_CODE_MAX];
+        int timeout_ms;
+        if (argc > 2 || (argc && argv[0][0] == '-')) {
+                fprintf(stderr, "Usage: spancl pair [HOST[:PORT] [CODE]]\n");
+                return 2;
+        }
+        if (find_keys(&p) < 0) {
+                fprintf(stderr, "spancl: %s\n", p.text);
+                return 1;
+        }
+        if (!argc) {
+                printf("%s\nThe keys are in %s.\n", p.hex, p.folder);
+                return 0;
+        }
+        if (parse_host(argv[0], address) < 0 || command_timeout(&timeout_ms) < 0 ||
+            ask_code(argc > 1 ? argv[1] : NULL, code) < 0)
+                return 2;
+        int r = pair(&p, address, code, timeout_ms);
+        explicit_bzero(code, sizeof(code));
+        if (r < 0)
+                fprintf(stderr, "spancl: %s\n", p.text);
+        return r < 0;
+}

@@ -1,0 +1,61 @@
+/* The gate: who may come in. Knows the keys (transport/keys.h), decides on what came over a connection, and
+ * makes TLS of one that asks for it. No I/O on connections; one owner. */
+#ifndef SPANCL_DAEMON_GATE_H
+#define SPANCL_DAEMON_GATE_H
+
+#include "base/config.h"
+#include "proto/wire.h"
+#include "transport/tls.h"
+
+struct gate {
+        const struct config_options *options;
+        char folder[KEYS_PATH_MAX];  /* of the keys; "": none */
+        struct tls_server *tls;      /* NULL: not needed yet, or not possible */
+        char identity[KEYS_HEX + 1]; /* "": none yet */
+};
+
+/* Where a connection comes from. */
+struct gate_origin {
+        bool local;    /* this host: a Unix socket, or loopback */
+        bool stranger; /* a Unix socket's other user, who may not come in */
+        unsigned uid;  /* its number */
+        uint8_t net
+                [16]; /* the address, as far as one of IPv6 belongs to one customer; zeros: local */
+};
+
+/* Zeroed memory is a valid gate without keys. */
+void gate_init(struct gate *g, const struct config_options *o);
+void gate_fini(struct gate *g);
+
+/* Get ready for TLS, making keys when there are none. SP_E_UNSUPP, SP_E_AUTH, SP_E_INVAL, SP_E_NOMEM; the
+ * log says why. */
+SP_NODISCARD int gate_keys(struct gate *g);
+
+/* Get ready if there are keys already. */
+void gate_keys_if_any(struct gate *g);
+
+/* Can anybody be told from a stranger: is there a client, a token, an authority, or a code shown now? */
+bool gate_has_friends(const struct gate *g);
+
+struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c);
+
+/* Has its first byte come, and is it one of TLS? 1: yes, the conn was replaced; 0: no, or it is plain;
+ * SP_E_AGAIN: nothing came; SP_E_LINK: it is closed, or TLS is not possible; the conn stays the
+ * caller's. */
+SP_NODISCARD int gate_listen(struct gate *g, struct conn **c);
+
+/* May who sent this hello come in? 0, with the devices that it may use ("": all); or SP_E_AUTH with what to
+ * tell it (static). */
+SP_NODISCARD int gate_admit(const struct gate *g, const struct gate_origin *from,
+                            const struct conn *c, const struct wire_hello *m,
+                            char devices[KEYS_NAME_MAX + 1], const char **ret_text);
+
+/* Put who showed the code into the list of clients. SP_E_AUTH: it showed none; SP_E_PROTO, SP_E_INVAL,
+ * SP_E_NOMEM; with what to tell it (static). */
+SP_NODISCARD int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
+                           const char **ret_text);
+
+/* "spancld pair": show a code. The exit status. */
+int gate_show_code(const struct config_options *o);
+
+#endif

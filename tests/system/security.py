@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+"""security.py BUILD [NAME...]: claims about who may use a server, over real processes: spancld, and
+spancl as its client. Each function is one claim."""
+
+import inspect
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+from servers import Servers  # noqa: E402
+
+BUILD = Path(sys.argv[1]).resolve()
+HANG_S = 120  # a watchdog, not a claim about speed
+NOBODY = 65534
+
+
+class Place:
+    """A folder with the keys of a client and a server, which do not know each other yet."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.client = Path(self.folder.name) / "client"
+        self.server = Path(self.folder.name) / "server"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
+
+    def spancld(self, *options):
+        return Servers(BUILD, 1, ("--backend", "reference", "--keys", str(self.server), *options))
+
+    def spancl(self, *command, **how):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env["SPANCL_KEYS"] = str(self.client)
+        env["SPANCL_CONNECT_TIMEOUT"] = str(HANG_S * 1000)
+        return subprocess.run([str(BUILD / "bin/spancl"), *command], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S,
+                              check=False, **how)
+
+    def code(self):
+        done = subprocess.run([str(BUILD / "bin/spancld"), "pair", "--keys", str(self.server)],
+                              text=True, stdout=subprocess.PIPE, timeout=HANG_S, check=True)
+        return re.search(r"[0-9A-Z]{4}-[0-9A-Z]{4}-[0-9A-Z]{4}", done.stdout).group()
+
+    def pair(self, port):
+        works(self.spancl("pair", f"localhost:{port}", self.code()))
+
+    def ping(self, port, scheme="tls:", host="localhost"):
+        return self.spancl("ping", f"{scheme}{host}:{port}")
+
+
+def works(done):
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def fails(done, *words):
+    assert done.returncode != 0, done.stdout
+    for word in words:
+        assert word in done.stderr, f"no '{word}' in: {done.stderr}"
+
+
+def other_address():
+    """An address of this host beyond loopback; None: it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))  # nothing is sent
+            address = s.getsockname()[0]
+        except OSError:
+            return None
+    return None if address.startswith("127.") else address
+
+
+# --- Pairing --------------------------------------------------------------------------------------
+
+def strangers_stay_out_until_they_are_paired():
+    with Place() as p, p.spancld() as s:
+        port = s.ports[0]
+        fails(p.ping(port), f"spancl pair localhost:{port}")
+        p.pair(port)
+        works(p.ping(port))
+
+
+def a_server_that_forgot_a_client_says_what_to_do():
+    with Place() as p, p.spancld() as s:
+        p.pair(s.ports[0])
+        (p.server / "clients").write_text("# nobody\n")
+        fails(p.ping(s.ports[0]), "spancld pair")
+
+
+def a_code_is_good_once():
+    with Place() as p, p.spancld() as s:
+        where, code = f"localhost:{s.ports[0]}", p.code()
+        works(p.spancl("pair", where, code.lower().replace("-", "")))
+        fails(p.spancl("pair", where, code), "spancld pair")
+        assert not (p.server / "pairing").exists()
+
+
+def a_code_may_be_guessed_a_few_times_only():
+    with Place() as p, p.spancld() as s:
+        where, code = f"localhost:{s.ports[0]}", p.code()
+        wrong = ("1" if code[0] != "1" else "2") + code[1:]
+        for _ in range(5):
+            fails(p.spancl("pair", where, wrong), "the code is not taken")
+        fails(p.spancl("pair", where, code))
+        fails(p.ping(s.ports[0]))
+
+
+def a_code_expires():
+    with Place() as p, p.spancld() as s:
+        code = p.code()
+        secret, until, tries = (p.server / "pairing").read_text().split()
+        assert int(until) > time.time()
+        (p.server / "pairing").write_text(f"{secret} 1000 {tries}\n")
+        fails(p.spancl("pair", f"localhost:{s.ports[0]}", code))
+
+
+def what_is_no_code_is_said_at_once():
+    with Place() as p:
+        fails(p.spancl("pair", "localhost:1", "ABC"), "no code")
+
+
+def a_server_set_up_anew_is_not_believed():
+    with Place() as p:
+        with p.spancld() as s:
+            port = s.ports[0]
+            p.pair(port)
+        (p.server / "identity.pem").unlink()
+        with p.spancld("--listen", f"127.0.0.1:{port}"):
+            fails(p.ping(port), "not the one it was paired with", "spancl pair")
+
+
+def the_same_keys_need_no_pairing():
+    with Place() as p:
+        p.client = p.server
+        with p.spancld() as s:
+            works(p.ping(s.ports[0]))
+
+
+# --- Other ways to be known -----------------------------------------------------------------------
+
+def private(path, text):
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def a_shared_token_is_enough():
+    with Place() as p, p.spancld() as s:
+        private(p.server / "token", "correct horse battery staple\n")
+        private(p.client / "token", "correct horse battery stable\n")
+        fails(p.ping(s.ports[0]))
+        private(p.client / "token", "correct horse battery staple\n")
+        works(p.ping(s.ports[0]))
+
+
+def openssl(*command, folder):
+    subprocess.run(["openssl", *command], cwd=folder, check=True, timeout=HANG_S,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def issue(folder, authority, path, name):
+    """A key and a certificate of the authority, as an identity."""
+    openssl("req", "-newkey", "ed25519", "-nodes", "-keyout", "key", "-out", "csr", "-subj",
+            f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", folder=folder)
+    openssl("x509", "-req", "-in", "csr", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
+            "-copy_extensions", "copy", "-days", "30", "-out", "cert", folder=folder)
+    private(path / "identity.pem", (folder / "key").read_text() + (folder / "cert").read_text())
+
+
+def an_authority_of_ones_own_vouches_for_both():
+    if not shutil.which("openssl"):
+        return "no openssl command here"
+    with Place() as p:
+        folder = Path(p.folder.name)
+        for name in ("ours", "theirs"):
+            openssl("req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", f"{name}.key", "-out",
+                    f"{name}.pem", "-subj", f"/CN={name}", "-days", "30", folder=folder)
+        issue(folder, "ours", p.server, "localhost")
+        private(p.server / "authority.pem", (folder / "ours.pem").read_text())
+        with p.spancld() as s:
+            private(p.client / "authority.pem", (folder / "ours.pem").read_text())
+            issue(folder, "theirs", p.client, "laptop")
+            fails(p.ping(s.ports[0]), "does not know this client")
+            issue(folder, "ours", p.client, "laptop")
+            works(p.ping(s.ports[0]))
+            fails(p.ping(s.ports[0], host="127.0.0.1"), "not known")  # another name than it has
+            private(p.client / "authority.pem", (folder / "theirs.pem").read_text())
+            fails(p.ping(s.ports[0]), "not known")
+    return None
+
+
+# --- Policy ---------------------------------------------------------------------------------------
+
+def without_friends_nothing_beyond_loopback_is_listened_on():
+    with Place() as p:
+        def listen(*more):
+            return subprocess.run([str(BUILD / "bin/spancld"), "--backend", "reference", "--keys",
+                                   str(p.server), "--listen", "0.0.0.0:0", *more],
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  timeout=HANG_S, check=False)
+        fails(listen(), "spancld pair", "--insecure")
+        assert not p.server.exists()
+        p.code()
+        with p.spancld("--listen", "0.0.0.0:0"):
+            pass
+
+
+def other_hosts_must_encrypt():
+    address = other_address()
+    if not address:
+        return "this host has no address beyond loopback"
+    with Place() as p:
+        p.code()
+        with p.spancld("--listen", f"{address}:0") as s:
+            # What --listen adds comes behind the port of the first address.
+            port = listening_port(s, address)
+            fails(p.ping(port, "tcp:", address), "encrypted")
+            fails(p.ping(port, "", address), "spancl pair")
+            works(p.spancl("pair", f"{address}:{port}", p.code()))
+            works(p.ping(port, "", address))
+        with p.spancld("--listen", f"{address}:0", "--insecure") as s:
+            works(p.ping(listening_port(s, address), "tcp:", address))
+    return None
+
+
+def listening_port(s, address):
+    raw = bytes(int(x) for x in address.split("."))
+    hexed = raw[::-1].hex().upper()
+    fds = Path(f"/proc/{s.processes[0].pid}/fd")
+    inodes = {os.readlink(fd) for fd in fds.iterdir() if fd.is_symlink()}
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        host, port = fields[1].split(":")
+        if host == hexed and f"socket:[{fields[9]}]" in inodes:
+            return int(port, 16)
+    raise AssertionError("it does not listen there")
+
+
+def a_client_may_have_some_devices_only():
+    with Place() as p, p.spancld() as s:
+        p.pair(s.ports[0])
+        where = f"tls:localhost:{s.ports[0]}"
+        clients = (p.server / "clients").read_text().strip()
+        listed = works(p.spancl("list", "--quick", "--server", where)).stdout
+        (p.server / "clients").write_text(f"{clients} devices=0\n")
+        assert works(p.spancl("list", "--quick", "--server", where)).stdout.count(":") <= listed.count(":")
+        (p.server / "clients").write_text(f"{clients} devices=unobtainium\n")
+        fails(p.ping(s.ports[0]), "unobtainium")
+        (p.server / "clients").write_text(f"{clients}\n")
+        works(p.ping(s.ports[0]))
+
+
+def keys_that_others_can_read_are_not_used():
+    with Place() as p, p.spancld() as s:
+        p.pair(s.ports[0])
+        (p.client / "identity.pem").chmod(0o644)
+        fails(p.ping(s.ports[0]), "chmod 600")
+        (p.client / "identity.pem").chmod(0o600)
+        p.client.chmod(0o755)
+        fails(p.ping(s.ports[0]), "chmod 700")
+        p.client.chmod(0o700)
+        works(p.ping(s.ports[0]))
+
+
+def a_socket_is_for_its_user():
+    if os.geteuid():
+        return "not root here"
+    with Place() as p:
+        folder = Path(p.folder.name)
+        folder.chmod(0o755)
+        path = folder / "socket"
+
+        program = shutil.copy(BUILD / "bin/spancl", folder)  # where anybody may run it
+
+        def as_nobody():
+            return subprocess.run([program, "ping", f"unix:{path}"], user=NOBODY, extra_groups=[],
+                                  cwd="/", text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, check=False, timeout=HANG_S)
+        with p.spancld("--socket", str(path)):
+            path.chmod(0o777)
+            works(p.spancl("ping", f"unix:{path}"))
+            fails(as_nobody(), "other users")
+        for users in ("daemon,nobody", "any"):
+            with p.spancld("--socket", str(path), "--socket-users", users):
+                path.chmod(0o777)
+                works(as_nobody())
+    return None
+
+
+
+def main():
+    claims = [f for f in list(globals().values()) if inspect.isfunction(f) and f.__module__ == __name__
+              and f.__code__.co_argcount + f.__code__.co_kwonlyargcount == 0 and f.__name__ not in ("main", "other_address")]
+    wanted = sys.argv[2:]
+    bad = 0
+    for claim in claims:
+        if wanted and claim.__name__ not in wanted:
+            continue
+        try:
+            remark = claim()
+            print(f"ok    {claim.__name__}" + (f": {remark}" if remark else ""), flush=True)
+        except Exception:  # pylint: disable=broad-except
+            bad += 1
+            print(f"FAIL  {claim.__name__}\n{traceback.format_exc()}", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
