@@ -127,8 +127,10 @@ bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uin
 {
         TRACE_SPAN(wait, c->waiters);
         c->waiters++;
-        bool r;
+        bool r, waits = false;
         while (!(r = done(arg))) {
+                c->waits += !waits;
+                waits = true;
                 if (deadline_ns != UINT64_MAX && client_now_ns(c) >= deadline_ns)
                         break;
                 if (c->pumping)

@@ -102,6 +102,7 @@ struct client {
         /* Waiting (client.c). */
         pthread_cond_t progress; /* something was dispatched, or the receiver's place is free */
         unsigned waiters;        /* in client_wait */
+        uint64_t waits;          /* how often somebody had to wait there */
         bool pumping;            /* somebody receives */
         bool keeper_pumping;     /* it is the keeper */
         bool sleeping;           /* in io->wait */

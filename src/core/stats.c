@@ -1,4 +1,4 @@
-/* SPANCL_STATS: what crossed each link, as JSON, when the program ends. */
+/* SPANCL_STATS: what crossed each link and how often the program waited, as JSON, when it ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,6 +110,7 @@ static void ask(struct server *s, struct asked *a)
 static void write_report(struct client *c, FILE *out)
 {
         struct report r = { .out = out };
+        uint64_t waits = c->waits;
         struct asked *asked = mem_zalloc(c->server_count * sizeof(*asked));
         if (!asked)
                 return;
@@ -117,7 +118,7 @@ static void write_report(struct client *c, FILE *out)
                 ask(c->servers[i], &asked[i]);
         struct all_asked all = { asked, c->server_count };
         client_wait_until(c, all_answered, &all, client_now_ns(c) + ANSWER_NS);
-        fputs("{\"links\": [", out);
+        fprintf(out, "{\"waits\": %" PRIu64 ", \"links\": [", waits);
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct asked *a = &asked[i];
                 if (a->valid)

@@ -10,11 +10,12 @@
 
 #include "api.h"
 
-/* Run argv[0] with these arguments. `end` is "from" or "to": the client's end of the link; `what` is
- * "frames", "messages" or "bytes". */
-static inline long stats_of(char *const argv[], const char *end, const char *what)
+enum { STATS_MAX = 4096 };
+
+/* Run argv[0] with these arguments; its report is what SPANCL_STATS wrote. */
+static inline void stats_run(char *const argv[], char report[STATS_MAX])
 {
-        char path[] = "/tmp/spancl-stats.XXXXXX", report[4096], key[32];
+        char path[] = "/tmp/spancl-stats.XXXXXX";
         int fd = mkstemp(path);
         CHECK(fd >= 0);
         pid_t pid = fork();
@@ -27,17 +28,38 @@ static inline long stats_of(char *const argv[], const char *end, const char *wha
         int status;
         CHECK(waitpid(pid, &status, 0) == pid);
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        ssize_t n = read(fd, report, sizeof(report) - 1);
+        ssize_t n = read(fd, report, STATS_MAX - 1);
         CHECK(n > 0);
         report[n] = '\0';
         close(fd);
         unlink(path);
-        snprintf(key, sizeof(key), "\"%s\": \"client\"", end);
-        const char *at = strstr(report, key);
-        snprintf(key, sizeof(key), "\"%s\": ", what);
-        at = at ? strstr(at, key) : NULL;
+}
+
+/* The number behind this key, at or after `at`. */
+static inline long stats_number(const char *at, const char *key)
+{
+        char text[32];
+        snprintf(text, sizeof(text), "\"%s\": ", key);
+        at = at ? strstr(at, text) : NULL;
         CHECK(at);
-        return strtol(at + strlen(key), NULL, 10);
+        return strtol(at + strlen(text), NULL, 10);
+}
+
+/* `end` is "from" or "to": the client's end of the link; `what` is "frames", "messages" or "bytes". */
+static inline long stats_of(char *const argv[], const char *end, const char *what)
+{
+        char report[STATS_MAX], key[32];
+        stats_run(argv, report);
+        snprintf(key, sizeof(key), "\"%s\": \"client\"", end);
+        return stats_number(strstr(report, key), what);
+}
+
+/* How often the program waited for servers. */
+static inline long stats_waits(char *const argv[])
+{
+        char report[STATS_MAX];
+        stats_run(argv, report);
+        return stats_number(report, "waits");
 }
 
 #endif
