@@ -148,7 +148,8 @@ static void bury(struct supervisor *s)
                 struct visitor *v = first(&s->dead);
                 list_remove(&v->link);
                 buf_fini(&v->hello);
-                explicit_bzero(v->state.data, v->state.size);
+                if (v->state.data)
+                        explicit_bzero(v->state.data, v->state.size);
                 buf_fini(&v->state);
                 mem_free(v);
         }
@@ -409,7 +410,8 @@ static bool hand_over(struct supervisor *s, struct visitor *v, struct worker *w)
         if (!r)
                 r = control_send(w->control, CONTROL_CONNECTION, bytes_of(both.data, both.size),
                                  v->conn->fd);
-        explicit_bzero(both.data, both.size);
+        if (both.data)
+                explicit_bzero(both.data, both.size);
         if (r < 0)
                 log_warn(LOG, "worker %d does not take connections: %s", (int)w->pid,
                          status_text(r));

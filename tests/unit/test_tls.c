@@ -296,7 +296,8 @@ static void codes_are_read_as_people_write_them(void **state)
         assert_int_equal(keys_pairing_write(server_keys, &p, text), 0);
         assert_int_equal(keys_read(server_keys, KEYS_PAIRING, &file, text), 0);
         assert_true(keys_pairing_parse(file, &q));
-        assert_memory_equal(&p, &q, sizeof(p));
+        assert_memory_equal(p.secret, q.secret, sizeof(p.secret));
+        assert_true(p.until_s == q.until_s && p.tries == q.tries);
         file[3] = 'x';
         assert_false(keys_pairing_parse(file, &q));
         mem_free(file);
