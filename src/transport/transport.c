@@ -27,8 +27,10 @@ const struct transport_ops *transport_of(const char *address)
 int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2])
 {
         int n = 0;
-        c->in = in;
-        c->out = out;
+        if (c->ops->peek) {
+                c->in = in;
+                c->out = out;
+        }
         if (in)
                 ret[n++] = (struct pollfd){ .fd = c->fd, .events = POLLIN };
         if (!out)

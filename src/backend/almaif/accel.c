@@ -12,7 +12,7 @@
 
 #define LOG "almaif"
 
-enum { RESET_TRIES = 6000, RESET_PAUSE_NS = 500000, CORES_MAX = 65536, DATA_MIN = 1024 };
+enum { RESET_TRIES = 20000, RESET_PAUSE_NS = 500000, CORES_MAX = 65536, DATA_MIN = 1024 };
 
 static int refuse(const struct accel *a, char error[SPEC_ERROR_SIZE], const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
