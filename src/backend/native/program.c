@@ -462,38 +462,24 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
 
 /* ---- binaries ------------------------------------------------------------------------------- */
 
-/* The binary of the program's device number `which` of `count`. */
+/* The binary of the program's device number `which` of `count`. All are fetched: a NULL pointer for those that
+ * are not wanted (clGetProgramInfo, CL_PROGRAM_BINARIES) is written to by NVIDIA's driver and refused by Intel's. */
 static cl_int ask_binary(struct backend_program *p, size_t which, size_t count, const size_t *sizes,
                          struct buf *out)
 {
-        cl_api_clGetProgramInfo ask = p->domain->api->clGetProgramInfo;
-        size_t list = count * sizeof(unsigned char *);
-        /* clGetProgramInfo, CL_PROGRAM_BINARIES: a NULL pointer stands for a device whose binary is not
-         * wanted. */
-        unsigned char **pointers = mem_zalloc(list);
-        unsigned char *binary = mem_alloc(sizes[which]), *others = NULL;
-        cl_int r = CL_OUT_OF_HOST_MEMORY;
-        if (pointers && binary) {
-                pointers[which] = binary;
-                r = sizes[which] ? ask(p->program, CL_PROGRAM_BINARIES, list, pointers, NULL)
-                                 : CL_SUCCESS;
-        }
-        if (r == CL_INVALID_VALUE) { /* Intel's of 2026 wants them all */
-                size_t total = 0;
-                for (size_t i = 0; i < count; i++)
-                        total += sizes[i];
-                others = mem_alloc(total);
-                uint8_t *at = others;
-                for (size_t i = 0; i < count; at += sizes[i++])
-                        if (i != which)
-                                pointers[i] = at;
-                r = others ? ask(p->program, CL_PROGRAM_BINARIES, list, pointers, NULL)
-                           : CL_OUT_OF_HOST_MEMORY;
-        }
-        if (r == CL_SUCCESS && info_put(out, INFO_PART, binary, sizes[which]) < 0)
+        size_t list = count * sizeof(unsigned char *), total = 0;
+        for (size_t i = 0; i < count; i++)
+                total += sizes[i];
+        unsigned char **pointers = mem_zalloc(list), *all = mem_alloc(total);
+        cl_int r = pointers && all ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+        for (size_t i = 0, at = 0; !r && i < count; at += sizes[i++])
+                pointers[i] = all + at;
+        if (!r && total)
+                r = p->domain->api->clGetProgramInfo(p->program, CL_PROGRAM_BINARIES, list,
+                                                     pointers, NULL);
+        if (!r && info_put(out, INFO_PART, pointers[which], sizes[which]) < 0)
                 r = CL_OUT_OF_HOST_MEMORY;
-        mem_free(others);
-        mem_free(binary);
+        mem_free(all);
         mem_free(pointers);
         return r;
 }
