@@ -219,10 +219,10 @@ static void signal_result(struct emulator *e, uint64_t address, bool success)
 /* What the host wrote to the command register, if anything. True: it was a reset. */
 static bool obey(struct emulator *e)
 {
-        uint32_t command = __atomic_load_n(word32(e, ALMAIF_COMMAND), __ATOMIC_ACQUIRE);
-        if (!command || e->dead)
+        if (e->dead || !__atomic_load_n(word32(e, ALMAIF_COMMAND), __ATOMIC_RELAXED))
                 return false;
-        __atomic_store_n(word32(e, ALMAIF_COMMAND), 0, __ATOMIC_RELEASE);
+        /* In one step: the host may write the next one meanwhile. */
+        uint32_t command = __atomic_exchange_n(word32(e, ALMAIF_COMMAND), 0, __ATOMIC_ACQ_REL);
         switch (command) {
         case ALMAIF_COMMAND_RESET:
                 e->running = e->hung = false;

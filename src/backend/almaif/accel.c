@@ -222,17 +222,6 @@ void accel_close(struct accel *a)
 
 /* ---- starting ------------------------------------------------------------------------------- */
 
-static bool wait_status(struct accel *a, uint32_t mask, uint32_t value)
-{
-        static const struct timespec pause = { 0, RESET_PAUSE_NS };
-        for (int i = 0; i < RESET_TRIES; i++) {
-                if ((get32(a, ALMAIF_STATUS) & mask) == value)
-                        return true;
-                nanosleep(&pause, NULL);
-        }
-        return false;
-}
-
 /* A device of shared memory may be asleep. */
 static void wake_device(struct accel *a)
 {
@@ -282,6 +271,18 @@ static int clear_ring(struct accel *a, char error[SPEC_ERROR_SIZE])
         }
         return refuse(a, error, "in reset WRITE_INDEX is 0x%llx and READ_INDEX 0x%llx",
                       (unsigned long long)a->write, (unsigned long long)a->read);
+}
+
+static bool wait_status(struct accel *a, uint32_t mask, uint32_t value)
+{
+        static const struct timespec pause = { 0, RESET_PAUSE_NS };
+        for (int i = 0; i < RESET_TRIES; i++) {
+                if ((get32(a, ALMAIF_STATUS) & mask) == value)
+                        return true;
+                wake_device(a); /* it may have fallen asleep just when the command came */
+                nanosleep(&pause, NULL);
+        }
+        return false;
 }
 
 int accel_start(struct accel *a, char error[SPEC_ERROR_SIZE])
