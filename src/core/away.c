@@ -19,7 +19,7 @@ static void tell(struct server *s, const char *what)
                 context_notify(x, line);
 }
 
-static void set_available(struct server *s, bool available)
+void server_set_available(struct server *s, bool available)
 {
         for (cl_uint i = 0; i < s->device_count; i++)
                 s->devices[i]->available = available;
@@ -29,7 +29,7 @@ static void set_available(struct server *s, bool available)
 static void refuse(struct server *s)
 {
         s->refusing = true;
-        set_available(s, false);
+        server_set_available(s, false);
         requests_fail(s, CL_DEVICE_NOT_AVAILABLE);
         client_changed(s->client);
 }
@@ -68,7 +68,7 @@ void server_back(struct server *s)
         s->client->away--;
         s->refusing = false;
         s->last_traffic = client_now_ns(s->client);
-        set_available(s, true);
+        server_set_available(s, true);
         tell(s, "is there again");
         if (s->bulk_lane) { /* either side may have some to go on with */
                 s->bulk_lane = false;

@@ -301,9 +301,7 @@ void server_lost(struct server *s, int status, const char *text)
         snprintf(line, sizeof(line), "SpanCL: the server %s is lost: %s", server_name(s), text);
         if (!c->closing)
                 log_error("client", "the server %s is lost: %s", server_name(s), text);
-        for (cl_uint i = 0; i < s->device_count; i++)
-                s->devices[i]->available = false;
-        list_each(d, &s->sub_devices, struct _cl_device_id, link) d->available = false;
+        server_set_available(s, false);
         struct handle *h;
         for (size_t pos = 0; (h = map_next(&c->objects, &pos));)
                 if (h->type == HANDLE_MEM)
@@ -581,13 +579,15 @@ void server_want_bulk(struct server *s, uint64_t size)
         struct client *c = s->client;
         if (size <= SESSION_INLINE_DEFAULT || !server_session(s))
                 return;
+        if (s->state == SERVER_AWAY) {
+                s->bulk_lane = true; /* attached when lane 0 is (server_back) */
+                return;
+        }
         if (size >= WIDE && c->io->widen)
                 c->io->widen(c->io_user, s->link, &c->lock);
         if (s->bulk_lane)
                 return;
         s->bulk_lane = true;
-        if (s->state == SERVER_AWAY)
-                return; /* with the others */
         int r = c->io->attach(c->io_user, s->link, 1);
         if (r < 0)
                 s->lost_status = r; /* the next send or receive ends it */

@@ -181,6 +181,9 @@ void server_ask_clock(struct server *s);
 
 /* ---- away.c --------------------------------------------------------------------------------- */
 
+/* What CL_DEVICE_AVAILABLE says of its devices. */
+void server_set_available(struct server *s, bool available);
+
 /* Is it worth waiting for, its connections being lost? */
 bool server_may_return(const struct server *s);
 void server_away(struct server *s);
