@@ -546,11 +546,11 @@ static void carried(void *user, struct link *link, int status)
         rouse(l);
 }
 
-/* Further bulk lanes are there to be moved at the same time; the first one joins them where there are cores
- * for that. Without a thread the loop's moves the lane. */
+/* Further bulk lanes are there to be moved at the same time. The first one, and any without a thread of its own, is
+ * moved by the loop's. */
 static void carry(struct server_loop *l, struct channel *c, unsigned lane)
 {
-        if (!lane || !carrier_takes(c->lanes[lane].conn) || (lane == 1 && carrier_lanes() < 2))
+        if (lane < 2 || !carrier_takes(c->lanes[lane].conn))
                 return;
         if (c->carriers[lane]) {
                 carrier_rouse(c->carriers[lane]);
