@@ -1,23 +1,55 @@
 #include "daemon/scratch.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 
-int scratch_make(char path[SCRATCH_PATH_MAX])
+#define PREFIX "spancld."
+
+enum { TRIES = 16 };
+
+static const char *base_folder(void)
 {
         const char *base = getenv("TMPDIR");
-        if (!base || *base != '/')
-                base = "/tmp";
-        int n = snprintf(path, SCRATCH_PATH_MAX, "%s/spancld.XXXXXX", base);
-        if (n < 0 || n >= SCRATCH_PATH_MAX || !mkdtemp(path)) {
-                path[0] = 0;
-                return SP_E_INVAL;
+        return base && *base == '/' ? base : "/tmp";
+}
+
+/* The folder `path`, locked, as a descriptor; -1: somebody else holds it, or it is gone. */
+static int lock_folder(const char *path)
+{
+        struct stat st, still;
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return -1;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && lstat(path, &still) == 0 &&
+            st.st_ino == still.st_ino && st.st_dev == still.st_dev && st.st_uid == geteuid())
+                return fd;
+        close(fd);
+        return -1;
+}
+
+int scratch_make(char path[SCRATCH_PATH_MAX], int *ret_lock)
+{
+        /* Another spancld may sweep it away before it is locked. */
+        for (int i = 0; i < TRIES; i++) {
+                int n = snprintf(path, SCRATCH_PATH_MAX, "%s/" PREFIX "XXXXXX", base_folder());
+                if (n < 0 || n >= SCRATCH_PATH_MAX || !mkdtemp(path))
+                        break;
+                *ret_lock = lock_folder(path);
+                if (*ret_lock >= 0)
+                        return 0;
         }
-        return 0;
+        path[0] = 0;
+        return SP_E_INVAL;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -34,4 +66,29 @@ void scratch_remove(const char *path)
 {
         if (*path)
                 (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+void scratch_sweep(void)
+{
+        char path[SCRATCH_PATH_MAX];
+        const char *base = base_folder();
+        unsigned count = 0;
+        DIR *dir = opendir(base);
+        for (struct dirent *e; dir && (e = readdir(dir));) {
+                int n = snprintf(path, sizeof(path), "%s/%s", base, e->d_name);
+                if (strncmp(e->d_name, PREFIX, sizeof(PREFIX) - 1) != 0 ||
+                    strlen(e->d_name) != sizeof(PREFIX "XXXXXX") - 1 || n < 0 ||
+                    n >= (int)sizeof(path))
+                        continue;
+                int fd = lock_folder(path);
+                if (fd < 0)
+                        continue;
+                scratch_remove(path);
+                close(fd);
+                count++;
+        }
+        if (dir)
+                closedir(dir);
+        if (count)
+                log_info("scratch", "%u folders that were left behind are removed", count);
 }

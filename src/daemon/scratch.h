@@ -1,4 +1,5 @@
-/* A worker's private folder for temporary files. */
+/* A worker's private folder for temporary files. The supervisor holds a lock on it (flock) as long as it lives, so
+ * that what one left behind that was killed is known by its being free. */
 #ifndef SPANCL_DAEMON_SCRATCH_H
 #define SPANCL_DAEMON_SCRATCH_H
 
@@ -6,10 +7,14 @@
 
 enum { SCRATCH_PATH_MAX = 256 };
 
-/* Make one below $TMPDIR or /tmp, for this user alone. SP_E_INVAL: it can't be made there. */
-SP_NODISCARD int scratch_make(char path[SCRATCH_PATH_MAX]);
+/* Make one below $TMPDIR or /tmp, for this user alone, and lock it: *ret_lock is the caller's to close.
+ * SP_E_INVAL: it can't be made there. */
+SP_NODISCARD int scratch_make(char path[SCRATCH_PATH_MAX], int *ret_lock);
 
 /* Remove it with all that is in it; "" is allowed. */
 void scratch_remove(const char *path);
+
+/* Remove those of this user that nobody holds. */
+void scratch_sweep(void);
 
 #endif

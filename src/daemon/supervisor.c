@@ -82,6 +82,7 @@ struct worker {
         uint64_t id[2]; /* its session */
         char name[64];  /* the client's program */
         char scratch[SCRATCH_PATH_MAX];
+        int scratch_lock;
         char devices[KEYS_NAME_MAX + 1]; /* that it was started with; "": the server's */
         bool told;                       /* it said why it can't serve */
         bool gone;                       /* it hears nothing any more; SIGCHLD will follow */
@@ -258,20 +259,32 @@ static int spawn(struct supervisor *s, int control, struct worker *w)
         return r ? SP_E_LIMIT : 0;
 }
 
+static void worker_free(struct worker *w)
+{
+        list_remove(&w->link);
+        if (w->control >= 0)
+                close(w->control);
+        scratch_remove(w->scratch);
+        if (w->scratch_lock >= 0)
+                close(w->scratch_lock);
+        mem_free(w);
+}
+
 static int worker_start(struct supervisor *s, const char *devices)
 {
         int pair[2];
         struct worker *w = mem_zalloc(sizeof(*w));
         if (!w)
                 return SP_E_NOMEM;
+        list_init(&w->link);
         w->source.kind = SOURCE_WORKER;
+        w->control = w->scratch_lock = -1;
         strcpy(w->devices, devices);
-        int r = scratch_make(w->scratch);
+        int r = scratch_make(w->scratch, &w->scratch_lock);
         if (!r && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 r = SP_E_LIMIT;
         if (r < 0) {
-                scratch_remove(w->scratch);
-                mem_free(w);
+                worker_free(w);
                 return r;
         }
         w->control = pair[0];
@@ -282,9 +295,7 @@ static int worker_start(struct supervisor *s, const char *devices)
                 r = SP_E_LIMIT;
         }
         if (r < 0) {
-                close(w->control);
-                scratch_remove(w->scratch);
-                mem_free(w);
+                worker_free(w);
                 return r;
         }
         list_append(&s->workers, &w->link);
@@ -677,15 +688,6 @@ static void on_listener(struct supervisor *s, struct listener *l)
 
 /* ---- the ends of workers -------------------------------------------------------------------- */
 
-static void worker_free(struct worker *w)
-{
-        list_remove(&w->link);
-        if (w->control >= 0)
-                close(w->control);
-        scratch_remove(w->scratch);
-        mem_free(w);
-}
-
 static void worker_ended(struct supervisor *s, struct worker *w, int status)
 {
         bool crashed = !WIFEXITED(status) || WEXITSTATUS(status);
@@ -883,6 +885,7 @@ static int prepare(struct supervisor *s)
         sigprocmask(SIG_BLOCK, &set, NULL);
         signal(SIGPIPE, SIG_IGN);
         raise_limits();
+        scratch_sweep();
         if (s->options->values[CONFIG_ready_fd]) {
                 int fd = (int)config_option_number(s->options, CONFIG_ready_fd);
                 if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {

@@ -197,32 +197,21 @@ static void unlock(struct build *b)
                 engine_unlock(b->engine);
 }
 
-/* A folder for headers that there are only here. In the client itself, where there is no scratch folder,
- * the client's files are where they are; but not what it embeds. False: none is needed, or none can be
- * made (*ret_status). */
-static bool folder_name(struct build *b, const struct build_input *in, char folder[PATH_MAX],
+/* A folder for headers that there are only here. In the client itself the client's files are where they are; but
+ * not what it embeds. False: none is needed, or none can be made (*ret_status). */
+static bool make_folder(struct build *b, const struct build_input *in, char folder[PATH_MAX],
                         cl_int *ret_status)
 {
-        struct engine *e = b->engine;
+        const struct engine *e = b->engine;
+        const char *base = e->scratch_dir ? e->scratch_dir : getenv("TMPDIR");
+        bool all = e->scratch_dir || e->params.in_process;
         *ret_status = CL_SUCCESS;
-        if (e->scratch_dir) {
-                if (!in->headers->data.size && !strstr(in->options, "-I"))
-                        return false;
-                lock(b);
-                unsigned long number = e->builder.counter++;
-                unlock(b);
-                int n = snprintf(folder, PATH_MAX, "%s/headers-%lu", e->scratch_dir, number);
-                if (n < PATH_MAX)
-                        return true;
-        } else if (!in->embedded) {
+        if (all ? !in->headers->data.size && !strstr(in->options, "-I") : !in->embedded)
                 return false;
-        } else {
-                const char *base = getenv("TMPDIR");
-                int n = snprintf(folder, PATH_MAX, "%s/spancl-headers-XXXXXX",
-                                 base && *base == '/' ? base : "/tmp");
-                if (n < PATH_MAX && mkdtemp(folder))
-                        return true;
-        }
+        int n = snprintf(folder, PATH_MAX, "%s/spancl-headers-XXXXXX",
+                         base && *base == '/' ? base : "/tmp");
+        if (n < PATH_MAX && mkdtemp(folder))
+                return true;
         *ret_status = CL_OUT_OF_RESOURCES;
         return false;
 }
@@ -256,7 +245,7 @@ static cl_int native_run(struct build *b, struct backend_program *native, const 
         const struct backend_ops *be = b->engine->be;
         char folder[PATH_MAX], *options = NULL;
         cl_int status;
-        bool own = folder_name(b, in, folder, &status);
+        bool own = make_folder(b, in, folder, &status);
         if (own)
                 status = write_headers(folder, in, &options);
         if (status == CL_SUCCESS)

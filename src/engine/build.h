@@ -26,7 +26,6 @@ struct builder {
         pthread_cond_t unshared; /* a program is read by one less */
         bool watched;            /* a thread waits for quiet, to store */
         bool stop;
-        unsigned long counter; /* names folders */
 };
 
 struct engine;

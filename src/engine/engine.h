@@ -43,11 +43,12 @@ struct engine_params {
         const struct backend_ops *backend;
         const char *devices;      /* filter, see backend.h */
         const char *accelerators; /* beside the backend's devices, see backend.h; NULL: none */
-        const char *scratch_dir;  /* private folder for temporary files; NULL: none, no headers */
-        const char *cache_dir;    /* where compiled programs are kept; NULL: nowhere */
-        uint64_t cache_bytes;     /* how much there may be in it */
-        uint64_t objects_max; /* objects that the session may have; 0: what the engine can hold */
-        uint64_t storage_max; /* bytes of its buffers and images in all domains; 0: no limit */
+        const char *
+                scratch_dir; /* private folder for headers; NULL: the system's (in_process), or none */
+        const char *cache_dir; /* where compiled programs are kept; NULL: nowhere */
+        uint64_t cache_bytes;  /* how much there may be in it */
+        uint64_t objects_max;  /* objects that the session may have; 0: what the engine can hold */
+        uint64_t storage_max;  /* bytes of its buffers and images in all domains; 0: no limit */
         const struct engine_ops *ops;
         void *user;
         /* true: builds run inside the message handler instead of on a thread (simulator). */

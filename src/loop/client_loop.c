@@ -60,7 +60,6 @@ struct io_link {
         const struct server_spec *spec;
         uint64_t id[2], key[2];
         struct server_loop *local; /* in-process: its engine */
-        char scratch[64];          /* its folder; "": none */
         struct attach *attach;
         struct client_loop *loop;
         unsigned wide; /* bulk lanes that there are to be, each with a carrier; 0: one without */
@@ -86,13 +85,8 @@ static int dial(struct server_loop *local, const struct dial_params *p, struct c
 static int start_local(struct io_link *l, struct dial_reply *reply)
 {
         const struct backend_ops *backend = backend_find(l->spec->backend);
-        const char *tmp = getenv("TMPDIR");
         if (!backend)
                 return SP_E_NOENT;
-        int n = snprintf(l->scratch, sizeof(l->scratch), "%s/spancl.XXXXXX",
-                         tmp && *tmp ? tmp : "/tmp");
-        if (n < 0 || (size_t)n >= sizeof(l->scratch) || !mkdtemp(l->scratch))
-                l->scratch[0] = 0; /* no programs with headers then */
         char *accelerators = NULL, *error = NULL;
         int r = l->spec->accelerators ? config_accelerators(&accelerators, &error) : 0;
         if (r < 0) {
@@ -103,7 +97,6 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
         struct server_loop_params params = {
                 .backend = backend,
                 .accelerators = accelerators,
-                .scratch_dir = l->scratch[0] ? l->scratch : NULL,
                 .in_process = true,
                 .output_fd = -1,
         };
@@ -155,8 +148,6 @@ static void *dial_run(void *arg)
 static void link_free(struct io_link *l)
 {
         server_loop_free(l->local);
-        if (l->scratch[0] && rmdir(l->scratch) < 0)
-                log_debug("client", "%s stays behind", l->scratch);
         mem_free(l);
 }
 

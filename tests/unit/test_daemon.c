@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -39,6 +40,9 @@ struct daemon {
         char log[96];
 };
 
+/* That the next one started gets, as it is; NULL: a new one. */
+static const char *next_folder;
+
 static void nap(unsigned ms)
 {
         nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
@@ -61,7 +65,11 @@ static void launch(struct daemon *d, char *const *more, int ready)
         for (int i = 0; more && more[i] && n < ARGS_MAX - 1; i++)
                 args[n++] = more[i];
         snprintf(d->folder, sizeof(d->folder), "/tmp/spancl-test.XXXXXX");
-        assert_non_null(mkdtemp(d->folder));
+        if (next_folder)
+                snprintf(d->folder, sizeof(d->folder), "%s", next_folder);
+        else
+                assert_non_null(mkdtemp(d->folder));
+        next_folder = NULL;
         snprintf(d->log, sizeof(d->log), "%s/log", d->folder);
         d->pid = fork();
         assert_true(d->pid >= 0);
@@ -560,6 +568,52 @@ static void workers_end_with_their_supervisor(void **state)
         forget(&d);
 }
 
+/* A folder as a worker has it, with something in it; whoever makes it holds it if told. */
+static int make_scratch(const struct daemon *d, const char *name, bool hold)
+{
+        char path[128], file[160];
+        snprintf(path, sizeof(path), "%s/%s", d->folder, name);
+        snprintf(file, sizeof(file), "%s/file", path);
+        assert_int_equal(mkdir(path, 0700), 0);
+        int fd = open(file, O_WRONLY | O_CREAT, 0600);
+        assert_true(fd >= 0);
+        close(fd);
+        fd = open(path, O_RDONLY | O_DIRECTORY);
+        assert_true(fd >= 0);
+        assert_int_equal(flock(fd, hold ? LOCK_EX : LOCK_UN), 0);
+        return fd;
+}
+
+static void what_a_killed_server_left_behind_is_cleaned_up_by_the_next(void **state)
+{
+        (void)state;
+        struct daemon d, next;
+        pid_t all[CHILDREN_MAX];
+        start(&d, NULL);
+        warm_worker(&d);
+        /* All at once, so that nobody cleans up. */
+        int n = children(&d, all);
+        kill(d.pid, SIGSTOP);
+        for (int i = 0; i < n; i++)
+                kill(all[i], SIGKILL);
+        kill(d.pid, SIGKILL);
+        waitpid(d.pid, NULL, 0);
+        assert_true(count_scratch(&d) > 0);
+        int dead = make_scratch(&d, "spancld.dead00", false);
+        int held = make_scratch(&d, "spancld.held00", true);
+        int other = make_scratch(&d, "spancld-file", false);
+        next_folder = d.folder;
+        start(&next, NULL);
+        warm_worker(&next);
+        assert_int_equal(count_scratch(&next), 2); /* what is held, and the warm worker's */
+        close(dead);
+        close(held);
+        close(other);
+        kill(next.pid, SIGTERM);
+        wait_end(&next);
+        forget(&next);
+}
+
 static void a_lost_session_can_be_attached_again_with_its_key(void **state)
 {
         (void)state;
@@ -867,6 +921,7 @@ int main(void)
                 cmocka_unit_test(a_killed_warm_worker_is_replaced),
                 cmocka_unit_test(sigterm_says_goodbye_to_sessions),
                 cmocka_unit_test(workers_end_with_their_supervisor),
+                cmocka_unit_test(what_a_killed_server_left_behind_is_cleaned_up_by_the_next),
                 cmocka_unit_test(a_lost_session_can_be_attached_again_with_its_key),
                 cmocka_unit_test(a_lost_session_lingers_for_the_time_given),
                 cmocka_unit_test(servers_hand_data_to_each_other),
