@@ -694,8 +694,11 @@ void config_document(void (*out)(void *user, const char *text), void *user)
             "### `POCL_ALMAIF<n>_PARAMETERS`\n\n"
             "The same for accelerators, when SPANCL_ALMAIF is unset: `ADDRESS,FILE,KERNEL,...`, a "
             "physical address, a name whose `.img` file is loaded if there is one, and the numbers "
-            "of kernels. PoCL's other kinds (0xA, 0xB, 0xE, 0xF) are refused with a sentence that "
-            "says what to write instead.\n\n"
+            "of kernels. Of PoCL's words for other kinds, `0xE,KERNEL,...` is an emulator in this "
+            "process (`emu:`), and `0xA,FILE,KERNEL,...` the XRT kernel of that name in "
+            "`FILE.xclbin` on the first card. 0xB (OpenASIP's simulator), 0xF (a database of "
+            "bitstreams) and POCL_ALMAIF_EXTERNALREGION are refused with a sentence that says what "
+            "to write instead.\n\n"
             "## Options of spancld\n");
         document_side(CONFIG_SERVER, out, user);
 }

@@ -11,15 +11,10 @@
 enum { POCL_DEVICES_MAX = 64 };
 
 /* What PoCL takes for addresses of other kinds of devices. */
-static const struct {
-        unsigned long address;
-        const char *what;
-} pocl_kinds[] = {
-        { 0xA, "an XRT device; SPANCL_ALMAIF=xrt:CARD:KERNEL+SIZE:XCLBIN names one" },
-        { 0xB, "PoCL's TTA simulator, which is not here" },
-        { 0xE, "PoCL's emulator; start spancl-almaif-emu, and name it by SPANCL_ALMAIF=shm:" },
-        { 0xF, "PoCL's database of bitstreams, which is not here" },
-};
+enum { POCL_XRT = 0xA, POCL_TTA_SIMULATOR = 0xB, POCL_EMULATOR = 0xE, POCL_BITSTREAMS = 0xF };
+
+#define XRT_BASE   0x40000000ul /* where PoCL's n-th kernel of a card is, and how far from the next */
+#define XRT_STRIDE 0x10000ul
 
 static int fail_text(char **ret_error, const char *name, const char *what)
 {
@@ -31,25 +26,69 @@ static int fail_text(char **ret_error, const char *name, const char *what)
         return SP_E_INVAL;
 }
 
-/* "ADDRESS,FILE,ID,ID..." as an entry of SPANCL_ALMAIF; FILE.img is its image, if there is one. */
-static int pocl_entry(struct buf *out, const char *name, const char *text, char **ret_error)
+/* The name of a file without its folder. */
+static const char *base_name(const char *file)
 {
-        char *end;
+        const char *slash = strrchr(file, '/');
+        return slash ? slash + 1 : file;
+}
+
+/* Where the n-th one is, as SPANCL_ALMAIF says it; NULL, or what is wrong. */
+static const char *pocl_place(char *line, size_t size, unsigned n, unsigned long address,
+                              const char *file)
+{
+        switch (address) {
+        case POCL_EMULATOR:
+                snprintf(line, size, "emu:pocl%u", n);
+                return NULL;
+        case POCL_XRT:
+                if (getenv("POCL_ALMAIF_EXTERNALREGION"))
+                        return "POCL_ALMAIF_EXTERNALREGION: buffers in the memory of an XRT card are "
+                               "not supported, only in the kernel's own";
+                snprintf(line, size, "xrt:0:%s:{%s_1}@0x%lx=%s.xclbin,profile=v3", base_name(file),
+                         base_name(file), XRT_BASE + n * XRT_STRIDE, file);
+                return NULL;
+        case POCL_TTA_SIMULATOR:
+                return "0xB is OpenASIP's simulator of TTA processors, which is not here; a RISC-V or "
+                       "RTL simulation behind a file is SPANCL_ALMAIF=shm:PATH";
+        case POCL_BITSTREAMS:
+                return "0xF is a database of bitstreams, which is not here; load one of them, and "
+                       "name the device by its address or SPANCL_ALMAIF=xrt:";
+        }
+        snprintf(line, size, "mem:0x%lx,profile=v3", address);
+        return NULL;
+}
+
+/* "ADDRESS,FILE,ID,ID...", or "0xE,ID,ID...", as an entry of SPANCL_ALMAIF; FILE.img is its image, if there
+ * is one. */
+static int pocl_entry(struct buf *out, unsigned n, const char *name, const char *text,
+                      char **ret_error)
+{
+        char *end, file[400] = "", line[1600], image[440];
         unsigned long address = strtoul(text, &end, 0);
-        for (size_t i = 0; i < array_size(pocl_kinds); i++)
-                if (address == pocl_kinds[i].address)
-                        return fail_text(ret_error, name, pocl_kinds[i].what);
-        const char *file = *end == ',' ? end + 1 : end, *ids = strchrnul(file, ',');
-        if (!isdigit((unsigned char)*text) || *end != ',' || ids == file || ids - file > 400 ||
-            !*ids)
+        bool emulated = address == POCL_EMULATOR;
+        const char *ids = end;
+        if (!isdigit((unsigned char)*text) || (*end && *end != ','))
                 return fail_text(ret_error, name, "it takes ADDRESS,FILE,KERNEL,KERNEL...");
-        char line[1200], image[420];
-        snprintf(image, sizeof(image), "%.*s.img", (int)(ids - file), file);
-        bool has_image = !access(image, R_OK);
-        int n = snprintf(line, sizeof(line), "mem:0x%lx,profile=v3%s%s,ids=", address,
-                         has_image ? ",image=" : "", has_image ? image : "");
-        int r = buf_put(out, line, (size_t)n);
-        for (ids++; !r && *ids; ids++)
+        if (!emulated) {
+                ids = *end ? strchrnul(end + 1, ',') : end;
+                size_t size = *end ? (size_t)(ids - end - 1) : 0;
+                if (!size || size >= sizeof(file))
+                        return fail_text(ret_error, name, "it takes ADDRESS,FILE,KERNEL,KERNEL...");
+                memcpy(file, end + 1, size);
+        }
+        const char *wrong = pocl_place(line, sizeof(line), n, address, file);
+        if (!wrong && !emulated && !*ids)
+                wrong = "it takes ADDRESS,FILE,KERNEL,KERNEL...";
+        if (wrong)
+                return fail_text(ret_error, name, wrong);
+        snprintf(image, sizeof(image), ",image=%s.img", file);
+        int r = buf_put(out, line, strlen(line));
+        if (!r && *file && !access(image + strlen(",image="), R_OK))
+                r = buf_put(out, image, strlen(image));
+        if (!r && *ids)
+                r = buf_put(out, ",ids=", 5);
+        for (ids += *ids != 0; !r && *ids; ids++)
                 r = buf_put(out, *ids == ',' ? ":" : ids, 1);
         return r ? r : buf_put(out, ";", 1);
 }
@@ -68,7 +107,7 @@ int config_accelerators(char **ret, char **ret_error)
                 const char *text = getenv(name);
                 if (!text || !*text)
                         break;
-                r = pocl_entry(&out, name, text, ret_error);
+                r = pocl_entry(&out, i, name, text, ret_error);
         }
         if (!r && out.size)
                 r = buf_put(&out, "", 1);

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/emulator/emulator.h"
 #include "base/mem.h"
-#include "emulator/emulator.h"
 
 static atomic_bool stop;
 
@@ -258,22 +258,14 @@ static bool parse(struct settings *s, int argc, char **argv)
         }
         s->p.completion_zero =
                 s->completion ? choice(s->completion, "zero|one") == 0 : s->p.profile == 2;
-        if (!s->p.id_count) {
-                const struct registry_kernel *k;
-                for (size_t i = 0; (k = registry_at(i)) && s->p.id_count < ALMAIF_KERNELS_MAX; i++)
-                        s->p.ids[s->p.id_count++] = (uint16_t)k->id;
-        }
+        if (!s->p.id_count)
+                emulator_all_kernels(&s->p);
         return true;
 }
 
 int main(int argc, char **argv)
 {
-        struct settings s = { .p = { .profile = 2,
-                                     .packets = 64,
-                                     .data_size = 1 << 20,
-                                     .pointer_size = 8,
-                                     .spin_us = 50 },
-                              .ready_fd = -1 };
+        struct settings s = { .p = EMULATOR_DEFAULTS, .ready_fd = -1 };
         if (!parse(&s, argc, argv))
                 return 2;
         struct sigaction sa = { .sa_handler = on_signal };

@@ -108,12 +108,12 @@ static int read_queue(struct accel *a, char error[SPEC_ERROR_SIZE])
 {
         uint64_t size = a->queue.size, header = a->spec->profile == 3 ? ALMAIF_V3_HEADER_SIZE : 0;
         a->packets = size < header ? 0 : (size - header) / ALMAIF_PACKET_SIZE;
-        if (a->packets < 2 || (a->packets & (a->packets - 1)) ||
+        /* v3's indices begin at 0 and do not wrap in practice: devices in the field have any number. */
+        if (a->packets < 2 || (!header && (a->packets & (a->packets - 1))) ||
             header + a->packets * ALMAIF_PACKET_SIZE != size)
-                return BAD(
-                        a, error, QUEUE_SIZE, size,
-                        header ? "wanted are 64 bytes and a power of two, 2 or more, of packets of 64"
-                               : "wanted is a power of two, 2 or more, of packets of 64 bytes");
+                return BAD(a, error, QUEUE_SIZE, size,
+                           header ? "wanted are 64 bytes and 2 or more packets of 64"
+                                  : "wanted is a power of two, 2 or more, of packets of 64 bytes");
         a->slots_at = a->queue.at + header;
         a->read_at = header ? a->queue.at + ALMAIF_V3_READ_INDEX : ALMAIF_READ_INDEX;
         a->write_at = header ? a->queue.at + ALMAIF_V3_WRITE_INDEX : ALMAIF_WRITE_INDEX;

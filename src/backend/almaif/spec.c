@@ -82,14 +82,34 @@ static bool mem_place(struct place *p, struct word w)
         return range(w, true, &p->base, &p->size);
 }
 
-/* CARD:KERNEL+SIZE:XCLBIN */
+/* NAME[+BYTES] */
+static bool emu_place(struct place *p, struct word w)
+{
+        struct word name = w, size;
+        return (!split(w, '+', true, &name, &size) || number(size, &p->data)) &&
+               copy(name, p->path, sizeof(p->path));
+}
+
+/* CARD:KERNEL[@BASE][+SIZE]=XCLBIN; a kernel's name may be KERNEL:{INSTANCE}. */
 static bool xrt_place(struct place *p, struct word w)
 {
-        struct word card, rest, kernel, file, name, size;
-        return split(w, ':', false, &card, &rest) && split(rest, ':', false, &kernel, &file) &&
-               split(kernel, '+', true, &name, &size) && number(card, &p->base) &&
-               number(size, &p->size) && copy(name, p->kernel, sizeof(p->kernel)) &&
-               copy(file, p->path, sizeof(p->path));
+        struct word card, rest, kernel, file, name, number_of;
+        if (!split(w, ':', false, &card, &rest) || !split(rest, '=', false, &kernel, &file))
+                return false;
+        if (split(kernel, '+', true, &name, &number_of)) {
+                if (!number(number_of, &p->size))
+                        return false;
+                kernel = name;
+        }
+        if (split(kernel, '@', true, &name, &number_of)) {
+                if (!number(number_of, &p->base))
+                        return false;
+                kernel = name;
+        }
+        uint64_t index;
+        p->card = number(card, &index) ? (unsigned)index : 0;
+        return number(card, &index) && index <= UINT16_MAX &&
+               copy(kernel, p->kernel, sizeof(p->kernel)) && copy(file, p->path, sizeof(p->path));
 }
 
 static const struct {
@@ -98,10 +118,11 @@ static const struct {
         const char *form;
 } places[] = {
         { &window_shm, file_place, "shm:/path[@OFFSET]" },
+        { &window_emu, emu_place, "emu:NAME[+BYTES]" },
         { &window_mem, mem_place, "mem:ADDRESS[+SIZE]" },
         { &window_uio, file_place, "uio:/dev/uioN" },
         { &window_pci, file_place, "pci:/sys/bus/pci/devices/.../resourceN[@OFFSET]" },
-        { &window_xrt, xrt_place, "xrt:CARD:KERNEL+SIZE:XCLBIN" },
+        { &window_xrt, xrt_place, "xrt:CARD:KERNEL[@BASE][+SIZE]=XCLBIN" },
 };
 
 static const char *parse_place(struct almaif_spec *s, struct word w)
@@ -117,7 +138,7 @@ static const char *parse_place(struct almaif_spec *s, struct word w)
                         return places[i].parse(&s->place, rest) ? NULL : places[i].form;
                 }
         }
-        return "shm:, mem:, uio:, pci: or xrt:";
+        return "shm:, emu:, mem:, uio:, pci: or xrt:";
 }
 
 /* ---- options -------------------------------------------------------------------------------- */

@@ -18,6 +18,8 @@
 
 enum { PAUSE_NS = 50000 };
 
+const char *window_uio_class = "/sys/class/uio";
+
 /* ---- words ---------------------------------------------------------------------------------- */
 
 static void *at_map(const struct window *w, uint64_t at)
@@ -170,12 +172,11 @@ static int failed(char *error, int status, const char *what)
         return status;
 }
 
-/* w->fd from offset `at` on, of `limit` bytes in all (0: unknown). */
-static int map_file(struct window *w, const char *path, uint64_t at, uint64_t limit, char *error)
+int window_map(struct window *w, const char *name, uint64_t at, uint64_t limit, char *error)
 {
         if (limit && (at >= limit || (w->size && w->size > limit - at))) {
                 snprintf(error, WINDOW_ERROR_SIZE,
-                         "%.200s has %#llx bytes; %#llx from %#llx on are not among them", path,
+                         "%.200s has %#llx bytes; %#llx from %#llx on are not among them", name,
                          (unsigned long long)limit, (unsigned long long)w->size,
                          (unsigned long long)at);
                 return SP_E_INVAL;
@@ -185,14 +186,14 @@ static int map_file(struct window *w, const char *path, uint64_t at, uint64_t li
                 w->size = w->limit;
         uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = at % page;
         if (!w->size || w->size > SIZE_MAX - page || at > INT64_MAX) {
-                snprintf(error, WINDOW_ERROR_SIZE, "%.200s: no size is known", path);
+                snprintf(error, WINDOW_ERROR_SIZE, "%.200s: no size is known", name);
                 return SP_E_INVAL;
         }
         w->map_size = (size_t)(w->size + skip);
         void *p = mmap(NULL, w->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
                        (off_t)(at - skip));
         if (p == MAP_FAILED)
-                return failed(error, SP_E_NOMEM, path);
+                return failed(error, SP_E_NOMEM, name);
         w->map = (uint8_t *)p + skip;
         return 0;
 }
@@ -209,7 +210,7 @@ static int open_file(struct window *w, const struct place *p, char error[WINDOW_
         int r = open_path(w, p->path, 0, error);
         if (!r && fstat(w->fd, &st) < 0)
                 return failed(error, SP_E_NOENT, p->path);
-        return r ? r : map_file(w, p->path, w->base, (uint64_t)st.st_size, error);
+        return r ? r : window_map(w, p->path, w->base, (uint64_t)st.st_size, error);
 }
 
 static int open_shm(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
@@ -221,7 +222,7 @@ static int open_shm(struct window *w, const struct place *p, char error[WINDOW_E
 static int open_mem(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
 {
         int r = open_path(w, p->path, O_SYNC, error);
-        return r ? r : map_file(w, p->path, w->base, p->size ? p->base + p->size : 0, error);
+        return r ? r : window_map(w, p->path, w->base, p->size ? p->base + p->size : 0, error);
 }
 
 /* A number that the kernel tells of the device's first map. */
@@ -229,8 +230,8 @@ static bool uio_number(const char *device, const char *what, uint64_t *ret)
 {
         char path[WINDOW_PATH_SIZE], text[32];
         const char *name = strrchr(device, '/');
-        snprintf(path, sizeof(path), "/sys/class/uio/%.64s/maps/map0/%s", name ? name + 1 : device,
-                 what);
+        snprintf(path, sizeof(path), "%.200s/%.64s/maps/map0/%s", window_uio_class,
+                 name ? name + 1 : device, what);
         FILE *f = fopen(path, "re");
         bool ok = f && fgets(text, sizeof(text), f);
         if (f)
@@ -256,10 +257,10 @@ static int open_uio(struct window *w, const struct place *p, char error[WINDOW_E
         w->irq_fd = dup(w->fd);
         if (w->base < address || w->irq_fd < 0)
                 return failed(error, SP_E_INVAL, p->path);
-        return map_file(w, p->path, w->base - address, size, error);
+        return window_map(w, p->path, w->base - address, size, error);
 }
 
-static void close_file(struct window *w)
+void window_unmap(struct window *w)
 {
         uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
         if (w->map)
@@ -309,14 +310,14 @@ int window_lock(struct window *w, uint64_t at, uint64_t size)
 }
 
 const struct window_ops window_shm = {
-        .name = "shm", .open = open_shm, .close = close_file, .wait = wait_futex
+        .name = "shm", .open = open_shm, .close = window_unmap, .wait = wait_futex
 };
 const struct window_ops window_mem = {
-        .name = "mem", .open = open_mem, .close = close_file, .wait = wait_pause
+        .name = "mem", .open = open_mem, .close = window_unmap, .wait = wait_pause
 };
 const struct window_ops window_uio = {
-        .name = "uio", .open = open_uio, .close = close_file, .wait = wait_uio
+        .name = "uio", .open = open_uio, .close = window_unmap, .wait = wait_uio
 };
 const struct window_ops window_pci = {
-        .name = "pci", .open = open_file, .close = close_file, .wait = wait_pause
+        .name = "pci", .open = open_file, .close = window_unmap, .wait = wait_pause
 };

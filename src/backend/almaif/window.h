@@ -1,8 +1,9 @@
 /* A window: a piece of a bus's address space that the host can reach. How it is reached is one row of a
- * table: shared memory, physical memory, a UIO device, the resource file of a PCIe device, Xilinx XRT.
+ * table: shared memory, an emulator in this process, physical memory, a UIO device, the resource file of a
+ * PCIe device, Xilinx XRT.
  *
  * Bus addresses are offsets in what the place names: of the file of shared memory, of /dev/mem, of the
- * resource file; UIO's are the physical ones of its first map.
+ * resource file; UIO's are the physical ones of its first map; XRT's begin where the place says.
  *
  * Loads acquire and stores release, so that memory written before a store is seen by whoever saw it.
  * Thread-safe, but for open and close. */
@@ -22,10 +23,12 @@ struct window;
 /* Where something is: the words before the first comma of an entry of SPANCL_ALMAIF. */
 struct place {
         const struct window_ops *ops;
-        char path[WINDOW_PATH_SIZE]; /* a file; XRT: of the xclbin */
-        char kernel[64];             /* XRT: the name of its kernel */
-        uint64_t base;               /* bus address; XRT: number of the card */
-        uint64_t size;               /* 0: as large as the file says */
+        char path[WINDOW_PATH_SIZE]; /* a file; XRT: of the xclbin; emulator: its name */
+        char kernel[128];            /* XRT: the name of its kernel */
+        unsigned card;               /* XRT */
+        uint64_t data;               /* emulator: bytes of its memory; 0: 64 MiB */
+        uint64_t base;               /* bus address */
+        uint64_t size;               /* 0: as large as the file says, or not known */
 };
 
 struct window_ops {
@@ -50,11 +53,20 @@ struct window {
         size_t map_size;
         bool futex; /* memory that processes share: whoever sleeps on a word can be woken */
         int fd, irq_fd;
-        void *handle[2]; /* XRT: card and kernel */
+        void *handle[2]; /* XRT: card and kernel; emulator: itself */
 };
 
-/* The rows: "shm", "mem", "uio", "pci", "xrt". */
-extern const struct window_ops window_shm, window_mem, window_uio, window_pci, window_xrt;
+/* The rows: "shm", "emu", "mem", "uio", "pci", "xrt". */
+extern const struct window_ops window_shm, window_emu, window_mem, window_uio, window_pci,
+        window_xrt;
+
+/* Where the system tells of UIO devices; tests have one of their own. */
+extern const char *window_uio_class;
+
+/* For the rows. Map w->fd from `at` on, of `limit` bytes in all (0: unknown); `name` is for messages. */
+SP_NODISCARD int window_map(struct window *w, const char *name, uint64_t at, uint64_t limit,
+                            char *error);
+void window_unmap(struct window *w);
 
 /* A window on `size` bytes from bus address `base` on of `p`; see the operation. */
 SP_NODISCARD int window_open(const struct place *p, uint64_t base, uint64_t size,

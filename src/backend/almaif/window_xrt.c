@@ -10,21 +10,20 @@
 static int open_xrt(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
 {
         xuid_t id;
-        w->handle[0] = xrtDeviceOpen((unsigned)p->base);
+        w->handle[0] = xrtDeviceOpen(p->card);
         if (!w->handle[0] || xrtDeviceLoadXclbinFile(w->handle[0], p->path)) {
-                snprintf(error, WINDOW_ERROR_SIZE, "XRT card %u does not take %.200s",
-                         (unsigned)p->base, p->path);
+                snprintf(error, WINDOW_ERROR_SIZE, "XRT card %u does not take %.200s", p->card,
+                         p->path);
                 return SP_E_NOENT;
         }
         if (!xrtDeviceGetXclbinUUID(w->handle[0], id))
                 w->handle[1] = xrtPLKernelOpenExclusive(w->handle[0], id, p->kernel);
-        if (!w->handle[1] || !p->size) {
+        if (!w->handle[1]) {
                 snprintf(error, WINDOW_ERROR_SIZE,
-                         "XRT kernel %.64s can't be opened, or no size was given", p->kernel);
+                         "XRT card %u has no kernel %.120s, or it is in use", p->card, p->kernel);
                 return SP_E_INVAL;
         }
-        w->base = 0;
-        w->size = p->size;
+        w->limit = p->size;
         return 0;
 }
 

@@ -1,7 +1,7 @@
 /* An accelerator in software: the device's side of include/spancl/almaif.h over a file in shared memory, its
- * kernels those of the registry. It can be told to fail. One thread. */
-#ifndef SPANCL_EMULATOR_EMULATOR_H
-#define SPANCL_EMULATOR_EMULATOR_H
+ * kernels those of the registry. It can be told to fail. One owner. */
+#ifndef SPANCL_BACKEND_EMULATOR_EMULATOR_H
+#define SPANCL_BACKEND_EMULATOR_EMULATOR_H
 
 #include <spancl/almaif.h>
 #include <stdatomic.h>
@@ -30,7 +30,7 @@ struct emulator_fault {
 };
 
 struct emulator_params {
-        const char *path; /* made, or made larger, if need be */
+        const char *path; /* made, or made larger, if need be; NULL: memory without a name */
         uint64_t base;    /* where in the file it lies: its bus address */
         uint64_t config_size, packets, data_size;
         unsigned profile; /* 2, 3 */
@@ -47,12 +47,25 @@ struct emulator_params {
         unsigned fault_count;
 };
 
+#define EMULATOR_DEFAULTS                                                                   \
+        {                                                                                   \
+                .profile = 2, .completion_zero = true, .packets = 64, .data_size = 1 << 20, \
+                .pointer_size = 8, .spin_us = 50                                            \
+        }
+
+/* All that the registry's table can compute, as far as there is room. */
+void emulator_all_kernels(struct emulator_params *p);
+
 struct emulator;
 
 /* SP_E_NOENT, SP_E_NOMEM, SP_E_INVAL, with errno. */
 SP_NODISCARD int emulator_new(const struct emulator_params *params, struct emulator **ret);
 /* Execute until *stop, which a signal handler may set. */
 void emulator_run(struct emulator *e, const atomic_bool *stop);
+/* From another thread: it looks at *stop again. */
+void emulator_wake(struct emulator *e);
+/* Of its memory; the emulator's. */
+int emulator_fd(const struct emulator *e);
 struct emulator *emulator_free(struct emulator *e);
 
 #endif

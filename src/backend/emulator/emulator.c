@@ -1,4 +1,4 @@
-#include "emulator/emulator.h"
+#include "backend/emulator/emulator.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,6 +126,15 @@ static void describe(struct emulator *e)
         *e->read_index = *e->write_index = e->p.first_index;
 }
 
+void emulator_all_kernels(struct emulator_params *p)
+{
+        const struct registry_kernel *k;
+        p->id_count = 0;
+        for (size_t i = 0; (k = registry_at(i)) && p->id_count < ALMAIF_KERNELS_MAX; i++)
+                if (k->run)
+                        p->ids[p->id_count++] = (uint16_t)k->id;
+}
+
 static uint64_t page_up(uint64_t n)
 {
         return (n + PAGE - 1) & ~(uint64_t)(PAGE - 1);
@@ -145,7 +154,8 @@ int emulator_new(const struct emulator_params *params, struct emulator **ret)
                 end = params->file_size;
 
         struct stat st;
-        e->fd = open(params->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        e->fd = params->path ? open(params->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)
+                             : memfd_create("almaif", MFD_CLOEXEC);
         if (e->fd < 0 || fstat(e->fd, &st) < 0 ||
             ((uint64_t)st.st_size < end && ftruncate(e->fd, (off_t)end) < 0)) {
                 emulator_free(e);
@@ -436,6 +446,16 @@ static bool step(struct emulator *e)
         __atomic_store_n(e->read_index, read + 1, __ATOMIC_RELEASE);
         wake_host(e);
         return true;
+}
+
+void emulator_wake(struct emulator *e)
+{
+        wake_on(low_half(e->write_index));
+}
+
+int emulator_fd(const struct emulator *e)
+{
+        return e->fd;
 }
 
 void emulator_run(struct emulator *e, const atomic_bool *stop)

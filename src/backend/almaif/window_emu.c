@@ -1,0 +1,136 @@
+/* An emulator that is a thread of this process: an accelerator for programs that want to be tried without one. All
+ * windows on the same name see the same one; it ends with the last of them. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/almaif/window.h"
+#include "backend/emulator/emulator.h"
+#include "base/list.h"
+#include "base/mem.h"
+
+#define DATA_SIZE ((uint64_t)64 << 20) /* unless the place says otherwise; taken when it is used */
+
+struct emulated {
+        struct list link;
+        char name[WINDOW_PATH_SIZE];
+        unsigned refs;
+        struct emulator *emulator;
+        atomic_bool stop;
+        pthread_t thread;
+};
+
+/* Guards the list and the references; a leaf. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list all = { &all, &all };
+
+static void *thread_main(void *arg)
+{
+        struct emulated *e = arg;
+        emulator_run(e->emulator, &e->stop);
+        return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static bool start_thread(struct emulated *e)
+{
+        sigset_t every, old;
+        sigfillset(&every);
+        pthread_sigmask(SIG_SETMASK, &every, &old);
+        int r = pthread_create(&e->thread, NULL, thread_main, e);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        return !r;
+}
+
+static struct emulated *emulated_new(const struct place *p)
+{
+        struct emulator_params params = EMULATOR_DEFAULTS;
+        struct emulated *e = mem_zalloc(sizeof(*e));
+        if (!e)
+                return NULL;
+        params.data_size = p->data ? p->data : DATA_SIZE;
+        emulator_all_kernels(&params);
+        memcpy(e->name, p->path, sizeof(e->name));
+        e->refs = 1;
+        if (emulator_new(&params, &e->emulator) < 0 || !start_thread(e)) {
+                emulator_free(e->emulator);
+                mem_free(e);
+                return NULL;
+        }
+        list_init(&e->link);
+        list_append(&all, &e->link);
+        return e;
+}
+
+static struct emulated *emulated_ref(const struct place *p)
+{
+        struct emulated *found = NULL;
+        pthread_mutex_lock(&lock);
+        list_each(e, &all, struct emulated, link)
+        {
+                if (!strcmp(e->name, p->path))
+                        found = e;
+        }
+        if (found)
+                found->refs++;
+        else
+                found = emulated_new(p);
+        pthread_mutex_unlock(&lock);
+        return found;
+}
+
+static void emulated_unref(struct emulated *e)
+{
+        pthread_mutex_lock(&lock);
+        bool last = !--e->refs;
+        if (last)
+                list_remove(&e->link);
+        pthread_mutex_unlock(&lock);
+        if (!last)
+                return;
+        e->stop = true;
+        emulator_wake(e->emulator);
+        pthread_join(e->thread, NULL);
+        emulator_free(e->emulator);
+        mem_free(e);
+}
+
+/* Opened anew, so that locks are the window's own. */
+static int open_emu(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
+{
+        char path[40];
+        struct stat st;
+        struct emulated *e = emulated_ref(p);
+        w->handle[0] = e;
+        if (e) {
+                snprintf(path, sizeof(path), "/proc/self/fd/%d", emulator_fd(e->emulator));
+                w->fd = open(path, O_RDWR | O_CLOEXEC);
+        }
+        if (w->fd < 0 || fstat(w->fd, &st) < 0) {
+                snprintf(error, WINDOW_ERROR_SIZE, "no memory or thread for the emulator %.100s",
+                         p->path);
+                return SP_E_NOMEM;
+        }
+        w->futex = true;
+        return window_map(w, p->path, w->base, (uint64_t)st.st_size, error);
+}
+
+static void close_emu(struct window *w)
+{
+        window_unmap(w);
+        if (w->handle[0])
+                emulated_unref(w->handle[0]);
+}
+
+static void wait_emu(struct window *w, uint64_t word, uint32_t seen, uint64_t timeout_ns)
+{
+        window_shm.wait(w, word, seen, timeout_ns);
+}
+
+const struct window_ops window_emu = {
+        .name = "emu", .open = open_emu, .close = close_emu, .wait = wait_emu
+};
