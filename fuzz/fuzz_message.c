@@ -26,12 +26,23 @@ static void on_dial(void *user, struct session *s, uint64_t peer, const char *ho
                 fuzz_check(session_lane_up(s, lane, 0) == 0);
 }
 
+static void on_hang_up(void *user, struct session *s)
+{
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                session_lane_down(s, lane);
+}
+
 static uint64_t on_now(void *user)
 {
         return ++*(uint64_t *)user;
 }
 
-static const struct engine_ops ops = { .flush = on_flush, .dial = on_dial, .now_ns = on_now };
+static const struct engine_ops ops = {
+        .flush = on_flush,
+        .dial = on_dial,
+        .hang_up = on_hang_up,
+        .now_ns = on_now,
+};
 
 /* Everything that the session has to say is said to nobody. */
 static void drain(struct session *s)

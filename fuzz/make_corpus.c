@@ -117,6 +117,20 @@ static void peers(struct buf *b)
         instruct(b, 0xFE00, NULL, 0);
 }
 
+/* A peer whose link goes through the client; frames of its lanes. */
+static void relayed(struct buf *b)
+{
+        static const uint8_t zeros[64];
+        put(b, peer_relay, .peer = ID(PEER, 1));
+        put(b, relay_hello, .peer = ID(PEER, 1), .generation = 3);
+        put(b, relay_hello, .peer = ID(PEER, 2), .generation = 1);
+        put(b, relay_data, .peer = ID(PEER, 1), .data = bytes_of(zeros, sizeof(zeros)));
+        put(b, relay_data, .peer = ID(PEER, 2), .lane = 1, .data = bytes_of(zeros, 8));
+        put(b, relay_taken, .peer = ID(PEER, 2), .lane = 1, .size = 1);
+        put(b, event_subscribe, .event = ID(EVENT, 20), .peer = ID(PEER, 2));
+        put(b, peer_lost, .peer = ID(PEER, 2), .status = -5);
+}
+
 static void messages(void)
 {
         struct buf b = { 0 };
@@ -138,6 +152,9 @@ static void messages(void)
         prelude(&b);
         peers(&b);
         save("message", "peers", &b);
+        b.size = 0;
+        relayed(&b);
+        save("message", "relayed", &b);
         buf_fini(&b);
 }
 

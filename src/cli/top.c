@@ -39,6 +39,8 @@ static void print_link(struct bytes link)
         else if (peer)
                 snprintf(name, sizeof(name), "server that connected, number %" PRIu64,
                          peer & 0xffffffff);
+        if (info_u64(link, INFO_LINK_RELAYED, 0))
+                snprintf(name + strlen(name), sizeof(name) - strlen(name), ", through the client");
         printf("    %-36s%10" PRIu64 "%12s%12s%10" PRIu64 "%12s%12s\n", name,
                info_u64(link, INFO_LINK_MESSAGES_SENT, 0),
                size_text(info_u64(link, INFO_LINK_BYTES_SENT, 0), bytes[0]),

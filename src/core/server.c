@@ -93,25 +93,6 @@ static int on_event_done(void *user, const struct wire_event_done *m)
         return 0;
 }
 
-static int on_peer_lost(void *user, const struct wire_peer_lost *m)
-{
-        struct server *s = user;
-        struct client *c = s->client;
-        if (c->closing) /* it goes away because of us */
-                return 0;
-        for (unsigned i = 0; i < c->server_count; i++) {
-                struct server *other = c->servers[i];
-                if (other->peer_id != m->peer || other == s)
-                        continue;
-                log_warn("client", "%s can't reach %s: %.*s", server_name(s), server_name(other),
-                         (int)m->text.size, (const char *)m->text.data);
-                s->peers_bad |= 1ull << i;
-                other->peers_bad |= 1ull << s->index;
-                events_relay(s, other);
-        }
-        return 0;
-}
-
 static int on_output(void *user, const struct wire_output *m)
 {
         struct server *s = user;
@@ -183,7 +164,10 @@ static const struct wire_handlers handlers = {
         .stats = on_stats,
         .trace = on_trace,
         .event_done = on_event_done,
-        .peer_lost = on_peer_lost,
+        .peer_lost = peers_lost,
+        .relay_hello = peers_relay_hello,
+        .relay_data = peers_relay_data,
+        .relay_taken = peers_relay_taken,
         .output = on_output,
         .clock_query = on_clock_query,
         .clock_reply = on_clock_reply,
@@ -628,82 +612,4 @@ int server_round_trip(struct server *s)
         if (r == 0)
                 client_wait(s->client, is_back, &t);
         return r;
-}
-
-/* ---- peers ---------------------------------------------------------------------------------- */
-
-/* Is the server on the client's own host? */
-static bool is_local(const struct server_spec *spec)
-{
-        if (spec->in_process || !strncmp(spec->address, "unix:", 5))
-                return true;
-        const char *host = spec->address + strcspn(spec->address, ":") + 1;
-        return !strncmp(host, "127.", 4) || !strncmp(host, "[::1]", 5) ||
-               !strncmp(host, "localhost:", 10);
-}
-
-/* Without what says whether the link is encrypted. */
-static const char *bare_host(const char *host)
-{
-        return host + (strncmp(host, "tls:", 4) && strncmp(host, "tcp:", 4) ? 0 : 4);
-}
-
-/* The target's host as peer_open has it: with the key that it must have. */
-static void peer_host(const struct server *target, char *ret, size_t size)
-{
-        const char *host = target->spec->peer_host;
-        bool keyed = *target->identity && strncmp(host, "unix:", 5) != 0;
-        snprintf(ret, size, "%s%s%s", host, keyed ? "#" : "", keyed ? target->identity : "");
-}
-
-/* How well `dialler` can reach `target`: 0 not at all. */
-static int reach(const struct server_spec *dialler, const struct server_spec *target)
-{
-        if (target->in_process || !target->peer_host)
-                return 0;
-        if (!strncmp(target->peer_host, "unix:", 5))
-                return is_local(dialler) ? 1 : 0;
-        if (config_is_loopback(bare_host(target->peer_host)))
-                return is_local(dialler) ? 2 : 0;
-        return 3;
-}
-
-int server_introduce(struct server *a, struct server *b)
-{
-        struct client *c = a->client;
-        if (a->peers_bad & 1ull << b->index)
-                return SP_E_HOST;
-        if (a->peers & 1ull << b->index)
-                return 0;
-        int there = reach(a->spec, b->spec), back = reach(b->spec, a->spec);
-        struct server *dialler = there >= back ? a : b, *target = there >= back ? b : a;
-        if (!there && !back) {
-                log_error("client",
-                          "%s and %s can't reach each other: give one a name that the other knows, "
-                          "with #peer-host in SPANCL_SERVERS",
-                          server_name(a), server_name(b));
-                a->peers_bad |= 1ull << b->index;
-                b->peers_bad |= 1ull << a->index;
-                return SP_E_HOST;
-        }
-        struct session *to_dialler = server_session(dialler), *to_target = server_session(target);
-        if (!to_dialler || !to_target)
-                return SP_E_GONE;
-        uint64_t token[2];
-        char host[1024];
-        peer_host(target, host, sizeof(host));
-        c->io->random(c->io_user, token, sizeof(token));
-        int r = session_send(to_target, peer_expect, .peer = dialler->peer_id, .token_hi = token[0],
-                             .token_lo = token[1]);
-        if (r < 0)
-                return r;
-        server_send(target); /* the earlier it is there, the less the dialler waits */
-        r = session_send(to_dialler, peer_open, .peer = target->peer_id, .host = bytes_str(host),
-                         .port = target->spec->peer_port, .session_hi = target->id[0],
-                         .session_lo = target->id[1], .token_hi = token[0], .token_lo = token[1]);
-        if (r < 0)
-                return r;
-        a->peers |= 1ull << b->index;
-        b->peers |= 1ull << a->index;
-        return 0;
 }

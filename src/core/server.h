@@ -30,11 +30,14 @@ struct server {
         cl_uint device_count;
         struct list sub_devices;
 
-        struct map known;   /* contents that were sent (core/content.c) */
-        uint64_t peer_id;   /* names it on the other servers */
-        char identity[65];  /* what its key is known by, in hex; "": it has none */
-        uint64_t peers;     /* bit per server: introduced to each other */
-        uint64_t peers_bad; /* they can't reach each other */
+        struct map known;  /* contents that were sent (core/content.c) */
+        uint64_t peer_id;  /* names it on the other servers */
+        char identity[65]; /* what its key is known by, in hex; "": it has none */
+        /* Bits per server. */
+        uint64_t peers;         /* introduced to each other */
+        uint64_t peers_turned;  /* not the one that was to connect first does, but the other */
+        uint64_t peers_relayed; /* what they exchange goes through the client */
+        uint64_t peers_bad;     /* their session has ended */
 
         size_t small_incoming; /* reads whose bytes come behind messages (core/transfer.c) */
         bool bulk_lane;        /* lane 1 was asked for */
@@ -167,9 +170,6 @@ bool server_receive(struct server *s);
 /* Lanes for bulk of `size` bytes, when it will not travel inline. */
 void server_want_bulk(struct server *s, uint64_t size);
 
-/* Make two servers able to reach each other. SP_E_HOST: they can't. */
-SP_NODISCARD int server_introduce(struct server *a, struct server *b);
-
 /* Wait until the server has answered what was sent up to now. SP_E_*. Lock held, released meanwhile. */
 SP_NODISCARD int server_round_trip(struct server *s);
 
@@ -178,6 +178,17 @@ uint64_t server_local_ns(const struct server *s, uint64_t remote_ns);
 /* Ask for the server's clock when the last answer is old; just before a wait, so that the answer is seen
  * as soon as it comes. */
 void server_ask_clock(struct server *s);
+
+/* ---- peers.c -------------------------------------------------------------------------------- */
+
+/* Make two servers able to reach each other. SP_E_HOST: their session has ended. */
+SP_NODISCARD int server_introduce(struct server *a, struct server *b);
+
+/* Handlers of what servers say of each other, and of what is to be passed on. */
+int peers_lost(void *user, const struct wire_peer_lost *m);
+int peers_relay_hello(void *user, const struct wire_relay_hello *m);
+int peers_relay_data(void *user, const struct wire_relay_data *m);
+int peers_relay_taken(void *user, const struct wire_relay_taken *m);
 
 /* ---- away.c --------------------------------------------------------------------------------- */
 

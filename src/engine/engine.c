@@ -7,6 +7,7 @@
 #include "engine/query.h"
 #include "engine/quiet.h"
 #include "engine/recording.h"
+#include "engine/relay.h"
 #include "engine/saved.h"
 #include "trace/trace.h"
 
@@ -157,6 +158,7 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret)
 void engine_settle(struct engine *e)
 {
         e->activity++;
+        engine_relay_receive_all(e);
         engine_run(e);
         engine_command_report_all(e);
         while (!list_empty(&e->dirty_queues)) {
@@ -169,12 +171,13 @@ void engine_settle(struct engine *e)
                 list_remove(&q->dirty);
                 engine_object_unref(&q->object);
         }
+        engine_relay_send_all(e);
         for (size_t i = 0; i < e->peer_count; i++) {
                 struct peer *p = e->peers[i];
                 if (!p->dirty)
                         continue;
                 p->dirty = false;
-                if (!p->lost)
+                if (!p->lost && !p->relay)
                         e->params.ops->flush(e->params.user, p->session);
         }
 }
@@ -202,6 +205,10 @@ const struct wire_handlers engine_client_handlers = {
         .peer_open = engine_handle_peer_open,
         .peer_expect = engine_handle_peer_expect,
         .peer_lost = engine_handle_peer_lost,
+        .peer_relay = engine_handle_peer_relay,
+        .relay_hello = engine_handle_relay_hello,
+        .relay_data = engine_handle_relay_data,
+        .relay_taken = engine_handle_relay_taken,
 
         .buffer_create = engine_handle_buffer_create,
         .sub_buffer_create = engine_handle_sub_buffer_create,

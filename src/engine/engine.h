@@ -21,10 +21,14 @@ struct engine_ops {
         void (*flush)(void *user, struct session *s);
 
         /* Connect to a peer in the background, lane 0 and lane 1: hello with role 1, the given session
-         * and token as key; then session_lane_up on `s`, or engine_peer_failed. Strings are copied by
-         * the callee. */
+         * and token as key, and generations from 1 on; then session_lane_up and session_resume on `s`. Again
+         * and again, also when the connections are lost later, until hang_up; engine_peer_unreachable
+         * when that takes long. Strings are copied by the callee. */
         void (*dial)(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
                      const uint64_t session_id[2], const uint64_t token[2]);
+
+        /* Close all connections of a peer's session, and dial it no more. */
+        void (*hang_up)(void *user, struct session *s);
 
         /* Text that the client's kernels printed since the last call (device printf): append to `text`.
          * May be NULL. */
@@ -74,9 +78,11 @@ struct session *engine_peer_session(struct engine *e, const uint64_t token[2]);
 /* All sessions: the i-th (0 is the client's), NULL past the end. */
 struct session *engine_session_at(struct engine *e, size_t i);
 
-/* Dialling the peer of `s` failed, or its link is lost for good: what waits for it fails, the client is
- * told. */
+/* The session with that peer has ended: what waits for it fails, the client is told. */
 void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text);
+
+/* The peer can't be reached for now: the client is told, and may find another way. */
+void engine_peer_unreachable(struct engine *e, struct session *s, const char *text);
 
 /* To be called after each batch of bytes received on any lane of any of its sessions: starts what was
  * enqueued (clFlush), and calls ops->flush for each session that got something to send or whose bulk

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/event.h"
+#include "engine/relay.h"
 #include "engine/transfer.h"
 #include "trace/trace.h"
 
@@ -60,6 +61,7 @@ struct peer *engine_peer_free(struct peer *p)
         if (!p)
                 return NULL;
         session_free(p->session);
+        engine_relay_free(p->relay);
         mem_free(p->sink);
         mem_free(p->name);
         mem_free(p);
@@ -111,7 +113,7 @@ struct session *engine_peer_session(struct engine *e, const uint64_t token[2])
                 struct peer *p = e->peers[i];
                 /* No early exit: how long it takes says nothing about the tokens. */
                 uint64_t differ = (p->token[0] ^ token[0]) | (p->token[1] ^ token[1]);
-                if (!differ && p->expected && !p->lost)
+                if (!differ && p->expected && !p->relay && !p->lost)
                         found = p;
         }
         return found ? found->session : NULL;
@@ -126,45 +128,79 @@ struct session *engine_session_at(struct engine *e, size_t i)
 static void lose(struct peer *p)
 {
         p->lost = true;
+        p->engine->params.ops->hang_up(p->engine->params.user, p->session);
         engine_event_fail_origin(p->engine, p->id, CL_DEVICE_NOT_AVAILABLE);
         engine_transfer_fail_peer(p, CL_DEVICE_NOT_AVAILABLE);
 }
 
-void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text)
+static struct peer *peer_of(struct engine *e, const struct session *s)
 {
-        struct peer *p = NULL;
         for (size_t i = 1; i < e->peer_count; i++)
                 if (e->peers[i]->session == s)
-                        p = e->peers[i];
+                        return e->peers[i];
+        return NULL;
+}
+
+static void tell(struct peer *p, int status, const char *text)
+{
+        struct bytes why = bytes_str(text ? text : "");
+        if (why.size > 1024)
+                why.size = 1024;
+        peer_send(engine_client(p->engine), peer_lost, .peer = p->id, .status = status,
+                  .text = why);
+}
+
+void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text)
+{
+        struct peer *p = peer_of(e, s);
         if (!p || p->lost)
                 return;
         log_warn("engine", "a peer is lost: %s (%s)", text ? text : "", status_text(status));
-        struct bytes why = bytes_str(text);
-        if (why.size > 1024)
-                why.size = 1024;
-        peer_send(engine_client(e), peer_lost, .peer = p->id, .status = status, .text = why);
+        tell(p, status, text);
         lose(p);
         engine_run(e);
         engine_settle(e);
 }
 
+void engine_peer_unreachable(struct engine *e, struct session *s, const char *text)
+{
+        struct peer *p = peer_of(e, s);
+        if (!p || p->lost || p->relay)
+                return;
+        tell(p, SP_E_LINK, text);
+        engine_settle(e);
+}
+
 /* ---- messages ------------------------------------------------------------------------------- */
+
+int engine_peer_known(struct engine *e, uint64_t id, struct peer **ret)
+{
+        struct peer *p = engine_peer_find(e, id);
+        if (!id || id == PEER_SELF)
+                return SP_E_PROTO;
+        if (!p)
+                return engine_peer_new(e, id, ret);
+        *ret = p;
+        return 0;
+}
 
 int engine_handle_peer_open(void *user, const struct wire_peer_open *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
         struct peer *p;
         char host[1025];
-        if (m->peer == PEER_SELF || !m->host.size || m->host.size >= sizeof(host))
+        if (!m->host.size || m->host.size >= sizeof(host))
                 return SP_E_PROTO;
         memcpy(host, m->host.data, m->host.size);
         host[m->host.size] = '\0';
-        int r = engine_peer_new(e, m->peer, &p);
-        if (r < 0)
+        int r = engine_peer_known(e, m->peer, &p);
+        if (r < 0 || p->lost || p->relay)
                 return r;
+        mem_free(p->name);
         p->name = mem_strdup(host);
         p->token[0] = m->token_hi;
         p->token[1] = m->token_lo;
+        p->expected = false;
         const uint64_t session_id[2] = { m->session_hi, m->session_lo };
         e->params.ops->dial(e->params.user, p->session, p->id, host, (unsigned)m->port, session_id,
                             p->token);
@@ -175,11 +211,10 @@ int engine_handle_peer_expect(void *user, const struct wire_peer_expect *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
         struct peer *p;
-        if (m->peer == PEER_SELF)
-                return SP_E_PROTO;
-        int r = engine_peer_new(e, m->peer, &p);
-        if (r < 0)
+        int r = engine_peer_known(e, m->peer, &p);
+        if (r < 0 || p->lost || p->relay)
                 return r;
+        e->params.ops->hang_up(e->params.user, p->session);
         p->token[0] = m->token_hi;
         p->token[1] = m->token_lo;
         p->expected = true;
@@ -216,6 +251,8 @@ static int put_link(struct buf *b, const struct peer *p)
         int r = info_begin(b, INFO_LINK, &mark);
         for (size_t i = 0; !r && i < array_size(entries); i++)
                 r = info_put_u64(b, entries[i].key, entries[i].value);
+        if (!r && p->relay)
+                r = info_put_u64(b, INFO_LINK_RELAYED, 1);
         if (!r && p->name)
                 r = info_put(b, INFO_LINK_NAME, p->name, strlen(p->name));
         if (r < 0)

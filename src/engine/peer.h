@@ -8,7 +8,8 @@ struct peer {
         struct engine *engine;
         uint64_t id; /* 0: the client */
         struct session *session;
-        char *name; /* where it was connected to; NULL: it connects */
+        struct relay *relay; /* NULL: it has connections of its own */
+        char *name;          /* where it was connected to; NULL: it connects */
         uint64_t token[2];
         bool expected; /* it connects and shows the token; else this server did */
         bool lost;
@@ -26,6 +27,9 @@ extern const struct wire_handlers engine_client_handlers, engine_server_handlers
 SP_NODISCARD int engine_peer_new(struct engine *e, uint64_t id, struct peer **ret);
 struct peer *engine_peer_free(struct peer *p);
 
+/* Another server by its id; made if it is new. The same errors. */
+SP_NODISCARD int engine_peer_known(struct engine *e, uint64_t id, struct peer **ret);
+
 struct peer *engine_client(struct engine *e);
 
 /* By id, 0 being the client. NULL: never announced. */
@@ -42,6 +46,11 @@ void engine_peer_retry_all(struct engine *e);
 int engine_handle_peer_open(void *user, const struct wire_peer_open *m);
 int engine_handle_peer_expect(void *user, const struct wire_peer_expect *m);
 int engine_handle_peer_lost(void *user, const struct wire_peer_lost *m);
+/* relay.c */
+int engine_handle_peer_relay(void *user, const struct wire_peer_relay *m);
+int engine_handle_relay_hello(void *user, const struct wire_relay_hello *m);
+int engine_handle_relay_data(void *user, const struct wire_relay_data *m);
+int engine_handle_relay_taken(void *user, const struct wire_relay_taken *m);
 int engine_handle_stats_query(void *user, const struct wire_stats_query *m);
 /* tracing.c */
 int engine_handle_trace_start(void *user, const struct wire_trace_start *m);

@@ -38,7 +38,10 @@ enum {
         FAREWELL_MS = 1000,
         SHARED_MESSAGES = 256 << 10, /* rings of shared memory */
         SHARED_BULK = 2 << 20,
-        PEER_LANES = 2,                   /* that this side dials */
+        PEER_LANES = 2,      /* that this side dials */
+        RETRY_FIRST_MS = 20, /* between two tries to reach a peer, doubled each time */
+        RETRY_MAX_MS = 1000,
+        PATIENCE_MS = 4000, /* after which the client is told that a peer can't be reached */
         POLL_MAX = 2 + 2 * SESSION_LANES, /* entries of one channel, and ours */
 };
 
@@ -50,6 +53,19 @@ struct channel {
         struct link lanes[SESSION_LANES];
         struct carrier *carriers[SESSION_LANES]; /* NULL: the loop's thread moves the lane */
         bool failed;                             /* a peer that the engine was told is lost */
+        /* A peer that this side dials; NULL: it comes. */
+        struct target *target;
+};
+
+/* Where a peer is, and how it goes. */
+struct target {
+        char address[1100];
+        uint64_t id[2], token[2];
+        uint64_t try;      /* the generation of the last one */
+        uint64_t again_ns; /* when to try again; UINT64_MAX: it is connected, or being dialled */
+        uint64_t tell_ns;  /* when to tell the client; UINT64_MAX: it is connected, or was told */
+        unsigned pause_ms;
+        bool reached; /* once at least */
 };
 
 /* What other threads leave for the loop's thread. */
@@ -62,7 +78,7 @@ struct arrival {
         /* One that was dialled: where it belongs. */
         struct session *session;
         unsigned lane;
-        uint64_t next_seq;
+        uint64_t next_seq, generation;
         int status;
         char text[sizeof(((struct dial_reply *)NULL)->text)];
 };
@@ -272,6 +288,30 @@ static __attribute__((format(printf, 3, 4))) void end(struct server_loop *l, int
         l->end_status = status;
 }
 
+/* The session with a peer has ended. */
+static void peer_failed(struct server_loop *l, struct channel *c, int status, const char *text)
+{
+        if (c->failed)
+                return;
+        c->failed = true;
+        engine_peer_failed(l->engine, c->session, status, text);
+}
+
+/* The connections with a peer are lost. Who dialled it does so again; it may be that its session ends. */
+static void peer_away(struct channel *c)
+{
+        struct target *t = c->target;
+        log_info(LOG, "the connection with a peer is lost; %s",
+                 t ? "it is tried again" : "it will try again");
+        if (!t)
+                return;
+        uint64_t now = clock_now_ns();
+        t->pause_ms = RETRY_FIRST_MS;
+        t->again_ns = now + RETRY_FIRST_MS * 1000000ull;
+        if (t->tell_ns == UINT64_MAX)
+                t->tell_ns = now + PATIENCE_MS * 1000000ull;
+}
+
 /* A connection of `c` is lost or its session has ended. */
 static void lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
 {
@@ -290,12 +330,10 @@ static void lost(struct server_loop *l, struct channel *c, unsigned lane, int st
                 return;
         }
         channel_down(c);
-        if (c->failed)
-                return;
-        c->failed = true;
-        engine_peer_failed(l->engine, c->session, status,
-                           status == SP_E_LINK ? "the connection between the servers was lost"
-                                               : status_text(status));
+        if (status == SP_E_LINK)
+                peer_away(c);
+        else
+                peer_failed(l, c, status, status_text(status));
 }
 
 /* ---- the engine's calls: any thread, lock held ---------------------------------------------- */
@@ -321,33 +359,30 @@ static void on_flush(void *user, struct session *s)
                 rouse(l);
 }
 
+/* One try. */
 struct dialling {
         struct mailbox *box;
         struct session *session;
-        uint64_t id[2], token[2], next_seq;
+        struct target target;
+        uint64_t next_seq;
         bool share;
-        char address[1100];
 };
-
-static void dialled(struct dialling *d, struct arrival *a)
-{
-        a->session = d->session;
-        box_post(d->box, a);
-}
 
 static void *dial_thread(void *arg)
 {
         struct dialling *d = arg;
+        const struct target *t = &d->target;
         pthread_setname_np(pthread_self(), "spancl-dial");
         for (unsigned lane = 0; lane < PEER_LANES; lane++) {
                 struct dial_params p = {
-                        .address = d->address,
+                        .address = t->address,
                         .timeout_ms = DIAL_TIMEOUT_MS,
                         .role = DIAL_PEER,
                         .lane = lane,
-                        .session_id = { d->id[0], d->id[1] },
-                        .key = { d->token[0], d->token[1] },
+                        .session_id = { t->id[0], t->id[1] },
+                        .key = { t->token[0], t->token[1] },
                         .next_seq = d->next_seq,
+                        .generation = t->try,
                         .name = "peer",
                         .share = d->share,
                 };
@@ -355,12 +390,14 @@ static void *dial_thread(void *arg)
                 struct arrival *a = mem_zalloc(sizeof(*a));
                 if (!a)
                         break; /* the engine's commands fail when the client gives up */
+                a->session = d->session;
+                a->generation = t->try;
                 a->lane = lane;
                 a->status = loop_connect(&p, &a->conn, &reply);
                 a->next_seq = reply.next_seq;
                 snprintf(a->text, sizeof(a->text), "%s", reply.text);
                 bool failed = a->status < 0;
-                dialled(d, a);
+                box_post(d->box, a);
                 if (failed)
                         break;
         }
@@ -392,20 +429,20 @@ static void make_address(const char *host, unsigned port, char *ret, size_t size
                  is_tls ? "tls:" : "tcp:", bare, port, is_tls ? key : "");
 }
 
-static int start_dial(struct server_loop *l, struct session *s, const char *host, unsigned port,
-                      const uint64_t session_id[2], const uint64_t token[2])
+static int start_try(struct server_loop *l, struct channel *c)
 {
-        if (!channel_of(l, s))
-                return SP_E_NOMEM;
+        struct target *t = c->target;
         struct dialling *d = mem_zalloc(sizeof(*d));
         if (!d)
                 return SP_E_NOMEM;
-        make_address(host, port, d->address, sizeof(d->address));
-        d->session = s;
-        d->next_seq = session_next_seq(s);
+        if (t->try < session_generation(c->session))
+                t->try = session_generation(c->session);
+        t->try++;
+        t->again_ns = UINT64_MAX;
+        d->target = *t;
+        d->session = c->session;
+        d->next_seq = session_next_seq(c->session);
         d->share = l->params.share;
-        memcpy(d->id, session_id, sizeof(d->id));
-        memcpy(d->token, token, sizeof(d->token));
         d->box = l->box;
         pthread_mutex_lock(&d->box->lock);
         d->box->refs++;
@@ -418,24 +455,83 @@ static int start_dial(struct server_loop *l, struct session *s, const char *host
         return r;
 }
 
+/* The client is told that the peer can't be reached: the first time at once, because it may never be that
+ * way, else after a while. */
+static void peer_tell(struct server_loop *l, struct channel *c, const char *text)
+{
+        struct target *t = c->target;
+        if (t->tell_ns == UINT64_MAX || (t->reached && clock_now_ns() < t->tell_ns))
+                return;
+        t->tell_ns = UINT64_MAX;
+        engine_peer_unreachable(l->engine, c->session, text);
+}
+
+/* A try has failed. */
+static void try_later(struct server_loop *l, struct channel *c, int status, const char *text)
+{
+        struct target *t = c->target;
+        channel_down(c);
+        log_info(LOG, "no link to a peer: %s", text);
+        if (status == SP_E_GONE) {
+                peer_failed(l, c, status, text);
+                return;
+        }
+        t->again_ns = clock_now_ns() + t->pause_ms * 1000000ull;
+        t->pause_ms = 2 * t->pause_ms < RETRY_MAX_MS ? 2 * t->pause_ms : RETRY_MAX_MS;
+        peer_tell(l, c, text);
+}
+
+static void try_now(struct server_loop *l, struct channel *c)
+{
+        int r = start_try(l, c);
+        if (r < 0)
+                try_later(l, c, r, status_text(r));
+}
+
 static void on_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
                     const uint64_t session_id[2], const uint64_t token[2])
 {
         struct server_loop *l = user;
+        struct channel *c = channel_of(l, s);
         (void)peer;
-        int r = start_dial(l, s, host, port, session_id, token);
-        if (!r)
-                return;
-        /* Reported like any dial that failed; without memory even for that the peer stays silent. */
-        struct arrival *a = mem_zalloc(sizeof(*a));
-        if (!a) {
-                log_error(LOG, "out of memory while dialling a peer");
+        if (c && !c->target)
+                c->target = mem_zalloc(sizeof(*c->target));
+        if (!c || !c->target) {
+                log_error(LOG, "out of memory: a peer is not dialled");
                 return;
         }
-        a->session = s;
-        a->status = r;
-        snprintf(a->text, sizeof(a->text), "%s", status_text(r));
-        box_post(l->box, a);
+        struct target *t = c->target;
+        channel_down(c);
+        *t = (struct target){ .id = { session_id[0], session_id[1] },
+                              .token = { token[0], token[1] },
+                              .try = t->try,
+                              .again_ns = 0, /* as soon as this message is worked off */
+                              .tell_ns = clock_now_ns() + PATIENCE_MS * 1000000ull,
+                              .pause_ms = RETRY_FIRST_MS };
+        make_address(host, port, t->address, sizeof(t->address));
+}
+
+static void on_hang_up(void *user, struct session *s)
+{
+        struct server_loop *l = user;
+        struct channel *c = channel_of(l, s);
+        if (!c)
+                return;
+        channel_down(c);
+        mem_free(c->target);
+        c->target = NULL;
+}
+
+/* Peers that are to be tried again, or were not reached for too long. */
+static void see_to_peers(struct server_loop *l)
+{
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (c->target && clock_now_ns() >= c->target->again_ns)
+                        try_now(l, c);
+                if (c->target && clock_now_ns() >= c->target->tell_ns)
+                        peer_tell(l, c, "no answer");
+        }
 }
 
 static void on_output(void *user, struct buf *text)
@@ -470,8 +566,21 @@ static uint64_t on_now(void *user)
         return clock_now_ns();
 }
 
-static const struct engine_ops ops_silent = { on_flush, on_dial, NULL, on_map_common, on_now };
-static const struct engine_ops ops_output = { on_flush, on_dial, on_output, on_map_common, on_now };
+static const struct engine_ops ops_silent = {
+        .flush = on_flush,
+        .dial = on_dial,
+        .hang_up = on_hang_up,
+        .map_common = on_map_common,
+        .now_ns = on_now,
+};
+static const struct engine_ops ops_output = {
+        .flush = on_flush,
+        .dial = on_dial,
+        .hang_up = on_hang_up,
+        .output = on_output,
+        .map_common = on_map_common,
+        .now_ns = on_now,
+};
 
 /* ---- attaching ------------------------------------------------------------------------------ */
 
@@ -506,6 +615,10 @@ static int admit(struct server_loop *l, const struct wire_hello *m, struct sessi
                         return SP_E_GONE;
                 }
                 *ret = engine_peer_session(l->engine, token);
+                if (*ret && is_outdated(m, session_generation(*ret))) {
+                        *ret_text = "a later connection has taken the place of this one";
+                        return SP_E_LINK;
+                }
                 return *ret ? 0 : SP_E_AGAIN;
         }
         if (!l->claimed) {
@@ -686,20 +799,28 @@ static void greet(struct server_loop *l, struct arrival *a, size_t *early)
 static void settle(struct server_loop *l, struct arrival *a)
 {
         struct channel *c = channel_of(l, a->session);
-        int r = a->status;
-        if (c && !c->failed) {
-                if (!r)
-                        r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn),
-                                    a->next_seq);
-                if (!r)
-                        carry(l, c, a->lane);
-                if (r < 0) {
-                        log_warn(LOG, "no link to a peer: %s", a->text);
-                        channel_down(c);
-                        c->failed = true;
-                        engine_peer_failed(l->engine, c->session, r,
-                                           a->text[0] ? a->text : status_text(r));
-                }
+        struct target *t = c ? c->target : NULL;
+        if (!t || c->failed || a->generation != t->try || t->again_ns != UINT64_MAX) {
+                arrival_free(a); /* of a try that was given up */
+                return;
+        }
+        if (a->status < 0) {
+                try_later(l, c, a->status, a->text[0] ? a->text : status_text(a->status));
+                arrival_free(a);
+                return;
+        }
+        int r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn), a->next_seq);
+        if (!r && !a->lane) {
+                r = session_resume(c->session, a->generation);
+                engine_settle(l->engine);
+        }
+        if (r < 0) {
+                channel_down(c);
+                peer_failed(l, c, r, status_text(r));
+        } else if (a->lane == PEER_LANES - 1) {
+                t->reached = true;
+                t->tell_ns = UINT64_MAX;
+                t->pause_ms = RETRY_FIRST_MS;
         }
         arrival_free(a);
 }
@@ -860,6 +981,13 @@ static uint64_t next_deadline(const struct server_loop *l)
                 if (a->deadline_ns < d)
                         d = a->deadline_ns;
         }
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (c->target && c->target->again_ns < d)
+                        d = c->target->again_ns;
+                if (c->target && c->target->tell_ns < d)
+                        d = c->target->tell_ns;
+        }
         return d;
 }
 
@@ -899,6 +1027,7 @@ static void *loop_thread(void *arg)
         for (;;) {
                 size_t count = 0;
                 take_arrivals(l);
+                see_to_peers(l);
                 bool more = flush_all(l, true);
                 farewell(l);
                 if (clock_now_ns() >= l->linger_ns)
@@ -1040,6 +1169,7 @@ struct server_loop *server_loop_free(struct server_loop *l)
         while (!list_empty(&l->channels)) {
                 struct channel *c = list_entry(l->channels.next, struct channel, link);
                 list_remove(&c->link);
+                mem_free(c->target);
                 mem_free(c);
         }
         box_unref(l->box);

@@ -26,6 +26,8 @@ enum {
         WIRE_TEXT_MAX = 1 << 20,
         WIRE_BLOB_MAX = 256 << 20,
         WIRE_INLINE_MAX = 64 << 10, /* bytes of bulk that may travel on lane 0 */
+        WIRE_RELAY_MAX = 64 << 10,  /* in one relay_data */
+        WIRE_RELAY_WINDOW = 2 << 20,
 };
 #define WIRE_MESSAGE_MAX ((size_t)WIRE_BLOB_MAX + (8 << 20))
 #define WIRE_BULK_MAX    ((uint64_t)1 << 42)

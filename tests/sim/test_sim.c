@@ -27,6 +27,8 @@ static void random_program(uint64_t seed, struct options o)
                 .seed = seed,
                 .servers = (unsigned)rng_range(&rng, 1, 3),
                 .one_way = rng_chance(&rng, 20) ? 1u << rng_below(&rng, 3) : 0,
+                /* None, any, or all of the ways between servers. */
+                .blocked = rng_chance(&rng, 70) ? 0 : rng_u64(&rng) | -rng_below(&rng, 2),
                 .verbose = o.verbose,
                 .forgiving = o.no_memory,
                 .reconnect_ns = o.cuts ? UINT64_MAX / 2 : 0,
@@ -65,8 +67,11 @@ TEST(random_programs_survive_without_memory)
 
 TEST(random_programs_compute_what_the_oracle_says)
 {
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR; /* servers that can't reach each other are a warning */
         for (uint64_t seed = 1; seed <= 300; seed++)
                 random_program(seed, (struct options){ 0 });
+        log_threshold = before;
 }
 
 TEST(random_programs_do_not_notice_that_links_are_cut)
@@ -203,6 +208,113 @@ TEST(buffers_travel_between_servers_and_not_through_the_client)
 }
 
 /* Chunks of memory follow each other (core/svm.c), if nothing is in the way. */
+/* Each device adds to the buffer in turn. */
+static void go_round(struct setup *s, unsigned rounds)
+{
+        cl_event last = NULL;
+        for (unsigned i = 0; i < rounds * s->count; i++) {
+                cl_event next;
+                unsigned q = (2 * i + (i >= s->count / 2)) % s->count;
+                assert_int_equal(launch(s, q, last ? 1 : 0, &last, &next), CL_SUCCESS);
+                assert_int_equal(clFlush(s->queues[q]), CL_SUCCESS);
+                if (last)
+                        assert_int_equal(clReleaseEvent(last), CL_SUCCESS);
+                last = next;
+        }
+        assert_int_equal(clWaitForEvents(1, &last), CL_SUCCESS);
+        assert_int_equal(clReleaseEvent(last), CL_SUCCESS);
+}
+
+static uint64_t blocked(unsigned from, unsigned to)
+{
+        return 1ull << (8 * from + to);
+}
+
+TEST(servers_that_can_reach_each_other_one_way_only_do_so)
+{
+        for (unsigned way = 0; way < 2; way++) {
+                struct setup s;
+                begin(&s, &(struct sim_params){
+                                  .seed = way + 1, .servers = 2, .blocked = blocked(way, !way) });
+                go_round(&s, 2);
+                for (unsigned i = 0; i < 2; i++) {
+                        assert_true(sim_traffic(s.sim, i, !i) >= ITEMS * 4);
+                        assert_int_equal(sim_traffic(s.sim, i, SIM_SERVERS_MAX), 0);
+                }
+                check_items(&s, 0, 2 * s.count);
+                end(&s);
+        }
+}
+
+TEST(what_servers_that_cannot_reach_each_other_exchange_goes_through_the_client)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR; /* it is a warning */
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+                struct setup s;
+                begin(&s, &(struct sim_params){ .seed = seed,
+                                                .servers = 3,
+                                                .blocked = blocked(0, 1) | blocked(1, 0) });
+                go_round(&s, 2);
+                assert_int_equal(sim_traffic(s.sim, 0, 1), 0);
+                assert_int_equal(sim_traffic(s.sim, 1, 0), 0);
+                check_items(&s, 5, 2 * s.count);
+                end(&s);
+        }
+        log_threshold = before;
+}
+
+TEST(a_relayed_session_ends_with_its_server)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+                struct setup s;
+                begin(&s,
+                      &(struct sim_params){ .seed = seed, .servers = 2, .blocked = UINT64_MAX });
+                cl_event e;
+                go_round(&s, 1);
+                assert_int_equal(launch(&s, 0, 0, NULL, NULL), CL_SUCCESS);
+                assert_int_equal(launch(&s, 2, 0, NULL, &e), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[0]), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[2]), CL_SUCCESS);
+                sim_run(s.sim, seed * seed * 97);
+                sim_kill_server(s.sim, 0);
+                cl_int r = clWaitForEvents(1, &e);
+                assert_true(r == CL_SUCCESS || r == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+                assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+                end(&s);
+        }
+        log_threshold = before;
+}
+
+TEST(links_between_servers_that_are_cut_are_made_again)
+{
+        for (uint64_t seed = 1; seed <= 40; seed++) {
+                struct setup s;
+                cl_event last = NULL;
+                begin(&s, &(struct sim_params){ .seed = seed, .servers = 2 });
+                go_round(&s, 1);
+                for (unsigned i = 0; i < 8; i++) {
+                        cl_event next;
+                        unsigned q = 2 * (i % 2);
+                        assert_int_equal(launch(&s, q, last ? 1 : 0, &last, &next), CL_SUCCESS);
+                        assert_int_equal(clFlush(s.queues[q]), CL_SUCCESS);
+                        if (last)
+                                assert_int_equal(clReleaseEvent(last), CL_SUCCESS);
+                        last = next;
+                        sim_run(s.sim, seed * seed * seed);
+                        sim_cut_peers(s.sim, 0, 1);
+                }
+                assert_int_equal(clWaitForEvents(1, &last), CL_SUCCESS);
+                assert_int_equal(clReleaseEvent(last), CL_SUCCESS);
+                assert_int_equal(sim_traffic(s.sim, 0, SIM_SERVERS_MAX), 0);
+                assert_int_equal(sim_traffic(s.sim, 1, SIM_SERVERS_MAX), 0);
+                check_items(&s, 3, s.count + 8);
+                end(&s);
+        }
+}
+
 TEST(shared_virtual_memory_gives_way_to_what_is_there)
 {
         struct setup s;
@@ -802,7 +914,7 @@ int main(int argc, char **argv)
                         o.cuts |= !strcmp(argv[i], "--cuts");
                         o.no_memory |= !strcmp(argv[i], "--no-memory");
                 }
-                if ((o.damage || o.no_memory || o.cuts) && !o.verbose)
+                if (!o.verbose)
                         log_threshold = LOG_NONE;
                 for (uint64_t seed = first; seed <= last; seed++)
                         random_program(seed, o);
@@ -812,6 +924,11 @@ int main(int argc, char **argv)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(devices_of_all_servers_stand_in_one_platform),
                 cmocka_unit_test(buffers_travel_between_servers_and_not_through_the_client),
+                cmocka_unit_test(servers_that_can_reach_each_other_one_way_only_do_so),
+                cmocka_unit_test(
+                        what_servers_that_cannot_reach_each_other_exchange_goes_through_the_client),
+                cmocka_unit_test(a_relayed_session_ends_with_its_server),
+                cmocka_unit_test(links_between_servers_that_are_cut_are_made_again),
                 cmocka_unit_test(shared_virtual_memory_gives_way_to_what_is_there),
                 cmocka_unit_test(a_user_event_holds_commands_on_every_server),
                 cmocka_unit_test(what_is_enqueued_after_a_blocking_write_comes_after_it),

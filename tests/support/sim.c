@@ -78,9 +78,9 @@ struct sim_server {
 };
 
 struct dial {
-        uint64_t at; /* NEVER: free */
+        uint64_t at; /* of the next try; NEVER: it is connected, or given up */
         struct sim_server *from, *to;
-        struct session *session;
+        struct session *session; /* of `from`; NULL: free */
         uint64_t token[2];
         unsigned tries;
 };
@@ -93,7 +93,7 @@ struct sim {
         struct client *client;
         struct io_link *client_links[SIM_SERVERS_MAX]; /* while the client has them */
         bool woken;
-        bool broken; /* by sim_kill_server, sim_cut_peers */
+        bool broken; /* by sim_kill_server */
         bool gave_up;
         struct server_spec specs[SIM_SERVERS_MAX];
         struct sim_server servers[SIM_SERVERS_MAX];
@@ -355,7 +355,7 @@ static void on_dial(void *user, struct session *s, uint64_t peer, const char *ho
         struct sim *sim = server->sim;
         for (unsigned i = 0; i < DIALS_MAX; i++) {
                 struct dial *d = &sim->dials[i];
-                if (d->at != NEVER)
+                if (d->session && d->session != s)
                         continue;
                 must(sim, port >= 1 && port <= sim->params.servers);
                 must(sim, !strcmp(host, sim->servers[port - 1].name));
@@ -372,6 +372,32 @@ static void on_dial(void *user, struct session *s, uint64_t peer, const char *ho
         sim_fail(sim, "too many dials");
 }
 
+static struct dial *dial_of(struct sim *sim, const struct session *s)
+{
+        for (unsigned i = 0; i < DIALS_MAX; i++)
+                if (sim->dials[i].session == s)
+                        return &sim->dials[i];
+        return NULL;
+}
+
+/* One side of a peer's session has no connections any more. */
+static void close_session(struct sim *sim, const struct session *s)
+{
+        for (unsigned k = 0; k < sim->link_count; k++)
+                for (int i = 0; i < 2; i++)
+                        if (sim->links[k].end[i].session == s)
+                                close_end(&sim->links[k], i);
+}
+
+static void on_hang_up(void *user, struct session *s)
+{
+        struct sim *sim = ((struct sim_server *)user)->sim;
+        struct dial *d = dial_of(sim, s);
+        close_session(sim, s);
+        if (d)
+                *d = (struct dial){ .at = NEVER };
+}
+
 static uint64_t on_now(void *user)
 {
         struct sim_server *server = user;
@@ -381,6 +407,7 @@ static uint64_t on_now(void *user)
 static const struct engine_ops engine_ops = {
         .flush = on_flush,
         .dial = on_dial,
+        .hang_up = on_hang_up,
         .now_ns = on_now,
 };
 
@@ -413,10 +440,12 @@ static void server_link_lost(struct sim_server *s, struct sim_link *l, int i, in
         } else if (with_client) {
                 s->over = true;
         } else {
-                for (unsigned k = 0; k < sim->link_count; k++)
-                        if (sim->links[k].end[i].session == session)
-                                close_end(&sim->links[k], i);
-                engine_peer_failed(s->engine, session, SP_E_LINK, "connection lost");
+                struct dial *d = dial_of(sim, session);
+                close_session(sim, session);
+                if (status != SP_E_LINK)
+                        engine_peer_failed(s->engine, session, status, "its session has ended");
+                else if (d && !s->over)
+                        d->at = sim->now + rng_range(&sim->rng, 1, 2 * sim->delay_ns + 1);
         }
 }
 
@@ -488,31 +517,65 @@ static void execute(struct sim_server *s)
         serve(s);
 }
 
+/* A try to connect a peer, which may fail once the other side believes that it has not. */
+static bool connect_peer(struct sim *sim, struct dial *d, struct session *there)
+{
+        uint64_t a = session_generation(d->session), b = session_generation(there);
+        uint64_t generation = (a > b ? a : b) + 1;
+        bool arrives = rng_chance(&sim->rng, 80);
+        close_session(sim, there);
+        uint64_t next_seq = session_next_seq(there);
+        int r = session_lane_up(there, 0, session_next_seq(d->session));
+        if (r == 0)
+                r = session_resume(there, generation);
+        if (!arrives) {
+                session_lane_down(there, 0);
+                return false;
+        }
+        if (r == 0)
+                r = session_lane_up(d->session, 0, next_seq);
+        if (r == 0)
+                r = session_resume(d->session, generation);
+        must(sim, r == 0 || sim->params.forgiving); /* a session has ended */
+        link_ends(sim, 0, (struct end){ d->session, d->from }, (struct end){ there, d->to });
+        connect_ends(sim, 1, (struct end){ d->session, d->from }, (struct end){ there, d->to });
+        return true;
+}
+
+static bool is_blocked(const struct sim *sim, const struct sim_server *from,
+                       const struct sim_server *to)
+{
+        return sim->params.blocked >> (SIM_SERVERS_MAX * from->index + to->index) & 1;
+}
+
 static void dialled(struct sim *sim, struct dial *d)
 {
         struct sim_server *from = d->from, *to = d->to;
         struct session *there = NULL;
-        bool refused = to->dead || from->dead;
+        d->at = NEVER;
+        if (from->dead || from->over) {
+                d->session = NULL;
+                return;
+        }
+        bool refused = to->dead || to->over || is_blocked(sim, from, to);
         if (!refused) {
                 engine_lock(to->engine);
                 there = engine_peer_session(to->engine, d->token);
                 engine_unlock(to->engine);
         }
-        if (!there && !refused && ++d->tries < DIAL_TRIES) {
+        if (there) {
+                engine_lock(from->engine);
+                engine_lock(to->engine);
+                if (!connect_peer(sim, d, there))
+                        d->at = sim->now + rng_range(&sim->rng, 1, 4 * sim->delay_ns + 1);
+                engine_unlock(to->engine);
+                engine_unlock(from->engine);
+        } else if (!refused && ++d->tries < DIAL_TRIES) {
                 d->at = sim->now + sim->delay_ns + 1; /* the client's word to it is on its way */
-                return;
-        }
-        d->at = NEVER;
-        if (!there) {
-                if (!from->dead) {
-                        engine_lock(from->engine);
-                        engine_peer_failed(from->engine, d->session, SP_E_REFUSED, "nobody there");
-                        engine_unlock(from->engine);
-                }
         } else {
-                for (unsigned lane = 0; lane < 2; lane++)
-                        connect_ends(sim, lane, (struct end){ d->session, from },
-                                     (struct end){ there, to });
+                engine_lock(from->engine);
+                engine_peer_unreachable(from->engine, d->session, "nobody there");
+                engine_unlock(from->engine);
         }
         serve(from);
         serve(to);
@@ -620,8 +683,13 @@ static bool happen(struct sim *sim)
 {
         bool client = false;
         if (sim->params.cuts && rng_below(&sim->rng, 1000) < sim->params.cut_chance) {
+                unsigned i = (unsigned)rng_below(&sim->rng, sim->params.servers);
+                unsigned k = (unsigned)rng_below(&sim->rng, sim->params.servers);
                 sim->params.cuts--;
-                sim_cut_client(sim, (unsigned)rng_below(&sim->rng, sim->params.servers));
+                if (i != k && rng_chance(&sim->rng, 50))
+                        sim_cut_peers(sim, i, k);
+                else
+                        sim_cut_client(sim, i);
         }
         for (unsigned i = 0; i < DIALS_MAX; i++)
                 if (sim->dials[i].at <= sim->now)
@@ -1142,11 +1210,13 @@ void sim_cut_often(struct sim *sim, unsigned chance, unsigned cuts)
 
 void sim_cut_peers(struct sim *sim, unsigned i, unsigned k)
 {
-        sim->broken = true;
         for (unsigned n = 0; n < sim->link_count; n++) {
                 struct sim_link *l = &sim->links[n];
-                if (end_of(l, &sim->servers[i]) >= 0 && end_of(l, &sim->servers[k]) >= 0)
-                        l->broken = true;
+                if (end_of(l, &sim->servers[i]) < 0 || end_of(l, &sim->servers[k]) < 0 || l->broken)
+                        continue;
+                l->broken = true;
+                for (int e = 0; e < 2; e++)
+                        pipe_cut(sim, &l->pipe[e]);
         }
 }
 

@@ -22,6 +22,8 @@ struct sim_params {
         const char *devices; /* filter of every server (backend.h); NULL: all */
         unsigned refusing;   /* bit per server: nobody listens there */
         unsigned one_way;    /* bit per server: other servers can't reach it, only it them */
+        /* Bit 8 i + k: server k does not answer server i, which the client does not know. */
+        uint64_t blocked;
         uint64_t delay_ns;   /* longest of the network; 0: of the seed's choosing */
         size_t room;         /* bytes that one direction holds; 0: of the seed's choosing */
         uint64_t execute_ns; /* longest time to a command's end; 0: of the seed's choosing */
@@ -63,7 +65,7 @@ void sim_cut_often(struct sim *sim, unsigned chance, unsigned cuts);
 
 /* Server `i` dies: its connections end after what is on its way. */
 void sim_kill_server(struct sim *sim, unsigned i);
-/* The link between two servers is lost. */
+/* The link between two servers is lost, as sim_cut_client says; it is made again. */
 void sim_cut_peers(struct sim *sim, unsigned i, unsigned k);
 
 /* Hold back everything that server i sends (true), or let it go. */

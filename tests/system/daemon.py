@@ -489,8 +489,8 @@ def sessions_at_the_same_time():
             assert client.returncode == 0, err
 
 
-def main():
-    claims = [f for name, f in globals().items() if inspect.isfunction(f) and f.__module__ == __name__
+def main(names):
+    claims = [f for name, f in names.items() if inspect.isfunction(f) and f.__module__ == names["__name__"]
               and f.__code__.co_argcount == 0 and not name.startswith("_")
               and name not in ("main", "closed_port")]
     wanted = sys.argv[2:]
@@ -510,4 +510,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -188,6 +188,15 @@ static void on_dial(void *user, struct session *s, uint64_t peer, const char *ho
         memcpy(n->token, token, sizeof(n->token));
 }
 
+static void on_hang_up(void *user, struct session *s)
+{
+        struct node *n = user;
+        if (n->dialled == s)
+                n->dialled = NULL;
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                session_lane_down(s, lane);
+}
+
 static uint64_t on_now(void *user)
 {
         (void)user;
@@ -197,6 +206,7 @@ static uint64_t on_now(void *user)
 static const struct engine_ops engine_ops = {
         .flush = on_flush,
         .dial = on_dial,
+        .hang_up = on_hang_up,
         .now_ns = on_now,
 };
 

@@ -1,0 +1,205 @@
+/* Servers among themselves: who connects to whom, and what is done where nobody can. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "core/server.h"
+
+/* Is the server on the client's own host? */
+static bool is_local(const struct server_spec *spec)
+{
+        if (spec->in_process || !strncmp(spec->address, "unix:", 5))
+                return true;
+        const char *host = spec->address + strcspn(spec->address, ":") + 1;
+        return !strncmp(host, "127.", 4) || !strncmp(host, "[::1]", 5) ||
+               !strncmp(host, "localhost:", 10);
+}
+
+/* Without what says whether the link is encrypted. */
+static const char *bare_host(const char *host)
+{
+        return host + (strncmp(host, "tls:", 4) && strncmp(host, "tcp:", 4) ? 0 : 4);
+}
+
+/* The target's host as peer_open has it: with the key that it must have. */
+static void peer_host(const struct server *target, char *ret, size_t size)
+{
+        const char *host = target->spec->peer_host;
+        bool keyed = *target->identity && strncmp(host, "unix:", 5) != 0;
+        snprintf(ret, size, "%s%s%s", host, keyed ? "#" : "", keyed ? target->identity : "");
+}
+
+/* How well `dialler` can reach `target`: 0 not at all. */
+static int reach(const struct server_spec *dialler, const struct server_spec *target)
+{
+        if (target->in_process || !target->peer_host)
+                return 0;
+        if (!strncmp(target->peer_host, "unix:", 5))
+                return is_local(dialler) ? 1 : 0;
+        if (config_is_loopback(bare_host(target->peer_host)))
+                return is_local(dialler) ? 2 : 0;
+        return 3;
+}
+
+/* The server that `s` calls `peer`. NULL: none. */
+static struct server *peer_named(const struct server *s, uint64_t peer)
+{
+        for (unsigned i = 0; i < s->client->server_count; i++)
+                if (s->client->servers[i]->peer_id == peer && s->client->servers[i] != s)
+                        return s->client->servers[i];
+        return NULL;
+}
+
+static void mark(uint64_t *a_set, uint64_t *b_set, const struct server *a, const struct server *b)
+{
+        *a_set |= 1ull << b->index;
+        *b_set |= 1ull << a->index;
+}
+
+/* Have `dialler` connect to `target`. */
+static int introduce(struct server *dialler, struct server *target)
+{
+        struct client *c = dialler->client;
+        struct session *to_dialler = server_session(dialler), *to_target = server_session(target);
+        if (!to_dialler || !to_target)
+                return SP_E_GONE;
+        uint64_t token[2];
+        char host[1024];
+        peer_host(target, host, sizeof(host));
+        c->io->random(c->io_user, token, sizeof(token));
+        int r = session_send(to_target, peer_expect, .peer = dialler->peer_id, .token_hi = token[0],
+                             .token_lo = token[1]);
+        if (r < 0)
+                return r;
+        server_send(target); /* the earlier it is there, the less the dialler waits */
+        return session_send(to_dialler, peer_open, .peer = target->peer_id, .host = bytes_str(host),
+                            .port = target->spec->peer_port, .session_hi = target->id[0],
+                            .session_lo = target->id[1], .token_hi = token[0],
+                            .token_lo = token[1]);
+}
+
+/* What they have to say to each other goes through here from now on. */
+static int relay(struct server *a, struct server *b)
+{
+        struct client *c = a->client;
+        struct session *to_a = server_session(a);
+        if (!to_a || !server_session(b))
+                return SP_E_GONE;
+        log_warn("client",
+                 "%s and %s can't reach each other: what they exchange goes through this program. "
+                 "Give one a name that the other knows, with #peer-host in SPANCL_SERVERS",
+                 server_name(a), server_name(b));
+        int r = session_send(to_a, peer_relay, .peer = b->peer_id);
+        if (r < 0)
+                return r;
+        mark(&a->peers_relayed, &b->peers_relayed, a, b);
+        c->interests++; /* also when the application does not wait */
+        keeper_wake(c);
+        return 0;
+}
+
+int server_introduce(struct server *a, struct server *b)
+{
+        if (a->peers_bad & 1ull << b->index)
+                return SP_E_HOST;
+        if (a->peers & 1ull << b->index)
+                return 0;
+        int there = reach(a->spec, b->spec), back = reach(b->spec, a->spec);
+        int r = !there && !back ? relay(a, b) : there >= back ? introduce(a, b) : introduce(b, a);
+        if (r == 0)
+                mark(&a->peers, &b->peers, a, b);
+        return r;
+}
+
+/* `s` can't connect to `other`: the other way round, or else through here. */
+static int find_way(struct server *s, struct server *other)
+{
+        uint64_t bit = 1ull << other->index;
+        if (s->peers_relayed & bit || s->peers_bad & bit || !server_session(s) ||
+            !server_session(other))
+                return 0;
+        int r;
+        if (s->peers_turned & bit || !reach(other->spec, s->spec)) {
+                r = relay(s, other);
+        } else {
+                mark(&s->peers_turned, &other->peers_turned, s, other);
+                r = introduce(other, s);
+        }
+        server_send(other);
+        return r;
+}
+
+int peers_lost(void *user, const struct wire_peer_lost *m)
+{
+        struct server *s = user;
+        struct server *other = peer_named(s, m->peer);
+        if (s->client->closing || !other) /* it goes away because of us */
+                return 0;
+        if (m->status == SP_E_LINK) {
+                log_info("client", "%s can't reach %s: %.*s", server_name(s), server_name(other),
+                         (int)m->text.size, (const char *)m->text.data);
+                int r = find_way(s, other);
+                server_send(s);
+                return r;
+        }
+        log_warn("client", "%s has lost %s: %.*s", server_name(s), server_name(other),
+                 (int)m->text.size, (const char *)m->text.data);
+        mark(&s->peers_bad, &other->peers_bad, s, other);
+        events_relay(s, other);
+        struct session *session = server_session(other);
+        if (session &&
+            session_send(session, peer_lost, .peer = s->peer_id, .status = m->status) == 0)
+                server_send(other);
+        return 0;
+}
+
+/* ---- relaying ------------------------------------------------------------------------------- */
+
+/* Where a message of `s` for `peer` goes on to. NULL: it is lost meanwhile. SP_E_PROTO: none such. */
+static int relay_to(struct server *s, uint64_t peer, struct server **ret)
+{
+        struct server *other = peer_named(s, peer);
+        if (!other || !(s->peers_relayed & 1ull << other->index))
+                return SP_E_PROTO;
+        *ret = server_session(other) ? other : NULL;
+        return 0;
+}
+
+/* The message for `to` is in its outbox, or could not be put there. */
+static void passed(struct server *to, int r)
+{
+        if (r < 0) /* a gap in what the other side is to have */
+                to->lost_status = r;
+        server_send(to);
+}
+
+int peers_relay_hello(void *user, const struct wire_relay_hello *m)
+{
+        struct server *s = user, *to;
+        int r = relay_to(s, m->peer, &to);
+        if (r == 0 && to)
+                passed(to, session_send(to->session, relay_hello, .peer = s->peer_id,
+                                        .generation = m->generation, .next_seq = m->next_seq));
+        return r;
+}
+
+int peers_relay_data(void *user, const struct wire_relay_data *m)
+{
+        struct server *s = user, *to;
+        int r = relay_to(s, m->peer, &to);
+        if (r == 0 && to)
+                passed(to, session_send(to->session, relay_data, .peer = s->peer_id,
+                                        .lane = m->lane, .data = m->data));
+        return r;
+}
+
+int peers_relay_taken(void *user, const struct wire_relay_taken *m)
+{
+        struct server *s = user, *to;
+        int r = relay_to(s, m->peer, &to);
+        if (r == 0 && to)
+                passed(to, session_send(to->session, relay_taken, .peer = s->peer_id,
+                                        .lane = m->lane, .size = m->size));
+        return r;
+}

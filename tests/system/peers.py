@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""peers.py BUILD [NAME...]: claims about servers among themselves, over real processes: links that break,
+hosts that can't reach each other, a client that stands still. tests/api/migrate.c is the program: it
+checks each byte. What needs hosts of its own makes network namespaces, where that is permitted."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import daemon
+from daemon import BUILD, HANG_S, Relay, at, client_env, closed_port, servers
+
+PROGRAM = str(BUILD / "bin/api_migrate")
+WARNING = "can't reach each other"
+
+
+def start(where, program=PROGRAM, prefix=(), **more):
+    return subprocess.Popen([*prefix, program], env=client_env(where, **more), stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def passes(client):
+    out, err = client.communicate(timeout=HANG_S)
+    assert client.returncode == 0, f"status {client.returncode}: {out}{err}"
+    return err
+
+
+# --- Links ----------------------------------------------------------------------------------------
+
+def links_between_servers_that_are_cut_change_nothing():
+    cuts, chance = 0, random.Random(1)
+    with servers(3) as s:
+        relays = [Relay(port) for port in s.ports]
+        where = " ".join(f"{at(p)}#{at(r.port)}" for p, r in zip(s.ports, relays))
+        for _ in range(3):
+            client = start(where)
+            while client.poll() is None:
+                time.sleep(chance.uniform(0.01, 0.06))
+                chance.choice(relays).cut()
+            assert WARNING not in passes(client)
+        for relay in relays:
+            cuts += relay.cuts
+            relay.close()
+    assert cuts > 3, cuts
+    return f"{cuts} cuts"
+
+
+def the_other_side_connects_when_one_cannot():
+    for wrong in range(2):
+        with servers(2) as s:
+            where = [at(s.ports[0]), at(s.ports[1])]
+            where[wrong] += f"#{at(closed_port())}"
+            assert WARNING not in passes(start(" ".join(where)))
+
+
+def the_client_relays_what_cannot_go_directly():
+    with servers(3) as s, tempfile.NamedTemporaryFile() as stats:
+        where = " ".join(f"{at(p)}#{at(closed_port())}" for p in s.ports)
+        err = passes(start(where, SPANCL_STATS=stats.name))
+        assert err.count(WARNING) == 3, err  # once for each two
+
+
+def the_client_relays_between_itself_and_a_server_that_it_alone_reaches():
+    with servers(1) as s:
+        passes(start(f"in-process {at(s.ports[0])}#{at(closed_port())}",
+                     OCL_ICD_VENDORS=str(BUILD / "etc/vendors")))
+
+
+def top_tells_what_is_relayed():
+    with servers(2) as s:
+        where = " ".join(f"{at(p)}#{at(closed_port())}" for p in s.ports)
+        client = start(where)
+        seen = ""
+        while client.poll() is None and "through the client" not in seen:
+            seen = subprocess.run([str(BUILD / "bin/spancl"), "top", "--once"], env=client_env(where),
+                                  stdout=subprocess.PIPE, text=True, timeout=HANG_S, check=False).stdout
+        passes(client)
+        assert "through the client" in seen, seen
+
+
+# --- Hosts of their own ---------------------------------------------------------------------------
+
+class Hosts:
+    """Network namespaces with links between them: ("a", "b", "10.77.1") joins a as .1 and b as .2, and as
+    fd77:1::1 and ::2."""
+
+    def __init__(self, names, links):
+        self.names = {n: f"spancl-{os.getpid()}-{n}" for n in names}
+        self.servers = []
+        for n in names:
+            _ip("netns", "add", self.names[n])
+            self.ip(n, "link", "set", "lo", "up")
+        for i, (a, b, net) in enumerate(links):
+            _ip("link", "add", f"to{b}", "netns", self.names[a], "type", "veth", "peer", f"to{a}",
+                "netns", self.names[b])
+            for k, (host, other) in enumerate(((a, b), (b, a))):
+                self.ip(host, "addr", "add", f"{net}.{k + 1}/24", "dev", f"to{other}")
+                self.ip(host, "addr", "add", f"fd77:{i + 1}::{k + 1}/64", "dev", f"to{other}", "nodad")
+                self.ip(host, "link", "set", f"to{other}", "up")
+
+    def ip(self, host, *words):
+        _ip("-n", self.names[host], *words)
+
+    def inside(self, host):
+        return ["ip", "netns", "exec", self.names[host]]
+
+    def spancld(self, host, address):
+        s = daemon.Servers(BUILD, 1, ("--listen", f"{address}:7777", "--insecure"),
+                           prefix=self.inside(host), vendors=daemon.VENDORS)
+        self.servers.append(s)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for s in self.servers:
+            s.stop()
+        for name in self.names.values():
+            _ip("netns", "del", name)
+
+
+def _ip(*words):
+    subprocess.run(["ip", *words], check=True, timeout=HANG_S)
+
+
+def _may_make_hosts():
+    if os.geteuid():
+        return False
+    try:
+        with Hosts(["x"], []):
+            return True
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def _two_hosts(more=()):
+    """A client c that reaches a and b, and whatever else joins these."""
+    hosts = Hosts("abc", [("c", "a", "10.77.1"), ("c", "b", "10.77.2"), *more])
+    hosts.spancld("a", "*")
+    hosts.spancld("b", "*")
+    return hosts
+
+
+IPV4 = "tcp:10.77.1.2:7777 tcp:10.77.2.2:7777"
+
+
+def hosts_without_a_way_to_each_other_are_relayed():
+    if not _may_make_hosts():
+        return "skipped: no network namespaces"
+    with _two_hosts() as hosts:
+        assert WARNING in passes(start(IPV4, prefix=hosts.inside("c")))
+    return None
+
+
+def it_is_enough_when_one_host_can_connect():
+    if not _may_make_hosts():
+        return "skipped: no network namespaces"
+    for dialler, other, k in (("a", "b", 2), ("b", "a", 1)):
+        with _two_hosts([("a", "b", "10.77.3")]) as hosts:
+            hosts.ip(dialler, "route", "add", f"10.77.{k}.2/32", "via", f"10.77.3.{k}")
+            assert WARNING not in passes(start(IPV4, prefix=hosts.inside("c"))), (dialler, other)
+    return None
+
+
+def servers_reach_each_other_by_names_of_their_own_also_over_ipv6():
+    if not _may_make_hosts():
+        return "skipped: no network namespaces"
+    with _two_hosts([("a", "b", "10.77.3")]) as hosts:
+        for way in ("tcp:10.77.1.2:7777#10.77.3.1:7777 tcp:10.77.2.2:7777#10.77.3.2:7777",
+                    "tcp:[fd77:1::2]:7777#[fd77:3::1]:7777 tcp:[fd77:2::2]:7777#[fd77:3::2]:7777"):
+            assert WARNING not in passes(start(way, prefix=hosts.inside("c"))), way
+    return None
+
+
+def a_link_that_goes_down_for_a_while_changes_nothing():
+    if not _may_make_hosts():
+        return "skipped: no network namespaces"
+    with _two_hosts([("a", "b", "10.77.3")]) as hosts:
+        where = "tcp:10.77.1.2:7777#10.77.3.1:7777 tcp:10.77.2.2:7777#10.77.3.2:7777"
+        client = start(where, prefix=hosts.inside("c"))
+        downs = 0
+        while client.poll() is None and downs < 3:
+            time.sleep(0.3)
+            hosts.ip("a", "link", "set", "tob", "down")
+            time.sleep(0.2)
+            hosts.ip("a", "link", "set", "tob", "up")
+            hosts.ip("a", "addr", "replace", "fd77:3::1/64", "dev", "tob", "nodad")
+            downs += 1
+        passes(client)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(daemon.main(globals()))
