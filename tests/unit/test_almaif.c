@@ -73,52 +73,6 @@ TEST(places_and_options_are_understood)
         }
 }
 
-TEST(rows_add_kernels)
-{
-        (void)state;
-        char error[REGISTRY_ERROR_SIZE];
-        struct registry_rows *rows;
-        assert_int_equal(
-                registry_rows_parse("# a designer's own\n"
-                                    "0x100 acme.fir.f32(const float *in, float* out, uint taps)\n"
-                                    "257 acme.add = pocl.add.i32  # the same\n"
-                                    "258 acme.go()",
-                                    &rows, error),
-                0);
-        const struct registry_kernel *k = registry_rows_find_id(rows, 0x100);
-        assert_string_equal(k->name, "acme.fir.f32");
-        assert_int_equal(registry_arg_count(k), 3);
-        assert_string_equal(k->args[0].type, "float*");
-        assert_string_equal(k->args[2].name, "taps");
-        assert_int_equal(k->args[0].access, REGISTRY_IN);
-        assert_int_equal(k->args[1].access, REGISTRY_INOUT);
-        assert_false(k->args[2].buffer);
-        assert_null(k->run);
-        k = registry_rows_find_id(rows, 257);
-        assert_string_equal(k->name, "acme.add");
-        assert_ptr_equal(k->run, registry_find_id(1)->run);
-        assert_int_equal(registry_arg_count(registry_rows_find_id(rows, 258)), 0);
-        assert_ptr_equal(registry_rows_find_id(rows, 1), registry_find_id(1));
-        assert_null(registry_rows_find_id(rows, 9999));
-        registry_rows_free(rows);
-        static const char *const wrong[][2] = {
-                { "\nx y()", "line 2: a row begins" },
-                { "1", "name is missing" },
-                { "1 a", "`(` or `=`" },
-                { "1 a(foo x)", "a type is missing" },
-                { "1 a(int)", "name of an argument" },
-                { "1 a(int x y)", "`,` or `)`" },
-                { "1 a = nothing", "of the table" },
-                { "1 a() b", "does not end" },
-                { "0xFFFF a()", "0 to 0xFFFE" },
-                { "1 a(int a,int b,int c,int d,int e,int f,int g,int h,int i)", "at most 8" },
-        };
-        for (size_t i = 0; i < array_size(wrong); i++) {
-                assert_int_equal(registry_rows_parse(wrong[i][0], &rows, error), SP_E_INVAL);
-                assert_non_null(strstr(error, wrong[i][1]));
-        }
-}
-
 TEST(memory_is_taken_where_it_first_fits)
 {
         (void)state;
@@ -752,7 +706,6 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(places_and_options_are_understood),
-                cmocka_unit_test(rows_add_kernels),
                 cmocka_unit_test(memory_is_taken_where_it_first_fits),
                 cmocka_unit_test(wrong_registers_are_named),
                 cmocka_unit_test(a_device_that_does_not_reset_is_not_available),

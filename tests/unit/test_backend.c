@@ -1315,42 +1315,6 @@ TEST(domains_do_not_mix)
         f->ops->buffer_release(other);
 }
 
-TEST(built_in_kernels_compute_what_they_say)
-{
-        (void)state;
-        uint8_t a[4] = { 200, 100, 0, 255 }, b[4] = { 100, 2, 3, 2 }, c[4] = { 0 };
-        float p[6] = { 1, 2, 3, 4, 5, 6 }, q[6] = { 1, 0, 0, 1, 2, 2 }, s[4] = { 0 };
-        uint32_t pixels[4] = { 100, 101, 0xFF, 0xFF00 }, red = 10, m = 2, n = 2, k = 3;
-        struct registry_launch l = { .dims = 1, .global = { 4, 1, 1 } };
-        l.args[0] = (struct registry_value){ a, 4 };
-        l.args[1] = (struct registry_value){ b, 4 };
-        l.args[2] = (struct registry_value){ c, 4 };
-        assert_int_equal(registry_find("pocl.add.i8", 11)->run(&l), CL_SUCCESS);
-        assert_memory_equal(c, ((uint8_t[4]){ 44, 102, 3, 1 }), 4);
-        assert_int_equal(registry_find("pocl.mul.i8", 11)->run(&l), CL_SUCCESS);
-        assert_memory_equal(c, ((uint8_t[4]){ 32, 200, 0, 254 }), 4);
-        l.offset[0] = 1;
-        assert_int_equal(registry_find("pocl.mul.i8", 11)->run(&l), CL_OUT_OF_RESOURCES);
-
-        l = (struct registry_launch){ .dims = 1, .global = { 4, 1, 1 } };
-        l.args[0] = (struct registry_value){ pixels, sizeof(pixels) };
-        l.args[1] = (struct registry_value){ &red, 4 };
-        assert_int_equal(registry_find("pocl.countred", 13)->run(&l), CL_SUCCESS);
-        assert_int_equal(red, 12);
-
-        l = (struct registry_launch){ .dims = 2, .global = { 2, 2, 1 } };
-        l.args[0] = (struct registry_value){ p, sizeof(p) };
-        l.args[1] = (struct registry_value){ q, sizeof(q) };
-        l.args[2] = (struct registry_value){ s, sizeof(s) };
-        l.args[3] = (struct registry_value){ &m, 4 };
-        l.args[4] = (struct registry_value){ &n, 4 };
-        l.args[5] = (struct registry_value){ &k, 4 };
-        assert_int_equal(registry_find("pocl.sgemm.local.f32", 20)->run(&l), CL_SUCCESS);
-        assert_memory_equal(s, ((float[4]){ 7, 8, 16, 17 }), sizeof(s));
-        assert_int_equal(registry_find("pocl.mul.i16", 12)->id, 15);
-        assert_null(registry_find("pocl.mul.i1", 11));
-}
-
 /* ---- the native backend alone --------------------------------------------------------------- */
 
 TEST(type_names_give_sizes)
@@ -1574,7 +1538,6 @@ int main(void)
                 cmocka_unit_test(a_seed_shows_missing_dependencies_and_repeats),
                 cmocka_unit_test(a_failed_dependency_fails_the_command),
                 REFERENCE(domains_do_not_mix),
-                cmocka_unit_test(built_in_kernels_compute_what_they_say),
                 cmocka_unit_test(type_names_give_sizes),
                 NATIVE(arguments_of_all_kinds_are_described),
                 NATIVE(probing_finds_what_argument_information_says),

@@ -52,9 +52,16 @@ static int find_kernels(struct unit *u, char error[SPEC_ERROR_SIZE])
         return SP_E_UNSUPP;
 }
 
-static size_t args_size_of(const struct almaif_spec *s)
+/* Bytes for the arguments of any of its kernels. */
+static size_t args_size_of(const struct unit *u)
 {
-        return s->args == SPEC_ARGS_STRIDE ? ARGS_SIZE : REGISTRY_ARGS_MAX * 8;
+        bool stride = u->accel.spec->args == SPEC_ARGS_STRIDE;
+        unsigned most = 1;
+        for (size_t i = 0; i < u->kernel_count; i++) {
+                unsigned n = registry_arg_count(u->kernels[i]);
+                most = n > most ? n : most;
+        }
+        return most * (stride ? ALMAIF_ARGUMENT_STRIDE : sizeof(uint64_t));
 }
 
 static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned number,
@@ -67,7 +74,6 @@ static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned num
         }
         u->backend = b;
         u->number = number;
-        u->args_size = args_size_of(s);
         list_init(&u->flight);
         list_init(&u->backlog);
         pthread_cond_init(&u->work, NULL);
@@ -78,6 +84,7 @@ static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned num
                 unit_free(u);
                 return r;
         }
+        u->args_size = args_size_of(u);
         if (*s->name)
                 snprintf(u->name, sizeof(u->name), "%s", s->name);
         else

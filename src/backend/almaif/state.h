@@ -23,7 +23,6 @@ enum {
         UNITS_MAX = 64,
         KERNELS_MAX = 256, /* of one domain */
         BUFFER_ALIGN = 128,
-        ARGS_SIZE = REGISTRY_ARGS_MAX * ALMAIF_ARGUMENT_STRIDE, /* at most */
 };
 
 struct memory {

@@ -3,19 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The elements a launch works on: `first` and `count`, or an error when buffer `i` has not that many. */
-static bool covers(const struct registry_launch *l, unsigned i, size_t element, size_t first,
-                   size_t count)
-{
-        const struct registry_value *v = &l->args[i];
-        size_t have = v->data ? v->size / element : 0;
-        return first <= have && count <= have - first;
-}
-
-static size_t item_count(const struct registry_launch *l)
-{
-        return l->global[0] * l->global[1] * l->global[2];
-}
+#include "backend/builtin/kernels.h"
 
 static uint32_t value_u32(const struct registry_launch *l, unsigned i)
 {
@@ -26,23 +14,23 @@ static uint32_t value_u32(const struct registry_launch *l, unsigned i)
 
 /* Buffers are as aligned as sub-buffers are, but elements are copied all the same: cheap, and no
  * offset can go wrong. Arithmetic is unsigned: signed overflow would be undefined. */
-#define BINARY(function, type, op)                                        \
-        static cl_int function(const struct registry_launch *l)           \
-        {                                                                 \
-                size_t first = l->offset[0], count = item_count(l);       \
-                for (unsigned i = 0; i < 3; i++)                          \
-                        if (!covers(l, i, sizeof(type), first, count))    \
-                                return CL_OUT_OF_RESOURCES;               \
-                const uint8_t *a = l->args[0].data, *b = l->args[1].data; \
-                uint8_t *c = l->args[2].data;                             \
-                for (size_t i = first; i < first + count; i++) {          \
-                        type x, y;                                        \
-                        memcpy(&x, a + i * sizeof(type), sizeof(type));   \
-                        memcpy(&y, b + i * sizeof(type), sizeof(type));   \
-                        x = (type)((uint32_t)x op(uint32_t) y);           \
-                        memcpy(c + i * sizeof(type), &x, sizeof(type));   \
-                }                                                         \
-                return CL_SUCCESS;                                        \
+#define BINARY(function, type, op)                                            \
+        static cl_int function(const struct registry_launch *l)               \
+        {                                                                     \
+                size_t first = l->offset[0], count = kernel_items(l);         \
+                for (unsigned i = 0; i < 3; i++)                              \
+                        if (!kernel_covers(l, i, sizeof(type), first, count)) \
+                                return CL_OUT_OF_RESOURCES;                   \
+                const uint8_t *a = l->args[0].data, *b = l->args[1].data;     \
+                uint8_t *c = l->args[2].data;                                 \
+                for (size_t i = first; i < first + count; i++) {              \
+                        type x, y;                                            \
+                        memcpy(&x, a + i * sizeof(type), sizeof(type));       \
+                        memcpy(&y, b + i * sizeof(type), sizeof(type));       \
+                        x = (type)((uint32_t)x op(uint32_t) y);               \
+                        memcpy(c + i * sizeof(type), &x, sizeof(type));       \
+                }                                                             \
+                return CL_SUCCESS;                                            \
         }
 
 BINARY(add_i8, uint8_t, +)
@@ -54,8 +42,8 @@ BINARY(mul_i32, uint32_t, *)
 
 static cl_int copy_i8(const struct registry_launch *l)
 {
-        size_t first = l->offset[0], count = item_count(l);
-        if (!covers(l, 0, 1, first, count) || !covers(l, 1, 1, first, count))
+        size_t first = l->offset[0], count = kernel_items(l);
+        if (!kernel_covers(l, 0, 1, first, count) || !kernel_covers(l, 1, 1, first, count))
                 return CL_OUT_OF_RESOURCES;
         if (count)
                 memmove((uint8_t *)l->args[1].data + first,
@@ -65,10 +53,10 @@ static cl_int copy_i8(const struct registry_launch *l)
 
 static cl_int countred(const struct registry_launch *l)
 {
-        size_t first = l->offset[0], count = item_count(l);
-        if (!covers(l, 0, 4, first, count) || !covers(l, 1, 4, 0, 1))
+        size_t first = l->offset[0], count = kernel_items(l);
+        if (!kernel_covers(l, 0, 4, first, count) || !kernel_covers(l, 1, 4, 0, 1))
                 return CL_OUT_OF_RESOURCES;
-        uint32_t sum = value_u32(l, 1);
+        uint32_t sum = 0;
         const uint8_t *pixels = l->args[0].data;
         for (size_t i = first; i < first + count; i++) {
                 uint32_t pixel;
@@ -81,8 +69,8 @@ static cl_int countred(const struct registry_launch *l)
 
 static cl_int abs_f32(const struct registry_launch *l)
 {
-        size_t first = l->offset[0], count = item_count(l);
-        if (!covers(l, 0, 4, first, count) || !covers(l, 1, 4, first, count))
+        size_t first = l->offset[0], count = kernel_items(l);
+        if (!kernel_covers(l, 0, 4, first, count) || !kernel_covers(l, 1, 4, first, count))
                 return CL_OUT_OF_RESOURCES;
         const uint8_t *in = l->args[0].data;
         uint8_t *out = l->args[1].data;
@@ -105,7 +93,8 @@ static float element_f32(const void *matrix, size_t i)
 static cl_int sgemm_f32(const struct registry_launch *l)
 {
         size_t m = value_u32(l, 3), n = value_u32(l, 4), k = value_u32(l, 5);
-        if (!covers(l, 0, 4, 0, m * k) || !covers(l, 1, 4, 0, k * n) || !covers(l, 2, 4, 0, m * n))
+        if (!kernel_covers(l, 0, 4, 0, m * k) || !kernel_covers(l, 1, 4, 0, k * n) ||
+            !kernel_covers(l, 2, 4, 0, m * n))
                 return CL_OUT_OF_RESOURCES;
         size_t row_end = l->offset[0] + l->global[0], column_end = l->offset[1] + l->global[1];
         row_end = row_end < m ? row_end : m;
@@ -129,8 +118,8 @@ static cl_int noop(const struct registry_launch *l)
 
 static cl_int inc_i32(const struct registry_launch *l)
 {
-        size_t first = l->offset[0], count = item_count(l);
-        if (!covers(l, 0, 4, first, count))
+        size_t first = l->offset[0], count = kernel_items(l);
+        if (!kernel_covers(l, 0, 4, first, count))
                 return CL_OUT_OF_RESOURCES;
         uint8_t *data = l->args[0].data;
         uint32_t by = value_u32(l, 1);

@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 
-enum { REGISTRY_ARGS_MAX = 8 };
+enum { REGISTRY_ARGS_MAX = 20 };
 
 enum registry_access {
         REGISTRY_IN = 1,

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-enum { ROW_MAX = 1024, FILE_MAX = 1 << 20, ROWS_MAX = 4096, ID_MAX = 0xFFFE };
+enum { ROW_MAX = 2048, FILE_MAX = 1 << 20, ROWS_MAX = 4096, ID_MAX = 0xFFFE };
 
 struct row {
         struct registry_kernel kernel;
@@ -114,7 +114,7 @@ static const char *parse_args(struct row *r, struct cursor *c)
                 if (!take(c, ','))
                         return "after an argument comes `,` or `)`";
         }
-        return "a kernel has at most 8 arguments";
+        return "a kernel has at most 20 arguments";
 }
 
 static const char *parse_row(struct row *r, struct cursor *c)
