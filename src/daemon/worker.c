@@ -130,6 +130,31 @@ static const char *cache_folder(const struct config_options *o, char path[PATH_M
         return n < PATH_MAX ? path : NULL;
 }
 
+static struct engine_limits limits_of(const struct config_options *o)
+{
+        return (struct engine_limits){ .max = {
+                                               [LIMIT_OBJECTS] = config_option_number(
+                                                       o, CONFIG_session_objects),
+                                               [LIMIT_PROGRAMS] = config_option_number(
+                                                       o, CONFIG_session_programs),
+                                               [LIMIT_STORAGE] = config_option_number(
+                                                                         o, CONFIG_session_buffers)
+                                                                 << 20,
+                                               [LIMIT_TRANSFERS] =
+                                                       config_option_number(
+                                                               o, CONFIG_session_transfers)
+                                                       << 20,
+                                               [LIMIT_BUILD_NS] =
+                                                       config_option_number(
+                                                               o, CONFIG_session_build_time) *
+                                                       1000000000,
+                                               [LIMIT_RUN_NS] =
+                                                       config_option_number(
+                                                               o, CONFIG_session_run_time) *
+                                                       1000000000,
+                                       } };
+}
+
 static int open_backend(struct worker *w, const struct config_options *o, const char *scratch_dir)
 {
         int output = capture_stdout();
@@ -144,8 +169,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .cache_dir = cache_folder(o, folder),
                 .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,
                 .share = config_option_number(o, CONFIG_share) == 1,
-                .objects_max = config_option_number(o, CONFIG_session_objects),
-                .storage_max = config_option_number(o, CONFIG_session_buffers) << 20,
+                .limits = limits_of(o),
                 .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
                 .identity = w->identity,
                 .linger_s = (unsigned)config_option_number(o, CONFIG_linger),

@@ -45,6 +45,8 @@ struct build {
         struct part *parts;
         cl_int status;
         struct buf info;
+        uint64_t began_ns;
+        bool overdue; /* it was answered */
 };
 
 /* A build to be put into the cache: what it was, and for whom. */
@@ -58,6 +60,7 @@ void engine_builder_init(struct builder *b)
 {
         pthread_condattr_t attr;
         list_init(&b->jobs);
+        list_init(&b->working);
         list_init(&b->stores);
         pthread_condattr_init(&attr);
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -491,11 +494,94 @@ static void builder_rest(struct engine *e)
 /* Answer. Lock held. */
 static void build_done(struct build *b)
 {
-        peer_send(engine_client(b->engine), program_built, .request = b->request,
-                  .status = b->status, .info = bytes_of(b->info.data, b->info.size));
-        if (b->program)
+        list_remove(&b->link);
+        if (!b->overdue)
+                peer_send(engine_client(b->engine), program_built, .request = b->request,
+                          .status = b->status, .info = bytes_of(b->info.data, b->info.size));
+        else
+                b->engine->builder.overdue--;
+        if (b->program && !b->overdue)
                 stores_add(b);
         build_free(b);
+}
+
+/* ---- limits --------------------------------------------------------------------------------- */
+
+/* Nothing stops the compiler; its result is not wanted any more. */
+static cl_int overdue_answer(const struct build *b, struct buf *info)
+{
+        static const cl_int failures[] = {
+                [ACTION_BUILD] = CL_BUILD_PROGRAM_FAILURE,
+                [ACTION_COMPILE] = CL_COMPILE_PROGRAM_FAILURE,
+                [ACTION_LINK] = CL_LINK_PROGRAM_FAILURE,
+        };
+        static const char log[] = "This server's limit of how long a build may take was met "
+                                  "(--session-build-time).";
+        for (size_t i = 0; i < b->part_count; i++)
+                for (size_t k = 0; k < b->parts[i].device_count; k++) {
+                        size_t mark;
+                        int r = info_begin(info, INFO_BUILD, &mark);
+                        if (!r)
+                                r = info_put_u64(info, INFO_BUILD_DEVICE, b->parts[i].devices[k]);
+                        if (!r)
+                                r = info_put(info, CL_PROGRAM_BUILD_LOG, log, sizeof(log));
+                        if (r < 0)
+                                return CL_OUT_OF_HOST_MEMORY;
+                        info_end(info, mark);
+                }
+        return failures[b->action];
+}
+
+static void answer_overdue(struct build *b)
+{
+        struct buf info = { 0 };
+        cl_int status = overdue_answer(b, &info);
+        peer_send(engine_client(b->engine), program_built, .request = b->request, .status = status,
+                  .info = bytes_of(info.data, status == CL_OUT_OF_HOST_MEMORY ? 0 : info.size));
+        buf_fini(&info);
+}
+
+/* When no thread will be free again. */
+static void fail_queued(struct builder *b)
+{
+        while (!list_empty(&b->jobs)) {
+                struct build *job = list_entry(b->jobs.next, struct build, link);
+                list_remove(&job->link);
+                b->job_count--;
+                answer_overdue(job);
+                build_free(job);
+        }
+}
+
+uint64_t engine_builder_deadline(struct engine *e)
+{
+        uint64_t max_ns = e->params.limits.max[LIMIT_BUILD_NS];
+        struct builder *b = &e->builder;
+        if (!max_ns || (list_empty(&b->working) && list_empty(&b->jobs)))
+                return UINT64_MAX;
+        /* A job that waits begins later than now. */
+        uint64_t began = list_empty(&b->working)
+                                 ? e->params.ops->now_ns(e->params.user)
+                                 : list_entry(b->working.next, struct build, link)->began_ns;
+        return began + max_ns;
+}
+
+void engine_builder_expire(struct engine *e, uint64_t now_ns)
+{
+        uint64_t max_ns = e->params.limits.max[LIMIT_BUILD_NS];
+        struct builder *b = &e->builder;
+        while (max_ns && !list_empty(&b->working)) {
+                struct build *job = list_entry(b->working.next, struct build, link);
+                if (now_ns - job->began_ns < max_ns)
+                        break;
+                (void)engine_limit_exceeded(e, LIMIT_BUILD_NS, now_ns - job->began_ns, 0);
+                list_remove(&job->link);
+                job->overdue = true;
+                b->overdue++;
+                answer_overdue(job);
+        }
+        if (b->overdue == BUILD_THREADS_MAX)
+                fail_queued(b);
 }
 
 static void *builder_main(void *arg)
@@ -511,6 +597,8 @@ static void *builder_main(void *arg)
                 struct build *job = list_entry(b->jobs.next, struct build, link);
                 list_remove(&job->link);
                 b->job_count--;
+                job->began_ns = e->params.ops->now_ns(e->params.user);
+                list_append(&b->working, &job->link);
                 /* Links that were asked for before, and the cache, still read it. */
                 while (job->program->shared)
                         pthread_cond_wait(&b->unshared, &e->lock);
@@ -574,6 +662,8 @@ static bool builder_start(struct engine *e, struct build *job)
         list_append(&b->jobs, &job->link);
         b->job_count++;
         pthread_cond_signal(&b->wake);
+        if (b->overdue == BUILD_THREADS_MAX)
+                fail_queued(b);
         return true;
 }
 

@@ -21,7 +21,9 @@ struct builder {
         pthread_cond_t wake; /* a job, or stop */
         struct list jobs;
         size_t job_count;
-        struct list stores; /* what is to be put into the cache */
+        struct list working; /* those that threads are at, the longest first; but not */
+        unsigned overdue;    /* those of which nobody wants to know any more */
+        struct list stores;  /* what is to be put into the cache */
         size_t store_count;
         pthread_cond_t unshared; /* a program is read by one less */
         bool watched;            /* a thread waits for quiet, to store */
@@ -29,6 +31,10 @@ struct builder {
 };
 
 struct engine;
+
+/* See engine_deadline, engine_expire. Lock held. */
+uint64_t engine_builder_deadline(struct engine *e);
+void engine_builder_expire(struct engine *e, uint64_t now_ns);
 
 void engine_builder_init(struct builder *b);
 /* Wait for builds at work, forget the others; what is to be put into the cache is. Without the lock. */

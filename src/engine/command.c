@@ -13,6 +13,7 @@ static void command_release(struct command *c)
         list_remove(&c->held);
         list_remove(&c->barrier);
         list_remove(&c->ready);
+        list_remove(&c->crowded);
         for (size_t i = 0; i < c->dep_count; i++)
                 engine_event_drop(&c->deps[i]);
         for (size_t i = 0; i < c->arg_count; i++) {
@@ -105,7 +106,8 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
         if (!c)
                 return NULL;
         c->pool = small ? &e->command_pool : NULL;
-        struct list *lists[] = { &c->ready, &c->held, &c->barrier, &c->unreported, &c->implied };
+        struct list *lists[] = { &c->ready,      &c->held,    &c->barrier,
+                                 &c->unreported, &c->implied, &c->crowded };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         list_append(&e->commands, &c->link);
@@ -322,7 +324,8 @@ static cl_int native_deps(struct command *c, struct backend_command *n)
 static bool may_be_implied(const struct command *c)
 {
         const struct queue *q = c->queue;
-        return q->object.engine->be->event_report && !q->in_order && !q->profiling &&
+        return !q->object.engine->params.limits.max[LIMIT_RUN_NS] &&
+               q->object.engine->be->event_report && !q->in_order && !q->profiling &&
                !c->after_all && !c->transfer && !c->batch && !c->is_barrier && c->event &&
                c->status >= 0 && !engine_event_is_observed(c->event, q->domain);
 }
@@ -409,6 +412,8 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         if (!c->running++)
                 e->running++;
         q->running++;
+        e->transfer_parts += c->transfer != NULL;
+        engine_limit_begin(q);
         q->fences += c->is_barrier;
         engine_queue_dirty(q);
         return CL_SUCCESS;
@@ -470,7 +475,7 @@ static cl_int submit_part(struct command *c)
         uint64_t len;
         n.host = engine_transfer_part(c->transfer, c->sent, &len);
         if (!n.host)
-                return CL_OUT_OF_HOST_MEMORY;
+                return c->transfer->lack;
         if (n.op == BACKEND_WRITE || n.op == BACKEND_READ) {
                 n.size = (size_t)len;
                 n.offset_bytes += (size_t)c->sent;
@@ -488,7 +493,7 @@ static cl_int submit_read(struct command *c)
         if (t->peer && t->peer->lost)
                 return CL_DEVICE_NOT_AVAILABLE;
         while (c->sent < t->total) {
-                if (c->sent >= engine_transfer_window(t))
+                if (c->sent >= engine_transfer_window(t) || engine_transfer_crowded(c))
                         return 0;
                 cl_int status = submit_part(c);
                 if (status < 0)
@@ -646,6 +651,8 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         c->queue->fences -= c->is_barrier;
         if (!--c->running)
                 e->running--;
+        e->transfer_parts -= c->transfer != NULL;
+        engine_limit_end(c->queue);
         engine_times_add(&c->times, t);
         struct transfer *data = c->transfer;
         if (status >= 0 && c->status >= 0 && data) {
@@ -658,6 +665,8 @@ static void part_complete(struct command *c, cl_int status, const struct backend
                 else
                         engine_transfer_pass(data, ready);
         }
+        if (data)
+                engine_transfer_uncrowd(e);
         if (status < 0)
                 engine_command_fail(c, status);
         if (c->in_queue)

@@ -41,6 +41,7 @@ struct command {
         struct value **args;         /* held */
         struct object **arg_objects; /* held; NULL: not an object */
         struct transfer *transfer;
+        struct list crowded; /* engine's */
 
         /* What became of it. */
         cl_int status;

@@ -42,6 +42,7 @@ struct engine *engine_free(struct engine *e)
                 engine_peer_free(e->peers[i]);
         mem_free(e->peers);
         engine_transfer_free_staging(e);
+        engine_limit_free(e);
         struct pool *pools[] = { &e->command_pool, &e->event_pool, &e->value_pool };
         for (size_t i = 0; i < array_size(pools); i++)
                 pool_fini(pools[i]);
@@ -69,9 +70,9 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         pthread_mutex_init(&made->lock, NULL);
         engine_builder_init(&made->builder);
         content_store_init(&made->contents);
-        struct list *lists[] = { &made->failed,    &made->early,        &made->commands,
-                                 &made->ready,     &made->dirty_queues, &made->quiet_queues,
-                                 &made->unreported };
+        struct list *lists[] = { &made->failed,     &made->early,        &made->commands,
+                                 &made->ready,      &made->dirty_queues, &made->quiet_queues,
+                                 &made->unreported, &made->crowded,      &made->busy };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         auto_clean(engine_freep) struct engine *e = made;
@@ -152,6 +153,7 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret)
                 .transfers = e->transfer_count,
                 .commands_held = e->held,
                 .commands_running = e->running,
+                .transfer_bytes = e->transfer_bytes,
         };
 }
 

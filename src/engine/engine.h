@@ -10,6 +10,7 @@
 #define SPANCL_ENGINE_ENGINE_H
 
 #include "backend/backend.h"
+#include "engine/limits.h"
 #include "session/session.h"
 
 struct engine;
@@ -51,8 +52,7 @@ struct engine_params {
                 scratch_dir; /* private folder for headers; NULL: the system's (in_process), or none */
         const char *cache_dir; /* where compiled programs are kept; NULL: nowhere */
         uint64_t cache_bytes;  /* how much there may be in it */
-        uint64_t objects_max;  /* objects that the session may have; 0: what the engine can hold */
-        uint64_t storage_max;  /* bytes of its buffers and images in all domains; 0: no limit */
+        struct engine_limits limits;
         const struct engine_ops *ops;
         void *user;
         /* true: builds run inside the message handler instead of on a thread (simulator). */
@@ -92,6 +92,13 @@ void engine_settle(struct engine *e);
 /* Report completions on this thread (backend_ops.poll); true: there was one. No lock held. */
 bool engine_poll(struct engine *e, bool last);
 
+/* When engine_expire has to be called at the latest, in ns of ops->now_ns; UINT64_MAX: never. */
+uint64_t engine_deadline(struct engine *e);
+
+/* Builds that take longer than the limits allow are answered. SP_E_LIMIT: so does a command, which nothing can
+ * stop: the client was told that all failed, and the session is over. */
+SP_NODISCARD int engine_expire(struct engine *e, uint64_t now_ns);
+
 /* Has the client closed the session (regular end)? */
 bool engine_closed(struct engine *e);
 
@@ -102,6 +109,7 @@ struct backend *engine_backend(struct engine *e);
  * objects here. */
 struct engine_counts {
         size_t objects, events, transfers, commands_held, commands_running;
+        uint64_t transfer_bytes; /* of transfers, in this host's memory */
 };
 void engine_get_counts(struct engine *e, struct engine_counts *ret);
 

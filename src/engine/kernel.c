@@ -103,6 +103,8 @@ int engine_kernel_update(struct kernel *k, struct bytes args)
 static cl_int replica_create(struct kernel *k, unsigned domain, struct kernel_replica *r)
 {
         struct backend_program *program;
+        if (k->object.excess)
+                return CL_OUT_OF_RESOURCES;
         if (k->program->building)
                 return CL_INVALID_PROGRAM_EXECUTABLE;
         cl_int status = engine_program_native(k->program, domain, &program);

@@ -11,12 +11,9 @@ int engine_object_add(struct engine *e, struct object *o)
 {
         if (map_get(&e->objects, o->id))
                 return SP_E_PROTO;
-        uint64_t max = e->params.objects_max ? e->params.objects_max : ENGINE_OBJECTS_MAX;
-        if (e->objects.count >= max) {
-                log_warn("engine", "a session has all the %llu objects that it may have",
-                         (unsigned long long)max);
+        if (e->objects.count >= ENGINE_OBJECTS_MAX)
                 return SP_E_LIMIT;
-        }
+        o->excess = engine_limit_exceeded(e, LIMIT_OBJECTS, e->objects.count, 1);
         return map_put(&e->objects, o->id, o);
 }
 
@@ -85,16 +82,8 @@ static bool replicas_grow(void **array, size_t *count, unsigned domain, size_t s
 /* Count `size` bytes more towards the session's limit, and in *charged. */
 static cl_int storage_take(struct engine *e, uint64_t size, uint64_t *charged)
 {
-        uint64_t max = e->params.storage_max;
-        if (max && (size > max || e->storage > max - size)) {
-                log_warn(
-                        "engine",
-                        "a session has %llu of the %llu bytes for buffers that it may have, and wanted "
-                        "%llu more",
-                        (unsigned long long)e->storage, (unsigned long long)max,
-                        (unsigned long long)size);
+        if (engine_limit_exceeded(e, LIMIT_STORAGE, e->storage, size))
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-        }
         e->storage += size;
         *charged += size;
         return CL_SUCCESS;
@@ -213,6 +202,8 @@ cl_int engine_buffer_native(struct buffer *b, unsigned domain, struct backend_bu
                                                          domain, sizeof(struct replica)))
                 return CL_OUT_OF_HOST_MEMORY;
         struct replica *r = &b->replicas[domain];
+        if (b->object.excess)
+                r->status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         if (!r->native && r->status == CL_SUCCESS)
                 r->status = storage_take(b->object.engine, storage_of(b), &b->charged);
         if (!r->native && r->status == CL_SUCCESS)
@@ -320,6 +311,8 @@ static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *re
         s->object = (struct object){ .engine = e, .id = m->svm, .refs = 1, .free = svm_free };
         s->size = m->size;
         *ret_status = storage_take(e, m->size, &s->charged);
+        if (engine_limit_exceeded(e, LIMIT_OBJECTS, e->objects.count, 1))
+                *ret_status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         if (*ret_status == CL_SUCCESS)
                 *ret_status = e->be->svm_create(e->backend, (unsigned)m->device, m->address,
                                                 (size_t)m->size, false, &s->native, ret_address);
@@ -373,7 +366,8 @@ int engine_handle_storage_create(void *user, const struct wire_storage_create *m
                 engine_object_unref(&s->object);
                 return r;
         }
-        storage_map(e, m, s);
+        if (!s->object.excess)
+                storage_map(e, m, s);
         return 0;
 }
 
@@ -418,6 +412,8 @@ cl_int engine_sampler_native(struct sampler *s, unsigned domain, struct backend_
                                                          domain, sizeof(struct sampler_replica)))
                 return CL_OUT_OF_HOST_MEMORY;
         struct sampler_replica *r = &s->replicas[domain];
+        if (s->object.excess)
+                r->status = CL_OUT_OF_RESOURCES;
         if (!r->native && r->status == CL_SUCCESS)
                 r->status = e->be->sampler_create(e->backend, domain, &s->desc, &r->native);
         if (r->status < 0)
@@ -509,6 +505,12 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
         int r = engine_queue_new(e, m->queue, m->device, &q);
         if (r < 0)
                 return r;
+        if (q->object.excess) {
+                q->on_device = m->properties & CL_QUEUE_ON_DEVICE;
+                q->in_order = !(m->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+                q->status = CL_OUT_OF_RESOURCES;
+                return 0;
+        }
         if (m->properties & CL_QUEUE_ON_DEVICE) {
                 q->on_device = true;
                 q->status = CL_INVALID_QUEUE_PROPERTIES;

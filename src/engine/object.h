@@ -11,9 +11,11 @@ struct object {
         size_t refs;
         uint64_t request; /* of its release, to be answered when it is freed; 0: none */
         void (*free)(struct object *o);
+        bool excess; /* more than the session may have: nothing native is made of it */
 };
 
-/* Put a new object, with one reference, into the table, which takes that reference over.
+/* Put a new object, with one reference, into the table, which takes that reference over. Beyond the session's
+ * limits it is marked as `excess`, and what uses it fails.
  * SP_E_PROTO: the id is taken; SP_E_NOMEM, SP_E_LIMIT. On failure the caller still owns it. */
 SP_NODISCARD int engine_object_add(struct engine *e, struct object *o);
 

@@ -28,6 +28,7 @@ void engine_program_replace(struct program *p, unsigned domain, struct backend_p
 static void program_free(struct object *o)
 {
         struct program *p = container_of(o, struct program, object);
+        o->engine->programs--;
         for (size_t i = 0; i < p->replica_count; i++)
                 engine_program_replace(p, p->replicas[i].domain, NULL, NULL);
         mem_free(p->replicas);
@@ -55,6 +56,8 @@ static cl_int native_create(struct program *p, struct program_replica *replica)
 {
         struct engine *e = p->object.engine;
         unsigned domain = replica->domain;
+        if (p->object.excess)
+                return CL_OUT_OF_RESOURCES;
         /* What a link did not make. */
         if (p->kind == PROGRAM_KIND_LINKED)
                 return CL_INVALID_PROGRAM_EXECUTABLE;
@@ -171,6 +174,7 @@ int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire
         if (!p)
                 return SP_E_NOMEM;
         p->object = (struct object){ .engine = e, .id = id, .refs = 1, .free = program_free };
+        e->programs++;
         p->kind = kind;
         p->devices = mem_alloc(devices.count * sizeof(*p->devices));
         p->replicas = mem_zalloc(devices.count * sizeof(*p->replicas));
@@ -179,6 +183,8 @@ int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire
                 r = add_device(p, wire_u64s_at(devices, i));
         if (!r)
                 r = engine_object_add(e, &p->object);
+        if (engine_limit_exceeded(e, LIMIT_PROGRAMS, e->programs, 0))
+                p->object.excess = true;
         if (r < 0)
                 engine_object_unref(&p->object);
         else

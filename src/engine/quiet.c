@@ -11,9 +11,11 @@ static struct quiet_entry *entry_at(const struct quiet *s, uint64_t number)
 
 bool engine_quiet_allowed(const struct queue *q, uint64_t event)
 {
-        /* Ids grow, so that they can be found by bisection. */
-        return q->in_order && !q->profiling && !q->recording && q->native && q->status >= 0 &&
-               list_empty(&q->held) && event > q->quiet.newest;
+        /* Whose commands may not run for long, their ends are looked at. Ids grow, so that they can be found by
+         * bisection. */
+        return !q->object.engine->params.limits.max[LIMIT_RUN_NS] && q->in_order && !q->profiling &&
+               !q->recording && q->native && q->status >= 0 && list_empty(&q->held) &&
+               event > q->quiet.newest;
 }
 
 static bool grow(struct quiet *s)

@@ -55,7 +55,16 @@ struct engine {
         uint64_t activity;             /* counts what arrives */
 
         struct map objects, events, transfers;
-        uint64_t storage;          /* bytes of replicas, see engine_params.storage_max */
+        /* What there are limits of. */
+        uint64_t programs, storage, transfer_bytes;
+        uint64_t
+                leaving_bytes; /* of transfer_bytes: on their way to the client, which takes them */
+        size_t transfer_parts; /* native commands in flight that work with them */
+        struct list crowded;   /* reads that wait for others to let go of some */
+        bool lanes_crowded;    /* bulk lanes that do */
+        unsigned limits_told;  /* of which the log has spoken */
+        struct map busy_devices;   /* by number + 1 */
+        struct list busy;          /* of them: with commands in flight */
         struct list failed, early; /* complete events that are remembered, oldest first */
         size_t failed_count, early_count;
         size_t nameless; /* events of commands of recordings that run */

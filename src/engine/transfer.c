@@ -32,12 +32,75 @@ static struct staging *staging_of(struct engine *e, unsigned domain)
         return s->be || s->slab_count ? s : &e->staging;
 }
 
+static uint8_t *chunk_get(struct transfer *t)
+{
+        struct engine *e = t->engine;
+        t->lack = CL_OUT_OF_RESOURCES;
+        if (engine_limit_exceeded(e, LIMIT_TRANSFERS, e->transfer_bytes, t->chunk_size))
+                return NULL;
+        t->lack = CL_OUT_OF_HOST_MEMORY;
+        if (t->chunk_size > SIZE_MAX / 2)
+                return NULL;
+        uint8_t *chunk = staging_get(t->staging, (size_t)t->chunk_size);
+        if (!chunk)
+                return NULL;
+        e->transfer_bytes += t->chunk_size;
+        e->leaving_bytes += t->leaves ? t->chunk_size : 0;
+        return chunk;
+}
+
+static void chunk_put(struct transfer *t, uint8_t **chunk)
+{
+        struct engine *e = t->engine;
+        if (!*chunk)
+                return;
+        staging_put(t->staging, *chunk, (size_t)t->chunk_size);
+        *chunk = NULL;
+        e->transfer_bytes -= t->chunk_size;
+        e->leaving_bytes -= t->leaves ? t->chunk_size : 0;
+        engine_transfer_uncrowd(e);
+}
+
+/* No room for the bytes at `offset` now, but there will be: some are on their way to the client or the device. What
+ * waits for other commands is not counted on, since these may wait for this one. */
+static bool crowded(const struct transfer *t, uint64_t offset)
+{
+        const struct engine *e = t->engine;
+        uint64_t max = e->params.limits.max[LIMIT_TRANSFERS];
+        return max && !t->chunks[offset / t->chunk_size] &&
+               e->transfer_bytes + t->chunk_size > max && (e->leaving_bytes || e->transfer_parts);
+}
+
+bool engine_transfer_crowded(struct command *c)
+{
+        if (!crowded(c->transfer, c->sent))
+                return false;
+        list_remove(&c->crowded);
+        list_append(&c->transfer->engine->crowded, &c->crowded);
+        return true;
+}
+
+void engine_transfer_uncrowd(struct engine *e)
+{
+        if (e->closing)
+                return;
+        while (!list_empty(&e->crowded)) {
+                struct command *c = list_entry(e->crowded.next, struct command, crowded);
+                list_remove(&c->crowded);
+                engine_command_poke(c);
+        }
+        if (e->lanes_crowded) {
+                e->lanes_crowded = false;
+                engine_peer_retry_all(e);
+        }
+}
+
 uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len)
 {
         uint64_t i = offset / t->chunk_size, in = offset % t->chunk_size;
         uint64_t left = t->total - offset, len = t->chunk_size - in;
-        if (!t->chunks[i] && t->chunk_size <= SIZE_MAX / 2)
-                t->chunks[i] = staging_get(t->staging, (size_t)t->chunk_size);
+        if (!t->chunks[i])
+                t->chunks[i] = chunk_get(t);
         *ret_len = len < left ? len : left;
         return t->chunks[i] ? t->chunks[i] + in : NULL;
 }
@@ -59,9 +122,7 @@ uint64_t engine_transfer_window(const struct transfer *t)
 void engine_transfer_pass(struct transfer *t, uint64_t offset)
 {
         while (t->freed < t->total && (t->freed + t->chunk_size <= offset || offset == t->total)) {
-                uint8_t **chunk = &t->chunks[t->freed / t->chunk_size];
-                staging_put(t->staging, *chunk, (size_t)t->chunk_size);
-                *chunk = NULL;
+                chunk_put(t, &t->chunks[t->freed / t->chunk_size]);
                 t->freed += t->chunk_size;
         }
 }
@@ -225,6 +286,7 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
                 if (r < 0)
                         return r;
                 t->reader = reader;
+                t->leaves = !to->id;
                 *ret = t;
                 return 0;
         }
@@ -443,6 +505,10 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                 return SP_E_PROTO;
         bool wanted = t->writer && t->writer->status >= 0 && !t->status;
         uint64_t fits;
+        if (wanted && !inlined && crowded(t, offset)) {
+                p->waiting = t->engine->lanes_crowded = true;
+                return SP_E_AGAIN;
+        }
         uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;
         if (place) {
                 if (*len > fits)
@@ -450,7 +516,7 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                 *ret = place;
         } else {
                 if (wanted)
-                        transfer_fail(t, CL_OUT_OF_HOST_MEMORY);
+                        transfer_fail(t, t->lack);
                 int r = place_sink(p, inlined, len, ret);
                 if (r < 0)
                         return r;

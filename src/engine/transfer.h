@@ -23,11 +23,13 @@ struct transfer {
         struct arrivals placed; /* incoming: bytes that a lane was given a place for */
         struct arrivals came;   /* and those that came: `arrived` and what is beyond */
         cl_int status;          /* negative: the rest will not come, or has no meaning */
+        cl_int lack;            /* why there was no memory the last time */
         struct peer *peer;      /* the other end; NULL: local */
         bool early;             /* incoming: the command that consumes it has not come yet */
         bool swallow;           /* early and failed: its bytes come nevertheless */
         unsigned placing;       /* incoming: places that lanes may be writing to */
         bool sending;           /* outgoing: `bulk` is the session's */
+        bool leaves;            /* outgoing, to the client */
         struct command *reader, *writer;
         struct session_bulk bulk;
 };
@@ -53,7 +55,7 @@ void engine_transfer_adopt(struct transfer *t, struct command *writer);
 void engine_transfer_disown(struct transfer *t);
 
 /* The memory of the bytes from `offset` on, made when needed, and in *ret_len how many of them lie there
- * in one piece. NULL: out of memory. */
+ * in one piece. NULL: out of memory, or more than the session may have (t->lack). */
 uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len);
 
 /* The same for one part. */
@@ -61,6 +63,13 @@ uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret
 
 /* How far may its reader read now? To a peer only as far as the session has room to send soon. */
 uint64_t engine_transfer_window(const struct transfer *t);
+
+/* Has the session no room for the next bytes of this read while others will let go of some? Then the read is poked
+ * when they did. */
+bool engine_transfer_crowded(struct command *c);
+
+/* What may have let go of some has: who waits for room looks again. */
+void engine_transfer_uncrowd(struct engine *e);
 
 /* Bytes below `offset` are not needed any more. */
 void engine_transfer_pass(struct transfer *t, uint64_t offset);

@@ -973,9 +973,25 @@ static void farewell(struct server_loop *l)
                 end(l, SP_E_GONE, "%s", text);
 }
 
-static uint64_t next_deadline(const struct server_loop *l)
+/* The session has taken more than it may have. */
+static void expire(struct server_loop *l)
+{
+        static const char text[] = "a command ran for longer than this server allows";
+        if (engine_deadline(l->engine) > clock_now_ns())
+                return;
+        int r = engine_expire(l->engine, clock_now_ns());
+        if (r < 0) {
+                (void)!session_send(engine_session(l->engine), close, .status = r,
+                                    .text = bytes_str(text));
+                end(l, r, "%s", text);
+        }
+}
+
+static uint64_t next_deadline(struct server_loop *l)
 {
         uint64_t d = l->linger_ns < l->farewell_ns ? l->linger_ns : l->farewell_ns;
+        uint64_t engine = engine_deadline(l->engine);
+        d = engine < d ? engine : d;
         list_each(a, &l->early, struct arrival, link)
         {
                 if (a->deadline_ns < d)
@@ -1028,6 +1044,7 @@ static void *loop_thread(void *arg)
                 size_t count = 0;
                 take_arrivals(l);
                 see_to_peers(l);
+                expire(l);
                 bool more = flush_all(l, true);
                 farewell(l);
                 if (clock_now_ns() >= l->linger_ns)
@@ -1108,8 +1125,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                                 .scratch_dir = params->scratch_dir,
                                 .cache_dir = params->cache_dir,
                                 .cache_bytes = params->cache_bytes,
-                                .objects_max = params->objects_max,
-                                .storage_max = params->storage_max,
+                                .limits = params->limits,
                                 .in_process = params->in_process,
                                 .ops = params->output_fd < 0 ? &ops_silent : &ops_output,
                                 .user = l,

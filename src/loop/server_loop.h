@@ -9,6 +9,7 @@
 
 #include "backend/backend.h"
 #include "base/bytes.h"
+#include "engine/engine.h"
 #include "loop/dial.h"
 
 struct server_loop;
@@ -21,8 +22,8 @@ struct server_loop_params {
         const char *cache_dir;    /* see engine.h */
         uint64_t cache_bytes;
         const char *identity; /* what the server's key is known by, in hex; NULL: it has none */
-        uint64_t objects_max, storage_max; /* see engine.h */
-        bool in_process;                   /* see engine.h */
+        struct engine_limits limits;
+        bool in_process;   /* see engine.h */
         bool share;        /* offer shared memory to those who ask, on Unix sockets */
         uint64_t spin_ns;  /* how long the thread may look for messages before it sleeps (spin.h) */
         unsigned linger_s; /* how long a session without lane 0 waits to be attached again */

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
-from servers import Servers  # noqa: E402
+from servers import Servers, native_vendors  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 HANG_S = 120  # a watchdog, not a claim about speed
@@ -298,6 +298,41 @@ def a_socket_is_for_its_user():
                 works(as_nobody())
     return None
 
+
+# --- What a session may take ----------------------------------------------------------------------
+
+class Devices:
+    """A server with this host's OpenCL devices."""
+
+    def __init__(self, *options):
+        self.folder = tempfile.TemporaryDirectory()
+        self.servers = Servers(BUILD, 1, options, vendors=native_vendors(self.folder.name))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.servers.stop()
+        self.folder.cleanup()
+
+    def greedy(self, what):
+        done = subprocess.run([str(BUILD / "bin/system_greedy"), what], env=self.servers.environment(), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
+        return works(done).stdout.split()
+
+
+def a_kernel_that_never_ends_ends_its_session_alone():
+    with Devices("--session-run-time", "1") as d:
+        # OpenCL's names for: an event of the list failed, out of resources, device not available.
+        assert d.greedy("endless") == ["started", "wait", "-14", "event", "-5", "event", "-5", "later", "-2"]
+        assert d.greedy("look") == ["0"]
+
+
+def memory_of_another_session_cannot_be_read():
+    with Devices() as d:
+        for _ in range(2):
+            d.greedy("mark")
+            assert d.greedy("look") == ["0"]
 
 
 def main():

@@ -792,11 +792,13 @@ static void a_session_has_the_memory_and_objects_given(void **state)
         assert_int_not_equal(probe_write(&p, 2, object_id(OBJECT_EVENT, 20), 100, 2), 0);
         assert_int_equal(p.event_status, CL_MEM_OBJECT_ALLOCATION_FAILURE);
         assert_true(comes_to_log(&d, "bytes for buffers"));
-        int r = 0;
-        for (unsigned n = 3; n < 20 && !r; n++)
-                r = probe_create(&p, n, 8) < 0 ? SP_E_LINK : probe_ping(&p);
-        assert_true(r < 0);
-        assert_true(comes_to_log(&d, "all the 16 objects"));
+        for (unsigned n = 3; n < 20; n++)
+                assert_int_equal(probe_create(&p, n, 8), 0);
+        assert_int_equal(probe_write(&p, 8, object_id(OBJECT_EVENT, 30), 8, 2), 0);
+        assert_int_not_equal(probe_write(&p, 9, object_id(OBJECT_EVENT, 31), 8, 2), 0);
+        assert_int_equal(p.event_status, CL_OUT_OF_RESOURCES);
+        assert_true(comes_to_log(&d, "16 of the 16 objects"));
+        assert_int_equal(probe_ping(&p), 0);
         probe_fini(&p);
         stop(&d);
 }

@@ -1,0 +1,122 @@
+#include "engine/limits.h"
+
+#include "base/log.h"
+#include "engine/event.h"
+#include "engine/object.h"
+
+static const struct {
+        const char *what, *option;
+} names[ENGINE_LIMITS] = {
+        [LIMIT_OBJECTS] = { "objects", "--session-objects" },
+        [LIMIT_PROGRAMS] = { "programs", "--session-programs" },
+        [LIMIT_STORAGE] = { "bytes for buffers", "--session-buffers" },
+        [LIMIT_TRANSFERS] = { "bytes for transfers", "--session-transfers" },
+        [LIMIT_BUILD_NS] = { "ns for a build", "--session-build-time" },
+        [LIMIT_RUN_NS] = { "ns for a command", "--session-run-time" },
+};
+
+bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t has, uint64_t more)
+{
+        uint64_t max = e->params.limits.max[which];
+        if (!max || (more <= max && has <= max - more))
+                return false;
+        if (!(e->limits_told & 1u << which))
+                log_warn(
+                        "engine",
+                        "a session has %llu of the %llu %s that it may have (%s), and wants %llu more",
+                        (unsigned long long)has, (unsigned long long)max, names[which].what,
+                        names[which].option, (unsigned long long)more);
+        e->limits_told |= 1u << which;
+        return true;
+}
+
+/* ---- how long commands run ------------------------------------------------------------------ */
+
+/* A device with commands of this session: it has to complete one now and then. */
+struct busy {
+        struct list link; /* engine's busy: since when, the longest first; else of itself */
+        size_t running;
+        uint64_t since_ns; /* the last completion, or the first submission */
+};
+
+void engine_limit_begin(struct queue *q)
+{
+        struct engine *e = q->object.engine;
+        if (!e->params.limits.max[LIMIT_RUN_NS])
+                return;
+        struct busy *b = map_get(&e->busy_devices, (uint64_t)q->device + 1);
+        if (!b) {
+                b = mem_zalloc(sizeof(*b));
+                if (b && map_put(&e->busy_devices, (uint64_t)q->device + 1, b) < 0) {
+                        mem_free(b);
+                        b = NULL;
+                }
+                if (!b) {
+                        e->status = e->status ? e->status : SP_E_NOMEM;
+                        return;
+                }
+                list_init(&b->link);
+        }
+        if (b->running++)
+                return;
+        b->since_ns = e->params.ops->now_ns(e->params.user);
+        list_append(&e->busy, &b->link);
+}
+
+void engine_limit_end(struct queue *q)
+{
+        struct engine *e = q->object.engine;
+        struct busy *b = e->params.limits.max[LIMIT_RUN_NS]
+                                 ? map_get(&e->busy_devices, (uint64_t)q->device + 1)
+                                 : NULL;
+        if (!b)
+                return;
+        list_remove(&b->link);
+        if (!--b->running)
+                return;
+        b->since_ns = e->params.ops->now_ns(e->params.user);
+        list_append(&e->busy, &b->link);
+}
+
+void engine_limit_free(struct engine *e)
+{
+        struct busy *b;
+        for (size_t pos = 0; (b = map_next(&e->busy_devices, &pos));)
+                mem_free(b);
+        map_fini(&e->busy_devices);
+}
+
+/* Whose end nobody can wait for: the client hears of it before the session ends. */
+static void give_up_commands(struct engine *e)
+{
+        struct event *ev;
+        for (size_t pos = 0; (ev = map_next(&e->events, &pos));)
+                if (!ev->imported && ev->state != EVENT_DONE)
+                        peer_send(engine_client(e), event_done, .event = ev->id,
+                                  .status = CL_OUT_OF_RESOURCES, .queue = ev->queue);
+}
+
+uint64_t engine_deadline(struct engine *e)
+{
+        uint64_t run_ns = e->params.limits.max[LIMIT_RUN_NS];
+        uint64_t deadline = engine_builder_deadline(e);
+        if (run_ns && !list_empty(&e->busy)) {
+                uint64_t run = list_entry(e->busy.next, struct busy, link)->since_ns + run_ns;
+                deadline = run < deadline ? run : deadline;
+        }
+        return deadline;
+}
+
+int engine_expire(struct engine *e, uint64_t now_ns)
+{
+        uint64_t run_ns = e->params.limits.max[LIMIT_RUN_NS];
+        engine_builder_expire(e, now_ns);
+        if (!run_ns || list_empty(&e->busy) ||
+            now_ns - list_entry(e->busy.next, struct busy, link)->since_ns < run_ns)
+                return 0;
+        log_warn("engine",
+                 "a command of a session runs for longer than %llu s (--session-run-time)",
+                 (unsigned long long)(run_ns / 1000000000));
+        give_up_commands(e);
+        return SP_E_LIMIT;
+}
