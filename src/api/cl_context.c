@@ -4,6 +4,7 @@
 #include "api/reply.h"
 #include "base/mem.h"
 #include "core/context.h"
+#include "core/device.h"
 
 /* CL_INVALID_PROPERTY if a name is not supported, its value is not valid, or a name comes twice;
  * CL_INVALID_PLATFORM if the platform is not valid. *ret_platform is NULL if none is named. */
@@ -82,7 +83,7 @@ CL_API_ENTRY cl_context CL_API_CALL clCreateContext(
         client_lock(c);
         /* CL_DEVICE_NOT_AVAILABLE if a device is currently not available. */
         for (cl_uint i = 0; i < count; i++) {
-                if (!unique[i]->available)
+                if (!device_is_available(unique[i]))
                         e = CL_DEVICE_NOT_AVAILABLE;
         }
         if (e == CL_SUCCESS) {
@@ -136,7 +137,7 @@ clCreateContextFromType(const cl_context_properties *properties, cl_device_type 
                 struct client *c = devices[0]->client;
                 client_lock(c);
                 for (cl_uint i = 0; i < count; i++) {
-                        if (devices[i]->available)
+                        if (device_is_available(devices[i]))
                                 devices[available++] = devices[i];
                 }
                 client_unlock(c);
@@ -186,8 +187,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetContextInfo(cl_context context, cl_context_
         case CL_CONTEXT_NUM_DEVICES:
                 return reply_value(reply, cl_uint, context->device_count);
         case CL_CONTEXT_DEVICES:
-                return reply_bytes(reply, context->devices,
-                                   context->device_count * sizeof(*context->devices));
+                return reply_devices(reply, context->devices, context->device_count);
         /* As given to clCreateContext; nothing, of size 0, if that was NULL. */
         case CL_CONTEXT_PROPERTIES:
                 return reply_bytes(reply, context->properties,

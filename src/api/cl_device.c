@@ -129,13 +129,14 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
         case CL_DEVICE_PLATFORM:
                 return reply_value(reply, cl_platform_id, icd_platform(device->client));
         case CL_DEVICE_PARENT_DEVICE:
-                return reply_value(reply, cl_device_id, device->parent);
+                return reply_value(reply, cl_device_id,
+                                   device->parent ? device->parent->shown : NULL);
         /* "If the device is a root-level device, a reference count of one is returned." */
         case CL_DEVICE_REFERENCE_COUNT:
                 return reply_value(reply, cl_uint, atomic_load(&device->h.refs));
         case CL_DEVICE_AVAILABLE:
                 client_lock(device->client);
-                available = device->available;
+                available = device_is_available(device);
                 client_unlock(device->client);
                 return reply_value(reply, cl_bool, available ? CL_TRUE : CL_FALSE);
         case CL_DEVICE_SVM_CAPABILITIES:
@@ -269,7 +270,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id in_device,
         cl_device_id *made = NULL;
         cl_uint count = 0;
         client_lock(c);
-        e = device_partition(in_device, properties, property_count, &made, &count);
+        e = device_partition(device_present(in_device), properties, property_count, &made, &count);
         /* "CL_INVALID_VALUE if out_devices is not NULL and num_devices is less than the number of
          * sub-devices created by the partition scheme." */
         bool keep = out_devices && num_devices >= count;

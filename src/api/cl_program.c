@@ -577,8 +577,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
         case CL_PROGRAM_NUM_DEVICES:
                 return reply_value(reply, cl_uint, program->device_count);
         case CL_PROGRAM_DEVICES:
-                return reply_bytes(reply, program->devices,
-                                   program->device_count * sizeof(*program->devices));
+                return reply_devices(reply, program->devices, program->device_count);
         /* All strings given to clCreateProgramWithSource as one; empty for other programs. */
         case CL_PROGRAM_SOURCE:
                 return program->source

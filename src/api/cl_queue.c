@@ -164,7 +164,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetCommandQueueInfo(cl_command_queue command_q
         case CL_QUEUE_CONTEXT:
                 return reply_value(reply, cl_context, q->context);
         case CL_QUEUE_DEVICE:
-                return reply_value(reply, cl_device_id, q->device);
+                return reply_value(reply, cl_device_id, q->device->shown);
         case CL_QUEUE_REFERENCE_COUNT:
                 return reply_value(reply, cl_uint, atomic_load(&q->h.refs));
         case CL_QUEUE_PROPERTIES:
@@ -239,7 +239,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context contex
                 return CL_INVALID_OPERATION;
         /* "CL_INVALID_COMMAND_QUEUE if command_queue is not a valid command-queue for device." */
         if (!handle_is(command_queue, HANDLE_QUEUE) || queue_is_host(command_queue) ||
-            command_queue->device != device || command_queue->context != context)
+            command_queue->device->shown != device->shown || command_queue->context != context)
                 return CL_INVALID_COMMAND_QUEUE;
         client_lock(context->client);
         int r = queue_set_default(command_queue);

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/object.h"
+
 /* Where the application wants a value. */
 struct reply {
         size_t size;
@@ -32,6 +34,19 @@ static inline cl_int reply_string(struct reply r, const char *s)
 }
 
 #define reply_value(r, type, v) reply_bytes(r, &(type){ v }, sizeof(type))
+
+/* Devices by the handles that the application knows. */
+static inline cl_int reply_devices(struct reply r, const cl_device_id *devices, cl_uint count)
+{
+        cl_device_id *out = r.value;
+        if (out && r.size < count * sizeof(*out))
+                return CL_INVALID_VALUE;
+        for (cl_uint i = 0; out && i < count; i++)
+                out[i] = devices[i]->shown;
+        if (r.size_ret)
+                *r.size_ret = count * sizeof(*out);
+        return CL_SUCCESS;
+}
 
 /* For clCreate*: store the error if there is a place for it and return NULL. */
 static inline void *reply_error(cl_int *errcode_ret, cl_int error)

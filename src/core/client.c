@@ -80,8 +80,7 @@ void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *a
         /* Sending alone can be what was waited for. */
         if (!client_receive(c) && !(done && done(arg))) {
                 for (unsigned i = 0; i < c->server_count; i++)
-                        if (c->servers[i]->state == SERVER_UP ||
-                            c->servers[i]->state == SERVER_AWAY)
+                        if (c->servers[i]->state != SERVER_LOST && c->servers[i]->link)
                                 links[count++] = c->servers[i]->link;
                 uint64_t refuse_at = servers_refuse_at(c);
                 if (refuse_at < deadline_ns)
@@ -236,6 +235,7 @@ int client_new(const struct client_params *params, struct client **ret)
         list_init(&c->followers);
         list_init(&c->host_copies);
         list_init(&c->outgoing);
+        list_init(&c->retired);
         init_locks(c);
         int r = platform_new(c, &c->platform);
         if (r < 0) {
@@ -253,6 +253,7 @@ static void destroy(struct client *c, bool after_fork)
                 client_lock(c);
         for (unsigned i = 0; i < c->server_count; i++)
                 server_free(c->servers[i], after_fork);
+        list_each(s, &c->retired, struct server, retired) server_free(s, after_fork);
         if (!after_fork)
                 client_unlock(c);
         while (!list_empty(&c->deferred)) {

@@ -1,6 +1,7 @@
 #include "core/command_buffer.h"
 
 #include "base/mem.h"
+#include "core/device.h"
 #include "core/kernel.h"
 #include "core/mem.h"
 #include "core/queue.h"
@@ -43,7 +44,7 @@ static void buffer_free(cl_command_buffer_khr b)
 
 bool command_buffer_can_sync(cl_device_id a, cl_device_id b)
 {
-        return a->server == b->server;
+        return device_present(a)->server == device_present(b)->server;
 }
 
 /* Those of the queues, and of what brings data from one domain to another. */

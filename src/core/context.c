@@ -2,6 +2,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/device.h"
+#include "core/server.h"
 #include "core/svm.h"
 
 static void destroy(cl_context x)
@@ -38,6 +40,8 @@ int context_new(struct client *c, const struct context_params *params, cl_contex
                 destroy(x);
                 return SP_E_NOMEM;
         }
+        for (cl_uint i = 0; i < params->device_count; i++)
+                x->devices[i] = device_present(x->devices[i]);
         handle_init(&x->h, HANDLE_CONTEXT);
         x->client = c;
         x->device_count = params->device_count;
@@ -49,6 +53,8 @@ int context_new(struct client *c, const struct context_params *params, cl_contex
         list_init(&x->domain_queues);
         list_init(&x->svm_chunks);
         list_append(client_contexts(c), &x->link);
+        if (x->notify)
+                keeper_watch(c);
         *ret = x;
         return 0;
 }
@@ -67,13 +73,17 @@ int context_on_destroy(cl_context x, void(CL_CALLBACK *fn)(cl_context, void *), 
         return 0;
 }
 
-bool context_has_device(cl_context x, cl_device_id d)
+cl_device_id context_device(cl_context x, const struct _cl_device_id *d)
 {
-        for (cl_uint i = 0; i < x->device_count; i++) {
-                if (x->devices[i] == d)
-                        return true;
-        }
-        return false;
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->shown == d->shown)
+                        return x->devices[i];
+        return NULL;
+}
+
+bool context_has_device(cl_context x, const struct _cl_device_id *d)
+{
+        return context_device(x, d) != NULL;
 }
 
 void context_hold(cl_context x)
@@ -86,6 +96,8 @@ void context_unhold(cl_context x)
         if (atomic_fetch_sub(&x->h.holds, 1) != 1)
                 return;
         list_remove(&x->link);
+        if (x->notify)
+                keeper_unwatch(x->client);
         svm_end(x);
         list_each(q, &x->domain_queues, struct domain_queue, link)
         {

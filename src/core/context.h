@@ -6,7 +6,7 @@
 #include "core/client.h"
 
 struct context_params {
-        const cl_device_id *devices; /* copied; without duplicates */
+        const cl_device_id *devices; /* without duplicates; what is present of them */
         cl_uint device_count;
         const cl_context_properties *properties; /* copied; NULL: none */
         size_t property_count;                   /* with the final 0 */
@@ -23,6 +23,8 @@ SP_NODISCARD int context_new(struct client *c, const struct context_params *para
 SP_NODISCARD int context_on_destroy(cl_context x, void(CL_CALLBACK *fn)(cl_context, void *),
                                     void *user_data);
 
-bool context_has_device(cl_context x, cl_device_id d);
+/* The context's own object for a device (struct _cl_device_id); NULL: it has none. */
+cl_device_id context_device(cl_context x, const struct _cl_device_id *d);
+bool context_has_device(cl_context x, const struct _cl_device_id *d);
 
 #endif

@@ -458,6 +458,7 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         d->domain = (unsigned)info_u64(info, INFO_DEVICE_DOMAIN, 0);
         d->svm = (enum info_svm)info_u64(info, INFO_DEVICE_SVM, INFO_SVM_NONE);
         d->available = true;
+        d->shown = d->present = d;
         int r = device_mask(info, &d->mirror);
         if (!r)
                 r = take_all(d);
@@ -548,6 +549,52 @@ static cl_int take_sub_devices(cl_device_id parent, struct bytes info, cl_device
                 device_unhold(devices[i]);
         mem_free(devices);
         return status_to_cl(r);
+}
+
+bool device_is_available(const struct _cl_device_id *d)
+{
+        /* Perhaps nobody has looked since its connection was lost. */
+        client_poll(d->client);
+        return device_present(d)->available;
+}
+
+cl_device_id device_present(const struct _cl_device_id *d)
+{
+        return d->shown->present;
+}
+
+/* What may change while it is the same device. */
+static bool may_change(cl_device_info name)
+{
+        enum { GLOBAL_FREE_MEMORY_AMD = 0x4039 };
+        return name == CL_DEVICE_MAX_CLOCK_FREQUENCY || name == GLOBAL_FREE_MEMORY_AMD;
+}
+
+static bool next_fixed(struct bytes *b, struct info_entry *e)
+{
+        bool more;
+        do
+                more = info_next(b, e);
+        while (more && may_change(e->key));
+        return more;
+}
+
+bool device_is_same(const struct _cl_device_id *a, const struct _cl_device_id *b)
+{
+        struct bytes x = bytes_of(a->mirror.data, a->mirror.size);
+        struct bytes y = bytes_of(b->mirror.data, b->mirror.size);
+        struct info_entry e, f;
+        for (;;) {
+                bool more = next_fixed(&x, &e);
+                if (more != next_fixed(&y, &f))
+                        return false;
+                if (!more)
+                        return info_u64(a->info, INFO_DEVICE_SVM, INFO_SVM_NONE) ==
+                               info_u64(b->info, INFO_DEVICE_SVM, INFO_SVM_NONE);
+                if (e.key != f.key || e.value.size != f.value.size ||
+                    memcmp(e.value.data, f.value.data, e.value.size) != 0)
+                        return false;
+        }
 }
 
 cl_int device_partition(cl_device_id d, const cl_device_partition_property *properties,

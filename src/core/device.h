@@ -21,6 +21,15 @@ const char *device_text(cl_device_id d, cl_device_info name);
  * CL_DEVICE_BUILT_IN_KERNELS (';')? */
 bool device_list_has(const char *list, char separator, const char *name, size_t name_size);
 
+/* Is it there, as far as its server has said up to now? Lock held. */
+bool device_is_available(const struct _cl_device_id *d);
+
+/* What stands for a device now: what is made from now on uses it. Lock held. */
+cl_device_id device_present(const struct _cl_device_id *d);
+
+/* Is it the same physical device, as far as can be told? */
+bool device_is_same(const struct _cl_device_id *a, const struct _cl_device_id *b);
+
 /* Divide a device: `properties` is one valid property without the final 0. *ret are all devices that the
  * server made, each with a reference of the application; mem_free it. A cl_int. Lock held. */
 cl_int device_partition(cl_device_id d, const cl_device_partition_property *properties,

@@ -55,6 +55,13 @@ struct client_io {
          * the thread that receives. */
         int (*reconnect)(void *user, struct io_link *l, uint64_t until_ns);
 
+        /* Begin another session with a server: connect from `at_ns` on, again and again until it succeeds or
+         * the link is closed, each time with an id and a key of its own. Does not block. When lane 0 is up,
+         * `receive` says 1, and `opened` tells what io_connect has. NULL: not at all. */
+        int (*open)(void *user, const struct server_spec *spec, struct session *session,
+                    uint64_t at_ns, struct io_link **ret);
+        void (*opened)(void *user, struct io_link *l, struct io_connect *ret);
+
         /* Large transfers are coming: attach more lanes if that pays. They may be moved by threads of
          * the implementation, which call the session's ops with `lock` held. Does nothing when it was
          * called before. NULL: no more lanes. */

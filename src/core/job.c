@@ -461,7 +461,7 @@ static int job_run(struct program_job *j)
 static bool is_listed(const struct program_build_params *params, const struct _cl_device_id *d)
 {
         for (cl_uint i = 0; i < params->device_count; i++)
-                if (params->devices[i] == d)
+                if (params->devices[i]->shown == d->shown)
                         return true;
         return !params->devices;
 }

@@ -9,6 +9,7 @@
 
 enum {
         KEEPER_NAP_NS = 200000, /* commands lie unsent no longer than about this */
+        WATCH_NS = 100000000,   /* a connection without waits for so long is watched */
         KEEPER_NAPS = 10,       /* idle ones before it sleeps until it is woken */
 };
 
@@ -21,9 +22,16 @@ static bool must_pump(const struct client *c)
                 return true;
         for (unsigned i = 0; i < c->server_count; i++)
                 if ((c->servers[i]->state == SERVER_UP && c->servers[i]->backlog) ||
-                    c->servers[i]->state == SERVER_AWAY)
+                    c->servers[i]->state == SERVER_AWAY ||
+                    (c->servers[i]->state == SERVER_NEW && c->servers[i]->link))
                         return true;
         return false;
+}
+
+/* Servers are watched while nobody else receives; not at once, since waking up for each wait costs. */
+static bool must_watch(struct client *c, uint64_t waits)
+{
+        return c->watchers && c->connected && !c->waiters && !c->pumping && c->waits == waits;
 }
 
 /* When the oldest unsent message was left; 0: all is sent. */
@@ -57,9 +65,9 @@ static bool run_deferred(struct client *c)
         return true;
 }
 
-static void nap(struct client *c)
+static void nap(struct client *c, uint64_t ns)
 {
-        uint64_t until = c->io->now_ns(c->io_user) + KEEPER_NAP_NS;
+        uint64_t until = c->io->now_ns(c->io_user) + ns;
         struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
         pthread_cond_timedwait(&c->keeper_cond, &c->lock, &t);
 }
@@ -74,6 +82,7 @@ static void *keeper_run(void *user)
                         naps = 0;
                         continue;
                 }
+                servers_renew(c);
                 if (must_pump(c)) {
                         uint64_t since = unsent_since(c);
                         client_pump(c, true, NULL, NULL,
@@ -88,13 +97,21 @@ static void *keeper_run(void *user)
                         continue;
                 }
                 if (since || ++naps < KEEPER_NAPS) {
-                        nap(c);
+                        nap(c, KEEPER_NAP_NS);
                         continue;
                 }
+                uint64_t waits = c->waits;
                 c->keeper_idle = true;
-                pthread_cond_wait(&c->keeper_cond, &c->lock);
+                if (c->watchers)
+                        nap(c, WATCH_NS);
+                else
+                        pthread_cond_wait(&c->keeper_cond, &c->lock);
+                /* Who woke it has something for it. */
+                bool woken = !c->keeper_idle;
                 c->keeper_idle = false;
-                naps = 0;
+                naps = woken ? 0 : KEEPER_NAPS;
+                if (!woken && must_watch(c, waits))
+                        client_pump(c, true, NULL, NULL, UINT64_MAX);
         }
         pthread_mutex_unlock(&c->lock);
         return NULL;
@@ -116,6 +133,17 @@ void keeper_wake(struct client *c)
                 c->keeper_idle = false;
                 pthread_cond_signal(&c->keeper_cond);
         }
+}
+
+void keeper_watch(struct client *c)
+{
+        c->watchers++;
+        keeper_wake(c);
+}
+
+void keeper_unwatch(struct client *c)
+{
+        c->watchers--;
 }
 
 void keeper_relieve(struct client *c)
@@ -171,6 +199,7 @@ bool client_step(struct client *c)
                 client_flush(c);
                 did = true;
         }
+        servers_renew(c);
         did |= client_poll(c);
         did |= !list_empty(&c->deferred);
         pthread_mutex_unlock(&c->lock);

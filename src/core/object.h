@@ -48,7 +48,11 @@ struct _cl_platform_id {
         struct client *client;
 };
 
-/* Lives as long as the client, a sub-device until nothing needs it. Immutable but `available`. */
+/* Lives as long as the client, a sub-device until nothing needs it. Immutable but `available` and `present`.
+ *
+ * A device of a server that was started anew is another object, of the new session (core/renew.c). The application
+ * knows it by the first one's handle (`shown`), and whatever is made from now on uses the last one (`present`);
+ * contexts and all that is in them stay with the one that was present when they were made. */
 struct _cl_device_id {
         struct handle h;
         struct server *server;
@@ -60,6 +64,8 @@ struct _cl_device_id {
         struct buf own_info; /* of a sub-device */
         cl_device_type type;
         bool available;
+        cl_device_id shown;   /* what the application knows it by; a sub-device: itself */
+        cl_device_id present; /* of one that is shown: what stands for it now */
         struct client *client;
         struct buf mirror; /* what clGetDeviceInfo answers: `info` with core/device.c's masks */
         /* often asked */

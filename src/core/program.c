@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/binary.h"
 #include "core/build.h"
+#include "core/context.h"
 #include "core/server.h"
 #include "proto/info.h"
 
@@ -27,6 +28,8 @@ int program_new(cl_context x, const struct program_params *params, cl_program *r
                 mem_free(p);
                 return SP_E_NOMEM;
         }
+        for (cl_uint i = 0; i < params->device_count; i++)
+                devices[i] = context_device(x, devices[i]);
         handle_init(&p->h, HANDLE_PROGRAM);
         p->context = x;
         context_hold(x);
@@ -95,7 +98,7 @@ void program_unhold(cl_program p)
 int program_device(const struct _cl_program *p, cl_device_id d)
 {
         for (cl_uint i = 0; i < p->device_count; i++) {
-                if (p->devices[i] == d)
+                if (p->devices[i]->shown == d->shown)
                         return (int)i;
         }
         return -1;

@@ -1,6 +1,7 @@
 #include "core/queue.h"
 
 #include "base/mem.h"
+#include "core/context.h"
 #include "core/server.h"
 
 static void destroy(cl_command_queue q)
@@ -12,7 +13,8 @@ static void destroy(cl_command_queue q)
 int queue_new(cl_context x, const struct queue_params *params, cl_command_queue *ret)
 {
         struct client *c = x->client;
-        struct server *s = params->device->server;
+        cl_device_id device = context_device(x, params->device);
+        struct server *s = device->server;
         struct session *session = server_session(s);
         if (!session)
                 return SP_E_GONE;
@@ -21,7 +23,7 @@ int queue_new(cl_context x, const struct queue_params *params, cl_command_queue 
                 return SP_E_NOMEM;
         handle_init(&q->h, HANDLE_QUEUE);
         list_init(&q->commands);
-        q->device = params->device;
+        q->device = device;
         q->properties = params->properties;
         q->size = params->size;
         q->id = client_new_id(c, OBJECT_QUEUE);
@@ -55,7 +57,7 @@ cl_command_queue queue_default(cl_context x, cl_device_id d)
         size_t pos = 0;
         cl_command_queue q;
         while ((q = map_next(&x->client->queues, &pos)))
-                if (q->context == x && q->device == d && q->is_default)
+                if (q->context == x && q->device->shown == d->shown && q->is_default)
                         return q;
         return NULL;
 }
@@ -82,7 +84,7 @@ cl_uint queue_count_on_device(cl_device_id d)
         cl_uint count = 0;
         const struct _cl_command_queue *q;
         while ((q = map_next(&d->client->queues, &pos)))
-                count += q->device == d && q->properties & CL_QUEUE_ON_DEVICE;
+                count += q->device->shown == d->shown && q->properties & CL_QUEUE_ON_DEVICE;
         return count;
 }
 

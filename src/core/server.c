@@ -197,7 +197,9 @@ int server_new(struct client *c, unsigned index, const struct server_spec *spec,
         s->client = c;
         s->index = index;
         s->spec = spec;
+        s->first = s->last = s;
         list_init(&s->sub_devices);
+        list_init(&s->retired);
         s->peer_id = client_new_id(c, OBJECT_PEER);
         c->io->random(c->io_user, s->id, sizeof(s->id));
         c->io->random(c->io_user, s->key, sizeof(s->key));
@@ -280,8 +282,11 @@ void server_lost(struct server *s, int status, const char *text)
         s->state = SERVER_LOST;
         s->unsent_since = 0;
         s->backlog = false;
-        if (!was_up)
+        if (!was_up) {
+                if (s->link)
+                        server_renew(s);
                 return;
+        }
         snprintf(line, sizeof(line), "SpanCL: the server %s is lost: %s", server_name(s), text);
         if (!c->closing)
                 log_error("client", "the server %s is lost: %s", server_name(s), text);
@@ -300,6 +305,7 @@ void server_lost(struct server *s, int status, const char *text)
         client_changed(c);
         /* Also before it sleeps: the receiver may just have found out while it sent. */
         c->io->wake(c->io_user);
+        server_renew(s);
 }
 
 void server_broken(struct server *s, int status)
@@ -347,7 +353,7 @@ void servers_close(struct client *c, bool exiting)
                 struct server *s = c->servers[i];
                 if (is_left(s, &g))
                         continue;
-                if (s->state == SERVER_UP || s->state == SERVER_AWAY)
+                if (s->state == SERVER_UP || s->state == SERVER_AWAY || s->link)
                         server_lost(s, SP_E_GONE, "the client ends");
                 if (!c->sleeping && !s->receiving && !s->reaped)
                         server_reap(s, false);
@@ -364,8 +370,7 @@ static bool wanted(const struct server_spec *spec, unsigned index)
         return !spec->device_count;
 }
 
-/* Make the devices of one answer. */
-static int take_devices(struct server *s, struct buf *info)
+int server_take_devices(struct server *s, struct buf *info)
 {
         s->info = *info;
         *info = (struct buf){ 0 };
@@ -409,7 +414,7 @@ static void ask_devices(struct server *s, struct request *q)
         server_send(s);
 }
 
-static void connected(struct server *s, const struct io_connect *at, struct request *q)
+void server_connected(struct server *s, const struct io_connect *at, struct request *q)
 {
         if (at->status < 0) {
                 s->state = SERVER_LOST;
@@ -445,14 +450,14 @@ void servers_connect(struct client *c)
         if (all && asked)
                 c->io->connect(c->io_user, all, c->server_count);
         for (unsigned i = 0; i < c->server_count; i++)
-                connected(c->servers[i], &all[i], &asked[i]);
+                server_connected(c->servers[i], &all[i], &asked[i]);
 
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
                 if (!asked[i].server && !asked[i].done)
                         continue;
                 request_wait(c, &asked[i]);
-                int r = asked[i].status ? SP_E_LINK : take_devices(s, &asked[i].info);
+                int r = asked[i].status ? SP_E_LINK : server_take_devices(s, &asked[i].info);
                 if (r < 0 && s->state != SERVER_LOST)
                         server_lost(s, r, "it could not tell its devices");
                 buf_fini(&asked[i].info);
@@ -513,6 +518,8 @@ bool server_receive(struct server *s)
         struct client *c = s->client;
         if (s->state == SERVER_LOST && !s->reaped && !s->receiving)
                 server_reap(s, false);
+        if (s->state == SERVER_NEW)
+                return server_opening(s);
         bool away = s->state == SERVER_AWAY;
         if ((s->state != SERVER_UP && !away) || s->receiving)
                 return false;

@@ -21,6 +21,14 @@ struct server {
         bool redialled;  /* away, and being connected again */
         bool refusing;   /* away, and calls do not wait for it any more */
         uint64_t refuse_at_ns;
+
+        /* Its session may be one of several with the same server, one after the other (renew.c). */
+        struct server *first; /* whose devices the application knows; itself */
+        struct server *last;  /* of the first: the newest */
+        unsigned fruitless;   /* sessions before it that brought no devices */
+        struct request ask;   /* for the devices of a later one */
+        struct list retired;  /* client's: a first one without a number */
+
         struct session *session;
         struct io_link *link;
         uint64_t id[2], key[2];
@@ -85,8 +93,10 @@ struct client {
         struct list contexts;
         uint64_t reconnect_ns, wait_ns; /* struct client_params */
         unsigned away;                  /* servers */
-        struct list outgoing;           /* struct outgoing (transfer.c), all */
-        struct map objects; /* memory objects and samplers, by their address (client_object) */
+        bool renewals;                  /* to be tried again by servers_renew */
+        struct list retired;
+        struct list outgoing; /* struct outgoing (transfer.c), all */
+        struct map objects;   /* memory objects and samplers, by their address (client_object) */
 
         /* Shared virtual memory (svm.c). */
         struct server *svm_dictator; /* whose device chooses the addresses; NULL: the client does */
@@ -99,6 +109,7 @@ struct client {
                 int fd;
                 uint64_t size;
                 struct range_set free;
+                unsigned used;        /* struct storage of buffers */
                 struct list released; /* struct storage that the server may still use */
         } common;                     /* storage.c */
 
@@ -118,6 +129,7 @@ struct client {
         bool keeper_calling; /* in a callback */
         struct list deferred;
         unsigned interests; /* callbacks that wait for a server's word */
+        unsigned watchers;  /* those that want to know that servers go and come, sometime soon */
         struct client *abandoned_next;
 };
 
@@ -152,6 +164,12 @@ void server_abandon(struct server *s);
 
 /* Connect to all servers and ask for their devices. Those that fail are logged and have none. */
 void servers_connect(struct client *c);
+
+/* Lane 0 is up: ask for the devices. */
+struct io_connect;
+void server_connected(struct server *s, const struct io_connect *at, struct request *q);
+/* Make the devices of one answer; takes the memory of `info`. SP_E_NOMEM, SP_E_PROTO. */
+SP_NODISCARD int server_take_devices(struct server *s, struct buf *info);
 
 /* Tell the servers that the client ends, and disconnect. `exiting`: the process ends; then those inside it
  * are left alone, because the native implementations may have ended already. */
@@ -208,6 +226,15 @@ void server_back(struct server *s);
 void servers_refuse(struct client *c);
 /* When the next of them will; UINT64_MAX: none. */
 uint64_t servers_refuse_at(const struct client *c);
+
+/* ---- renew.c -------------------------------------------------------------------------------- */
+
+/* Its session has ended: begin another one, with another struct server, if it is to come back. */
+void server_renew(struct server *s);
+/* What could not be done at once, when no call is in the midst of anything. */
+void servers_renew(struct client *c);
+/* The receiver's part, while the session is being opened. True: something came. */
+bool server_opening(struct server *s);
 
 /* ---- request.c ------------------------------------------------------------------------------ */
 
@@ -310,6 +337,9 @@ int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
 
 /* There is something for the keeper: starts it at first, wakes it when it sleeps. */
 void keeper_wake(struct client *c);
+/* Somebody begins to watch, or does not any more (client.watchers). */
+void keeper_watch(struct client *c);
+void keeper_unwatch(struct client *c);
 /* The last waiter has left: does the keeper have to take over? */
 void keeper_relieve(struct client *c);
 /* End the thread, unless it is in a callback. Lock held; released meanwhile. */

@@ -96,6 +96,12 @@ struct storage *storage_new(cl_context x, size_t size)
         struct client *c = x->client;
         struct common *m = &c->common;
         struct range at;
+        /* Of a session that has ended, and nobody has any of it any more: perhaps there is another. */
+        if (m->server && m->server->state == SERVER_LOST && !m->used) {
+                storage_fini(c);
+                *m = (struct common){ .fd = -1 };
+                storage_settle(c);
+        }
         uint64_t whole = ((uint64_t)size + VM_GRANULE - 1) / VM_GRANULE * VM_GRANULE;
         if (size < STORAGE_MIN || whole < size || !m->server || !server_session(m->server) ||
             !host_device(x->devices, x->device_count, m->server))
@@ -115,6 +121,7 @@ struct storage *storage_new(cl_context x, size_t size)
         }
         s->address = (void *)(uintptr_t)address;
         s->id = client_new_id(c, OBJECT_SVM);
+        m->used++;
         return s;
 }
 
@@ -126,6 +133,7 @@ struct storage *storage_free(struct storage *s)
         struct common *m = &c->common;
         struct session *session = server_session(s->server);
         vm_unmap((uint64_t)(uintptr_t)s->address, s->size);
+        m->used--;
         list_append(&m->released, &s->link);
         s->request.done = true;
         if (s->declared && session && request_begin(c, s->server, &s->request) == 0 &&

@@ -26,6 +26,7 @@ enum {
         RECEIVE_BUDGET = 4 << 20,
         RETRY_FIRST_MS = 20, /* between two tries to reach a server again, doubled each time */
         RETRY_MAX_MS = 1000,
+        RETRY_REFUSED_MS = 10000, /* the server answers, but does not want us */
 };
 
 struct client_loop {
@@ -46,6 +47,8 @@ struct attach {
         struct server_loop *local;
         unsigned lane;
         uint64_t until_ns;    /* it is tried again and again; 0: once */
+        uint64_t begin_ns;    /* not before */
+        bool fresh;           /* a new session: each try has an id and a key of its own */
         pthread_mutex_t lock; /* guards the following */
         pthread_cond_t given_up;
         bool finished, abandoned;
@@ -61,6 +64,7 @@ struct io_link {
         uint64_t id[2], key[2];
         struct server_loop *local; /* in-process: its engine */
         struct attach *attach;
+        struct dial_reply opened; /* of a later session (loop_open) */
         struct client_loop *loop;
         unsigned wide; /* bulk lanes that there are to be, each with a carrier; 0: one without */
         struct link_lock lock;                   /* the client's, for carriers */
@@ -151,6 +155,14 @@ static void link_free(struct io_link *l)
         mem_free(l);
 }
 
+static void opened_as(const struct dial_reply *reply, struct io_connect *at)
+{
+        memcpy(at->identity, reply->identity, sizeof(at->identity));
+        at->sent_ns = reply->sent_ns;
+        at->received_ns = reply->received_ns;
+        at->remote_ns = reply->time_ns;
+}
+
 static void dial_finish(struct dialling *d)
 {
         struct io_connect *at = d->at;
@@ -166,10 +178,7 @@ static void dial_finish(struct dialling *d)
                 return;
         }
         at->link = l;
-        memcpy(at->identity, d->reply.identity, sizeof(at->identity));
-        at->sent_ns = d->reply.sent_ns;
-        at->received_ns = d->reply.received_ns;
-        at->remote_ns = d->reply.time_ns;
+        opened_as(&d->reply, at);
 }
 
 static void loop_connect_all(void *user, struct io_connect *all, size_t count)
@@ -204,6 +213,7 @@ static void loop_connect_all(void *user, struct io_connect *all, size_t count)
 /* ---- further lanes, and lane 0 again -------------------------------------------------------- */
 
 static void loop_wake(void *user);
+static void loop_random(void *user, void *out, size_t size);
 
 static void attach_free(struct attach *a)
 {
@@ -225,10 +235,9 @@ static bool may_work_later(int status)
                status == SP_E_HOST;
 }
 
-/* True: the time has passed; false: nobody wants it any more. */
-static bool pause_for(struct attach *a, unsigned ms)
+/* True: the time has come; false: nobody wants it any more. */
+static bool pause_until(struct attach *a, uint64_t until)
 {
-        uint64_t until = clock_now_ns() + ms * 1000000ull;
         struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
         pthread_mutex_lock(&a->lock);
         while (!a->abandoned && clock_now_ns() < until)
@@ -240,13 +249,23 @@ static bool pause_for(struct attach *a, unsigned ms)
 
 static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *reply)
 {
-        for (unsigned ms = RETRY_FIRST_MS;; ms = 2 * ms < RETRY_MAX_MS ? 2 * ms : RETRY_MAX_MS) {
+        unsigned ms = RETRY_FIRST_MS;
+        if (!pause_until(a, a->begin_ns))
+                return SP_E_GONE;
+        for (;;) {
+                if (a->fresh) {
+                        loop_random(a->loop, a->dial.session_id, sizeof(a->dial.session_id));
+                        loop_random(a->loop, a->dial.key, sizeof(a->dial.key));
+                }
                 int r = dial(a->local, &a->dial, ret, reply);
-                if (r == 0 || !may_work_later(r) || clock_now_ns() >= a->until_ns)
+                bool later = may_work_later(r);
+                if (r == 0 || (!later && !a->fresh) || clock_now_ns() >= a->until_ns)
                         return r;
-                if (!pause_for(a, ms))
+                if (!pause_until(a, clock_now_ns() + ms * 1000000ull))
                         return r;
-                a->dial.generation++;
+                unsigned most = later ? RETRY_MAX_MS : RETRY_REFUSED_MS;
+                ms = 2 * ms < most ? 2 * ms : most;
+                a->dial.generation += !a->fresh;
         }
 }
 
@@ -283,8 +302,13 @@ static void cond_init(pthread_cond_t *cond)
         pthread_condattr_destroy(&attr);
 }
 
+struct attach_when {
+        uint64_t begin_ns, until_ns;
+        bool fresh;
+};
+
 static int start_attach(struct client_loop *loop, struct io_link *l, unsigned lane,
-                        uint64_t generation, uint64_t until_ns)
+                        uint64_t generation, struct attach_when when)
 {
         struct attach *a = mem_zalloc(sizeof(*a));
         struct attach_start *start = mem_alloc(sizeof(*start));
@@ -296,7 +320,9 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
         a->loop = loop;
         a->local = l->local;
         a->lane = lane;
-        a->until_ns = until_ns;
+        a->begin_ns = when.begin_ns;
+        a->until_ns = when.until_ns;
+        a->fresh = when.fresh;
         a->dial = (struct dial_params){
                 .address = l->spec->address,
                 .timeout_ms = loop->timeout_ms,
@@ -326,7 +352,8 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
 static int loop_attach(void *user, struct io_link *l, unsigned lane)
 {
         l->loop = user;
-        return start_attach(user, l, lane, session_generation(l->session), 0);
+        return start_attach(user, l, lane, session_generation(l->session),
+                            (struct attach_when){ 0 });
 }
 
 /* On a carrier's thread. */
@@ -411,7 +438,11 @@ static int attach_finish(struct io_link *l)
                 log_error("client", "%s", a->reply.text);
         else
                 log_info("client", "one lane less: %s", a->reply.text);
-        if (r == 0 && !lane)
+        if (a->fresh) {
+                l->opened = a->reply;
+                memcpy(l->id, a->dial.session_id, sizeof(l->id));
+                memcpy(l->key, a->dial.key, sizeof(l->key));
+        } else if (r == 0 && !lane)
                 r = session_resume(l->session, a->dial.generation);
         attach_free(a);
         if (r >= 0 && lane)
@@ -447,7 +478,35 @@ static int loop_reconnect(void *user, struct io_link *l, uint64_t until_ns)
 {
         lanes_down(l);
         l->status = 0;
-        return start_attach(user, l, 0, session_generation(l->session) + 1, until_ns);
+        return start_attach(user, l, 0, session_generation(l->session) + 1,
+                            (struct attach_when){ .until_ns = until_ns });
+}
+
+static int loop_open(void *user, const struct server_spec *spec, struct session *session,
+                     uint64_t at_ns, struct io_link **ret)
+{
+        struct io_link *l = mem_zalloc(sizeof(*l));
+        if (!l)
+                return SP_E_NOMEM;
+        l->session = session;
+        l->spec = spec;
+        l->loop = user;
+        int r = start_attach(user, l, 0, 0,
+                             (struct attach_when){ at_ns, .until_ns = UINT64_MAX, .fresh = true });
+        if (r < 0) {
+                link_free(l);
+                return r;
+        }
+        *ret = l;
+        return 0;
+}
+
+static void loop_opened(void *user, struct io_link *l, struct io_connect *ret)
+{
+        (void)user;
+        memcpy(ret->id, l->id, sizeof(ret->id));
+        memcpy(ret->key, l->key, sizeof(ret->key));
+        opened_as(&l->opened, ret);
 }
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
@@ -674,6 +733,8 @@ const struct client_io client_io_loop = {
         .connect = loop_connect_all,
         .attach = loop_attach,
         .reconnect = loop_reconnect,
+        .open = loop_open,
+        .opened = loop_opened,
         .widen = loop_widen,
         .send = loop_send,
         .receive = loop_receive,

@@ -1,7 +1,8 @@
 /* The client core and real engines in virtual time (support/sim.h): random programs against an oracle,
  * and single claims about servers, peers and events.
  *
- *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] [--cuts] */
+ *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] [--cuts]
+ *     [--restarts] */
 #include "support/check.h"
 
 #include "api/command_buffer.h"
@@ -17,8 +18,28 @@
 #include "support/sim.h"
 
 struct options {
-        bool verbose, check_each, damage, no_memory, cuts;
+        bool verbose, check_each, damage, no_memory, cuts, restarts;
 };
+
+/* Until all devices are (not) available. */
+static void wait_for_devices(struct sim *sim, cl_bool wanted)
+{
+        cl_device_id devices[16];
+        cl_uint count;
+        cl_bool available;
+        assert_int_equal(
+                clGetDeviceIDs(sim_platform(sim), CL_DEVICE_TYPE_CUSTOM, 16, devices, &count),
+                CL_SUCCESS);
+        for (cl_uint i = 0; i < count;) {
+                assert_int_equal(clGetDeviceInfo(devices[i], CL_DEVICE_AVAILABLE, sizeof(available),
+                                                 &available, NULL),
+                                 CL_SUCCESS);
+                if (available == wanted)
+                        i++;
+                else
+                        sim_run(sim, 1000000);
+        }
+}
 
 static void random_program(uint64_t seed, struct options o)
 {
@@ -31,19 +52,27 @@ static void random_program(uint64_t seed, struct options o)
                 .blocked = rng_chance(&rng, 70) ? 0 : rng_u64(&rng) | -rng_below(&rng, 2),
                 .verbose = o.verbose,
                 .forgiving = o.no_memory,
-                .reconnect_ns = o.cuts ? UINT64_MAX / 2 : 0,
-                .wait_ns = o.cuts ? UINT64_MAX : 0,
+                .reconnect_ns = o.cuts || o.restarts ? UINT64_MAX / 2 : 0,
+                .wait_ns = o.cuts || (o.restarts && rng_chance(&rng, 50)) ? UINT64_MAX : 0,
                 .cut_chance = o.cuts ? (unsigned)rng_range(&rng, 1, 100) : 0,
                 .cuts = o.cuts ? 200 : 0,
         });
-        program_run(sim, &(struct program_params){
-                                 .seed = rng_u64(&rng),
-                                 .verbose = o.verbose,
-                                 .check_each = o.check_each,
-                                 .broken = o.no_memory,
-                                 .no_memory = o.no_memory,
-                                 .break_after = o.damage ? (unsigned)rng_range(&rng, 1, 60) : 0,
-                         });
+        program_run(sim,
+                    &(struct program_params){
+                            .seed = rng_u64(&rng),
+                            .verbose = o.verbose,
+                            .check_each = o.check_each,
+                            .broken = o.no_memory,
+                            .no_memory = o.no_memory,
+                            .restart = o.restarts,
+                            .break_after =
+                                    o.damage || o.restarts ? (unsigned)rng_range(&rng, 1, 60) : 0,
+                    });
+        if (o.restarts) { /* whatever was left of the first, a second one computes */
+                wait_for_devices(sim, CL_TRUE);
+                program_run(sim, &(struct program_params){ .seed = rng_u64(&rng),
+                                                           .verbose = o.verbose });
+        }
         sim_free(sim);
 }
 
@@ -83,6 +112,15 @@ TEST(random_programs_do_not_notice_that_links_are_cut)
         log_threshold = before;
 }
 
+TEST(random_programs_compute_on_servers_that_were_started_anew)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 200; seed++)
+                random_program(seed, (struct options){ .restarts = true });
+        log_threshold = before;
+}
+
 /* ---- single claims -------------------------------------------------------------------------- */
 
 /* What most claims need: a context over all devices, one queue on each, a buffer and a kernel. */
@@ -106,15 +144,10 @@ static void on_notice(const char *text, const void *info, size_t size, void *use
 
 static unsigned notices;
 
-static void begin(struct setup *s, const struct sim_params *params)
+static void begin_in(struct setup *s)
 {
         cl_int err;
         uint32_t by = 1;
-        *s = (struct setup){ .sim = sim_new(params) };
-        notices = 0;
-        assert_int_equal(clGetDeviceIDs(sim_platform(s->sim), CL_DEVICE_TYPE_CUSTOM, 16, s->devices,
-                                        &s->count),
-                         CL_SUCCESS);
         s->context = clCreateContext(NULL, s->count, s->devices, on_notice, &notices, &err);
         assert_int_equal(err, CL_SUCCESS);
         for (cl_uint i = 0; i < s->count; i++) {
@@ -136,7 +169,17 @@ static void begin(struct setup *s, const struct sim_params *params)
         assert_int_equal(clSetKernelArg(s->inc, 1, sizeof(by), &by), CL_SUCCESS);
 }
 
-static void end(struct setup *s)
+static void begin(struct setup *s, const struct sim_params *params)
+{
+        *s = (struct setup){ .sim = sim_new(params) };
+        notices = 0;
+        assert_int_equal(clGetDeviceIDs(sim_platform(s->sim), CL_DEVICE_TYPE_CUSTOM, 16, s->devices,
+                                        &s->count),
+                         CL_SUCCESS);
+        begin_in(s);
+}
+
+static void end_in(struct setup *s)
 {
         assert_int_equal(clReleaseKernel(s->inc), CL_SUCCESS);
         assert_int_equal(clReleaseProgram(s->program), CL_SUCCESS);
@@ -145,6 +188,11 @@ static void end(struct setup *s)
                 assert_int_equal(clReleaseCommandQueue(s->queues[i]), CL_SUCCESS);
         sim_run(s->sim, 1000); /* notices that are due hold the context */
         assert_int_equal(clReleaseContext(s->context), CL_SUCCESS);
+}
+
+static void end(struct setup *s)
+{
+        end_in(s);
         sim_free(s->sim);
 }
 
@@ -487,6 +535,7 @@ static void run_until(struct setup *s, bool available)
 {
         while (is_available(s->devices[0]) != available)
                 sim_run(s->sim, 1000);
+        sim_run(s->sim, 1); /* callbacks */
 }
 
 TEST(while_a_server_is_away_calls_fail_and_what_is_in_flight_is_kept)
@@ -584,6 +633,63 @@ TEST(a_server_that_does_not_come_back_in_time_is_lost)
         assert_int_equal(status_of(e), CL_DEVICE_NOT_AVAILABLE);
         assert_int_equal(launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
         assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+        end(&s);
+}
+
+/* Objects of the session that has ended get errors and do not reach the new one. */
+TEST(a_server_that_was_started_anew_has_the_same_devices_and_nothing_of_the_old_session)
+{
+        for (uint64_t seed = 1; seed <= 40; seed++) {
+                struct setup s, t;
+                struct engine_counts n;
+                cl_event e;
+                begin(&s, &(struct sim_params){
+                                  .seed = seed, .servers = 2, .reconnect_ns = 1000000000000 });
+                t = s;
+                assert_int_equal(launch(&s, 0, 0, NULL, &e), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[0]), CL_SUCCESS);
+                sim_run(s.sim, seed * 1000);
+                sim_restart_server(s.sim, 0, NULL);
+                run_until(&s, false);
+                run_until(&s, true);
+                assert_true(status_of(e) <= CL_COMPLETE);
+                assert_int_equal(launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(launch(&s, 0, 1, &e, NULL), CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(launch(&s, 2, 0, NULL, NULL), CL_SUCCESS); /* the other one's */
+                assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+                begin_in(&t);
+                assert_int_equal(launch(&t, 0, 0, NULL, NULL), CL_SUCCESS);
+                assert_int_equal(launch(&s, 1, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+                check_items(&t, 3, 1);
+                end_in(&t);
+                sim_run_until_idle(s.sim);
+                engine_lock(sim_engine(s.sim, 0));
+                engine_get_counts(sim_engine(s.sim, 0), &n);
+                engine_unlock(sim_engine(s.sim, 0));
+                assert_int_equal(n.objects, 0);
+                end(&s);
+        }
+}
+
+TEST(a_device_that_does_not_come_back_stays_unavailable)
+{
+        struct setup s;
+        begin(&s, &(struct sim_params){ .seed = 1, .servers = 1, .reconnect_ns = 1000000000000 });
+        for (unsigned round = 0; round < 3; round++) {
+                sim_restart_server(s.sim, 0, round == 1 ? "0" : "1");
+                run_until(&s, false);
+                while (!is_available(s.devices[round != 1]))
+                        sim_run(s.sim, 1000);
+                assert_false(is_available(s.devices[round == 1]));
+                end_in(&s);
+                cl_device_id both[2] = { s.devices[0], s.devices[1] };
+                s.devices[0] = s.devices[round != 1];
+                s.count = 1;
+                begin_in(&s);
+                assert_int_equal(launch(&s, 0, 0, NULL, NULL), CL_SUCCESS);
+                check_items(&s, 0, 1);
+                s.devices[0] = both[0];
+        }
         end(&s);
 }
 
@@ -912,6 +1018,7 @@ int main(int argc, char **argv)
                         o.check_each |= !strcmp(argv[i], "--check-each");
                         o.damage |= !strcmp(argv[i], "--damage");
                         o.cuts |= !strcmp(argv[i], "--cuts");
+                        o.restarts |= !strcmp(argv[i], "--restarts");
                         o.no_memory |= !strcmp(argv[i], "--no-memory");
                 }
                 if (!o.verbose)
@@ -939,6 +1046,10 @@ int main(int argc, char **argv)
                 cmocka_unit_test(
                         a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory),
                 cmocka_unit_test(a_server_that_does_not_come_back_in_time_is_lost),
+                cmocka_unit_test(
+                        a_server_that_was_started_anew_has_the_same_devices_and_nothing_of_the_old_session),
+                cmocka_unit_test(a_device_that_does_not_come_back_stays_unavailable),
+                cmocka_unit_test(random_programs_compute_on_servers_that_were_started_anew),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
                 cmocka_unit_test(the_only_server_dies_while_the_client_waits),
                 cmocka_unit_test(nothing_stays_on_the_servers_when_the_client_releases_it),

@@ -354,6 +354,14 @@ static void finish_all(struct program *p)
                                 continue;
                         ok(p, clGetEventInfo(a->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
                                              sizeof(status), &status, NULL));
+                        /* Its server may be away: the session is over soon, and what was in it. */
+                        for (unsigned n = 0; status > 0 && p->broken && p->params->restart; n++) {
+                                sim_run(p->sim, 1000000);
+                                if (n == 100000)
+                                        fail(p, "still open", status);
+                                ok(p, clGetEventInfo(a->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                     sizeof(status), &status, NULL));
+                        }
                         if ((status > CL_COMPLETE && !p->params->broken) || (status && !p->broken))
                                 fail(p, "not complete after clFinish", status);
                 }
@@ -1004,9 +1012,13 @@ static void end(struct program *p)
         }
         for (unsigned i = 0; i < p->queue_count; i++)
                 ok(p, clReleaseCommandQueue(p->queues[i].q));
-        if (p->broken) /* transfers of commands that failed end with their server */
-                for (unsigned i = 0; i < sim_servers(p->sim); i++)
+        /* Transfers of commands that failed end with their server. */
+        for (unsigned i = 0; i < sim_servers(p->sim) && p->broken; i++) {
+                if (p->params->restart)
+                        sim_restart_server(p->sim, i, NULL);
+                else
                         sim_kill_server(p->sim, i);
+        }
         sim_run(p->sim, 1000000000);
         if (p->destroyed != p->root_count && !p->params->broken)
                 fail(p, "destructors missing", (long)p->root_count - p->destroyed);
@@ -1017,7 +1029,10 @@ static void end(struct program *p)
 static void break_something(struct program *p)
 {
         unsigned n = sim_servers(p->sim), i = (unsigned)rng_below(&p->rng, n);
-        if (n > 1 && rng_chance(&p->rng, 40)) {
+        if (p->params->restart) {
+                say(p, "%u restart server %u\n", p->command, i);
+                sim_restart_server(p->sim, i, NULL);
+        } else if (n > 1 && rng_chance(&p->rng, 40)) {
                 unsigned k = (i + 1) % n;
                 say(p, "%u cut the link between servers %u and %u\n", p->command, i, k);
                 sim_cut_peers(p->sim, i, k);

@@ -13,6 +13,7 @@ struct program_params {
         /* After this command a server dies or a link between servers breaks; from then on only hangs,
          * crashes and leaks are wrong. 0: no. */
         unsigned break_after;
+        bool restart;   /* a server is started anew then, and all are at the end */
         bool broken;    /* from the start */
         bool no_memory; /* allocations fail now and then, in the client and in the servers */
         bool check_each; /* finish and compare after each: finds which one is wrong, if order is not */

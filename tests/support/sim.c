@@ -17,6 +17,7 @@ enum {
         LINKS_MAX = 2 * SIM_SERVERS_MAX * SIM_SERVERS_MAX + 2 * SIM_SERVERS_MAX,
         DIALS_MAX = SIM_SERVERS_MAX * SIM_SERVERS_MAX,
         DIAL_TRIES = 20000,
+        CLIENT_LINKS_MAX = 2 * SIM_SERVERS_MAX, /* a server's old and new session */
 };
 
 /* Bytes on their way in one direction; those of a segment arrive together. */
@@ -58,6 +59,9 @@ struct io_link {
         uint64_t attach_at; /* lane 1 comes up; NEVER: not asked for */
         uint64_t redial_at; /* lane 0 comes up again; NEVER: it is up */
         uint64_t redial_until;
+        uint64_t open_at; /* a later session begins; NEVER: no */
+        struct io_connect opened;
+        uint64_t id[2];
         uint64_t generation; /* of the next try */
         bool redialled;      /* it came up since the last receive */
         bool was_short;      /* the last send was short of room */
@@ -81,7 +85,7 @@ struct dial {
         uint64_t at; /* of the next try; NEVER: it is connected, or given up */
         struct sim_server *from, *to;
         struct session *session; /* of `from`; NULL: free */
-        uint64_t token[2];
+        uint64_t token[2], id[2];
         unsigned tries;
 };
 
@@ -91,7 +95,7 @@ struct sim {
         uint64_t now, delay_ns, execute_ns;
         size_t room;
         struct client *client;
-        struct io_link *client_links[SIM_SERVERS_MAX]; /* while the client has them */
+        struct io_link *client_links[CLIENT_LINKS_MAX]; /* while the client has them; with gaps */
         bool woken;
         bool broken; /* by sim_kill_server */
         bool gave_up;
@@ -366,7 +370,8 @@ static void on_dial(void *user, struct session *s, uint64_t peer, const char *ho
                         .session = s,
                         .token = { token[0], token[1] },
                 };
-                must(sim, d->to->id[0] == session_id[0] && d->to->id[1] == session_id[1]);
+                d->id[0] = session_id[0];
+                d->id[1] = session_id[1];
                 return;
         }
         sim_fail(sim, "too many dials");
@@ -557,7 +562,8 @@ static void dialled(struct sim *sim, struct dial *d)
                 d->session = NULL;
                 return;
         }
-        bool refused = to->dead || to->over || is_blocked(sim, from, to);
+        bool refused = to->dead || to->over || is_blocked(sim, from, to) ||
+                       memcmp(to->id, d->id, sizeof(d->id)) != 0;
         if (!refused) {
                 engine_lock(to->engine);
                 there = engine_peer_session(to->engine, d->token);
@@ -587,7 +593,7 @@ static void attached(struct sim *sim, struct io_link *io, struct session *sessio
 {
         struct sim_server *s = io->server;
         io->attach_at = NEVER;
-        if (s->dead || s->over)
+        if (s->dead || s->over || memcmp(s->id, io->id, sizeof(io->id)) != 0)
                 return;
         engine_lock(s->engine);
         connect_ends(sim, 1, (struct end){ session, NULL },
@@ -602,6 +608,10 @@ static void redialled(struct sim *sim, struct io_link *io)
         struct sim_server *s = io->server;
         uint64_t generation = io->generation++;
         io->redial_at = NEVER;
+        if (!s->dead && memcmp(s->id, io->id, sizeof(io->id)) != 0) {
+                io->redial_until = 0; /* it has no such session any more */
+                return;
+        }
         if (!s->dead && !s->over && rng_chance(&sim->rng, 70)) {
                 struct session *there = engine_session(s->engine);
                 engine_lock(s->engine);
@@ -646,16 +656,6 @@ static uint64_t arrival(const struct sim_link *l, int i)
         return l->broken && !p->arrived && l->end[i].server ? 0 : NEVER;
 }
 
-static struct session *client_session(struct sim *sim, const struct sim_server *s)
-{
-        for (unsigned k = 0; k < sim->link_count; k++) {
-                struct sim_link *l = &sim->links[k];
-                if (!l->lane && l->end[0].session && !l->end[0].server && l->end[1].server == s)
-                        return l->end[0].session;
-        }
-        return NULL;
-}
-
 static void earlier(uint64_t at, uint64_t *t)
 {
         *t = at < *t ? at : *t;
@@ -668,14 +668,54 @@ static uint64_t next_event(const struct sim *sim)
         for (unsigned k = 0; k < sim->link_count; k++)
                 for (int i = 0; i < 2; i++)
                         earlier(arrival(&sim->links[k], i), &t);
-        for (unsigned i = 0; i < sim->params.servers; i++) {
+        for (unsigned i = 0; i < sim->params.servers; i++)
                 earlier(sim->servers[i].dead ? NEVER : sim->servers[i].execute_at, &t);
-                earlier(sim->client_links[i] ? sim->client_links[i]->attach_at : NEVER, &t);
-                earlier(sim->client_links[i] ? sim->client_links[i]->redial_at : NEVER, &t);
+        for (unsigned i = 0; i < CLIENT_LINKS_MAX; i++) {
+                const struct io_link *io = sim->client_links[i];
+                earlier(io ? io->attach_at : NEVER, &t);
+                earlier(io ? io->redial_at : NEVER, &t);
+                earlier(io && !io->server->dead ? io->open_at : NEVER, &t);
         }
         for (unsigned i = 0; i < DIALS_MAX; i++)
                 earlier(sim->dials[i].at, &t);
         return t;
+}
+
+static struct io_link *io_of(struct sim *sim, const struct session *session)
+{
+        for (unsigned i = 0; i < CLIENT_LINKS_MAX; i++)
+                if (sim->client_links[i] && sim->client_links[i]->session == session)
+                        return sim->client_links[i];
+        return NULL;
+}
+
+static int exchange_hellos(struct sim *sim, struct io_connect *at, struct sim_server *s);
+
+/* A hello for a later session. It, or its answer, may get lost; a server has one session here. */
+static bool opened(struct sim *sim, struct io_link *io)
+{
+        struct sim_server *s = io->server;
+        uint64_t now = sim->now;
+        io->open_at = now + rng_range(&sim->rng, 1, 4 * sim->delay_ns + 1);
+        if (s->id[0] || s->id[1] || !rng_chance(&sim->rng, 70))
+                return false;
+        io->open_at = NEVER;
+        for (unsigned i = 0; i < 2; i++) {
+                io->opened.id[i] = rng_u64(&sim->rng) | 1;
+                io->opened.key[i] = rng_u64(&sim->rng);
+        }
+        io->opened.session = io->session;
+        must(sim, exchange_hellos(sim, &io->opened, s) == 0);
+        sim->now = now; /* that was before */
+        io->opened.sent_ns = io->opened.received_ns = now;
+        memcpy(io->id, io->opened.id, sizeof(io->id));
+        engine_lock(s->engine);
+        connect_ends(sim, 0, (struct end){ io->session, NULL },
+                     (struct end){ engine_session(s->engine), s });
+        engine_unlock(s->engine);
+        io->redialled = true;
+        serve(s);
+        return true;
 }
 
 /* Let what is due now happen at the servers. True: the client may have something to do. */
@@ -694,13 +734,11 @@ static bool happen(struct sim *sim)
         for (unsigned i = 0; i < DIALS_MAX; i++)
                 if (sim->dials[i].at <= sim->now)
                         dialled(sim, &sim->dials[i]);
-        for (unsigned i = 0; i < sim->params.servers; i++) {
-                struct sim_server *s = &sim->servers[i];
+        for (unsigned i = 0; i < CLIENT_LINKS_MAX; i++) {
                 struct io_link *io = sim->client_links[i];
                 if (io && io->attach_at <= sim->now) {
-                        struct session *session = client_session(sim, s);
-                        if (session)
-                                attached(sim, io, session);
+                        if (session_lane_is_up(io->session, 0))
+                                attached(sim, io, io->session);
                         io->attach_at = NEVER;
                         client = true;
                 }
@@ -708,6 +746,11 @@ static bool happen(struct sim *sim)
                         redialled(sim, io);
                         client |= io->redial_at == NEVER;
                 }
+                if (io && io->open_at <= sim->now && !io->server->dead)
+                        client |= opened(sim, io);
+        }
+        for (unsigned i = 0; i < sim->params.servers; i++) {
+                struct sim_server *s = &sim->servers[i];
                 if (!s->dead && s->execute_at <= sim->now)
                         execute(s);
         }
@@ -720,7 +763,7 @@ static bool happen(struct sim *sim)
                         pipe_tick(sim, &l->pipe[!i]);
                         client |= l->pipe[!i].arrived != 0 && !is_held_back(l, !i);
                         client |= l->broken && !l->pipe[!i].count;
-                        struct io_link *io = sim->client_links[l->end[!i].server->index];
+                        const struct io_link *io = io_of(sim, l->end[i].session);
                         client |= io && io->was_short && l->pipe[i].bytes.size < sim->room;
                 }
         }
@@ -795,6 +838,42 @@ static int exchange_hellos(struct sim *sim, struct io_connect *at, struct sim_se
         return 0;
 }
 
+static struct io_link *new_link(struct sim *sim, struct sim_server *s, struct session *session)
+{
+        struct io_link *io = calloc(1, sizeof(*io));
+        unsigned i = 0;
+        while (i < CLIENT_LINKS_MAX && sim->client_links[i])
+                i++;
+        must(sim, io && i < CLIENT_LINKS_MAX);
+        *io = (struct io_link){ .sim = sim,
+                                .session = session,
+                                .server = s,
+                                .attach_at = NEVER,
+                                .redial_at = NEVER,
+                                .redial_until = NEVER,
+                                .open_at = NEVER };
+        return sim->client_links[i] = io;
+}
+
+static int io_open(void *user, const struct server_spec *spec, struct session *session,
+                   uint64_t at_ns, struct io_link **ret)
+{
+        struct sim *sim = user;
+        struct io_link *io = new_link(sim, &sim->servers[spec - sim->specs], session);
+        io->open_at = at_ns > sim->now ? at_ns : sim->now + 1;
+        *ret = io;
+        return 0;
+}
+
+static void io_opened(void *user, struct io_link *io, struct io_connect *ret)
+{
+        struct io_link *link = ret->link;
+        const struct server_spec *spec = ret->spec;
+        *ret = io->opened;
+        ret->link = link;
+        ret->spec = spec;
+}
+
 static void io_connect_all(void *user, struct io_connect *all, size_t count)
 {
         struct sim *sim = user;
@@ -808,15 +887,9 @@ static void io_connect_all(void *user, struct io_connect *all, size_t count)
                         continue;
                 }
                 at->status = exchange_hellos(sim, at, s);
-                at->link = calloc(1, sizeof(*at->link));
-                must(sim, at->link && !at->status);
-                *at->link = (struct io_link){ .sim = sim,
-                                              .session = at->session,
-                                              .server = s,
-                                              .attach_at = NEVER,
-                                              .redial_at = NEVER,
-                                              .redial_until = NEVER };
-                sim->client_links[s->index] = at->link;
+                must(sim, !at->status);
+                at->link = new_link(sim, s, at->session);
+                memcpy(at->link->id, at->id, sizeof(at->id));
                 engine_lock(s->engine);
                 connect_ends(sim, 0, (struct end){ at->session, NULL },
                              (struct end){ engine_session(s->engine), s });
@@ -834,7 +907,7 @@ static int io_attach(void *user, struct io_link *io, unsigned lane)
 
 static bool is_of(const struct sim_link *l, const struct io_link *io)
 {
-        return l->end[0].session && !l->end[0].server && l->end[1].server == io->server;
+        return l->end[0].session == io->session && !l->end[0].server;
 }
 
 static int io_reconnect(void *user, struct io_link *io, uint64_t until_ns)
@@ -898,7 +971,7 @@ static int io_receive(void *user, struct io_link *io)
 /* Is there anything that `receive` would find or `send` could move? */
 static bool client_ready(struct sim *sim)
 {
-        for (unsigned i = 0; i < sim->params.servers; i++) {
+        for (unsigned i = 0; i < CLIENT_LINKS_MAX; i++) {
                 const struct io_link *io = sim->client_links[i];
                 if (io && (io->redialled || !io->redial_until))
                         return true;
@@ -985,7 +1058,9 @@ static void io_close(void *user, struct io_link *io, bool after_fork)
         for (unsigned k = 0; k < sim->link_count; k++)
                 if (is_of(&sim->links[k], io))
                         close_end(&sim->links[k], 0);
-        sim->client_links[io->server->index] = NULL;
+        for (unsigned i = 0; i < CLIENT_LINKS_MAX; i++)
+                if (sim->client_links[i] == io)
+                        sim->client_links[i] = NULL;
         mem_free(io);
 }
 
@@ -1009,6 +1084,8 @@ static const struct client_io client_io = {
         .connect = io_connect_all,
         .attach = io_attach,
         .reconnect = io_reconnect,
+        .open = io_open,
+        .opened = io_opened,
         .send = io_send,
         .receive = io_receive,
         .wait = io_wait,
@@ -1035,6 +1112,18 @@ static void choose_network(struct sim *sim)
         sim->room = p->room ? p->room : room;
 }
 
+static void engine_start(struct sim *sim, struct sim_server *s, const char *devices)
+{
+        backend_reference_manual = true;
+        backend_reference_seed = rng_u64(&sim->rng) | 1;
+        must(sim, engine_new(&(struct engine_params){ .backend = &backend_reference,
+                                                      .devices = devices,
+                                                      .ops = &engine_ops,
+                                                      .user = s,
+                                                      .single_threaded = true },
+                             &s->engine) == 0);
+}
+
 static void server_start(struct sim *sim, unsigned i)
 {
         struct sim_server *s = &sim->servers[i];
@@ -1050,14 +1139,7 @@ static void server_start(struct sim *sim, unsigned i)
                 .peer_port = i + 1,
         };
         s->dead = sim->params.refusing & 1u << i;
-        backend_reference_manual = true;
-        backend_reference_seed = rng_u64(&sim->rng) | 1;
-        must(sim, engine_new(&(struct engine_params){ .backend = &backend_reference,
-                                                      .devices = sim->params.devices,
-                                                      .ops = &engine_ops,
-                                                      .user = s,
-                                                      .single_threaded = true },
-                             &s->engine) == 0);
+        engine_start(sim, s, sim->params.devices);
 }
 
 struct sim *sim_new(const struct sim_params *params)
@@ -1187,6 +1269,22 @@ void sim_kill_server(struct sim *sim, unsigned i)
         s->dead = true;
         sim->broken = true;
         engine_unlock(s->engine);
+}
+
+void sim_restart_server(struct sim *sim, unsigned i, const char *devices)
+{
+        struct sim_server *s = &sim->servers[i];
+        if (!s->dead)
+                sim_kill_server(sim, i);
+        for (unsigned k = 0; k < DIALS_MAX; k++)
+                if (sim->dials[k].from == s)
+                        sim->dials[k] = (struct dial){ .at = NEVER };
+        engine_free(s->engine);
+        s->id[0] = s->id[1] = 0;
+        s->execute_at = NEVER;
+        s->over = s->away = s->stuck = false;
+        engine_start(sim, s, devices);
+        s->dead = false;
 }
 
 void sim_cut_client(struct sim *sim, unsigned i)

@@ -65,6 +65,8 @@ void sim_cut_often(struct sim *sim, unsigned chance, unsigned cuts);
 
 /* Server `i` dies: its connections end after what is on its way. */
 void sim_kill_server(struct sim *sim, unsigned i);
+/* It begins anew, with these devices, and knows of no session; dies before if it has not yet. */
+void sim_restart_server(struct sim *sim, unsigned i, const char *devices);
 /* The link between two servers is lost, as sim_cut_client says; it is made again. */
 void sim_cut_peers(struct sim *sim, unsigned i, unsigned k);
 

@@ -1,0 +1,267 @@
+/* actor [builtin]: a client that does what standard input tells it, a word per line, and answers each with a line:
+ * "ok" and what there is to say. What it computes is compared; a call that does not do as it should ends it
+ * with a message. `builtin`: on custom devices, with built-in kernels.
+ *
+ *   begin     a context with a callback over the devices that are available, and all kinds of objects in it
+ *   compute   write, run, read, compare, on each device
+ *   enqueue   a launch on each device with an event, not waited for
+ *   settled   each of these events has ended; says how many with an error
+ *   refused   all that needs a device says CL_DEVICE_NOT_AVAILABLE
+ *   end       release everything
+ *   devices   a digit for each device: is it available?
+ *   until D.. the same, when it is so
+ *   notices   calls of the context's callback so far
+ *   leave     end without releasing anything */
+#include "../api/api.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+enum { ITEMS = 50000 };
+
+static const char source[] =
+        "kernel void add(global int *p, int by) { p[get_global_id(0)] += by; }\n";
+
+static cl_platform_id platform;
+static cl_device_id devices[API_DEVICES_MAX];
+static cl_uint device_count;
+static bool builtin;
+static atomic_uint notices;
+static int values[ITEMS], got[ITEMS];
+
+static struct act {
+        cl_context context;
+        cl_uint count;
+        cl_device_id devices[API_DEVICES_MAX];
+        cl_command_queue queues[API_DEVICES_MAX];
+        cl_event events[API_DEVICES_MAX];
+        cl_program program;
+        cl_kernel kernel;
+        cl_mem buffer, other;
+} a;
+
+static bool is_available(cl_device_id d)
+{
+        cl_bool available;
+        OK(clGetDeviceInfo(d, CL_DEVICE_AVAILABLE, sizeof(available), &available, NULL));
+        return available;
+}
+
+static void CL_CALLBACK on_notice(const char *text, const void *info, size_t size, void *user)
+{
+        (void)info;
+        (void)size;
+        CHECK(user == &a && strstr(text, "SpanCL"));
+        atomic_fetch_add(&notices, 1);
+}
+
+static void begin(void)
+{
+        cl_int err;
+        a = (struct act){ 0 };
+        for (cl_uint i = 0; i < device_count; i++)
+                if (is_available(devices[i]))
+                        a.devices[a.count++] = devices[i];
+        a.context = clCreateContext(NULL, a.count, a.devices, on_notice, &a, &err);
+        OK(err);
+        cl_device_id listed[API_DEVICES_MAX], of_queue;
+        OK(clGetContextInfo(a.context, CL_CONTEXT_DEVICES, sizeof(listed), listed, NULL));
+        CHECK(!memcmp(listed, a.devices, a.count * sizeof(listed[0])));
+        for (cl_uint i = 0; i < a.count; i++) {
+                a.queues[i] = clCreateCommandQueue(a.context, a.devices[i], 0, &err);
+                OK(err);
+                OK(clGetCommandQueueInfo(a.queues[i], CL_QUEUE_DEVICE, sizeof(of_queue), &of_queue,
+                                         NULL));
+                CHECK(of_queue == a.devices[i]);
+        }
+        const char *text = source;
+        a.program = builtin ? clCreateProgramWithBuiltInKernels(a.context, a.count, a.devices,
+                                                                "spancl.inc.i32", &err)
+                            : clCreateProgramWithSource(a.context, 1, &text, NULL, &err);
+        OK(err);
+        OK(clBuildProgram(a.program, a.count, a.devices, NULL, NULL, NULL));
+        cl_build_status status;
+        for (cl_uint i = 0; i < a.count; i++) {
+                OK(clGetProgramBuildInfo(a.program, a.devices[i], CL_PROGRAM_BUILD_STATUS,
+                                         sizeof(status), &status, NULL));
+                CHECK(status == CL_BUILD_SUCCESS);
+        }
+        a.kernel = clCreateKernel(a.program, builtin ? "spancl.inc.i32" : "add", &err);
+        OK(err);
+        a.buffer = clCreateBuffer(a.context, CL_MEM_READ_WRITE, sizeof(values), NULL, &err);
+        OK(err);
+        a.other = clCreateBuffer(a.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                                 sizeof(values), values, &err);
+        OK(err);
+}
+
+static cl_int launch(cl_uint i, int by, cl_event *event)
+{
+        size_t items = ITEMS;
+        OK(clSetKernelArg(a.kernel, 0, sizeof(a.buffer), &a.buffer));
+        OK(clSetKernelArg(a.kernel, 1, sizeof(by), &by));
+        return clEnqueueNDRangeKernel(a.queues[i], a.kernel, 1, NULL, &items, NULL, 0, NULL, event);
+}
+
+static void compute(void)
+{
+        static int round;
+        for (cl_uint i = 0; i < a.count; i++) {
+                int by = ++round;
+                for (int k = 0; k < ITEMS; k++)
+                        values[k] = k * by;
+                OK(clEnqueueWriteBuffer(a.queues[i], a.buffer, CL_FALSE, 0, sizeof(values), values,
+                                        0, NULL, NULL));
+                OK(launch(i, by, NULL));
+                OK(clEnqueueReadBuffer(a.queues[i], a.buffer, CL_TRUE, 0, sizeof(got), got, 0, NULL,
+                                       NULL));
+                for (int k = 0; k < ITEMS; k++)
+                        CHECK(got[k] == (k + 1) * by);
+        }
+}
+
+static void enqueue(void)
+{
+        for (cl_uint i = 0; i < a.count; i++) {
+                OK(launch(i, 1, &a.events[i]));
+                OK(clFlush(a.queues[i]));
+        }
+}
+
+static unsigned settled(void)
+{
+        unsigned failed = 0;
+        for (cl_uint i = 0; i < a.count; i++) {
+                cl_int status = CL_QUEUED;
+                for (;;) {
+                        OK(clGetEventInfo(a.events[i], CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                          sizeof(status), &status, NULL));
+                        if (status <= CL_COMPLETE)
+                                break;
+                        usleep(1000);
+                }
+                failed += status < 0;
+                OK(clReleaseEvent(a.events[i]));
+        }
+        return failed;
+}
+
+#define AWAY(...) EXPECT(CL_DEVICE_NOT_AVAILABLE, __VA_ARGS__)
+
+/* Each call that needs the devices; those that do not need them work. */
+static void refused(void)
+{
+        cl_int err;
+        void *p;
+        cl_event e;
+        size_t origin[3] = { 0 }, region[3] = { 64, 4, 1 }, n;
+        for (cl_uint i = 0; i < a.count; i++) {
+                cl_command_queue q = a.queues[i];
+                int x = 1;
+                AWAY(launch(i, 1, NULL));
+                AWAY(launch(i, 1, &e));
+                AWAY(clEnqueueTask(q, a.kernel, 0, NULL, NULL));
+                for (cl_bool blocking = CL_FALSE; blocking <= CL_TRUE; blocking++) {
+                        AWAY(clEnqueueWriteBuffer(q, a.buffer, blocking, 0, 4, values, 0, NULL,
+                                                  NULL));
+                        AWAY(clEnqueueWriteBuffer(q, a.buffer, blocking, 0, sizeof(values), values,
+                                                  0, NULL, NULL));
+                        AWAY(clEnqueueReadBuffer(q, a.buffer, blocking, 0, sizeof(got), got, 0,
+                                                 NULL, NULL));
+                        AWAY(clEnqueueReadBufferRect(q, a.buffer, blocking, origin, origin, region,
+                                                     0, 0, 0, 0, got, 0, NULL, NULL));
+                        AWAY(clEnqueueWriteBufferRect(q, a.buffer, blocking, origin, origin, region,
+                                                      0, 0, 0, 0, got, 0, NULL, NULL));
+                        p = clEnqueueMapBuffer(q, a.buffer, blocking, CL_MAP_READ, 0,
+                                               sizeof(values), 0, NULL, NULL, &err);
+                        CHECK(!p);
+                        AWAY(err);
+                }
+                AWAY(clEnqueueFillBuffer(q, a.buffer, &x, 4, 0, 64, 0, NULL, NULL));
+                AWAY(clEnqueueCopyBuffer(q, a.buffer, a.other, 0, 0, 64, 0, NULL, NULL));
+                AWAY(clEnqueueCopyBufferRect(q, a.buffer, a.other, origin, origin, region, 0, 0, 0,
+                                             0, 0, NULL, NULL));
+                AWAY(clEnqueueMigrateMemObjects(q, 1, &a.buffer, 0, 0, NULL, NULL));
+                AWAY(clEnqueueMarkerWithWaitList(q, 0, NULL, NULL));
+                AWAY(clEnqueueBarrierWithWaitList(q, 0, NULL, &e));
+                AWAY(clFlush(q));
+                AWAY(clFinish(q));
+                cl_command_queue more = clCreateCommandQueue(a.context, a.devices[i], 0, &err);
+                CHECK(!more);
+                AWAY(err);
+        }
+        /* A program and what is built for devices that are gone. */
+        const char *text = source;
+        cl_program program = clCreateProgramWithSource(a.context, 1, &text, NULL, &err);
+        OK(err);
+        if (!builtin)
+                AWAY(clBuildProgram(program, 0, NULL, NULL, NULL, NULL));
+        OK(clReleaseProgram(program));
+        OK(clGetProgramInfo(a.program, CL_PROGRAM_NUM_KERNELS, sizeof(n), &n, NULL));
+        CHECK(n >= 1);
+}
+
+static void end(void)
+{
+        OK(clReleaseKernel(a.kernel));
+        OK(clReleaseProgram(a.program));
+        OK(clReleaseMemObject(a.buffer));
+        OK(clReleaseMemObject(a.other));
+        for (cl_uint i = 0; i < a.count; i++)
+                OK(clReleaseCommandQueue(a.queues[i]));
+        OK(clReleaseContext(a.context));
+        a = (struct act){ 0 };
+}
+
+static void tell_devices(char *ret)
+{
+        for (cl_uint i = 0; i < device_count; i++)
+                ret[i] = is_available(devices[i]) ? '1' : '0';
+        ret[device_count] = 0;
+}
+
+/* False: leave. */
+static bool act(const char *word, const char *rest, char *ret)
+{
+        if (!strcmp(word, "begin"))
+                begin();
+        else if (!strcmp(word, "compute"))
+                compute();
+        else if (!strcmp(word, "enqueue"))
+                enqueue();
+        else if (!strcmp(word, "settled"))
+                sprintf(ret, "%u", settled());
+        else if (!strcmp(word, "refused"))
+                refused();
+        else if (!strcmp(word, "end"))
+                end();
+        else if (!strcmp(word, "devices"))
+                tell_devices(ret);
+        else if (!strcmp(word, "until"))
+                for (tell_devices(ret); strcmp(ret, rest) != 0; tell_devices(ret))
+                        usleep(1000);
+        else if (!strcmp(word, "notices"))
+                sprintf(ret, "%u", atomic_load(&notices));
+        else
+                return false;
+        return true;
+}
+
+int main(int argc, char **argv)
+{
+        char line[100], word[20], rest[20], answer[100];
+        builtin = argc > 1 && !strcmp(argv[1], "builtin");
+        OK(clGetPlatformIDs(1, &platform, NULL));
+        OK(clGetDeviceIDs(platform, builtin ? CL_DEVICE_TYPE_CUSTOM : CL_DEVICE_TYPE_ALL,
+                          API_DEVICES_MAX, devices, &device_count));
+        while (fgets(line, sizeof(line), stdin)) {
+                answer[0] = word[0] = rest[0] = 0;
+                sscanf(line, "%19s %19s", word, rest);
+                if (!act(word, rest, answer))
+                        return 0;
+                printf("ok %s\n", answer);
+                fflush(stdout);
+        }
+        return 0;
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""survive.py BUILD [NAME...]: claims about sessions that outlive their connections, and clients that
+outlive their servers; on real processes. Each function is one claim."""
+
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+from daemon import BUILD, HANG_S, Relay, at, children, client_env, servers
+
+ACTOR = str(BUILD / "bin/system_actor")
+
+
+class Actor:
+    """A client that does what it is told (actor.c)."""
+
+    def __init__(self, where, *options, **more):
+        self.process = subprocess.Popen([ACTOR, *options], env=client_env(where, **more), text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def tell(self, words):
+        self.process.stdin.write(words + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        said = self.process.stdout.readline()
+        assert said.startswith("ok"), f"the client ended with {self.process.wait(HANG_S)}"
+        return said[2:].strip()
+
+    def do(self, words):
+        self.tell(words)
+        return self.answer()
+
+    def leave(self):
+        self.tell("leave")
+        status = self.process.wait(HANG_S)
+        assert status == 0, status
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def anew(s, *options):
+    """Another server at the address of one that has ended."""
+    return servers(1, "--listen", f"127.0.0.1:{s.ports[0]}", *options)
+
+
+# --- Servers that are started anew ----------------------------------------------------------------
+
+def restarted_server_serves_new_contexts(ending=signal.SIGKILL, *options):
+    client_options = ("builtin",) if options else ()
+    with servers(1, *options) as s, Actor(at(s.ports[0]), *client_options) as client:
+        here = client.do("devices")
+        client.do("begin")
+        client.do("compute")
+        client.do("enqueue")
+        s.processes[0].send_signal(ending)
+        s.processes[0].wait()
+        client.do("until " + "0" * len(here))
+        with anew(s, *options):
+            client.do("until " + here)
+            assert int(client.do("notices")) >= 1
+            client.do("settled")
+            client.do("refused")  # what is of the old session stays with it
+            client.do("end")
+            client.do("begin")
+            client.do("compute")
+            client.do("end")
+            client.leave()
+
+
+def server_that_ends_in_order_and_comes_back_serves_new_contexts():
+    restarted_server_serves_new_contexts(signal.SIGTERM)
+
+
+def restarted_server_serves_again_and_again():
+    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
+        running = s
+        for _ in range(70):  # more than a client has numbers for servers
+            client.do("until 11")
+            client.do("begin")
+            client.do("compute")
+            running.processes[0].kill()
+            running.processes[0].wait()
+            client.do("until 00")
+            client.do("end")
+            running = anew(s, "--backend", "reference")
+        client.do("until 11")
+        client.leave()
+        running.stop()
+
+
+def device_that_is_gone_stays_unavailable():
+    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
+        client.do("begin")
+        client.do("compute")
+        for filter_, devices in (("1", "01"), ("0", "10"), ("0,1", "11")):
+            s.processes[0].kill()
+            s.processes[0].wait()
+            client.do("until 00")
+            other = anew(s, "--backend", "reference", "--devices", filter_)
+            s.processes = other.processes
+            client.do("until " + devices)
+            client.do("refused")
+            client.do("end")
+            client.do("begin")
+            client.do("compute")
+        client.leave()
+
+
+def one_of_two_servers_comes_back():
+    with servers(2) as s, Actor(f"{at(s.ports[0])} {at(s.ports[1])}") as client:
+        client.do("begin")
+        client.do("compute")
+        s.processes[0].kill()
+        s.processes[0].wait()
+        client.do("until 01")
+        with anew(s):
+            client.do("until 11")
+            client.do("end")
+            client.do("begin")
+            client.do("compute")
+            client.leave()
+
+
+def main():
+    claims = [f for f in globals().values() if inspect.isfunction(f) and f.__module__ == __name__
+              and all(p.default is not p.empty or p.kind == p.VAR_POSITIONAL
+                      for p in inspect.signature(f).parameters.values())
+              and f.__name__ not in ("main",)]
+    wanted = sys.argv[2:]
+    bad = 0
+    for claim in claims:
+        if wanted and claim.__name__ not in wanted:
+            continue
+        begin = time.monotonic()
+        try:
+            remark = claim()
+            print(f"ok    {claim.__name__} ({time.monotonic() - begin:.1f} s)"
+                  + (f": {remark}" if remark else ""), flush=True)
+        except Exception:  # pylint: disable=broad-except
+            bad += 1
+            print(f"FAIL  {claim.__name__}\n{traceback.format_exc()}", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
