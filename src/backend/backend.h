@@ -34,6 +34,13 @@ struct backend_times {
         uint64_t submit_ns, start_ns, end_ns;
 };
 
+/* Which new memory is cleared, so that nothing of another process is in it. */
+enum backend_clear {
+        BACKEND_CLEAR_OFF,
+        BACKEND_CLEAR_APART, /* that of devices that have their own; the host's is the system's business */
+        BACKEND_CLEAR_ALL,
+};
+
 struct backend_params {
         /* Device filter: NULL or "" all; else a comma-separated list of device numbers ("0,2"), types
          * ("cpu", "gpu") or parts of names. */
@@ -43,6 +50,7 @@ struct backend_params {
         const struct backend_ops *host; /* joined: what has the other devices */
         const char *scratch_dir;        /* an existing private folder for temporary files */
         bool in_process;                /* this is the client's own process */
+        enum backend_clear clear;
         /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         void *user;

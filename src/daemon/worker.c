@@ -130,6 +130,14 @@ static const char *cache_folder(const struct config_options *o, char path[PATH_M
         return n < PATH_MAX ? path : NULL;
 }
 
+static enum backend_clear clear_of(const struct config_options *o)
+{
+        const char *text = config_option_text(o, CONFIG_clear_memory);
+        return !strcmp(text, "on")    ? BACKEND_CLEAR_ALL
+               : !strcmp(text, "off") ? BACKEND_CLEAR_OFF
+                                      : BACKEND_CLEAR_APART;
+}
+
 static struct engine_limits limits_of(const struct config_options *o)
 {
         return (struct engine_limits){ .max = {
@@ -170,6 +178,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,
                 .share = config_option_number(o, CONFIG_share) == 1,
                 .limits = limits_of(o),
+                .clear = clear_of(o),
                 .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
                 .identity = w->identity,
                 .linger_s = (unsigned)config_option_number(o, CONFIG_linger),

@@ -99,6 +99,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 .host = params->backend,
                 .scratch_dir = e->scratch_dir,
                 .in_process = params->in_process,
+                .clear = params->clear,
                 .complete = engine_command_complete,
                 .user = e,
         };

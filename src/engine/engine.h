@@ -58,6 +58,7 @@ struct engine_params {
         /* true: builds run inside the message handler instead of on a thread (simulator). */
         bool single_threaded;
         bool in_process; /* with the client, whose memory it may use (backend.h) */
+        enum backend_clear clear;
 };
 
 /* Opens the backend. SP_E_NODEV, SP_E_NOMEM. No lock needed. */

@@ -1127,6 +1127,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                                 .cache_bytes = params->cache_bytes,
                                 .limits = params->limits,
                                 .in_process = params->in_process,
+                                .clear = params->clear,
                                 .ops = params->output_fd < 0 ? &ops_silent : &ops_output,
                                 .user = l,
                         },

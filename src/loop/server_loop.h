@@ -23,7 +23,8 @@ struct server_loop_params {
         uint64_t cache_bytes;
         const char *identity; /* what the server's key is known by, in hex; NULL: it has none */
         struct engine_limits limits;
-        bool in_process;   /* see engine.h */
+        bool in_process; /* see engine.h */
+        enum backend_clear clear;
         bool share;        /* offer shared memory to those who ask, on Unix sockets */
         uint64_t spin_ns;  /* how long the thread may look for messages before it sleeps (spin.h) */
         unsigned linger_s; /* how long a session without lane 0 waits to be attached again */

@@ -329,10 +329,11 @@ def a_kernel_that_never_ends_ends_its_session_alone():
 
 
 def memory_of_another_session_cannot_be_read():
-    with Devices() as d:
-        for _ in range(2):
-            d.greedy("mark")
-            assert d.greedy("look") == ["0"]
+    for which in ("auto", "on"):
+        with Devices("--clear-memory", which) as d:
+            for _ in range(2):
+                d.greedy("mark")
+                assert d.greedy("look") == ["0"]
 
 
 def main():

@@ -67,12 +67,16 @@ static struct report wait_for(struct report *r)
         return copy;
 }
 
+/* For backends that are opened now. */
+static enum backend_clear clear;
+
 static int open_backend(const struct backend_ops *ops, const char *devices, unsigned place,
                         struct backend **ret)
 {
         struct backend_params params = { .devices = devices,
                                          .accelerators = places[place],
                                          .host = &backend_reference,
+                                         .clear = clear,
                                          .complete = on_complete };
         return ops->open(&params, ret);
 }
@@ -467,6 +471,73 @@ TEST(host_memory_serves_transfers_until_the_end)
                 assert_memory_equal(in, out, BYTES);
                 f->ops->buffer_release(m);
         }
+}
+
+static void expect_zeros(const uint8_t *data, size_t size)
+{
+        for (size_t i = 0; i < size; i++)
+                assert_int_equal(data[i], 0);
+}
+
+static void buffers_are_clear(struct fixture *f, size_t size)
+{
+        uint8_t *data = malloc(size);
+        assert_non_null(data);
+        for (int i = 0; i < 4; i++) {
+                struct backend_buffer *m = buffer_of(f, size);
+                memset(data, 0xee, size);
+                run(f, read_of(m, 0, data, size));
+                expect_zeros(data, size);
+                memset(data, 0xa5, size);
+                run(f, write_of(m, 0, data, size));
+                f->ops->buffer_release(m);
+        }
+        free(data);
+}
+
+static void images_are_clear(struct fixture *f)
+{
+        enum { SIDE = 64, IMAGE = SIDE * SIDE * 16 };
+        static const struct image_desc d = { .type = CL_MEM_OBJECT_IMAGE2D,
+                                             .order = CL_RGBA,
+                                             .data_type = CL_FLOAT,
+                                             .width = SIDE,
+                                             .height = SIDE };
+        uint8_t *data = malloc(IMAGE);
+        assert_non_null(data);
+        for (int i = 0; i < 4; i++) {
+                struct backend_buffer *m;
+                if (f->ops->image_create(f->b, 0, CL_MEM_READ_WRITE, &d, NULL, &m) != CL_SUCCESS)
+                        break;
+                struct backend_command c = { .op = BACKEND_READ_IMAGE,
+                                             .buffer = m,
+                                             .host = data,
+                                             .region = { SIDE, SIDE, 1 } };
+                memset(data, 0xee, IMAGE);
+                run(f, c);
+                expect_zeros(data, IMAGE);
+                memset(data, 0xa5, IMAGE);
+                c.op = BACKEND_WRITE_IMAGE;
+                run(f, c);
+                f->ops->buffer_release(m);
+        }
+        free(data);
+}
+
+TEST(new_memory_is_clear_where_that_is_wanted)
+{
+        static const size_t sizes[] = { 7, 24, 4096, 1 << 20 };
+        struct fixture *f = fixture(state), own = *f;
+        clear = BACKEND_CLEAR_ALL;
+        int r = open_backend(f->ops, NULL, 1, &own.b);
+        clear = BACKEND_CLEAR_OFF;
+        assert_int_equal(r, 0);
+        own.queue = queue_of(&own, 0);
+        for (size_t i = 0; i < array_size(sizes); i++)
+                buffers_are_clear(&own, sizes[i]);
+        images_are_clear(&own);
+        f->ops->queue_release(own.queue);
+        f->ops->close(own.b);
 }
 
 TEST(boxes_are_written_copied_and_read)
@@ -1512,6 +1583,7 @@ int main(void)
                 ALL(the_filter_leaves_the_devices_it_names),
                 ALL(what_was_written_is_read),
                 ALL(host_memory_serves_transfers_until_the_end),
+                ALL(new_memory_is_clear_where_that_is_wanted),
                 ALL(boxes_are_written_copied_and_read),
                 ALL(patterns_fill_and_ranges_are_copied),
                 ALL(a_sub_buffer_is_part_of_its_parent),

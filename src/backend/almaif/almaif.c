@@ -235,6 +235,7 @@ static int almaif_open(const struct backend_params *params, struct backend **ret
                 return SP_E_NOMEM;
         b->complete = params->complete;
         b->user = params->user;
+        b->clear = params->clear;
         list_init(&b->host);
         pthread_mutex_init(&b->lock, NULL);
         pthread_cond_init(&b->changed, NULL);

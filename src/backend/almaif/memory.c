@@ -139,6 +139,16 @@ void buffer_unref(struct backend_buffer *m)
         mem_free(m);
 }
 
+/* Nobody has it yet. */
+static void clear(const struct backend_buffer *m)
+{
+        static const uint8_t zeros[4096];
+        for (size_t done = 0, n; done < m->size; done += n) {
+                n = m->size - done < sizeof(zeros) ? m->size - done : sizeof(zeros);
+                window_write(m->memory->window, m->memory->at + m->at + done, zeros, n);
+        }
+}
+
 /* The first memory that has room; of one unit alone that is its own. */
 cl_int buffer_new(struct domain *d, size_t size, struct backend_buffer **ret)
 {
@@ -157,6 +167,8 @@ cl_int buffer_new(struct domain *d, size_t size, struct backend_buffer **ret)
                 mem_free(m);
                 return r == SP_E_LIMIT ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_OUT_OF_HOST_MEMORY;
         }
+        if (d->backend->clear)
+                clear(m);
         *ret = m;
         return CL_SUCCESS;
 }

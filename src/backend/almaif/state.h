@@ -83,6 +83,7 @@ struct backend {
         pthread_cond_t changed; /* something for the host to do, or stop */
         struct list host;       /* commands that the host does, in the order of submission */
         bool stop, threaded;
+        bool clear; /* memory before it is given out */
         pthread_t thread;
 };
 

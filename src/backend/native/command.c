@@ -283,9 +283,13 @@ static cl_int enqueue(struct backend_queue *q, const struct backend_command *c, 
         return r == CL_SUCCESS ? enqueue_transfer(q, c, count, deps, ret) : r;
 }
 
-/* The native events of c->deps. A wait for another queue's command needs that queue flushed. */
-static cl_int take_deps(struct backend_queue *q, const struct backend_command *c, cl_event *deps)
+/* The native events of c->deps, and `clearing`, if any. A wait for another queue's command needs that queue
+ * flushed. */
+static cl_int take_deps(struct backend_queue *q, const struct backend_command *c, cl_event clearing,
+                        cl_event *deps)
 {
+        if (clearing)
+                deps[c->dep_count] = clearing;
         for (size_t i = 0; i < c->dep_count; i++) {
                 struct backend_event *dep = c->deps[i];
                 if (!dep)
@@ -302,12 +306,14 @@ static cl_int take_deps(struct backend_queue *q, const struct backend_command *c
 static cl_int start(struct backend_queue *q, const struct backend_command *c, cl_event *deps,
                     struct backend_event *e)
 {
-        cl_int r = take_deps(q, c, deps);
+        cl_event clearing = native_clearing(q->domain);
+        cl_uint count = (cl_uint)c->dep_count + (clearing ? 1 : 0);
+        cl_int r = take_deps(q, c, clearing, deps);
         if (r != CL_SUCCESS)
                 return r;
         if (q->profiling)
                 e->enter_ns = native_now_ns();
-        r = enqueue(q, c, (cl_uint)c->dep_count, c->dep_count ? deps : NULL, &e->event);
+        r = enqueue(q, c, count, count ? deps : NULL, &e->event);
         if (r != CL_SUCCESS)
                 return r;
         if (q->profiling)
@@ -336,12 +342,13 @@ cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
                      struct backend_event **ret)
 {
         enum { FEW = 32 };
-        if (c->quiet && !c->dep_count && q->domain->quirks->failure == FAILURE_STAYS)
+        if (c->quiet && !c->dep_count && q->domain->quirks->failure == FAILURE_STAYS &&
+            !q->domain->clearing)
                 return submit_blind(q, c, ret);
-        cl_event few[FEW], *deps = few;
+        cl_event few[FEW + 1], *deps = few;
         struct backend_event *e = mem_zalloc(sizeof(*e));
         if (c->dep_count > FEW)
-                deps = mem_alloc(c->dep_count * sizeof(*deps));
+                deps = mem_alloc((c->dep_count + 1) * sizeof(*deps));
         cl_int r = CL_OUT_OF_HOST_MEMORY;
         if (e && deps) {
                 atomic_fetch_add(&q->refs, 1);

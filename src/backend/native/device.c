@@ -129,6 +129,7 @@ void native_device_release(struct backend *b, unsigned device)
         if (domain->quirks->sub_devices == SUB_DEVICES_GO)
                 d->platform->api.clReleaseDevice(d->id);
         if (!--domain->device_count && list_empty(&domain->svms)) {
+                native_clear_end(domain);
                 domain->api->clReleaseContext(domain->context);
                 domain->context = NULL;
         }

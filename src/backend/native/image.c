@@ -86,7 +86,7 @@ cl_int native_image_create(struct backend *b, unsigned domain, cl_mem_flags flag
         if (r == CL_SUCCESS && d->type == CL_MEM_OBJECT_IMAGE1D_BUFFER &&
             in->quirks->buffer_images == BUFFER_IMAGES_CRASH)
                 (*ret)->bytes = parent->mem;
-        return r;
+        return r == CL_SUCCESS && !parent ? native_cleared(b, *ret) : r;
 }
 
 /* ---- formats -------------------------------------------------------------------------------- */

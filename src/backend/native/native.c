@@ -97,6 +97,8 @@ static void native_close(struct backend *b)
                 notifier_free(b->notifiers[i]);
         mem_free(b->notifiers);
         for (unsigned i = 0; i < b->domain_count; i++)
+                native_clear_end(&b->domains[i]);
+        for (unsigned i = 0; i < b->domain_count; i++)
                 if (b->domains[i].context)
                         b->domains[i].api->clReleaseContext(b->domains[i].context);
         mem_free(b->domains);
@@ -125,6 +127,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         list_init(&b->host_memories);
         list_init(&b->polled);
         b->in_process = params->in_process;
+        b->clear = params->clear;
         b->complete = params->complete;
         b->user = params->user;
         int r = icd_platforms(&b->platforms, &b->platform_count);
@@ -189,6 +192,24 @@ cl_int native_wrap_buffer(struct native_domain *domain, cl_mem mem, size_t size,
         return CL_SUCCESS;
 }
 
+static void native_buffer_release(struct backend_buffer *m)
+{
+        if (!m)
+                return;
+        op_enter();
+        m->domain->api->clReleaseMemObject(m->mem);
+        op_leave();
+        mem_free(m);
+}
+
+cl_int native_cleared(struct backend *b, struct backend_buffer *m)
+{
+        cl_int r = native_clear(b, m);
+        if (r < 0)
+                native_buffer_release(m);
+        return r;
+}
+
 static cl_int native_buffer_create(struct backend *b, unsigned domain, cl_mem_flags flags,
                                    size_t size, struct backend_buffer **ret)
 {
@@ -200,7 +221,7 @@ static cl_int native_buffer_create(struct backend *b, unsigned domain, cl_mem_fl
         cl_mem mem = d->api->clCreateBuffer(d->context, kernel_access(flags), size, NULL, &err);
         cl_int r = native_wrap_buffer(d, mem, size, err, ret);
         op_leave();
-        return r;
+        return r == CL_SUCCESS ? native_cleared(b, *ret) : r;
 }
 
 static cl_int native_sub_buffer_create(struct backend *b, struct backend_buffer *parent,
@@ -241,16 +262,6 @@ static cl_int native_pipe_create(struct backend *b, unsigned domain, cl_uint pac
         if (r == CL_SUCCESS)
                 (*ret)->pipe = true;
         return r;
-}
-
-static void native_buffer_release(struct backend_buffer *m)
-{
-        if (!m)
-                return;
-        op_enter();
-        m->domain->api->clReleaseMemObject(m->mem);
-        op_leave();
-        mem_free(m);
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */

@@ -44,6 +44,9 @@ struct native_domain {
         /* Of INFO_SVM_DICTATES: what there is now. The engine's lock guards it. */
         struct list svms;
         uint64_t svm_version; /* counts changes of the list */
+        /* clear.c; NULL: none. The engine's lock guards them. */
+        cl_command_queue clear_queue;
+        cl_event clearing;
 };
 
 struct notifier; /* notify.h */
@@ -67,6 +70,7 @@ struct backend {
         struct list dead_svms;     /* released, but a command in flight may use them */
         struct list host_memories; /* hostmem.c */
         bool in_process;
+        enum backend_clear clear;
 
         pthread_mutex_t lock; /* guards what follows; only notifiers' locks are taken under it */
         pthread_cond_t idle;
@@ -144,6 +148,9 @@ static inline void op_leave(void)
         op_depth--;
 }
 
+/* native_clear, or the memory is given back. */
+cl_int native_cleared(struct backend *b, struct backend_buffer *m);
+
 uint64_t native_now_ns(void);
 
 /* device.c */
@@ -155,6 +162,13 @@ cl_int native_device_partition(struct backend *b, unsigned device,
                                const cl_device_partition_property *properties, unsigned *ret_first,
                                unsigned *ret_count);
 void native_device_release(struct backend *b, unsigned device);
+
+/* clear.c. Clear new memory, if that is wanted. CL_MEM_OBJECT_ALLOCATION_FAILURE: it can't be, and must not be used. */
+cl_int native_clear(struct backend *b, struct backend_buffer *m);
+cl_int native_clear_svm(struct backend *b, struct native_domain *d, uint64_t address, size_t size);
+/* What everything that is submitted now has to wait for, the domain's; NULL: nothing. */
+cl_event native_clearing(struct native_domain *d);
+void native_clear_end(struct native_domain *d);
 
 /* devinfo.c */
 int native_device_info(struct backend *b, unsigned device, struct buf *out);

@@ -186,6 +186,13 @@ cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, s
                 mem_free(s);
                 return status;
         }
+        if (how == INFO_SVM_DICTATES) {
+                status = native_clear_svm(b, s->domain, s->address, size);
+                if (status < 0) {
+                        svm_free(s);
+                        return status;
+                }
+        }
         *ret = s;
         *ret_address = s->address;
         return CL_SUCCESS;
