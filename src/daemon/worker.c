@@ -180,6 +180,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .limits = limits_of(o),
                 .clear = clear_of(o),
                 .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
+                .lanes = (unsigned)config_option_number(o, CONFIG_peer_lanes),
                 .identity = w->identity,
                 .linger_s = (unsigned)config_option_number(o, CONFIG_linger),
                 .output_fd = output,

@@ -82,9 +82,8 @@ static void sleep_in_poll(struct carrier *c)
         }
         p->lock->lock(p->lock->user);
         c->asleep = false;
-        for (nfds_t i = 1; i < n; i++)
-                if (fds[i].revents & ~POLLIN)
-                        p->link->blocked = false;
+        if (p->link->conn && conn_polled(p->link->conn, fds + 1, n - 1) & CONN_OUT)
+                p->link->blocked = false;
 }
 
 static void *run(void *arg)
@@ -94,7 +93,8 @@ static void *run(void *arg)
         pthread_setname_np(pthread_self(), "spancl-bulk");
         lock->lock(lock->user);
         while (!c->stop)
-                if (!work(c) && !c->stop)
+                /* What came while it received, unlocked, found it awake. */
+                if (!work(c) && !c->stop && !link_can_send(c->params.link))
                         sleep_in_poll(c);
         lock->unlock(lock->user);
         return NULL;

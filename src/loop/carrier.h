@@ -1,6 +1,8 @@
 /* A carrier is a thread that moves the bytes of one bulk lane, beside the others and beside the thread
  * that has the messages. Worth it where there are cores for it: one connection carries what one core copies.
  *
+ * Each drives its link alone (loop/link.h).
+ *
  * Everything but start and stop is called with the session's lock held. */
 #ifndef SPANCL_LOOP_CARRIER_H
 #define SPANCL_LOOP_CARRIER_H

@@ -32,6 +32,7 @@ enum {
 struct client_loop {
         int wake_fd;
         atomic_bool woken; /* wake_fd is readable, or about to be */
+        bool asleep; /* a thread is in loop_wait, which polls for what it knew of; client's lock */
         int timeout_ms;
         bool share;
         unsigned lanes; /* for bulk, to each server */
@@ -360,6 +361,7 @@ static int loop_attach(void *user, struct io_link *l, unsigned lane)
 static void carried(void *user, struct link *link, int status)
 {
         struct io_link *l = user;
+        carriers_rouse(l->carriers, l->session);
         /* Acknowledgements; the other side needs room. */
         if (status >= 0 && session_unsent(l->session))
                 status = link_flush(&l->lanes[0], SIZE_MAX, NULL);
@@ -417,6 +419,15 @@ static void loop_widen(void *user, struct io_link *l, pthread_mutex_t *lock)
         l->lock = (struct link_lock){ lock_mutex, unlock_mutex, lock };
         if (l->lanes[1].conn)
                 attach_next(l, 1);
+}
+
+/* Are there threads that copy bytes of lanes that are down? */
+static bool lanes_busy(const struct io_link *l)
+{
+        bool busy = false;
+        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                busy |= link_busy(&l->lanes[lane]);
+        return busy;
 }
 
 /* The lane is connected, or could not be. */
@@ -513,12 +524,16 @@ static void loop_opened(void *user, struct io_link *l, struct io_connect *ret)
 
 static int loop_send(void *user, struct io_link *l)
 {
+        struct client_loop *loop = user;
         int result = 0;
+        bool news = false; /* for who sleeps: more to poll for, or not to sleep at all */
         l->more_out = false;
         for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
                 if ((!l->lanes[lane].conn && lane) || l->carriers[lane])
                         continue;
+                bool blocked = l->lanes[lane].blocked;
                 int r = link_flush(&l->lanes[lane], lane ? LINK_BUDGET : SIZE_MAX, NULL);
+                news |= r == SP_E_BUSY || (!blocked && l->lanes[lane].blocked);
                 if (r == SP_E_BUSY) {
                         l->more_out = true;
                         r = SP_E_AGAIN;
@@ -528,6 +543,8 @@ static int loop_send(void *user, struct io_link *l)
                 result = r < 0 ? r : result;
         }
         carriers_rouse(l->carriers, l->session);
+        if (news && loop->asleep)
+                loop_wake(loop);
         return result;
 }
 
@@ -545,6 +562,8 @@ static int loop_receive(void *user, struct io_link *l)
         if (l->status < 0)
                 return l->status;
         if (atomic_load(&l->attached)) {
+                if (!l->attach->lane && lanes_busy(l))
+                        return 0; /* soon; the next wait is none */
                 int r = attach_finish(l);
                 return r < 0 ? r : 1; /* there may be something to send on it now */
         }
@@ -560,7 +579,10 @@ static int loop_receive(void *user, struct io_link *l)
                         return r;
                 l->more_in |= r > 0;
         }
-        return received(l->session) != before;
+        if (received(l->session) == before)
+                return 0;
+        carriers_rouse(l->carriers, l->session); /* what was acknowledged makes room */
+        return 1;
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
@@ -627,6 +649,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
         first[count] = n;
         /* In the midst of bulk data one who looks again and again only finds smaller pieces of it. */
         bool spin = !bulk_moved(loop, links, count);
+        loop->asleep = true;
         pthread_mutex_unlock(lock);
         if (deadline_ns)
                 sleep_in_poll(loop, fds, n, conns, conn_count, spin, deadline_ns);
@@ -640,6 +663,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
                 atomic_store(&loop->woken, false);
         }
         pthread_mutex_lock(lock);
+        loop->asleep = false;
         for (size_t i = 0; i < count; i++) {
                 bool something = links[i]->more_in;
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)

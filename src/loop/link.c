@@ -99,6 +99,12 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
         }
 }
 
+bool link_can_send(const struct link *l)
+{
+        return l->conn && !l->doomed && !l->blocked && !l->sending &&
+               session_lane_has_pending(l->session, l->lane);
+}
+
 /* Cut what is asked for, so that other lanes get their turn. */
 static size_t limit(struct iovec *iov, int *n, size_t max)
 {

@@ -3,7 +3,11 @@
  * Threads: the session's lock (whatever guards the session) is held around every call. Given a
  * struct link_lock, bulk lanes release it while bytes are copied, so that lane 0 goes on meanwhile;
  * other threads may then use the session and call link_flush, which leaves the sending to the thread
- * that is at it. At most one thread receives on a link. */
+ * that is at it. At most one thread receives on a link.
+ *
+ * Nobody sleeps on work. Each link has one thread that drives it. Who adds work wakes that thread if it
+ * sleeps, with the lock held; and it sleeps only after it has seen, without releasing the lock since, that
+ * there is nothing to send at once (link_can_send) and what to poll for (link_poll). */
 #ifndef SPANCL_LOOP_LINK_H
 #define SPANCL_LOOP_LINK_H
 
@@ -51,6 +55,10 @@ bool link_busy(const struct link *l);
  * SP_E_BUSY: the budget is used up, call again; SP_E_LINK: the connection is lost, call link_down.
  * `unlock` may be NULL. */
 SP_NODISCARD int link_flush(struct link *l, size_t budget, const struct link_lock *unlock);
+
+/* Would it send something now? Not while the conn takes no more, or another thread is at it, which wakes
+ * the link's own if it leaves anything. */
+bool link_can_send(const struct link *l);
 
 /* Receive what is there, at most about `budget` bytes, and feed the session, which calls its ops.
  * 1: the budget is used up, call again; 0: nothing more is there now (poll), or the lane waits for

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +39,6 @@ enum {
         FAREWELL_MS = 1000,
         SHARED_MESSAGES = 256 << 10, /* rings of shared memory */
         SHARED_BULK = 2 << 20,
-        PEER_LANES = 2,      /* that this side dials */
         RETRY_FIRST_MS = 20, /* between two tries to reach a peer, doubled each time */
         RETRY_MAX_MS = 1000,
         PATIENCE_MS = 4000, /* after which the client is told that a peer can't be reached */
@@ -52,7 +52,9 @@ struct channel {
         struct server_loop *loop;
         struct link lanes[SESSION_LANES];
         struct carrier *carriers[SESSION_LANES]; /* NULL: the loop's thread moves the lane */
-        bool failed;                             /* a peer that the engine was told is lost */
+        bool wide;                 /* there are several bulk lanes, or were: each with a carrier */
+        int broken[SESSION_LANES]; /* negative: what a carrier found, for the loop's thread */
+        bool failed;               /* a peer that the engine was told is lost */
         /* A peer that this side dials; NULL: it comes. */
         struct target *target;
 };
@@ -258,8 +260,21 @@ static struct channel *channel_of(struct server_loop *l, struct session *s)
 
 static void channel_down(struct channel *c)
 {
-        for (unsigned i = 0; i < SESSION_LANES; i++)
+        for (unsigned i = 0; i < SESSION_LANES; i++) {
                 link_down(&c->lanes[i]);
+                c->broken[i] = 0;
+        }
+}
+
+/* Threads that copy bytes of lanes that are down already, unlocked, end with that soon: nothing blocks there. */
+static void channel_await(struct server_loop *l, struct channel *c)
+{
+        for (unsigned i = 0; i < SESSION_LANES; i++)
+                while (link_busy(&c->lanes[i])) {
+                        engine_unlock(l->engine);
+                        sched_yield();
+                        engine_lock(l->engine);
+                }
 }
 
 static bool on_loop_thread(const struct server_loop *l)
@@ -312,7 +327,7 @@ static void peer_away(struct channel *c)
                 t->tell_ns = now + PATIENCE_MS * 1000000ull;
 }
 
-/* A connection of `c` is lost or its session has ended. */
+/* A connection of `c` is lost or its session has ended. On the loop's thread, which may poll for the others. */
 static void lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
 {
         if (c == l->client) {
@@ -348,12 +363,13 @@ static void on_flush(void *user, struct session *s)
         if (on_loop_thread(l))
                 return; /* it sends when it has received all that is there */
         bool more = false;
-        if (c->lanes[0].conn && !c->lanes[0].blocked)
-                more |= link_flush(&c->lanes[0], SIZE_MAX, NULL) != 0;
-        if (c->lanes[1].conn && !c->carriers[1]) {
-                if (!c->lanes[1].blocked)
-                        more |= link_flush(&c->lanes[1], DIRECT_BULK_MAX, NULL) != 0;
-                more |= c->lanes[1].waiting; /* the place it waits for may be there now */
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                struct link *k = &c->lanes[lane];
+                if (!k->conn || c->carriers[lane])
+                        continue;
+                if (!k->blocked)
+                        more |= link_flush(k, lane ? DIRECT_BULK_MAX : SIZE_MAX, NULL) != 0;
+                more |= k->waiting; /* the place it waits for may be there now */
         }
         if (more)
                 rouse(l);
@@ -365,6 +381,7 @@ struct dialling {
         struct session *session;
         struct target target;
         uint64_t next_seq;
+        unsigned lanes; /* for bulk */
         bool share;
 };
 
@@ -373,7 +390,7 @@ static void *dial_thread(void *arg)
         struct dialling *d = arg;
         const struct target *t = &d->target;
         pthread_setname_np(pthread_self(), "spancl-dial");
-        for (unsigned lane = 0; lane < PEER_LANES; lane++) {
+        for (unsigned lane = 0; lane <= d->lanes; lane++) {
                 struct dial_params p = {
                         .address = t->address,
                         .timeout_ms = DIAL_TIMEOUT_MS,
@@ -397,6 +414,8 @@ static void *dial_thread(void *arg)
                 a->next_seq = reply.next_seq;
                 snprintf(a->text, sizeof(a->text), "%s", reply.text);
                 bool failed = a->status < 0;
+                if (!failed && !carrier_takes(a->conn))
+                        d->lanes = 1;
                 box_post(d->box, a);
                 if (failed)
                         break;
@@ -442,6 +461,7 @@ static int start_try(struct server_loop *l, struct channel *c)
         d->target = *t;
         d->session = c->session;
         d->next_seq = session_next_seq(c->session);
+        d->lanes = l->params.lanes ? l->params.lanes : carrier_lanes();
         d->share = l->params.share;
         d->box = l->box;
         pthread_mutex_lock(&d->box->lock);
@@ -655,16 +675,12 @@ static void carried(void *user, struct link *link, int status)
                 on_flush(l, c->session); /* acknowledgements */
         if (status >= 0)
                 return;
-        lost(l, c, link->lane, status);
+        c->broken[link->lane] = status;
         rouse(l);
 }
 
-/* Further bulk lanes are there to be moved at the same time. The first one, and any without a thread of its own, is
- * moved by the loop's. */
-static void carry(struct server_loop *l, struct channel *c, unsigned lane)
+static void carry_lane(struct server_loop *l, struct channel *c, unsigned lane)
 {
-        if (lane < 2 || !carrier_takes(c->lanes[lane].conn))
-                return;
         if (c->carriers[lane]) {
                 carrier_rouse(c->carriers[lane]);
                 return;
@@ -679,6 +695,16 @@ static void carry(struct server_loop *l, struct channel *c, unsigned lane)
         int r = carrier_start(&p, &c->carriers[lane]);
         if (r < 0)
                 log_info(LOG, "no thread for lane %u: %s", lane, status_text(r));
+}
+
+/* Lane `up` is there. Several bulk lanes are there to be moved at the same time; one alone, and any without a
+ * thread of its own, is moved by the loop's. */
+static void carry(struct server_loop *l, struct channel *c, unsigned up)
+{
+        c->wide |= up > 1;
+        for (unsigned lane = 1; c->wide && lane < SESSION_LANES; lane++)
+                if (c->lanes[lane].conn && carrier_takes(c->lanes[lane].conn))
+                        carry_lane(l, c, lane);
 }
 
 /* Answer in one piece: nothing else was sent on the conn, so it fits. */
@@ -733,8 +759,10 @@ static int attach(struct server_loop *l, const struct wire_hello *m, struct sess
         if (r < 0)
                 return r;
         bool again = !lane && m->generation;
-        if (again)
+        if (again) {
                 channel_down(c); /* the client has given them up */
+                channel_await(l, c);
+        }
         r = link_up(&c->lanes[lane], s, lane, conn, m->next_seq);
         if (r == 0 && again) {
                 r = session_resume(s, m->generation);
@@ -795,19 +823,13 @@ static void greet(struct server_loop *l, struct arrival *a, size_t *early)
         arrival_free(a);
 }
 
-/* A connection that this side dialled. */
-static void settle(struct server_loop *l, struct arrival *a)
+/* A connection that this side dialled is there. */
+static void peer_reached(struct server_loop *l, struct channel *c, struct arrival *a)
 {
-        struct channel *c = channel_of(l, a->session);
-        struct target *t = c ? c->target : NULL;
-        if (!t || c->failed || a->generation != t->try || t->again_ns != UINT64_MAX) {
-                arrival_free(a); /* of a try that was given up */
-                return;
-        }
-        if (a->status < 0) {
-                try_later(l, c, a->status, a->text[0] ? a->text : status_text(a->status));
-                arrival_free(a);
-                return;
+        struct target *t = c->target;
+        if (!a->lane) {
+                channel_down(c);
+                channel_await(l, c);
         }
         int r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn), a->next_seq);
         if (!r && !a->lane) {
@@ -817,11 +839,29 @@ static void settle(struct server_loop *l, struct arrival *a)
         if (r < 0) {
                 channel_down(c);
                 peer_failed(l, c, r, status_text(r));
-        } else if (a->lane == PEER_LANES - 1) {
-                t->reached = true;
-                t->tell_ns = UINT64_MAX;
-                t->pause_ms = RETRY_FIRST_MS;
+                return;
         }
+        carry(l, c, a->lane);
+        if (a->lane != 1)
+                return;
+        t->reached = true;
+        t->tell_ns = UINT64_MAX;
+        t->pause_ms = RETRY_FIRST_MS;
+}
+
+/* What came of dialling. */
+static void settle(struct server_loop *l, struct arrival *a)
+{
+        struct channel *c = channel_of(l, a->session);
+        const struct target *t = c ? c->target : NULL;
+        const char *text = a->text[0] ? a->text : status_text(a->status);
+        bool given_up = !t || c->failed || a->generation != t->try || t->again_ns != UINT64_MAX;
+        if (!given_up && !a->status)
+                peer_reached(l, c, a);
+        else if (!given_up && a->lane > 1)
+                log_info(LOG, "one lane less to a peer: %s", text);
+        else if (!given_up)
+                try_later(l, c, a->status, text);
         arrival_free(a);
 }
 
@@ -849,6 +889,20 @@ static void take_arrivals(struct server_loop *l)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
+/* What carriers found. */
+static void take_losses(struct server_loop *l)
+{
+        list_each(c, &l->channels, struct channel, link)
+        {
+                for (unsigned lane = 1; lane < SESSION_LANES; lane++) {
+                        int status = c->broken[lane];
+                        c->broken[lane] = 0;
+                        if (status < 0)
+                                lost(l, c, lane, status);
+                }
+        }
+}
+
 /* Send what there is, messages before bulk. True: more can be sent at once. */
 static bool flush_all(struct server_loop *l, bool bulk)
 {
@@ -866,6 +920,9 @@ static bool flush_all(struct server_loop *l, bool bulk)
                                 lost(l, c, lane, r);
                 }
         }
+        if (bulk)
+                list_each(c, &l->channels, struct channel, link)
+                        carriers_rouse(c->carriers, c->session);
         return more;
 }
 
@@ -894,10 +951,12 @@ static bool wants_output(struct server_loop *l)
         return l->params.output_fd >= 0 && session_has_room(engine_session(l->engine));
 }
 
-/* What to poll for; entry 0 is the mailbox, entry 1 the output. SP_E_NOMEM. */
+/* What to poll for; entry 0 is the mailbox, entry 1 the output. 1: there is something to do at once, from a
+ * thread that found this one awake, while it had the lock released for another lane; 0; SP_E_NOMEM. */
 static int collect(struct server_loop *l, size_t *ret_count)
 {
         size_t n = 2;
+        int ready = 0;
         l->conn_count = 0;
         l->fds[0] = (struct pollfd){ .fd = l->box->wake_fd, .events = POLLIN };
         l->fds[1] = (struct pollfd){ .fd = wants_output(l) ? l->params.output_fd : -1,
@@ -917,8 +976,10 @@ static int collect(struct server_loop *l, size_t *ret_count)
                         l->fd_cap = cap;
                 }
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                        ready |= c->broken[lane] < 0;
                         if (c->carriers[lane])
                                 continue;
+                        ready |= link_can_send(&c->lanes[lane]);
                         int added = link_poll(&c->lanes[lane], &l->fds[n]);
                         if (added && c->lanes[lane].conn->ops->peek)
                                 l->conns[l->conn_count++] = c->lanes[lane].conn;
@@ -926,7 +987,7 @@ static int collect(struct server_loop *l, size_t *ret_count)
                 }
         }
         *ret_count = n;
-        return 0;
+        return ready;
 }
 
 static void serve(struct server_loop *l, size_t count)
@@ -1042,6 +1103,7 @@ static void *loop_thread(void *arg)
         l->running = true;
         for (;;) {
                 size_t count = 0;
+                take_losses(l);
                 take_arrivals(l);
                 see_to_peers(l);
                 expire(l);
@@ -1049,10 +1111,12 @@ static void *loop_thread(void *arg)
                 farewell(l);
                 if (clock_now_ns() >= l->linger_ns)
                         end(l, SP_E_GONE, "the client did not come back");
-                if (!l->over && collect(l, &count) < 0)
+                int r = l->over ? 0 : collect(l, &count);
+                if (r < 0)
                         end(l, SP_E_NOMEM, "out of memory");
                 if (l->over)
                         break;
+                more |= r > 0;
                 uint64_t deadline = next_deadline(l);
                 l->asleep = true;
                 engine_unlock(l->engine);

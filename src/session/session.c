@@ -246,13 +246,18 @@ static void seal_data(struct session *s)
         s->stats.messages_sent += count;
 }
 
+/* For a frame that is yet to be made. */
+static bool has_data(const struct session *s)
+{
+        return s->out_sent != s->out.size || s->in_unacked >= ACK_EVERY ||
+               s->in_unacked > s->params.window_bytes / 4;
+}
+
 static int pending_data(struct session *s, struct iovec *ret)
 {
         struct sending *tx = &s->lanes[0].tx;
         if (!is_sending(tx)) {
-                bool ack_due =
-                        s->in_unacked >= ACK_EVERY || s->in_unacked > s->params.window_bytes / 4;
-                if (s->out_sent == s->out.size && !ack_due)
+                if (!has_data(s))
                         return 0;
                 seal_data(s);
         }
@@ -524,6 +529,14 @@ int session_lane_pending(struct session *s, unsigned lane, struct iovec *ret, in
         if (s->status || !s->lanes[lane].up)
                 return 0;
         return lane ? pending_bulk(s, &s->lanes[lane], ret, max) : pending_data(s, ret);
+}
+
+bool session_lane_has_pending(const struct session *s, unsigned lane)
+{
+        const struct lane *l = &s->lanes[lane];
+        if (s->status || !l->up || (lane && s->bulk_held))
+                return false;
+        return is_sending(&l->tx) || (lane ? !list_empty(&s->bulks) : has_data(s));
 }
 
 void session_lane_sent(struct session *s, unsigned lane, size_t size)

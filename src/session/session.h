@@ -176,6 +176,9 @@ SP_NODISCARD int session_lane_received(struct session *s, unsigned lane, size_t 
  * session_lane_down. */
 int session_lane_pending(struct session *s, unsigned lane, struct iovec *ret, int max);
 
+/* Is there anything? Changes nothing. */
+bool session_lane_has_pending(const struct session *s, unsigned lane);
+
 /* The first `size` bytes of that were sent. */
 void session_lane_sent(struct session *s, unsigned lane, size_t size);
 
