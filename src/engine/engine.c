@@ -158,12 +158,8 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret)
         };
 }
 
-void engine_settle(struct engine *e)
+static void flush_queues(struct engine *e)
 {
-        e->activity++;
-        engine_relay_receive_all(e);
-        engine_run(e);
-        engine_command_report_all(e);
         while (!list_empty(&e->dirty_queues)) {
                 struct queue *q = list_entry(e->dirty_queues.next, struct queue, dirty);
                 list_remove(&q->dirty);
@@ -174,15 +170,36 @@ void engine_settle(struct engine *e)
                 list_remove(&q->dirty);
                 engine_object_unref(&q->object);
         }
-        engine_relay_send_all(e);
+}
+
+/* True: sending has ended transfers, from which more follows. */
+static bool flush_peers(struct engine *e)
+{
+        bool dirty = false;
         for (size_t i = 0; i < e->peer_count; i++) {
                 struct peer *p = e->peers[i];
                 if (!p->dirty)
                         continue;
                 p->dirty = false;
-                if (!p->lost && !p->relay)
-                        e->params.ops->flush(e->params.user, p->session);
+                if (p->lost || p->relay)
+                        continue;
+                e->params.ops->flush(e->params.user, p->session);
+                for (size_t k = 0; k <= i; k++)
+                        dirty |= e->peers[k]->dirty;
         }
+        return dirty || !list_empty(&e->ready);
+}
+
+void engine_settle(struct engine *e)
+{
+        e->activity++;
+        do {
+                engine_relay_receive_all(e);
+                engine_run(e);
+                engine_command_report_all(e);
+                flush_queues(e);
+                engine_relay_send_all(e);
+        } while (flush_peers(e) && !e->closing);
 }
 
 /* ---- messages about the engine itself ------------------------------------------------------- */

@@ -115,8 +115,10 @@ uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret
 
 uint64_t engine_transfer_window(const struct transfer *t)
 {
-        uint64_t ahead = t->freed + READ_AHEAD;
-        return !t->peer || ahead > t->total || ahead < t->freed ? t->total : ahead;
+        /* Not from what was freed: that waits for lanes that are yet to say that they sent it, after which nobody
+         * would look again. */
+        uint64_t ahead = t->bulk.acked + READ_AHEAD;
+        return !t->peer || ahead > t->total || ahead < t->bulk.acked ? t->total : ahead;
 }
 
 void engine_transfer_pass(struct transfer *t, uint64_t offset)

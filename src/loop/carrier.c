@@ -46,7 +46,7 @@ static bool work(struct carrier *c)
         if (!p->link->conn)
                 return false;
         const struct session_stats *stats = session_get_stats(p->link->session);
-        uint64_t before = stats->bulk_received;
+        uint64_t before = stats->bulk_received + stats->bulk_sent;
         int r = p->link->blocked ? 0 : link_flush(p->link, LINK_BUDGET, p->lock);
         bool more = r == SP_E_BUSY;
         if (r == 0 || r == SP_E_BUSY || r == SP_E_AGAIN)
@@ -58,7 +58,7 @@ static bool work(struct carrier *c)
                 if (known)
                         return false;
         }
-        if (r < 0 || stats->bulk_received != before)
+        if (r < 0 || stats->bulk_received + stats->bulk_sent != before)
                 p->moved(p->user, p->link, r < 0 ? r : 0);
         return more && r >= 0;
 }

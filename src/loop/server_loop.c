@@ -913,7 +913,11 @@ static bool flush_all(struct server_loop *l, bool bulk)
                         struct link *k = &c->lanes[lane];
                         if (!k->conn || k->blocked || c->carriers[lane])
                                 continue;
+                        const struct session_stats *stats = session_get_stats(c->session);
+                        uint64_t sent = stats->bulk_sent;
                         int r = link_flush(k, LINK_BUDGET, &l->unlock);
+                        if (stats->bulk_sent != sent)
+                                engine_settle(l->engine); /* a transfer may have ended */
                         if (r == SP_E_BUSY)
                                 more = true;
                         else if (r < 0 && r != SP_E_AGAIN)

@@ -74,14 +74,15 @@ struct session_bulk {
         const void *(*at)(struct session_bulk *b, uint64_t offset, size_t *ret_len);
         /* Called once: 0: the other side has it all; else the SP_E_* that ended the session. */
         void (*done)(struct session_bulk *b, int status);
-        /* The other side has all bytes below `offset`, which will not be asked for again; may be NULL. */
+        /* `acked` has grown, and bytes below `offset` will not be asked for again: some of the acknowledged ones
+         * may be, by lanes that are yet to hear that they sent them. May be NULL. */
         void (*passed)(struct session_bulk *b, uint64_t offset);
 
         /* The session's own. */
         struct list link;
         uint64_t ready;  /* bytes below it may be sent */
         uint64_t framed; /* bytes below it were put into frames */
-        uint64_t acked;
+        uint64_t acked;  /* bytes below it the other side has; for the owner to read */
         /* Below `framed`, but of frames that were cut: to be framed again. A lane makes at most one,
          * and none is framed otherwise before these are. */
         struct {
