@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 
+uint64_t placement_chain_bytes = 1 << 20;
+
 /* ---- range sets ----------------------------------------------------------------------------- */
 
 /* Make room for `more` ranges. */
@@ -186,6 +188,7 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
         struct replica *at = placement_at(p, server, domain);
         if (!at)
                 return SP_E_NOMEM;
+        at->sends = 0;
         /* With room for one more range everywhere nothing below can fail. */
         int e = writer_add(at, (struct writer){ .range = r, .event = event, .queue = queue });
         for (size_t i = 0; i < p->count && !e; i++)
@@ -214,18 +217,22 @@ int placement_copy(struct placement *p, uint32_t server, uint32_t domain, struct
         struct replica *at = placement_at(p, server, domain);
         if (!at)
                 return SP_E_NOMEM;
+        at->sends = 0;
         int e = writer_add(
                 at,
                 (struct writer){ .range = r, .event = event, .arrival = true, .awaited = true });
         return e < 0 ? e : range_set_add(&at->current, r);
 }
 
-/* How much we like to bring data from `from`. */
-static int preference(const struct replica *from, uint32_t server)
+/* Do we prefer to bring that many bytes from `a`? */
+static bool preferred(const struct replica *a, const struct replica *b, uint32_t server,
+                      uint64_t size)
 {
-        if (from->server == server)
-                return 3;
-        return from->server == PLACEMENT_HOST ? 1 : 2;
+        bool a_here = a->server == server, b_here = b->server == server;
+        bool a_host = a->server == PLACEMENT_HOST, b_host = b->server == PLACEMENT_HOST;
+        if (a_here != b_here || a_host != b_host)
+                return a_here || b_host;
+        return size >= placement_chain_bytes && a->sends < b->sends;
 }
 
 int placement_stale(const struct placement *p, uint32_t server, uint32_t domain, struct range part,
@@ -244,7 +251,7 @@ int placement_stale(const struct placement *p, uint32_t server, uint32_t domain,
                                 continue;
                         if (best && (r.begin > got.begin ||
                                      (r.begin == got.begin &&
-                                      preference(from, server) <= preference(best, server))))
+                                      !preferred(from, best, server, r.end - r.begin))))
                                 continue;
                         best = from;
                         got = r;
@@ -282,6 +289,23 @@ bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t eve
                 }
         }
         return found;
+}
+
+void placement_sent(struct placement *p, uint32_t server, uint32_t domain)
+{
+        struct replica *r = placement_find(p, server, domain);
+        if (r)
+                r->sends++;
+}
+
+uint64_t replica_arrival(const struct replica *r, struct range part)
+{
+        for (size_t i = r->writer_count; i-- > 0;) {
+                const struct writer *w = &r->writers[i];
+                if (w->range.begin < part.end && part.begin < w->range.end)
+                        return w->arrival && within(part, w->range) ? w->event : 0;
+        }
+        return 0;
 }
 
 void replica_collapse(struct replica *r, struct range all, uint64_t event)

@@ -47,9 +47,14 @@ struct replica {
          * Bounded: the owner replaces them by one marker when they are PLACEMENT_WRITERS_MAX. */
         struct writer *writers;
         size_t writer_count, writer_cap;
+        unsigned sends; /* copies that were brought from here since it was written */
 };
 
 enum { PLACEMENT_HOST = UINT32_MAX, PLACEMENT_WRITERS_MAX = 32 };
+
+/* Of so many bytes each replica sends one copy before any sends two: so they go down a chain, whose links
+ * send at the same time. Changed by tests only. */
+extern uint64_t placement_chain_bytes;
 
 struct placement {
         struct replica *replicas;
@@ -77,7 +82,7 @@ SP_NODISCARD int placement_copy(struct placement *p, uint32_t server, uint32_t d
                                 struct range r, uint64_t event);
 
 /* The first stale part of `within` at the location and the replica to bring it from; prefers the same
- * server, then other servers, then the host. 1 found; 0: all current (or undefined everywhere). *ret is
+ * server, then other servers, of which the one that sent least if it is large, then the host. 1 found; 0: all current (or undefined everywhere). *ret is
  * cut to what one source has. */
 int placement_stale(const struct placement *p, uint32_t server, uint32_t domain,
                     struct range within, struct range *ret, const struct replica **ret_from);
@@ -89,6 +94,12 @@ SP_NODISCARD int placement_drop(struct placement *p, uint32_t server, uint32_t d
 /* The command that should have brought bytes to the server has failed: they are not current there. True:
  * it was one of this buffer's. */
 bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t event);
+
+/* The part is brought from there. */
+void placement_sent(struct placement *p, uint32_t server, uint32_t domain);
+
+/* The newest arrival at the replica if it brought all of `part`; 0: none, or others wrote there since. */
+uint64_t replica_arrival(const struct replica *r, struct range part);
 
 /* Replace all writers at the replica by one command that waited for them. */
 void replica_collapse(struct replica *r, struct range all, uint64_t event);

@@ -521,13 +521,13 @@ int transfer_bring_read(struct session *session, cl_mem root, struct range part,
         struct image_size all = image_size(root);
         if (mem_is_image(root))
                 return session_send(session, image_read, .event = m->event, .queue = m->queue,
-                                    .flags = COMMAND_REGARDLESS, .image = root->id,
+                                    .flags = COMMAND_REGARDLESS | m->flags, .image = root->id,
                                     .origin = { image_origin, 3 }, .region = { all.v, 3 },
                                     .peer = m->peer, .transfer = m->transfer, .waits = m->waits);
         return session_send(session, buffer_read, .event = m->event, .queue = m->queue,
-                            .flags = COMMAND_REGARDLESS, .buffer = root->id, .offset = part.begin,
-                            .size = part.end - part.begin, .peer = m->peer, .transfer = m->transfer,
-                            .waits = m->waits);
+                            .flags = COMMAND_REGARDLESS | m->flags, .buffer = root->id,
+                            .offset = part.begin, .size = part.end - part.begin, .peer = m->peer,
+                            .transfer = m->transfer, .waits = m->waits);
 }
 
 int transfer_bring_write(struct session *session, cl_mem root, struct range part,
@@ -582,10 +582,27 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
         return r;
 }
 
+/* What a read at the replica comes after. If all of `part` is only on its way there, the read goes on as it
+ * arrives, and fails if it does not. */
+static struct ids writers_of(const struct replica *at, struct range part, uint64_t *ret_flags)
+{
+        struct ids ids = replica_waits(at, part, false);
+        uint64_t arrival = at ? replica_arrival(at, part) : 0;
+        for (size_t i = 0; i + 1 < ids.count; i++) {
+                if (ids.few[i] != arrival)
+                        continue;
+                ids.few[i] = ids.few[ids.count - 1];
+                ids.few[ids.count - 1] = arrival;
+        }
+        if (arrival && ids.count && ids.few[ids.count - 1] == arrival)
+                *ret_flags = COMMAND_FOLLOW;
+        return ids;
+}
+
 static int bring_from_server(struct command *m, cl_mem root, struct range part, struct server *from,
                              unsigned from_domain, uint64_t id, uint64_t queue)
 {
-        uint64_t from_queue, to_peer = PEER_SELF, from_peer = PEER_SELF;
+        uint64_t from_queue, to_peer = PEER_SELF, from_peer = PEER_SELF, flags = 0;
         if (from != m->server) {
                 int r = server_introduce(from, m->server);
                 if (r < 0)
@@ -600,11 +617,12 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
         if (server_refuses(from))
                 return SP_E_GONE;
         struct placement *p = &root->placement;
-        struct ids before = replica_waits(placement_find(p, from->index, from_domain), part, false);
+        struct ids before = writers_of(placement_find(p, from->index, from_domain), part, &flags);
         r = transfer_bring_read(
                 session, root, part,
                 &(struct wire_buffer_read){ .event = client_new_id(m->client, OBJECT_EVENT),
                                             .queue = from_queue,
+                                            .flags = flags,
                                             .peer = to_peer,
                                             .transfer = id,
                                             .waits = ids_waits(&before) });
@@ -618,6 +636,8 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
                                                               .peer = from_peer,
                                                               .transfer = id,
                                                               .waits = ids_waits(&waits) });
+        if (r == 0)
+                placement_sent(p, from->index, from_domain);
         if (from != m->server)
                 server_kick(from);
         return r;

@@ -83,13 +83,14 @@ void engine_command_depend(struct command *c, struct wire_u64s waits)
                 d->command = c;
                 int r = engine_event_depend(c->queue->object.engine, wire_u64s_at(waits, i),
                                             c->queue->domain, d);
+                d->strict = c->strict && i + 1 == waits.count;
                 if (r > 0) {
                         c->dep_count++;
                         c->blocking += d->blocking;
                 }
-                failed |= r < 0;
+                failed |= r < 0 && (d->strict || !c->regardless);
         }
-        if (failed && !c->regardless)
+        if (failed)
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
 }
 
@@ -146,6 +147,7 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
                 c->after_all = !params->waits.count;
         }
         c->regardless = params->flags & COMMAND_REGARDLESS;
+        c->strict = params->flags & COMMAND_FOLLOW;
         engine_command_depend(c, params->waits);
         if (q->status < 0)
                 engine_command_fail(c, q->status);
@@ -252,10 +254,40 @@ void engine_command_unblock(struct dependency *d, cl_int status)
                 d->blocking = false;
                 c->blocking--;
         }
-        if (status < 0 && !c->regardless)
+        if (d->strict)
+                c->follows = NULL;
+        if (status < 0 && (d->strict || !c->regardless))
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
         if (!c->blocking)
                 engine_command_poke(c);
+}
+
+void engine_command_follow(struct command *c)
+{
+        struct dependency *d = c->dep_count ? &c->deps[c->dep_count - 1] : NULL;
+        if (!d || !d->strict || !d->blocking || c->native.op != BACKEND_READ)
+                return;
+        /* A write that waits for its bytes: its transfer has its name. */
+        const struct transfer *t = map_get(&c->queue->object.engine->transfers, d->event->id);
+        struct command *w = t ? t->writer : NULL;
+        if (!w || w->event != d->event || w->queue->domain != c->queue->domain ||
+            w->queue->in_order || c->queue->in_order || w->buffer != c->buffer ||
+            w->native.op != BACKEND_WRITE || c->native.offset_bytes < w->native.offset_bytes ||
+            c->native.offset_bytes + c->native.size > w->native.offset_bytes + w->native.size)
+                return;
+        c->follows = w;
+        d->blocking = false;
+        c->blocking--;
+}
+
+/* Those that follow `w` may go on. */
+static void poke_followers(struct command *w)
+{
+        list_each(d, &w->event->dependents, struct dependency, link)
+        {
+                if (d->command->follows == w)
+                        engine_command_poke(d->command);
+        }
 }
 
 static struct command *queue_head(const struct queue *q)
@@ -309,11 +341,19 @@ static cl_int native_deps(struct command *c, struct backend_command *n)
 {
         struct buf *deps = &c->queue->object.engine->deps;
         deps->size = 0;
+        if (c->follows) {
+                const struct command *w = c->follows;
+                struct backend_event *written = w->last ? w->last : w->event->native;
+                if (written && buf_put(deps, &written, sizeof(written)) < 0)
+                        return CL_OUT_OF_HOST_MEMORY;
+        }
         if (c->last)
                 return buf_put(deps, &c->last, sizeof(c->last)) < 0 ? CL_OUT_OF_HOST_MEMORY : 0;
         for (size_t i = 0; i < c->dep_count; i++) {
                 const struct event *ev = c->deps[i].event;
-                if (ev && ev->native && buf_put(deps, &ev->native, sizeof(ev->native)) < 0)
+                bool followed = c->follows && c->deps[i].strict;
+                if (ev && ev->native && !followed &&
+                    buf_put(deps, &ev->native, sizeof(ev->native)) < 0)
                         return CL_OUT_OF_HOST_MEMORY;
         }
         return CL_SUCCESS;
@@ -486,6 +526,14 @@ static cl_int submit_part(struct command *c)
         return status;
 }
 
+/* So many of the bytes are in the buffer when what was submitted has run. */
+static uint64_t readable(const struct command *c)
+{
+        const struct command *w = c->follows;
+        uint64_t before = w ? c->native.offset_bytes - w->native.offset_bytes : 0;
+        return !w ? UINT64_MAX : w->sent < before ? 0 : w->sent - before;
+}
+
 /* Submit what there is room for. 1: that was all of it, 0: not yet. */
 static cl_int submit_read(struct command *c)
 {
@@ -493,7 +541,10 @@ static cl_int submit_read(struct command *c)
         if (t->peer && t->peer->lost)
                 return CL_DEVICE_NOT_AVAILABLE;
         while (c->sent < t->total) {
-                if (c->sent >= engine_transfer_window(t) || engine_transfer_crowded(c))
+                uint64_t left = t->total - c->sent;
+                if (c->sent >= engine_transfer_window(t) ||
+                    c->sent + (left < t->part_size ? left : t->part_size) > readable(c) ||
+                    engine_transfer_crowded(c))
                         return 0;
                 cl_int status = submit_part(c);
                 if (status < 0)
@@ -559,6 +610,8 @@ static void command_pump(struct command *c)
         cl_int r = c->status;
         if (r >= 0)
                 r = c->transfer->reader == c ? submit_read(c) : submit_write(c);
+        if (c->transfer->writer == c)
+                poke_followers(c);
         if (r < 0)
                 engine_command_fail(c, r);
         if (r < 0 && !c->last)

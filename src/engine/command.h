@@ -24,6 +24,7 @@ struct command {
         bool in_queue;       /* not wholly submitted */
         bool is_barrier;     /* out-of-order queue: what follows it is held behind it */
         bool regardless;     /* dependencies that fail do not fail it */
+        bool strict;         /* but the last one of the wait list does */
         bool after_all;      /* out-of-order queue: waits for all before it */
         bool started;
         bool stands_in; /* a marker that tells when a quiet command is complete; its event is that one's */
@@ -42,6 +43,9 @@ struct command {
         struct object **arg_objects; /* held; NULL: not an object */
         struct transfer *transfer;
         struct list crowded; /* engine's */
+        /* Reads: the write that brings these bytes, and goes on; what it has submitted may be read.
+         * It is the last dependency's. NULL: none, or it is complete. */
+        struct command *follows;
 
         /* What became of it. */
         cl_int status;
@@ -84,6 +88,9 @@ void engine_command_free(struct command *c);
 
 /* A marker in q, submitted at once: behind what is submitted, before what is held. It has no event yet. */
 SP_NODISCARD cl_int engine_command_marker(struct queue *q, struct command **ret);
+
+/* It reads what the last one of its wait list writes: where that goes on meanwhile, part by part. */
+void engine_command_follow(struct command *c);
 
 /* It waits for these, for which it has room. */
 void engine_command_depend(struct command *c, struct wire_u64s waits);

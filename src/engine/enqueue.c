@@ -246,6 +246,7 @@ static int action_enqueue(struct peer *from, const struct action *a)
         r = take_bulk(c, a, kind);
         if (r < 0)
                 return r;
+        engine_command_follow(c);
         engine_command_enqueue(c);
         return 0;
 }

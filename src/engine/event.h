@@ -40,6 +40,7 @@ struct dependency {
         struct event *event; /* NULL: complete */
         struct command *command;
         bool blocking;
+        bool strict; /* its failure is the command's, also if that is regardless of others */
 };
 
 /* A new one in the table, HELD. SP_E_PROTO: it exists; SP_E_NOMEM, SP_E_LIMIT. */

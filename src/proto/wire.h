@@ -37,7 +37,9 @@ enum {
         COMMAND_BARRIER = 2,    /* marker only: later commands of the queue wait for it */
         COMMAND_REGARDLESS = 4, /* `waits` only order: start also when some have failed */
         COMMAND_NAMED = 8,      /* somebody may ask for this very command's event later */
-        COMMAND_FLAGS_ALL = 15,
+        COMMAND_FOLLOW =
+                16, /* the last of `waits` must not fail; a read may send what that one has written */
+        COMMAND_FLAGS_ALL = 31,
 };
 
 enum {

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/vm.h"
+#include "core/placement.h"
 #include "support/program.h"
 #include "support/sim.h"
 
@@ -44,6 +45,7 @@ static void wait_for_devices(struct sim *sim, cl_bool wanted)
 static void random_program(uint64_t seed, struct options o)
 {
         struct rng rng = { ~seed };
+        placement_chain_bytes = seed % 2 ? 1 : 1 << 20;
         struct sim *sim = sim_new(&(struct sim_params){
                 .seed = seed,
                 .servers = (unsigned)rng_range(&rng, 1, 3),
@@ -334,6 +336,46 @@ TEST(a_relayed_session_ends_with_its_server)
                 end(&s);
         }
         log_threshold = before;
+}
+
+TEST(what_goes_to_many_servers_goes_down_a_chain)
+{
+        enum { SPREAD = 3 << 20, EIGHT = 8 };
+        static uint8_t data[SPREAD], back[SPREAD];
+        for (size_t i = 0; i < SPREAD; i++)
+                data[i] = (uint8_t)(i * 31 + (i >> 8) * 7);
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+                struct setup s;
+                cl_int err;
+                begin(&s,
+                      &(struct sim_params){
+                              .seed = seed, .servers = EIGHT, .devices = "0", .room = 1 << 20 });
+                cl_mem m = clCreateBuffer(s.context, CL_MEM_READ_WRITE, SPREAD, NULL, &err);
+                assert_int_equal(err, CL_SUCCESS);
+                assert_int_equal(clEnqueueWriteBuffer(s.queues[0], m, CL_TRUE, 0, SPREAD, data, 0,
+                                                      NULL, NULL),
+                                 CL_SUCCESS);
+                for (unsigned i = 1; i < s.count; i++)
+                        assert_int_equal(
+                                clEnqueueMigrateMemObjects(s.queues[i], 1, &m, 0, 0, NULL, NULL),
+                                CL_SUCCESS);
+                for (unsigned i = 1; i < s.count; i++)
+                        assert_int_equal(clFinish(s.queues[i]), CL_SUCCESS);
+                for (unsigned from = 0; from < EIGHT; from++) {
+                        uint64_t sent = 0;
+                        for (unsigned to = 0; to < EIGHT; to++)
+                                sent += sim_traffic(s.sim, from, to);
+                        assert_true(sent < SPREAD + SPREAD / 16); /* one copy and its frames */
+                }
+                for (unsigned i = 0; i < s.count; i++) {
+                        assert_int_equal(clEnqueueReadBuffer(s.queues[i], m, CL_TRUE, 0, SPREAD,
+                                                             back, 0, NULL, NULL),
+                                         CL_SUCCESS);
+                        assert_memory_equal(data, back, SPREAD);
+                }
+                assert_int_equal(clReleaseMemObject(m), CL_SUCCESS);
+                end(&s);
+        }
 }
 
 TEST(links_between_servers_that_are_cut_are_made_again)
@@ -1035,6 +1077,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(
                         what_servers_that_cannot_reach_each_other_exchange_goes_through_the_client),
                 cmocka_unit_test(a_relayed_session_ends_with_its_server),
+                cmocka_unit_test(what_goes_to_many_servers_goes_down_a_chain),
                 cmocka_unit_test(links_between_servers_that_are_cut_are_made_again),
                 cmocka_unit_test(shared_virtual_memory_gives_way_to_what_is_there),
                 cmocka_unit_test(a_user_event_holds_commands_on_every_server),

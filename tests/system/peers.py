@@ -12,7 +12,10 @@ import tempfile
 import time
 
 import daemon
-from daemon import BUILD, HANG_S, Relay, at, client_env, closed_port, servers
+from daemon import BUILD, HANG_S, ROOT, VENDORS, Relay, at, client_env, closed_port, servers
+
+sys.path.insert(0, str(ROOT / "bench"))
+from hosts import Hosts, may_make_hosts  # noqa: E402
 
 PROGRAM = str(BUILD / "bin/api_migrate")
 WARNING = "can't reach each other"
@@ -84,64 +87,11 @@ def top_tells_what_is_relayed():
 
 # --- Hosts of their own ---------------------------------------------------------------------------
 
-class Hosts:
-    """Network namespaces with links between them: ("a", "b", "10.77.1") joins a as .1 and b as .2, and as
-    fd77:1::1 and ::2."""
-
-    def __init__(self, names, links):
-        self.names = {n: f"spancl-{os.getpid()}-{n}" for n in names}
-        self.servers = []
-        for n in names:
-            _ip("netns", "add", self.names[n])
-            self.ip(n, "link", "set", "lo", "up")
-        for i, (a, b, net) in enumerate(links):
-            _ip("link", "add", f"to{b}", "netns", self.names[a], "type", "veth", "peer", f"to{a}",
-                "netns", self.names[b])
-            for k, (host, other) in enumerate(((a, b), (b, a))):
-                self.ip(host, "addr", "add", f"{net}.{k + 1}/24", "dev", f"to{other}")
-                self.ip(host, "addr", "add", f"fd77:{i + 1}::{k + 1}/64", "dev", f"to{other}", "nodad")
-                self.ip(host, "link", "set", f"to{other}", "up")
-
-    def ip(self, host, *words):
-        _ip("-n", self.names[host], *words)
-
-    def inside(self, host):
-        return ["ip", "netns", "exec", self.names[host]]
-
-    def spancld(self, host, address):
-        s = daemon.Servers(BUILD, 1, ("--listen", f"{address}:7777", "--insecure"),
-                           prefix=self.inside(host), vendors=daemon.VENDORS)
-        self.servers.append(s)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for s in self.servers:
-            s.stop()
-        for name in self.names.values():
-            _ip("netns", "del", name)
-
-
-def _ip(*words):
-    subprocess.run(["ip", *words], check=True, timeout=HANG_S)
-
-
-def _may_make_hosts():
-    if os.geteuid():
-        return False
-    try:
-        with Hosts(["x"], []):
-            return True
-    except (OSError, subprocess.SubprocessError):
-        return False
-
-
 def _two_hosts(more=()):
     """A client c that reaches a and b, and whatever else joins these."""
     hosts = Hosts("abc", [("c", "a", "10.77.1"), ("c", "b", "10.77.2"), *more])
-    hosts.spancld("a", "*")
-    hosts.spancld("b", "*")
+    for host in "ab":
+        hosts.spancld(BUILD, host, vendors=VENDORS)
     return hosts
 
 
@@ -149,7 +99,7 @@ IPV4 = "tcp:10.77.1.2:7777 tcp:10.77.2.2:7777"
 
 
 def hosts_without_a_way_to_each_other_are_relayed():
-    if not _may_make_hosts():
+    if not may_make_hosts():
         return "skipped: no network namespaces"
     with _two_hosts() as hosts:
         assert WARNING in passes(start(IPV4, prefix=hosts.inside("c")))
@@ -157,7 +107,7 @@ def hosts_without_a_way_to_each_other_are_relayed():
 
 
 def it_is_enough_when_one_host_can_connect():
-    if not _may_make_hosts():
+    if not may_make_hosts():
         return "skipped: no network namespaces"
     for dialler, other, k in (("a", "b", 2), ("b", "a", 1)):
         with _two_hosts([("a", "b", "10.77.3")]) as hosts:
@@ -167,7 +117,7 @@ def it_is_enough_when_one_host_can_connect():
 
 
 def servers_reach_each_other_by_names_of_their_own_also_over_ipv6():
-    if not _may_make_hosts():
+    if not may_make_hosts():
         return "skipped: no network namespaces"
     with _two_hosts([("a", "b", "10.77.3")]) as hosts:
         for way in ("tcp:10.77.1.2:7777#10.77.3.1:7777 tcp:10.77.2.2:7777#10.77.3.2:7777",
@@ -177,7 +127,7 @@ def servers_reach_each_other_by_names_of_their_own_also_over_ipv6():
 
 
 def a_link_that_goes_down_for_a_while_changes_nothing():
-    if not _may_make_hosts():
+    if not may_make_hosts():
         return "skipped: no network namespaces"
     with _two_hosts([("a", "b", "10.77.3")]) as hosts:
         where = "tcp:10.77.1.2:7777#10.77.3.1:7777 tcp:10.77.2.2:7777#10.77.3.2:7777"

@@ -1447,6 +1447,73 @@ TEST(a_lost_peer_fails_what_waits_for_it)
         world_free(w);
 }
 
+/* Node 0 gets 8 MiB and passes them on to node 1, which it does as they come. */
+static struct world *forwarding(struct data **ret_data)
+{
+        struct world *w = two_servers(8 * MIB);
+        send(w, 0, buffer_write, .event = EVENT(1), .queue = QUEUE(2), .buffer = BUFFER(1),
+             .size = 8 * MIB, .transfer = EVENT(1));
+        *ret_data = send_data(w, 0, EVENT(1), data_new(w, 8 * MIB, 3), 4 * MIB);
+        send(w, 0, buffer_read, .event = EVENT(2), .queue = QUEUE(2),
+             .flags = COMMAND_REGARDLESS | COMMAND_FOLLOW, .buffer = BUFFER(1), .offset = MIB,
+             .size = 7 * MIB, .peer = PEER(2), .transfer = EVENT(3), .waits = WAITS(EVENT(1)));
+        send(w, 1, buffer_write, .event = EVENT(3), .queue = QUEUE(2), .flags = COMMAND_NOTIFY,
+             .buffer = BUFFER(1), .offset = MIB, .size = 7 * MIB, .peer = PEER(1),
+             .transfer = EVENT(3));
+        run(w);
+        return w;
+}
+
+TEST(what_is_still_arriving_is_forwarded)
+{
+        struct data *d;
+        struct world *w = forwarding(&d);
+        /* Of the first half all but the first MiB is there. */
+        assert_true(session_get_stats(w->nodes[0].dialled)->bulk_sent >= 3 * MIB);
+        assert_int_equal(status_of(w, 1, EVENT(3)), PENDING);
+        engine_lock(w->nodes[0].engine);
+        session_bulk_ready(w->nodes[0].client, &d->bulk, 8 * MIB);
+        engine_unlock(w->nodes[0].engine);
+        run(w);
+        assert_int_equal(status_of(w, 1, EVENT(3)), CL_SUCCESS);
+        struct data *got = expect_data(w, 1, EVENT(9), 7 * MIB);
+        send(w, 1, buffer_read, .event = EVENT(9), .queue = QUEUE(2), .buffer = BUFFER(1),
+             .offset = MIB, .size = 7 * MIB, .transfer = EVENT(9));
+        run(w);
+        assert_memory_equal(got->bytes, d->bytes + MIB, 7 * MIB);
+        release_objects(w, 0);
+        release_objects(w, 1);
+        world_free(w);
+}
+
+TEST(what_does_not_arrive_fails_those_that_it_is_forwarded_to)
+{
+        for (int early = 0; early < 2; early++) {
+                struct world *w = two_servers(8 * MIB);
+                /* The source is a peer that is lost. */
+                send(w, 0, peer_expect, .peer = PEER(3), .token_hi = 1, .token_lo = 1);
+                send(w, 0, buffer_write, .event = EVENT(1), .queue = QUEUE(2), .buffer = BUFFER(1),
+                     .size = 8 * MIB, .peer = PEER(3), .transfer = EVENT(1));
+                if (early)
+                        send(w, 0, peer_lost, .peer = PEER(3), .status = SP_E_GONE);
+                send(w, 0, buffer_read, .event = EVENT(2), .queue = QUEUE(2),
+                     .flags = COMMAND_REGARDLESS | COMMAND_FOLLOW, .buffer = BUFFER(1),
+                     .size = 8 * MIB, .peer = PEER(2), .transfer = EVENT(3),
+                     .waits = WAITS(EVENT(1)));
+                send(w, 1, buffer_write, .event = EVENT(3), .queue = QUEUE(2), .buffer = BUFFER(1),
+                     .size = 8 * MIB, .peer = PEER(1), .transfer = EVENT(3));
+                run(w);
+                if (!early)
+                        send(w, 0, peer_lost, .peer = PEER(3), .status = SP_E_GONE);
+                run(w);
+                assert_int_equal(status_of(w, 0, EVENT(1)), CL_DEVICE_NOT_AVAILABLE);
+                assert_true(status_of(w, 1, EVENT(3)) < 0);
+                release_objects(w, 0);
+                release_objects(w, 1);
+                world_free(w);
+        }
+}
+
 /* ---- data ----------------------------------------------------------------------------------- */
 
 TEST(what_is_written_is_read_whatever_its_size)
@@ -2687,6 +2754,8 @@ int main(void)
                 cmocka_unit_test(completion_reaches_the_other_server_before_or_after_its_import),
                 cmocka_unit_test(failure_reaches_the_other_server),
                 cmocka_unit_test(a_lost_peer_fails_what_waits_for_it),
+                cmocka_unit_test(what_is_still_arriving_is_forwarded),
+                cmocka_unit_test(what_does_not_arrive_fails_those_that_it_is_forwarded_to),
                 cmocka_unit_test(what_is_written_is_read_whatever_its_size),
                 cmocka_unit_test(a_write_starts_while_its_bytes_still_arrive),
                 cmocka_unit_test(a_read_is_sent_while_its_rest_is_still_read),

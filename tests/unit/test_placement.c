@@ -165,6 +165,30 @@ TEST(the_same_server_is_preferred_and_the_host_is_last)
         placement_fini(&p);
 }
 
+TEST(large_ones_go_down_a_chain)
+{
+        struct placement p = { 0 };
+        struct range all = { 0, placement_chain_bytes }, part;
+        const struct replica *from;
+        assert_int_equal(placement_write(&p, 0, 0, all, 1, 0), 0);
+        assert_int_equal(replica_arrival(placement_find(&p, 0, 0), all), 0);
+        for (unsigned i = 1; i < 8; i++) {
+                assert_int_equal(placement_stale(&p, i, 0, all, &part, &from), 1);
+                assert_int_equal(from->server, i - 1);
+                assert_int_equal(placement_copy(&p, i, 0, part, 100 + i), 0);
+                placement_sent(&p, i - 1, 0);
+                assert_int_equal(replica_arrival(placement_find(&p, i, 0), part), 100 + i);
+        }
+        /* Small ones are sent by who has them first. */
+        struct range small = { 0, 100 };
+        assert_int_equal(placement_stale(&p, 8, 0, small, &part, &from), 1);
+        assert_int_equal(from->server, 0);
+        /* What was written there since is not what arrived. */
+        assert_int_equal(placement_write(&p, 3, 0, small, 200, 0), 0);
+        assert_int_equal(replica_arrival(placement_find(&p, 3, 0), small), 0);
+        placement_fini(&p);
+}
+
 TEST(a_fresh_buffer_needs_no_transfer)
 {
         struct placement p = { 0 };
@@ -240,6 +264,7 @@ int main(void)
                 cmocka_unit_test(range_set_is_a_set_of_bytes),
                 cmocka_unit_test(every_use_sees_the_last_write_wherever_it_was),
                 cmocka_unit_test(the_same_server_is_preferred_and_the_host_is_last),
+                cmocka_unit_test(large_ones_go_down_a_chain),
                 cmocka_unit_test(a_fresh_buffer_needs_no_transfer),
                 cmocka_unit_test(writers_are_all_there_until_a_later_one_follows_them),
                 cmocka_unit_test(bytes_that_did_not_arrive_are_not_current),
