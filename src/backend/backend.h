@@ -100,7 +100,7 @@ struct backend_command {
         /* handed to `complete`; NULL: do not report */
         void *cookie;
         /* In an in-order queue, without cookie: most likely nobody will ever ask for it. There is no event (*ret
-         * is NULL) where a failure shows in every later command of the queue, too. */
+         * is NULL) where a failure stays. */
         bool quiet;
 };
 
@@ -228,6 +228,8 @@ struct backend_ops {
         /* Of a command that is complete, because a later one of its in-order queue is: CL_COMPLETE, or how it
          * failed. */
         cl_int (*event_status)(struct backend_event *e);
+        /* Once a command of the queue has failed, do all later ones of the domain fail, too? NULL: no. */
+        bool (*failure_stays)(const struct backend_queue *q);
 };
 
 extern const struct backend_ops backend_native, backend_reference, backend_almaif, backend_joined;
@@ -245,6 +247,8 @@ extern bool backend_reference_manual;
 /* Read at open: 0 runs commands in the order of submission; else one that may run is chosen by this
  * seed, so that a missing dependency shows. */
 extern uint64_t backend_reference_seed;
+/* Read at open: failures of a domain stay. */
+extern bool backend_reference_failure_stays;
 size_t backend_reference_step(struct backend *b, size_t max);
 
 #endif

@@ -531,6 +531,12 @@ static cl_int joined_event_status(struct backend_event *e)
         return e->side->ops->event_status(e->inner);
 }
 
+static bool joined_failure_stays(const struct backend_queue *q)
+{
+        const struct backend_ops *ops = q->side->ops;
+        return ops->failure_stays && ops->failure_stays(q->inner);
+}
+
 static bool joined_poll(struct backend *b, bool last)
 {
         bool some = false;
@@ -583,5 +589,6 @@ const struct backend_ops backend_joined = {
         .submit = joined_submit,
         .event_release = joined_event_release,
         .event_status = joined_event_status,
+        .failure_stays = joined_failure_stays,
         .poll = joined_poll,
 };

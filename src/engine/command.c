@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "engine/quiet.h"
 #include "engine/recording.h"
+#include "engine/strand.h"
 #include "trace/trace.h"
 
 /* ---- making and ending ---------------------------------------------------------------------- */
@@ -422,6 +423,16 @@ void engine_command_report_all(struct engine *e)
                 engine_command_report(list_entry(all.next, struct command, unreported));
 }
 
+/* With it the quiet ones before it are complete. */
+static void cover_quiet(struct command *c)
+{
+        struct queue *q = c->queue;
+        if (!q->in_order)
+                q = c->after_all ? q->strand : NULL;
+        if (q)
+                c->quiet_before = q->quiet.covered = q->quiet.end;
+}
+
 /* Submit one part of the command. */
 static cl_int command_submit(struct command *c, const struct backend_command *what)
 {
@@ -429,7 +440,9 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         struct engine *e = q->object.engine;
         struct backend_command n = *what;
         struct backend_event *native = NULL;
-        cl_int status = native_deps(c, &n);
+        cl_int status = c->after_all ? engine_strand_join(q) : CL_SUCCESS;
+        if (status >= 0)
+                status = native_deps(c, &n);
         if (status < 0)
                 return status;
         n.deps = (struct backend_event *const *)(const void *)e->deps.data;
@@ -440,7 +453,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         status = e->be->submit(q->native, &n, &native);
         if (status < 0)
                 return status;
-        c->quiet_before = q->quiet.covered = q->quiet.end;
+        cover_quiet(c);
         if (c->last)
                 e->be->event_release(c->last);
         c->last = native;
@@ -697,7 +710,9 @@ void engine_times_add(struct backend_times *sum, const struct backend_times *t)
 static void part_complete(struct command *c, cl_int status, const struct backend_times *t)
 {
         struct engine *e = c->queue->object.engine;
-        engine_quiet_passed(c->queue, c->quiet_before);
+        if (c->quiet_before)
+                engine_quiet_passed(c->queue->in_order ? c->queue : c->queue->strand,
+                                    c->quiet_before, status);
         if (c->stands_in && status >= 0)
                 status = e->be->event_status(c->event->native);
         c->queue->running--;
@@ -749,7 +764,11 @@ static void implied_complete(struct command *c, cl_int status)
                         list_append(&all, first);
                 }
                 before->event->unreported = NULL;
-                part_complete(before, e->be->event_status(before->event->native), NULL);
+                /* It has failed if this one had. */
+                bool good = before->queue->failure_stays;
+                part_complete(before,
+                              good ? CL_COMPLETE : e->be->event_status(before->event->native),
+                              NULL);
         }
 }
 

@@ -16,7 +16,12 @@ bool engine_device_valid(struct engine *e, uint64_t device)
 
 struct sub_device *engine_device_ref(struct engine *e, uint64_t device)
 {
-        struct sub_device *s = device < e->device_count ? NULL : map_get(&e->sub_devices, device);
+        return engine_device_share(device < e->device_count ? NULL
+                                                            : map_get(&e->sub_devices, device));
+}
+
+struct sub_device *engine_device_share(struct sub_device *s)
+{
         if (s)
                 s->refs++;
         return s;

@@ -15,6 +15,7 @@ bool engine_device_valid(struct engine *e, uint64_t device);
 
 /* What keeps a device while commands may yet come to it; NULL: it is no sub-device. */
 struct sub_device *engine_device_ref(struct engine *e, uint64_t device);
+struct sub_device *engine_device_share(struct sub_device *s);
 void engine_device_unref(struct engine *e, struct sub_device *s);
 
 /* At the session's end. */

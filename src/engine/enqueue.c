@@ -3,6 +3,7 @@
 #include "engine/command.h"
 #include "engine/quiet.h"
 #include "engine/recording.h"
+#include "engine/strand.h"
 
 /* Describe the parts that all commands have. */
 #define params_of(m, ...)                                                      \
@@ -37,13 +38,28 @@ static void take_args(struct command *c)
         }
 }
 
+/* The queue where it needs no event. NULL: none. */
+static struct queue *find_quiet(struct engine *e, const struct wire_kernel_launch *m,
+                                struct strand_deps *ret)
+{
+        struct queue *q = engine_queue_find(e, m->queue);
+        ret->count = 0;
+        if (!q)
+                return NULL;
+        if (!q->in_order)
+                return m->flags & ~(uint64_t)COMMAND_NAMED
+                               ? NULL
+                               : engine_strand_take(q, m->event, m->waits, ret);
+        return m->flags || m->waits.count ? NULL : q;
+}
+
 /* Submit it without keeping anything of it but its event's id. False: nothing was done, it needs more. */
 static bool launch_quietly(struct kernel *k, const struct wire_kernel_launch *m)
 {
-        struct engine *e = k->object.engine;
-        struct queue *q = engine_queue_find(e, m->queue);
+        struct strand_deps deps;
+        struct queue *q = find_quiet(k->object.engine, m, &deps);
         size_t offset[3], global[3], local[3];
-        if (m->flags || m->waits.count || !q || !engine_quiet_allowed(q, m->event))
+        if (!q || !engine_quiet_allowed(q, m->event))
                 return false;
         struct backend_command n = {
                 .op = BACKEND_KERNEL,
@@ -51,6 +67,8 @@ static bool launch_quietly(struct kernel *k, const struct wire_kernel_launch *m)
                 .offset = m->offset.count ? offset : NULL,
                 .global = global,
                 .local = m->local.count ? local : NULL,
+                .deps = deps.native,
+                .dep_count = deps.count,
         };
         take_sizes(offset, m->offset);
         take_sizes(global, m->global);

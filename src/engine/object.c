@@ -447,6 +447,8 @@ static void queue_free(struct object *o)
         mem_free(q->quiet.entries);
         if (q->native)
                 o->engine->be->queue_release(q->native);
+        if (q->strand)
+                engine_object_unref(&q->strand->object);
         engine_device_unref(o->engine, q->sub);
         mem_free(q);
 }
@@ -474,20 +476,28 @@ void engine_queue_dirty(struct queue *q)
                 list_append(&q->object.engine->dirty_queues, &q->dirty);
 }
 
-int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queue **ret)
+static struct queue *queue_alloc(struct engine *e, uint64_t id, unsigned device)
 {
-        if (!engine_device_valid(e, device))
-                return SP_E_PROTO;
         struct queue *q = mem_zalloc(sizeof(*q));
         if (!q)
-                return SP_E_NOMEM;
+                return NULL;
         q->object = (struct object){ .engine = e, .id = id, .refs = 1, .free = queue_free };
-        q->device = (unsigned)device;
+        q->device = device;
         q->domain = e->be->device_domain(e->backend, q->device);
         list_init(&q->held);
         list_init(&q->barriers);
         list_init(&q->dirty);
         list_init(&q->quiet.link);
+        return q;
+}
+
+int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queue **ret)
+{
+        if (!engine_device_valid(e, device))
+                return SP_E_PROTO;
+        struct queue *q = queue_alloc(e, id, (unsigned)device);
+        if (!q)
+                return SP_E_NOMEM;
         int r = engine_object_add(e, &q->object);
         if (r < 0) {
                 mem_free(q);
@@ -495,6 +505,17 @@ int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queu
         }
         q->sub = engine_device_ref(e, device);
         *ret = q;
+        return 0;
+}
+
+int engine_queue_like(struct queue *q, struct queue **ret)
+{
+        struct engine *e = q->object.engine;
+        struct queue *like = queue_alloc(e, q->object.id, q->device);
+        if (!like)
+                return SP_E_NOMEM;
+        like->sub = engine_device_share(q->sub);
+        *ret = like;
         return 0;
 }
 
@@ -530,6 +551,7 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
                 props &= ~(cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
                 q->status = e->be->queue_create(e->backend, q->device, props, &q->native);
         }
+        q->failure_stays = q->native && e->be->failure_stays && e->be->failure_stays(q->native);
         return 0;
 }
 

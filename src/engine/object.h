@@ -113,7 +113,8 @@ struct queue {
         unsigned device, domain;
         struct sub_device *sub; /* held; NULL: the device is none */
         bool in_order, profiling;
-        bool on_device; /* no command may name it */
+        bool on_device;     /* no command may name it */
+        bool failure_stays; /* one command's is that of all later ones of the domain */
         struct backend_queue *native;
         cl_int status; /* why there is no native one */
         uint64_t next_seq;
@@ -123,6 +124,12 @@ struct queue {
         size_t running;       /* native commands in flight */
         struct quiet quiet;   /* in-order: those of them that are not kept */
         struct list dirty;    /* engine's dirty_queues */
+
+        /* Out-of-order: engine/strand.h. */
+        struct queue *strand;   /* held; NULL: there is none, yet */
+        uint64_t last_launch;   /* event id */
+        size_t chain;           /* launches in a row that each waited for the one before */
+        bool is_strand, forked; /* forked: its commands were waited for in another order */
 };
 
 /* One that takes commands; one on the device. */
@@ -132,6 +139,9 @@ struct queue *engine_device_queue_find(struct engine *e, uint64_t id);
 /* A new one in the table, without a native one. SP_E_PROTO, SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_queue_new(struct engine *e, uint64_t id, uint64_t device,
                                   struct queue **ret);
+
+/* One beside `q`, for the same device, with its id, but not in the table; without a native one. SP_E_NOMEM. */
+SP_NODISCARD int engine_queue_like(struct queue *q, struct queue **ret);
 
 /* Something was submitted: engine_settle flushes. */
 void engine_queue_dirty(struct queue *q);

@@ -92,7 +92,16 @@ static void fail(struct queue *q, uint64_t id, cl_int status)
         engine_event_complete(ev, status, NULL);
 }
 
-void engine_quiet_passed(struct queue *q, uint64_t end)
+/* Without an event of its own it failed if what told of it did: not perhaps the first, but then the context is
+ * lost. In a queue that has an order nobody can ask for it. */
+static cl_int status_of(const struct queue *q, const struct quiet_entry *entry, cl_int told)
+{
+        if (entry->native)
+                return q->object.engine->be->event_status(entry->native);
+        return q->is_strand ? told : CL_COMPLETE;
+}
+
+void engine_quiet_passed(struct queue *q, uint64_t end, cl_int told)
 {
         struct engine *e = q->object.engine;
         struct quiet *s = &q->quiet;
@@ -100,7 +109,7 @@ void engine_quiet_passed(struct queue *q, uint64_t end)
                 return;
         while (s->first < end) {
                 const struct quiet_entry entry = *entry_at(s, s->first);
-                cl_int status = entry.native ? e->be->event_status(entry.native) : CL_COMPLETE;
+                cl_int status = status_of(q, &entry, told);
                 drop_oldest(q);
                 if (status < 0 && !entry.named)
                         fail(q, entry.event, status);
@@ -129,7 +138,7 @@ static struct event *name(struct queue *q, uint64_t number)
         cl_int status = engine_command_marker(q, &c);
         if (status < 0) { /* the native queue is of no use any more */
                 engine_object_ref(&q->object);
-                engine_quiet_passed(q, q->quiet.end);
+                engine_quiet_passed(q, q->quiet.end, status);
                 engine_event_complete(ev, status, NULL);
                 engine_object_unref(&q->object);
                 return map_get(&e->events, entry->event);
@@ -162,9 +171,13 @@ struct event *engine_quiet_find(struct engine *e, uint64_t id)
                 if (id > s->newest || id < entry_at(s, s->first)->event)
                         continue;
                 uint64_t number = bisect(s, id);
-                if (number < s->end && entry_at(s, number)->event == id &&
-                    !entry_at(s, number)->named)
-                        return name(container_of(s, struct queue, quiet), number);
+                if (number == s->end || entry_at(s, number)->event != id ||
+                    entry_at(s, number)->named)
+                        continue;
+                struct queue *q = container_of(s, struct queue, quiet);
+                /* Who waits for it now waits for those behind it, too; once is enough. */
+                q->forked |= number + 1 != s->end;
+                return name(q, number);
         }
         return NULL;
 }

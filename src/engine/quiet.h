@@ -17,7 +17,8 @@ struct quiet_entry {
 /* May the queue's next command be submitted so? */
 bool engine_quiet_allowed(const struct queue *q, uint64_t event);
 
-/* Submit it. False: it could not be, nothing has changed. */
+/* Submit it; its dependencies are those that the queue's order does not say. False: it could not be, nothing
+ * has changed. */
 bool engine_quiet_submit(struct queue *q, uint64_t event, struct backend_command *n);
 
 /* The event of a quiet command in flight, which is kept from now on. NULL: there is none of that id. */
@@ -29,8 +30,8 @@ void engine_quiet_cover(struct queue *q);
 /* Let all quiet commands in flight keep `b`. SP_E_NOMEM. */
 SP_NODISCARD int engine_quiet_keep(struct buffer *b);
 
-/* Those below number `end` are complete. */
-void engine_quiet_passed(struct queue *q, uint64_t end);
+/* Those below number `end` are complete, since a command behind them is, with `status`. */
+void engine_quiet_passed(struct queue *q, uint64_t end, cl_int status);
 
 /* Forget all, telling nobody. */
 void engine_quiet_abandon(struct engine *e);

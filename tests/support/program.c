@@ -661,6 +661,28 @@ static bool choose_args(struct program *p, struct kernel *k)
         return true;
 }
 
+/* The same again and again, each time after the time before. */
+static void run_chain(struct program *p, struct queue *q, struct kernel *k,
+                      const struct registry_launch *l, const struct use *uses, unsigned count,
+                      cl_event before)
+{
+        if (rng_chance(&p->rng, 50)) { /* what it waits for is complete, or in flight */
+                release_all(p);
+                sim_run(p->sim, rng_range(&p->rng, 1, 20000000));
+        }
+        for (uint64_t i = rng_range(&p->rng, 1, 16); i-- && before;) {
+                cl_event e = NULL;
+                p->wait_count = 0;
+                wait_for(p, before);
+                if (k->r->run(l) != CL_SUCCESS)
+                        fail(p, "the oracle refuses a kernel", 0);
+                ok(p, clEnqueueNDRangeKernel(q->q, k->k, l->dims, l->offset, l->global, NULL,
+                                             p->wait_count, waits(p), &e));
+                enqueued(p, q, e, uses, count);
+                before = e;
+        }
+}
+
 static void do_kernel(struct program *p)
 {
         struct queue *q = any_queue(p);
@@ -708,6 +730,8 @@ static void do_kernel(struct program *p)
                                      l.offset[0] || rng_chance(&p->rng, 30) ? l.offset : NULL,
                                      l.global, NULL, p->wait_count, waits(p), want));
         enqueued(p, q, e, uses, count);
+        if (!q->in_order && rng_chance(&p->rng, 50))
+                run_chain(p, q, k, &l, uses, count, e);
 }
 
 static void do_migrate(struct program *p)

@@ -1116,6 +1116,7 @@ static void engine_start(struct sim *sim, struct sim_server *s, const char *devi
 {
         backend_reference_manual = true;
         backend_reference_seed = rng_u64(&sim->rng) | 1;
+        backend_reference_failure_stays = sim->params.seed & 1;
         must(sim, engine_new(&(struct engine_params){ .backend = &backend_reference,
                                                       .devices = devices,
                                                       .ops = &engine_ops,

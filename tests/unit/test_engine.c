@@ -794,6 +794,123 @@ TEST(a_failure_in_a_chain_is_told_before_what_comes_behind_it)
         world_free(w);
 }
 
+/* Where failures stay, a chain goes through a strand. */
+static struct world *world_with_strands(uint64_t seed)
+{
+        backend_reference_failure_stays = true;
+        backend_reference_seed = seed;
+        struct world *w = world_new(1);
+        backend_reference_failure_stays = false;
+        backend_reference_seed = 0;
+        return w;
+}
+
+TEST(a_strand_is_waited_for_by_all_that_comes_behind_it)
+{
+        for (uint64_t seed = 0; seed < 30; seed++) {
+                struct world *w = world_with_strands(seed);
+                make_objects(w, 0, 64);
+                fill_zero(w, 0, QUEUE(2), EVENT(1), BUFFER(1), 64);
+                chain(w, 2, 30, BUFFER(1));
+                send(w, 0, marker, .event = EVENT(31), .queue = QUEUE(2), .flags = COMMAND_BARRIER);
+                fill_zero(w, 0, QUEUE(2), EVENT(32), BUFFER(1), 64);
+                chain(w, 33, 60, BUFFER(1));
+                /* Whether or not what is behind a strand comes while the barrier is in flight. */
+                if (seed % 3)
+                        run(w);
+                chain(w, 61, 70, BUFFER(1));
+                send(w, 0, marker, .event = EVENT(71), .queue = QUEUE(2), .flags = COMMAND_NOTIFY);
+                send(w, 0, buffer_copy, .event = EVENT(72), .queue = QUEUE(2), .dst = BUFFER(2),
+                     .src = BUFFER(1), .size = 64, .waits = WAITS(EVENT(70)));
+                launch_after(w, 0, QUEUE(1), EVENT(73), BUFFER(2), 1,
+                             (struct wire_u64s)WAITS(EVENT(71), EVENT(72)));
+                struct data *got = read_buffer(w, 0, QUEUE(1), EVENT(74), BUFFER(2), 64);
+                run(w);
+                assert_int_equal(number(got, 5), 28 + 10 + 1);
+                assert_int_equal(status_of(w, 0, EVENT(71)), CL_SUCCESS);
+                chain(w, 75, 90, BUFFER(1));
+                send(w, 0, release, .object = QUEUE(2));
+                run(w);
+                send(w, 0, queue_create, .queue = QUEUE(2), .device = 0);
+                release_objects(w, 0);
+                world_free(w);
+        }
+}
+
+/* The reference backend, which counts the commands without events. */
+static unsigned quiet_ones;
+
+static cl_int count_quiet(struct backend_queue *q, const struct backend_command *c,
+                          struct backend_event **ret)
+{
+        quiet_ones += c->quiet;
+        return backend_reference.submit(q, c, ret);
+}
+
+TEST(a_queue_whose_commands_are_no_chain_has_no_strand_any_more)
+{
+        struct backend_ops ops = backend_reference;
+        ops.submit = count_quiet;
+        struct world *w = calloc(1, sizeof(*w));
+        w->count = 1;
+        backend_reference_manual = backend_reference_failure_stays = true;
+        assert_int_equal(node_init_on(&w->nodes[0], &ops, true, NULL), 0);
+        backend_reference_failure_stays = false;
+        make_objects(w, 0, 64);
+        quiet_ones = 0;
+        for (unsigned i = 2; i < 10; i++)
+                launch_after(w, 0, QUEUE(2), EVENT(i), BUFFER(1), 1, (struct wire_u64s){ NULL, 0 });
+        run(w);
+        assert_int_equal(quiet_ones, 0);
+        chain(w, 12, 101, BUFFER(1));
+        pump(w);
+        assert_true(quiet_ones > 80 && quiet_ones < 90);
+        send(w, 0, event_watch, .event = EVENT(101)); /* as who waits for all of it does */
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(101)), CL_SUCCESS);
+        quiet_ones = 0;
+        chain(w, 102, 201, BUFFER(1));
+        send(w, 0, event_watch, .event = EVENT(150));
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(150)), CL_SUCCESS);
+        assert_true(quiet_ones > 80);
+        quiet_ones = 0;
+        chain(w, 202, 301, BUFFER(1));
+        send(w, 0, event_watch, .event = EVENT(301));
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(301)), CL_SUCCESS);
+        assert_int_equal(quiet_ones, 0);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(a_failure_in_a_strand_is_that_of_all_its_commands)
+{
+        for (unsigned end = 0; end < 3; end++) {
+                struct world *w = world_with_strands(0);
+                make_objects(w, 0, 32); /* too small for 16 numbers */
+                send(w, 0, buffer_create, .buffer = BUFFER(3), .flags = CL_MEM_READ_WRITE,
+                     .size = 64);
+                chain(w, 2, 12, BUFFER(3));
+                chain(w, 13, 30, BUFFER(1));
+                if (end == 1)
+                        send(w, 0, event_watch, .event = EVENT(30));
+                if (end == 2)
+                        send(w, 0, marker, .event = EVENT(31), .queue = QUEUE(2),
+                             .flags = COMMAND_NOTIFY);
+                run(w);
+                for (unsigned i = 13; i <= 30; i++)
+                        assert_true(status_of(w, 0, EVENT(i)) < 0);
+                send(w, 0, marker, .event = EVENT(32), .queue = QUEUE(3),
+                     .waits = WAITS(EVENT(20)));
+                run(w);
+                assert_int_equal(status_of(w, 0, EVENT(32)), -14);
+                send(w, 0, release, .object = BUFFER(3));
+                release_objects(w, 0);
+                world_free(w);
+        }
+}
+
 TEST(a_user_event_holds_what_waits_and_what_follows_in_order)
 {
         struct world *w = world_new(1);
@@ -2731,6 +2848,9 @@ int main(void)
                 cmocka_unit_test(a_queue_may_be_released_while_unnamed_launches_are_in_flight),
                 cmocka_unit_test(a_chain_is_complete_when_its_last_command_is),
                 cmocka_unit_test(a_failure_in_a_chain_is_told_before_what_comes_behind_it),
+                cmocka_unit_test(a_strand_is_waited_for_by_all_that_comes_behind_it),
+                cmocka_unit_test(a_queue_whose_commands_are_no_chain_has_no_strand_any_more),
+                cmocka_unit_test(a_failure_in_a_strand_is_that_of_all_its_commands),
                 cmocka_unit_test(a_user_event_holds_what_waits_and_what_follows_in_order),
                 cmocka_unit_test(
                         a_failed_dependency_fails_the_command_but_not_its_in_order_successor),

@@ -324,12 +324,17 @@ static cl_int start(struct backend_queue *q, const struct backend_command *c, cl
         return CL_SUCCESS;
 }
 
-/* A command whose failure every later one of the queue shows needs no event. */
+enum { BLIND_DEPS = 8 };
+
+/* A command whose failure stays needs no event. */
 static cl_int submit_blind(struct backend_queue *q, const struct backend_command *c,
                            struct backend_event **ret)
 {
+        cl_event deps[BLIND_DEPS];
         op_enter();
-        cl_int r = enqueue(q, c, 0, NULL, NULL);
+        cl_int r = take_deps(q, c, NULL, deps);
+        if (r == CL_SUCCESS)
+                r = enqueue(q, c, (cl_uint)c->dep_count, c->dep_count ? deps : NULL, NULL);
         op_leave();
         if (r != CL_SUCCESS)
                 return r;
@@ -338,11 +343,16 @@ static cl_int submit_blind(struct backend_queue *q, const struct backend_command
         return CL_SUCCESS;
 }
 
+bool native_failure_stays(const struct backend_queue *q)
+{
+        return q->domain->quirks->failure == FAILURE_STAYS;
+}
+
 cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
                      struct backend_event **ret)
 {
         enum { FEW = 32 };
-        if (c->quiet && !c->dep_count && q->domain->quirks->failure == FAILURE_STAYS &&
+        if (c->quiet && c->dep_count <= BLIND_DEPS && native_failure_stays(q) &&
             !q->domain->clearing)
                 return submit_blind(q, c, ret);
         cl_event few[FEW + 1], *deps = few;

@@ -390,4 +390,5 @@ const struct backend_ops backend_native = {
         .event_report = native_event_report,
         .poll = notify_poll,
         .event_status = native_event_status,
+        .failure_stays = native_failure_stays,
 };

@@ -249,5 +249,6 @@ cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
 void native_event_release(struct backend_event *e);
 cl_int native_event_report(struct backend_queue *q, struct backend_event *e, void *cookie);
 cl_int native_event_status(struct backend_event *e);
+bool native_failure_stays(const struct backend_queue *q);
 
 #endif

@@ -27,6 +27,7 @@ enum { DEVICES = 2, LOOK_AHEAD = 64, KERNELS_MAX = 64, NAME_SIZE = 32 };
 
 bool backend_reference_manual;
 uint64_t backend_reference_seed;
+bool backend_reference_failure_stays;
 
 struct backend {
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
@@ -42,6 +43,8 @@ struct backend {
         struct list pending; /* commands, oldest first; includes the one that is executed */
         uint64_t random;     /* 0: oldest first */
         uint64_t ticks;      /* manual: the clock */
+        bool failure_stays;
+        bool failed[DEVICES]; /* domains where something has */
 
         struct list svms;          /* the engine's lock guards it */
         struct list host_memories; /* as well */
@@ -321,6 +324,9 @@ static bool execute_one(struct backend *b)
                 if (k->deps[i]->status < 0)
                         status = k->reports ? k->deps[i]->status
                                             : CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+        bool *failed = &b->failed[k->queue->domain];
+        if (*failed && status == CL_SUCCESS)
+                status = CL_OUT_OF_RESOURCES;
         struct backend_times times = { .submit_ns = k->submit_ns, .start_ns = clock_ns(b) };
         b->executing = true;
         pthread_mutex_unlock(&b->lock);
@@ -331,6 +337,7 @@ static bool execute_one(struct backend *b)
         pthread_mutex_lock(&b->lock);
         times.end_ns = clock_ns(b);
         k->event->status = status;
+        *failed |= b->failure_stays && status < 0;
         list_remove(&k->link);
         b->executing = false;
         pthread_mutex_unlock(&b->lock);
@@ -408,6 +415,7 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
         list_init(&b->host_memories);
         b->manual = backend_reference_manual;
         b->random = backend_reference_seed;
+        b->failure_stays = backend_reference_failure_stays;
         pthread_mutex_init(&b->lock, NULL);
         pthread_cond_init(&b->changed, NULL);
         if (!b->manual && pthread_create(&b->thread, NULL, thread_main, b)) {
@@ -842,7 +850,10 @@ static cl_int append(struct backend_queue *q, const struct backend_command *c, b
 static cl_int ref_submit(struct backend_queue *q, const struct backend_command *c,
                          struct backend_event **ret)
 {
-        return append(q, c, false, ret);
+        cl_int r = append(q, c, false, ret);
+        if (r == CL_SUCCESS && c->quiet && q->backend->failure_stays)
+                event_unref(steal(*ret));
+        return r;
 }
 
 static cl_int ref_event_report(struct backend_queue *q, struct backend_event *e, void *cookie)
@@ -863,6 +874,11 @@ static cl_int ref_event_status(struct backend_event *e)
         cl_int status = e->status;
         pthread_mutex_unlock(&e->backend->lock);
         return status < 0 ? status : CL_COMPLETE;
+}
+
+static bool ref_failure_stays(const struct backend_queue *q)
+{
+        return q->backend->failure_stays;
 }
 
 const struct backend_ops backend_reference = {
@@ -901,4 +917,5 @@ const struct backend_ops backend_reference = {
         .event_release = event_unref,
         .event_report = ref_event_report,
         .event_status = ref_event_status,
+        .failure_stays = ref_failure_stays,
 };
