@@ -1,7 +1,7 @@
 /* A number of commands and nothing else, for counting instructions (instructions.py): on the built-in
  * kernel spancl.inc.i32 of the reference backend, whose results are checked.
  *
- *   bench_commands launch|chain|write N */
+ *   bench_commands launch|args|chain|write N */
 
 #include <CL/cl.h>
 #include <stdio.h>
@@ -29,6 +29,19 @@ static void launch(int n)
         for (int i = 0; i < n; i++)
                 check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL),
                       "clEnqueueNDRangeKernel");
+        check(clFinish(queue), "clFinish");
+}
+
+/* The same, but one argument is another one each time. */
+static void args(int n)
+{
+        const size_t one = 1;
+        for (int i = 0; i < n; i++) {
+                const cl_uint by = i & 1 ? 0 : 2;
+                check(clSetKernelArg(kernel, 1, sizeof(by), &by), "clSetKernelArg");
+                check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL),
+                      "clEnqueueNDRangeKernel");
+        }
         check(clFinish(queue), "clFinish");
 }
 
@@ -69,6 +82,7 @@ int main(int argc, char **argv)
                 cl_command_queue_properties properties;
         } modes[] = {
                 { "launch", launch, 0 },
+                { "args", args, 0 },
                 { "chain", chain, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE },
                 { "write", write_small, 0 },
         };
@@ -76,7 +90,7 @@ int main(int argc, char **argv)
         while (mode < count && (argc != 3 || strcmp(argv[1], modes[mode].name) != 0))
                 mode++;
         if (mode == count) {
-                fprintf(stderr, "usage: bench_commands launch|chain|write N\n");
+                fprintf(stderr, "usage: bench_commands launch|args|chain|write N\n");
                 return 2;
         }
         int n = atoi(argv[2]) / BATCH * BATCH;

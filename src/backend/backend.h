@@ -102,6 +102,15 @@ struct backend_command {
         /* In an in-order queue, without cookie: most likely nobody will ever ask for it. There is no event (*ret
          * is NULL) where a failure stays. */
         bool quiet;
+        /* A small READ while nothing is in flight: better complete when `submit` returns than reported. Then there
+         * is no event (*ret is NULL) and no report. */
+        bool now;
+};
+
+enum backend_polled {
+        BACKEND_IDLE,     /* nothing is in flight that this thread would report */
+        BACKEND_WAITING,  /* something is, but not complete */
+        BACKEND_REPORTED, /* something was complete */
 };
 
 struct backend_ops {
@@ -221,10 +230,10 @@ struct backend_ops {
         /* Report after all, once, a command of `q` that was submitted without a cookie. An error: it will not
          * be. NULL: every command is submitted with a cookie. */
         cl_int (*event_report)(struct backend_queue *q, struct backend_event *e, void *cookie);
-        /* Report what is complete, on this thread; true: something was. A thread that calls this again and
-         * again spares the backend's own threads; with `last` it says that it does so no more, until
-         * the next time. Without the engine's lock, one thread at a time. NULL: no use for it. */
-        bool (*poll)(struct backend *b, bool last);
+        /* Report what is complete, on this thread. A thread that calls this again and again spares the
+         * backend's own threads; with `last` it says that it does so no more, until the next time.
+         * Without the engine's lock, one thread at a time. NULL: no use for it. */
+        enum backend_polled (*poll)(struct backend *b, bool last);
         /* Of a command that is complete, because a later one of its in-order queue is: CL_COMPLETE, or how it
          * failed. */
         cl_int (*event_status)(struct backend_event *e);

@@ -537,15 +537,16 @@ static bool joined_failure_stays(const struct backend_queue *q)
         return ops->failure_stays && ops->failure_stays(q->inner);
 }
 
-static bool joined_poll(struct backend *b, bool last)
+static enum backend_polled joined_poll(struct backend *b, bool last)
 {
-        bool some = false;
+        enum backend_polled most = BACKEND_IDLE;
         for (unsigned i = 0; i < 2; i++) {
                 const struct side *s = &b->sides[i];
-                if (s->b && s->ops->poll)
-                        some |= s->ops->poll(s->b, last);
+                enum backend_polled r =
+                        s->b && s->ops->poll ? s->ops->poll(s->b, last) : BACKEND_IDLE;
+                most = r > most ? r : most;
         }
-        return some;
+        return most;
 }
 
 const struct backend_ops backend_joined = {

@@ -451,7 +451,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         n.cookie = unreported ? NULL : c;
         TRACE_SPAN(submit, c->event ? c->event->id : 0);
         status = e->be->submit(q->native, &n, &native);
-        if (status < 0)
+        if (status < 0 || !native) /* or it is complete */
                 return status;
         cover_quiet(c);
         if (c->last)
@@ -521,6 +521,14 @@ static void start_failed(struct command *c)
         command_submitted(c);
 }
 
+/* A small read while nothing is in flight takes no longer than telling of it. */
+static bool may_be_now(const struct command *c)
+{
+        const struct transfer *t = c->transfer;
+        return c->native.op == BACKEND_READ && t->peer && t->total <= SESSION_INLINE_DEFAULT &&
+               !c->batch && !c->queue->profiling && !c->queue->object.engine->running;
+}
+
 /* Submit the part that begins at c->sent. */
 static cl_int submit_part(struct command *c)
 {
@@ -533,9 +541,12 @@ static cl_int submit_part(struct command *c)
                 n.size = (size_t)len;
                 n.offset_bytes += (size_t)c->sent;
         }
+        n.now = may_be_now(c);
         cl_int status = command_submit(c, &n);
         if (status >= 0)
                 c->sent += len;
+        if (status >= 0 && n.now && !c->running)
+                status = engine_transfer_progress(c->transfer, c->sent);
         return status;
 }
 

@@ -131,9 +131,9 @@ struct session *engine_session(struct engine *e)
         return engine_client(e)->session;
 }
 
-bool engine_poll(struct engine *e, bool last)
+enum backend_polled engine_poll(struct engine *e, bool last)
 {
-        return e->be->poll && e->be->poll(e->backend, last);
+        return e->be->poll ? e->be->poll(e->backend, last) : BACKEND_IDLE;
 }
 
 bool engine_closed(struct engine *e)

@@ -90,8 +90,8 @@ void engine_peer_unreachable(struct engine *e, struct session *s, const char *te
  * lane may receive again (session_lane_want). */
 void engine_settle(struct engine *e);
 
-/* Report completions on this thread (backend_ops.poll); true: there was one. No lock held. */
-bool engine_poll(struct engine *e, bool last);
+/* Report completions on this thread (backend_ops.poll). No lock held. */
+enum backend_polled engine_poll(struct engine *e, bool last);
 
 /* When engine_expire has to be called at the latest, in ns of ops->now_ns; UINT64_MAX: never. */
 uint64_t engine_deadline(struct engine *e);

@@ -1019,7 +1019,8 @@ static void farewell(struct server_loop *l)
         char text[256];
         pthread_mutex_lock(&l->box->lock);
         bool stop = l->box->stop;
-        memcpy(text, l->box->stop_text, sizeof(text));
+        if (stop)
+                memcpy(text, l->box->stop_text, sizeof(text));
         pthread_mutex_unlock(&l->box->lock);
         if (!stop)
                 return;
@@ -1072,10 +1073,11 @@ static uint64_t next_deadline(struct server_loop *l)
         return d;
 }
 
-static bool poll_completions(void *loop)
+static enum spin_also poll_completions(void *loop)
 {
         struct server_loop *l = loop;
-        return engine_poll(l->engine, false);
+        enum backend_polled r = engine_poll(l->engine, false);
+        return r == BACKEND_REPORTED ? SPIN_FOUND : r == BACKEND_WAITING ? SPIN_SOON : SPIN_NOTHING;
 }
 
 /* Without the engine's lock. */
@@ -1124,7 +1126,7 @@ static void *loop_thread(void *arg)
                 uint64_t deadline = next_deadline(l);
                 l->asleep = true;
                 engine_unlock(l->engine);
-                bool told = l->spin.also && poll_completions(l);
+                bool told = l->spin.also && poll_completions(l) == SPIN_FOUND;
                 int n = more || told ? look(l, count) : sleep_in_poll(l, count, deadline);
                 engine_lock(l->engine);
                 l->asleep = false;

@@ -9,6 +9,7 @@
 enum {
         SPIN_CORES = 3, /* with fewer the other side needs the one that would spin */
         LOOKS = 16,     /* into memory for each at the descriptors */
+        LOOKS_SOON = 4, /* while something else is to be found soon, too */
 };
 
 void spin_init(struct spin *s, uint64_t max_ns, unsigned cores)
@@ -42,17 +43,6 @@ bool spin_peek(struct conn *const *conns, size_t count)
         return false;
 }
 
-/* What came by memory is seen sooner, and without a system call. */
-static bool look(struct conn *const *conns, size_t count)
-{
-        for (int i = 0; count && i < LOOKS; i++) {
-                if (spin_peek(conns, count))
-                        return true;
-                cpu_relax();
-        }
-        return false;
-}
-
 static int arm_all(struct conn *const *conns, size_t count)
 {
         for (size_t i = 0; i < count; i++)
@@ -69,15 +59,25 @@ static int spin(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const
                 return 0;
         TRACE_SPAN(spin, s->now_ns);
         long before = preempted();
-        do {
-                if (look(conns, count))
+        for (unsigned looks = 0;;) {
+                enum spin_also also = s->also ? s->also(s->arg) : SPIN_NOTHING;
+                if (also == SPIN_FOUND)
+                        return -1;
+                if (spin_peek(conns, count))
                         return 1;
+                /* What comes otherwise is seen sooner than by a system call. */
+                unsigned enough = also == SPIN_SOON ? LOOKS_SOON : count ? LOOKS : 1;
+                if (++looks < enough) {
+                        cpu_relax();
+                        continue;
+                }
+                looks = 0;
                 int r = poll(fds, n, 0);
                 if (r)
                         return r;
-                if (s->also && s->also(s->arg))
-                        return -1;
-        } while (clock_now_ns() - s->began_ns < s->now_ns);
+                if (clock_now_ns() - s->began_ns >= s->now_ns)
+                        break;
+        }
         if (preempted() != before)
                 s->now_ns = 0;
         return 0;

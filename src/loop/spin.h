@@ -10,12 +10,18 @@
 
 #include "transport/transport.h"
 
+enum spin_also {
+        SPIN_NOTHING, /* nor will there be */
+        SPIN_SOON,    /* not yet: look there more often than at sockets */
+        SPIN_FOUND,   /* look at all again */
+};
+
 struct spin {
         uint64_t max_ns; /* 0: never */
         uint64_t now_ns; /* how long the next one may take, up to max_ns */
         uint64_t began_ns;
-        /* Called in turn with poll(2); true: look at all again. NULL: nothing else to look at. */
-        bool (*also)(void *arg);
+        /* Called in turn with poll(2). NULL: nothing else to look at. */
+        enum spin_also (*also)(void *arg);
         void *arg;
 };
 

@@ -911,6 +911,70 @@ TEST(a_failure_in_a_strand_is_that_of_all_its_commands)
         }
 }
 
+/* The reference backend, but a read while nothing is in flight is complete when it is submitted. */
+static struct backend *prompt;
+static unsigned prompt_ones;
+
+static int prompt_open(const struct backend_params *params, struct backend **ret)
+{
+        int r = backend_reference.open(params, ret);
+        prompt = *ret;
+        return r;
+}
+
+static cl_int prompt_submit(struct backend_queue *q, const struct backend_command *c,
+                            struct backend_event **ret)
+{
+        if (!c->now)
+                return backend_reference.submit(q, c, ret);
+        struct backend_command unreported = *c;
+        unreported.cookie = NULL;
+        cl_int r = backend_reference.submit(q, &unreported, ret);
+        if (r < 0)
+                return r;
+        assert_int_equal(backend_reference_step(prompt, 2), 1);
+        r = backend_reference.event_status(*ret);
+        backend_reference.event_release(steal(*ret));
+        prompt_ones++;
+        return r;
+}
+
+TEST(a_read_may_be_complete_at_once)
+{
+        struct backend_ops ops = backend_reference;
+        ops.open = prompt_open;
+        ops.submit = prompt_submit;
+        struct world *w = calloc(1, sizeof(*w));
+        w->count = 1;
+        backend_reference_manual = true;
+        assert_int_equal(node_init_on(&w->nodes[0], &ops, true, NULL), 0);
+        make_objects(w, 0, 64 << 10);
+        struct data *sent = write_buffer(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 64 << 10, 1);
+        struct data *behind = read_buffer(w, 0, QUEUE(1), EVENT(2), BUFFER(1), 100);
+        prompt_ones = 0;
+        run(w);
+        assert_int_equal(prompt_ones, 0); /* the write was in flight */
+        assert_int_equal(behind->arrived, 100);
+        struct data *got = read_buffer(w, 0, QUEUE(1), EVENT(3), BUFFER(1), 100);
+        launch(w, 0, QUEUE(2), EVENT(4), BUFFER(2), 1);
+        pump(w);
+        assert_int_equal(prompt_ones, 1);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
+        assert_int_equal(got->arrived, 100);
+        assert_memory_equal(got->bytes, sent->bytes, 100);
+        got = read_buffer(w, 0, QUEUE(1), EVENT(5), BUFFER(1), 100);
+        pump(w);
+        assert_int_equal(prompt_ones, 1); /* the launch is in flight */
+        run(w);
+        assert_memory_equal(got->bytes, sent->bytes, 100);
+        got = read_buffer(w, 0, QUEUE(1), EVENT(6), BUFFER(1), 64 << 10);
+        run(w);
+        assert_int_equal(prompt_ones, 1); /* too large */
+        expect_same(sent, got);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 TEST(a_user_event_holds_what_waits_and_what_follows_in_order)
 {
         struct world *w = world_new(1);
@@ -2851,6 +2915,7 @@ int main(void)
                 cmocka_unit_test(a_strand_is_waited_for_by_all_that_comes_behind_it),
                 cmocka_unit_test(a_queue_whose_commands_are_no_chain_has_no_strand_any_more),
                 cmocka_unit_test(a_failure_in_a_strand_is_that_of_all_its_commands),
+                cmocka_unit_test(a_read_may_be_complete_at_once),
                 cmocka_unit_test(a_user_event_holds_what_waits_and_what_follows_in_order),
                 cmocka_unit_test(
                         a_failed_dependency_fails_the_command_but_not_its_in_order_successor),

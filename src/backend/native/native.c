@@ -126,6 +126,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         list_init(&b->dead_svms);
         list_init(&b->host_memories);
         list_init(&b->polled);
+        list_init(&b->spent);
         b->in_process = params->in_process;
         b->clear = params->clear;
         b->complete = params->complete;

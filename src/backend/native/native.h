@@ -77,6 +77,7 @@ struct backend {
         size_t in_flight;   /* reports to come */
         bool polling;       /* a thread calls notify_poll */
         struct list polled; /* queues with events that it looks at */
+        struct list spent;  /* that thread's: events that it has reported */
 };
 
 struct backend_buffer {
@@ -117,7 +118,7 @@ struct backend_event {
         void *cookie;                 /* NULL: queue_release's own marker */
         uint64_t enter_ns, return_ns; /* around its clEnqueue*, if profiling */
         cl_int status;                /* > 0: a notifier is to wait for it */
-        struct list link;             /* notifier's, or its queue's polled */
+        struct list link;             /* notifier's, its queue's polled, or spent */
 };
 
 struct backend_program {

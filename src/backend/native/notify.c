@@ -40,8 +40,8 @@ void event_unref(struct backend_event *e)
         mem_free(e);
 }
 
-/* Outside any operation. Drops the reference. */
-static void report(struct backend_event *e)
+/* Outside any operation. */
+static void tell(struct backend_event *e)
 {
         struct backend *b = e->queue->backend;
         if (e->cookie) {
@@ -50,11 +50,24 @@ static void report(struct backend_event *e)
                         times = clock_times(e);
                 b->complete(b->user, e->cookie, e->status, &times);
         }
+}
+
+/* Drops the reference. */
+static void drop(struct backend_event *e)
+{
+        struct backend *b = e->queue->backend;
         event_unref(e);
         pthread_mutex_lock(&b->lock);
         if (!--b->in_flight)
                 pthread_cond_broadcast(&b->idle);
         pthread_mutex_unlock(&b->lock);
+}
+
+/* Outside any operation. Drops the reference. */
+static void report(struct backend_event *e)
+{
+        tell(e);
+        drop(e);
 }
 
 static void wait_for(struct backend_event *e)
@@ -206,15 +219,25 @@ static void take_polled(struct backend_queue *q, bool all, struct list *to)
                 list_remove(&q->polled_link);
 }
 
-bool notify_poll(struct backend *b, bool last)
+static void drop_spent(struct backend *b)
+{
+        while (!list_empty(&b->spent)) {
+                struct backend_event *e = list_entry(b->spent.next, struct backend_event, link);
+                list_remove(&e->link);
+                drop(e);
+        }
+}
+
+enum backend_polled notify_poll(struct backend *b, bool last)
 {
         struct list taken;
         list_init(&taken);
+        drop_spent(b);
         op_enter();
         pthread_mutex_lock(&b->lock);
         b->polling = !last;
+        bool waiting = !last && !list_empty(&b->polled);
         list_each(q, &b->polled, struct backend_queue, polled_link) take_polled(q, last, &taken);
-        bool some = !list_empty(&taken);
         /* Under the lock: a command that is submitted now comes behind them. */
         while (last && !list_empty(&taken)) {
                 struct backend_event *e = list_entry(taken.next, struct backend_event, link);
@@ -226,9 +249,12 @@ bool notify_poll(struct backend *b, bool last)
         while (!list_empty(&taken)) {
                 struct backend_event *e = list_entry(taken.next, struct backend_event, link);
                 list_remove(&e->link);
-                report(e);
+                tell(e);
+                list_append(&b->spent, &e->link);
         }
-        return some && !last;
+        if (!list_empty(&b->spent))
+                return BACKEND_REPORTED;
+        return waiting ? BACKEND_WAITING : BACKEND_IDLE;
 }
 
 void notify_wait_idle(struct backend *b)

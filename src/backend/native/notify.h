@@ -28,8 +28,8 @@ void notifier_push(struct notifier *n, struct backend_event *e);
 /* Arrange that `e` is reported once; takes over a reference. Inside an operation. */
 void notify_when_complete(struct backend_event *e);
 
-/* backend_ops.poll */
-bool notify_poll(struct backend *b, bool last);
+/* backend_ops.poll. Native events that were reported go with the next call: first who waits is told. */
+enum backend_polled notify_poll(struct backend *b, bool last);
 
 /* Wait until everything was reported. Outside any operation. */
 void notify_wait_idle(struct backend *b);
