@@ -199,6 +199,20 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
         return e < 0 ? e : range_set_add(&at->current, r);
 }
 
+void placement_follow(struct placement *p, uint32_t server, uint32_t domain, struct range r,
+                      const uint64_t *events, size_t count)
+{
+        struct replica *at = placement_find(p, server, domain);
+        for (size_t i = at ? at->writer_count : 0; i-- > 0;) {
+                const struct writer *old = &at->writers[i];
+                bool waited = false;
+                for (size_t k = 0; k < count && !waited; k++)
+                        waited = events[k] == old->event;
+                if (waited && within(old->range, r))
+                        writer_del(at, i);
+        }
+}
+
 void placement_await(struct placement *p, uint32_t server, uint32_t domain, uint64_t event)
 {
         struct replica *at = placement_find(p, server, domain);

@@ -73,6 +73,11 @@ struct replica *placement_find(const struct placement *p, uint32_t server, uint3
 SP_NODISCARD int placement_write(struct placement *p, uint32_t server, uint32_t domain,
                                  struct range r, uint64_t event, uint64_t queue);
 
+/* The command that will write `r` there waits for these events: who waits for it need not wait for those of
+ * them that wrote no more. */
+void placement_follow(struct placement *p, uint32_t server, uint32_t domain, struct range r,
+                      const uint64_t *events, size_t count);
+
 /* That command was a blocking write: "complete" for the application, in whatever queue it goes on. */
 void placement_await(struct placement *p, uint32_t server, uint32_t domain, uint64_t event);
 

@@ -718,6 +718,9 @@ int command_wrote(struct command *m, cl_mem mem, struct range r)
                 return record_wrote(m, mem, r);
         cl_mem root = mem_root(mem);
         unsigned domain = command_domain(m, root);
+        if (m->wait_count)
+                placement_follow(&root->placement, m->server->index, domain, r, m->waits,
+                                 m->wait_count);
         int e = placement_write(&root->placement, m->server->index, domain, r, m->id,
                                 queue_in_order(m->queue) ? m->queue->id : 0);
         if (e == 0 && m->enqueue->blocking)

@@ -218,6 +218,13 @@ TEST(writers_are_all_there_until_a_later_one_follows_them)
         assert_int_equal(placement_write(&p, 0, 0, all, 5, 0), 0);
         assert_int_equal(placement_write(&p, 0, 0, all, 6, 0), 0);
         assert_int_equal(at->writer_count, 4);
+        /* But who waits for others stands for those that wrote no more. */
+        placement_follow(&p, 0, 0, right, (uint64_t[]){ 6, 3 }, 2);
+        assert_int_equal(at->writer_count, 4);
+        placement_follow(&p, 0, 0, all, (uint64_t[]){ 6, 3, 77 }, 3);
+        assert_int_equal(at->writer_count, 2);
+        assert_int_equal(at->writers[0].event, 4);
+        assert_int_equal(at->writers[1].event, 5);
         replica_collapse(at, all, 9);
         assert_int_equal(at->writer_count, 1);
         assert_int_equal(at->writers[0].event, 9);
