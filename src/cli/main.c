@@ -23,7 +23,7 @@ static const struct {
           "latency and bandwidth of OpenCL commands, beside the link's own; as a picture beside "
           "native OpenCL, or of what bench/run.py --json has measured",
           command_bench },
-        { "pair", "[HOST[:PORT] [CODE]]",
+        { "pair", "[HOST[:PORT] [CODE] | --rotate]",
           "become a client of another host's server, with the code that `spancld pair` shows there; "
           "without HOST: what this user is known by",
           command_pair },

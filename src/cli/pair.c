@@ -124,18 +124,38 @@ static int parse_host(const char *text, char ret[300])
         return tcp ? 0 : SP_E_INVAL;
 }
 
+/* From now on this user has another key. */
+static int rotate(struct pairing *p)
+{
+        int r = keys_rotate(p->crypto, p->folder, p->text);
+        if (!r)
+                r = find_keys(p);
+        if (!r)
+                printf("%s\nThis is the new key. Servers that know the old one learn it with the next "
+                       "connection;\nuntil then the old one is good there.\n",
+                       p->hex);
+        return r;
+}
+
 int command_pair(int argc, char **argv)
 {
         struct pairing p = { 0 };
         char address[300], code[KEYS_CODE_MAX];
         int timeout_ms;
-        if (argc > 2 || (argc && argv[0][0] == '-')) {
-                fprintf(stderr, "Usage: spancl pair [HOST[:PORT] [CODE]]\n");
+        bool new_key = argc == 1 && !strcmp(argv[0], "--rotate");
+        if (argc > 2 || (argc && argv[0][0] == '-' && !new_key)) {
+                fprintf(stderr, "Usage: spancl pair [HOST[:PORT] [CODE] | --rotate]\n");
                 return 2;
         }
         if (find_keys(&p) < 0) {
                 fprintf(stderr, "spancl: %s\n", p.text);
                 return 1;
+        }
+        if (new_key) {
+                int r = rotate(&p);
+                if (r < 0)
+                        fprintf(stderr, "spancl: %s\n", p.text);
+                return r < 0;
         }
         if (!argc) {
                 printf("%s\nThe keys are in %s.\n", p.hex, p.folder);

@@ -99,16 +99,37 @@ static bool find_secret(void *user, struct crypto_psk *psk)
         return !r;
 }
 
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+        return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+               a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Was the key replaced? */
+static bool is_old(const struct gate *g)
+{
+        char path[KEYS_PATH_MAX + 32];
+        struct stat st;
+        snprintf(path, sizeof(path), "%s/%s", g->folder, KEYS_IDENTITY);
+        return !stat(path, &st) && !same_file(&st, &g->file);
+}
+
 int gate_keys(struct gate *g)
 {
-        char text[KEYS_TEXT_MAX] = "there is no folder for keys: use --keys";
-        if (g->tls)
+        char text[KEYS_TEXT_MAX] = "there is no folder for keys: use --keys",
+             path[KEYS_PATH_MAX + 32];
+        struct tls_server *tls;
+        if (g->tls && !is_old(g))
                 return 0;
-        int r = *g->folder ? tls_server_new(g->folder, find_secret, g, &g->tls, text) : SP_E_NOENT;
+        int r = *g->folder ? tls_server_new(g->folder, find_secret, g, &tls, text) : SP_E_NOENT;
         if (r < 0) {
                 log_error(LOG, "%s", text);
-                return r;
+                return g->tls ? 0 : r; /* the old one is as good as it was */
         }
+        snprintf(path, sizeof(path), "%s/%s", g->folder, KEYS_IDENTITY);
+        (void)!stat(path, &g->file);
+        tls_server_free(g->tls);
+        g->tls = tls;
         keys_hex(tls_server_fingerprint(g->tls), g->identity);
         return 0;
 }
@@ -214,6 +235,37 @@ int gate_listen(struct gate *g, struct conn **c)
 
 /* ---- decisions ------------------------------------------------------------------------------ */
 
+/* A client whose key hands over to the one that it has now: from now on it is known by this one alone. */
+static bool is_heir(const struct gate *g, const struct tls_peer *peer, const char *clients,
+                    struct keys_entry *ret)
+{
+        char text[KEYS_TEXT_MAX];
+        for (unsigned i = 0; i < peer->before_count; i++) {
+                if (!keys_find(clients, peer->before[i], NULL, ret))
+                        continue;
+                if (keys_replace(g->folder, KEYS_CLIENTS, peer->before[i], peer->fingerprint,
+                                 text) < 0)
+                        log_error(LOG, "%s's new key can't be kept: %s", ret->name, text);
+                else
+                        log_warn(LOG, "%s has a new key; the old one is good for nothing now",
+                                 ret->name);
+                return true;
+        }
+        return false;
+}
+
+static bool is_own(const struct gate *g, const struct tls_peer *peer)
+{
+        char hex[KEYS_HEX + 1];
+        keys_hex(peer->fingerprint, hex);
+        bool own = !strcmp(hex, g->identity);
+        for (unsigned i = 0; i < peer->before_count && !own; i++) {
+                keys_hex(peer->before[i], hex);
+                own = !strcmp(hex, g->identity);
+        }
+        return own;
+}
+
 /* A client that showed who it is. */
 static bool is_friend(const struct gate *g, const struct tls_peer *peer,
                       char devices[KEYS_NAME_MAX + 1])
@@ -227,13 +279,14 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer,
                 return false;
         keys_hex(peer->fingerprint, hex);
         char *clients = read_keys(g, KEYS_CLIENTS);
-        bool found = clients && keys_find(clients, peer->fingerprint, NULL, &e);
+        bool found = clients && (keys_find(clients, peer->fingerprint, NULL, &e) ||
+                                 is_heir(g, peer, clients, &e));
         drop(clients);
         if (found)
                 strcpy(devices, e.devices);
         else
                 log_info(LOG, "a client that is not known has the key %s", hex);
-        return found || peer->vouched || !strcmp(hex, g->identity);
+        return found || peer->vouched || is_own(g, peer);
 }
 
 int gate_admit(const struct gate *g, const struct gate_origin *from, const struct conn *c,
@@ -321,5 +374,21 @@ int gate_show_code(const struct config_options *o)
                "    spancl pair HOST[:PORT] %s\n\n"
                "The code serves one client. It is kept in %s.\n",
                KEYS_PAIRING_S / 60, code, folder);
+        return 0;
+}
+
+int gate_rotate(const struct config_options *o)
+{
+        char folder[KEYS_PATH_MAX], text[KEYS_TEXT_MAX] = "there is no folder for keys: use --keys";
+        const struct crypto_ops *crypto = tls_crypto(text);
+        int r = crypto ? find_folder(o, folder) : SP_E_UNSUPP;
+        if (!r)
+                r = keys_rotate(crypto, folder, text);
+        if (r < 0) {
+                fprintf(stderr, "spancld: %s\n", text);
+                return 1;
+        }
+        printf("This server has a new key from the next connection on. Clients that know the old one learn it\n"
+               "then; they believe the old one until they have seen the new one.\n");
         return 0;
 }

@@ -3,6 +3,8 @@
 #ifndef SPANCL_DAEMON_GATE_H
 #define SPANCL_DAEMON_GATE_H
 
+#include <sys/stat.h>
+
 #include "base/config.h"
 #include "proto/wire.h"
 #include "transport/tls.h"
@@ -12,6 +14,7 @@ struct gate {
         char folder[KEYS_PATH_MAX];  /* of the keys; "": none */
         struct tls_server *tls;      /* NULL: not needed yet, or not possible */
         char identity[KEYS_HEX + 1]; /* "": none yet */
+        struct stat file;            /* identity.pem, as `tls` has it */
 };
 
 /* Where a connection comes from. */
@@ -27,7 +30,7 @@ struct gate_origin {
 void gate_init(struct gate *g, const struct config_options *o);
 void gate_fini(struct gate *g);
 
-/* Get ready for TLS, making keys when there are none. SP_E_UNSUPP, SP_E_AUTH, SP_E_INVAL, SP_E_NOMEM; the
+/* Get ready for TLS, making keys when there are none, and with a new key when that was replaced. SP_E_UNSUPP, SP_E_AUTH, SP_E_INVAL, SP_E_NOMEM; the
  * log says why. */
 SP_NODISCARD int gate_keys(struct gate *g);
 
@@ -55,7 +58,8 @@ SP_NODISCARD int gate_admit(const struct gate *g, const struct gate_origin *from
 SP_NODISCARD int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
                            const char **ret_text);
 
-/* "spancld pair": show a code. The exit status. */
+/* "spancld pair": show a code; with --rotate: a new key. The exit status. */
 int gate_show_code(const struct config_options *o);
+int gate_rotate(const struct config_options *o);
 
 #endif

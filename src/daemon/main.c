@@ -15,7 +15,9 @@ static void print_help(void)
         printf("Usage: spancld [OPTIONS]\n"
                "Lends the OpenCL devices of this host to SpanCL clients.\n"
                "       spancld pair [--keys DIR]\n"
-               "Shows a code with which a client of another host becomes known here (spancl pair).\n");
+               "Shows a code with which a client of another host becomes known here (spancl pair).\n"
+               "       spancld pair --rotate [--keys DIR]\n"
+               "Makes a new key for this server, which those who know the old one believe.\n");
         for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
                 const struct config_entry *e = config_entry(id);
                 if (e->side != CONFIG_SERVER)
@@ -40,7 +42,7 @@ static void print_help(void)
 
 /* What spancld is started as. */
 struct part {
-        bool pair;
+        bool pair, rotate;
         const char *scratch_dir; /* a worker's */
 };
 
@@ -57,7 +59,7 @@ static int run(const struct config_options *o, int argc, char **argv, const stru
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
         if (part->pair)
-                return gate_show_code(o);
+                return part->rotate ? gate_rotate(o) : gate_show_code(o);
         return part->scratch_dir ? worker_main(o, part->scratch_dir)
                                  : supervisor_main(o, argc, argv);
 }
@@ -75,6 +77,11 @@ int main(int argc, char **argv)
                 part.pair = true;
                 argc--;
                 argv++;
+                if (argc >= 2 && !strcmp(argv[1], "--rotate")) {
+                        part.rotate = true;
+                        argc--;
+                        argv++;
+                }
         }
         struct config_options o;
         char *error = NULL;

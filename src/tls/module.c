@@ -1,4 +1,5 @@
 /* The table of transport/crypto.h over OpenSSL 3: a module of its own, which nothing links with. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +23,15 @@ enum {
 };
 
 struct crypto_context {
+        atomic_uint refs; /* its owner's and its handshakes' */
         SSL_CTX *ssl;
         bool server, authority;
 };
 
 struct crypto_shake {
         SSL *ssl;
-        BIO *in, *out; /* the SSL's */
-        const struct crypto_context *context;
+        BIO *in, *out;                  /* the SSL's */
+        struct crypto_context *context; /* held */
         struct crypto_psk psk;
         bool (*find)(void *user, struct crypto_psk *psk);
         void *user;
@@ -201,7 +203,7 @@ static const char *suites(void)
 
 static void context_free(struct crypto_context *c)
 {
-        if (!c)
+        if (!c || atomic_fetch_sub(&c->refs, 1) != 1)
                 return;
         SSL_CTX_free(c->ssl);
         free(c);
@@ -240,6 +242,8 @@ static struct crypto_context *context_new(const struct crypto_params *p, char te
 {
         struct crypto_context *c = calloc(1, sizeof(*c));
         ERR_clear_error();
+        if (c)
+                atomic_init(&c->refs, 1);
         if (c && context_init(c, p))
                 return c;
         explain(text, "not a private key with its certificate");
@@ -254,6 +258,7 @@ static void shake_free(struct crypto_shake *s)
         if (!s)
                 return;
         SSL_free(s->ssl); /* and its BIOs */
+        context_free(s->context);
         OPENSSL_cleanse(s, sizeof(*s));
         free(s);
 }
@@ -277,6 +282,7 @@ static struct crypto_shake *shake_new(struct crypto_context *c, const char *host
         if (!s)
                 return NULL;
         s->context = c;
+        atomic_fetch_add(&c->refs, 1);
         s->find = find;
         s->user = user;
         if (psk)
@@ -322,6 +328,23 @@ static size_t shake_output(struct crypto_shake *s, void *out, size_t size)
         return n > 0 ? (size_t)n : 0;
 }
 
+/* The keys whose owner, one after the other, has handed over to the key of `cert`. */
+static void find_before(X509 *cert, STACK_OF(X509) * chain, struct crypto_result *r)
+{
+        int n = sk_X509_num(chain);
+        for (int i = 0; i < n && r->before_count < CRYPTO_BEFORE_MAX; i++) {
+                X509 *other = sk_X509_value(chain, i);
+                if (!i && !X509_cmp(other, cert))
+                        continue; /* a client's chain begins with it */
+                if (X509_verify(cert, X509_get0_pubkey(other)) != 1 ||
+                    !fingerprint_of(other, r->before[r->before_count]))
+                        break;
+                r->before_count++;
+                cert = other;
+        }
+        ERR_clear_error();
+}
+
 static long shake_result(struct crypto_shake *s, struct crypto_result *ret, void *rest, size_t size)
 {
         struct crypto_result r = { .cipher = CRYPTO_AES_128_GCM };
@@ -335,6 +358,7 @@ static long shake_result(struct crypto_shake *s, struct crypto_result *ret, void
         X509 *cert = SSL_get1_peer_certificate(s->ssl);
         if (cert && !r.psk[0]) {
                 r.known = fingerprint_of(cert, r.fingerprint);
+                find_before(cert, SSL_get_peer_cert_chain(s->ssl), &r);
                 r.vouched = s->context->authority && SSL_get_verify_result(s->ssl) == X509_V_OK;
         }
         X509_free(cert);
@@ -458,7 +482,8 @@ static bool next_secret(uint8_t secret[CRYPTO_SECRET])
 
 /* ---- identities ----------------------------------------------------------------------------- */
 
-static X509 *certify(EVP_PKEY *key, const char *name)
+/* `issuer` (NULL: `key` itself) says with `signer` that it is `name`'s. */
+static X509 *certify(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *signer)
 {
         X509 *cert = X509_new();
         BIGNUM *serial = BN_new();
@@ -471,8 +496,8 @@ static X509 *certify(EVP_PKEY *key, const char *name)
                   ASN1_TIME_set_string(X509_getm_notAfter(cert), "99991231235959Z") &&
                   X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8,
                                              (const unsigned char *)name, -1, -1, 0) &&
-                  X509_set_issuer_name(cert, subject) && X509_set_pubkey(cert, key) &&
-                  X509_sign(cert, key, NULL) > 0;
+                  X509_set_issuer_name(cert, issuer ? X509_get_subject_name(issuer) : subject) &&
+                  X509_set_pubkey(cert, key) && X509_sign(cert, signer, NULL) > 0;
         BN_free(serial);
         if (ok)
                 return cert;
@@ -480,14 +505,20 @@ static X509 *certify(EVP_PKEY *key, const char *name)
         return NULL;
 }
 
-static char *identity_new(const char *name)
+/* A new key with its certificate, and the certificates of `before`, as PEM. */
+static char *identity_make(const char *name, STACK_OF(X509) * before, EVP_PKEY *signer)
 {
+        int old = before ? sk_X509_num(before) : 0;
         EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-        X509 *cert = key ? certify(key, name) : NULL;
+        X509 *issuer = old ? sk_X509_value(before, 0) : NULL;
+        X509 *cert = key ? certify(key, name, issuer, signer ? signer : key) : NULL;
         BIO *b = BIO_new(BIO_s_mem());
         char *text = NULL, *data;
-        if (cert && b && PEM_write_bio_PrivateKey(b, key, NULL, NULL, 0, NULL, NULL) == 1 &&
-            PEM_write_bio_X509(b, cert) == 1) {
+        bool ok = cert && b && PEM_write_bio_PrivateKey(b, key, NULL, NULL, 0, NULL, NULL) == 1 &&
+                  PEM_write_bio_X509(b, cert) == 1;
+        for (int i = 0; ok && i < old && i < CRYPTO_BEFORE_MAX; i++)
+                ok = PEM_write_bio_X509(b, sk_X509_value(before, i)) == 1;
+        if (ok) {
                 long n = BIO_get_mem_data(b, &data);
                 text = strndup(data, (size_t)n);
                 OPENSSL_cleanse(data, (size_t)n);
@@ -495,6 +526,51 @@ static char *identity_new(const char *name)
         BIO_free(b);
         X509_free(cert);
         EVP_PKEY_free(key);
+        ERR_clear_error();
+        return text;
+}
+
+static char *identity_new(const char *name)
+{
+        return identity_make(name, NULL, NULL);
+}
+
+static void free_chain(STACK_OF(X509) * chain)
+{
+        sk_X509_pop_free(chain, X509_free);
+}
+
+/* The certificates of a text, when each is signed by the next one's key and the last by its own: no authority has a
+ * part in it. The eldest may have been left out. */
+static STACK_OF(X509) * own_chain(BIO *b)
+{
+        STACK_OF(X509) *chain = sk_X509_new_null();
+        bool ok = chain && BIO_reset(b) == 1;
+        for (X509 *cert; ok && (cert = PEM_read_bio_X509(b, NULL, NULL, NULL));) {
+                int n = sk_X509_num(chain);
+                ok = (!n ||
+                      X509_verify(sk_X509_value(chain, n - 1), X509_get0_pubkey(cert)) == 1) &&
+                     sk_X509_push(chain, cert);
+                if (!ok)
+                        X509_free(cert);
+        }
+        int n = ok ? sk_X509_num(chain) : 0;
+        X509 *last = n ? sk_X509_value(chain, n - 1) : NULL;
+        if (last && (n > CRYPTO_BEFORE_MAX || X509_verify(last, X509_get0_pubkey(last)) == 1))
+                return chain;
+        free_chain(chain);
+        return NULL;
+}
+
+static char *identity_next(const char *pem, const char *name)
+{
+        BIO *b = BIO_new_mem_buf(pem, -1);
+        EVP_PKEY *key = b ? PEM_read_bio_PrivateKey(b, NULL, NULL, NULL) : NULL;
+        STACK_OF(X509) *chain = key ? own_chain(b) : NULL;
+        char *text = chain ? identity_make(name, chain, key) : NULL;
+        free_chain(chain);
+        EVP_PKEY_free(key);
+        BIO_free(b);
         ERR_clear_error();
         return text;
 }
@@ -538,6 +614,7 @@ __attribute__((visibility("default"))) const struct crypto_ops spancl_crypto = {
         .open = open_record,
         .next_secret = next_secret,
         .identity_new = identity_new,
+        .identity_next = identity_next,
         .identity_fingerprint = identity_fingerprint,
         .stretch = stretch,
 };

@@ -13,13 +13,14 @@
 #include <sys/uio.h>
 
 enum {
-        CRYPTO_VERSION = 1, /* of this table */
+        CRYPTO_VERSION = 2, /* of this table */
         CRYPTO_SECRET = 32,
         CRYPTO_FINGERPRINT = 32, /* SHA-256 of a public key (SubjectPublicKeyInfo) */
         CRYPTO_TAG = 16,
         CRYPTO_NONCE = 12,
         CRYPTO_NAME_MAX = 63,
         CRYPTO_TEXT_MAX = 200,
+        CRYPTO_BEFORE_MAX = 8, /* keys that one has followed */
 };
 
 enum crypto_cipher { CRYPTO_AES_128_GCM = 1, CRYPTO_CHACHA20_POLY1305 = 2 };
@@ -43,6 +44,9 @@ struct crypto_result {
         char psk[CRYPTO_NAME_MAX + 1]; /* both sides have this one; "": not used */
         bool known;                    /* the other side showed a certificate, and has its key: */
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
+        /* Keys that it follows, the newest first: each has signed the certificate of the next. */
+        unsigned before_count;
+        uint8_t before[CRYPTO_BEFORE_MAX][CRYPTO_FINGERPRINT];
         bool vouched; /* by the authority, for `host` too on the client's side */
 };
 
@@ -56,8 +60,7 @@ struct crypto_ops {
         /* Everything that many handshakes share. NULL with a sentence: what is wrong with the PEM. */
         struct crypto_context *(*context_new)(const struct crypto_params *p,
                                               char text[CRYPTO_TEXT_MAX]);
-        void (*context_free)(
-                struct crypto_context *c); /* once its handshakes are freed; NULL allowed */
+        void (*context_free)(struct crypto_context *c); /* handshakes go on; NULL allowed */
 
         /* A client offers `psk` (NULL: none) and asks for `host`; a server is asked with `find` for
          * those it has. NULL: out of memory. */
@@ -100,6 +103,9 @@ struct crypto_ops {
 
         /* A new key pair with a certificate for it, named `name`, as PEM; freed with free(3). NULL. */
         char *(*identity_new)(const char *name);
+        /* The same to follow that of `pem`, whose key signs the new certificate; its certificates stand behind it.
+         * NULL: `pem` is not one that identity_new or this made. */
+        char *(*identity_next)(const char *pem, const char *name);
         bool (*identity_fingerprint)(const char *pem, uint8_t ret[CRYPTO_FINGERPRINT]);
 
         /* A secret made from a text (PBKDF2): each guess takes as many rounds. */

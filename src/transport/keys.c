@@ -199,12 +199,21 @@ void keys_remove(const char *folder, const char *file)
 
 /* ---- identities ----------------------------------------------------------------------------- */
 
+/* What a certificate is called; nobody asks. */
+static void own_name(char ret[64])
+{
+        ret[0] = ret[63] = 0;
+        (void)gethostname(ret, 63);
+        if (!*ret)
+                strcpy(ret, "spancl");
+}
+
 static int make_identity(const struct crypto_ops *crypto, const char *folder,
                          char text[KEYS_TEXT_MAX])
 {
-        char host[64] = "";
-        (void)gethostname(host, sizeof(host) - 1);
-        char *pem = crypto->identity_new(*host ? host : "spancl");
+        char host[64];
+        own_name(host);
+        char *pem = crypto->identity_new(host);
         if (!pem)
                 return fail(text, SP_E_NOMEM, "a key pair can't be made");
         int r = keys_write(folder, KEYS_IDENTITY, pem, true, text);
@@ -232,6 +241,27 @@ int keys_identity(const struct crypto_ops *crypto, const char *folder, char **re
         }
         *ret_pem = pem;
         return 0;
+}
+
+int keys_rotate(const struct crypto_ops *crypto, const char *folder, char text[KEYS_TEXT_MAX])
+{
+        char host[64], *old;
+        int r = keys_read(folder, KEYS_IDENTITY, &old, text);
+        if (r < 0)
+                return r;
+        own_name(host);
+        char *pem = crypto->identity_next(old, host);
+        explicit_bzero(old, strlen(old));
+        mem_free(old);
+        if (!pem)
+                return fail(text, SP_E_INVAL,
+                            "the certificate in %s/%s was not made here: whoever issued it has to "
+                            "issue the next one",
+                            folder, KEYS_IDENTITY);
+        r = keys_write(folder, KEYS_IDENTITY, pem, false, text);
+        explicit_bzero(pem, strlen(pem));
+        free(pem);
+        return r;
 }
 
 /* ---- lists ---------------------------------------------------------------------------------- */
@@ -382,6 +412,31 @@ int keys_put(const char *folder, const char *file, const struct keys_entry *e, b
                 r = buf_put(&b, "", 1);
         return r < 0 ? fail(text, r, "out of memory")
                      : keys_write(folder, file, (char *)b.data, false, text);
+}
+
+int keys_replace(const char *folder, const char *file, const uint8_t old[CRYPTO_FINGERPRINT],
+                 const uint8_t fresh[CRYPTO_FINGERPRINT], char text[KEYS_TEXT_MAX])
+{
+        char *list, from[KEYS_HEX + 1], to[KEYS_HEX + 1];
+        int r = keys_read(folder, file, &list, text);
+        if (r < 0)
+                return r;
+        keys_hex(old, from);
+        keys_hex(fresh, to);
+        bool any = false;
+        for (char *line = list; *line;) {
+                char *end = line + strcspn(line, "\n"), *at = line + strspn(line, " \t\r");
+                struct keys_entry e;
+                if (parse_entry(line, end, &e) && !strncmp(at, from, KEYS_HEX)) {
+                        memcpy(at, to, KEYS_HEX);
+                        any = true;
+                }
+                line = *end ? end + 1 : end;
+        }
+        r = any ? keys_write(folder, file, list, false, text)
+                : fail(text, SP_E_NOENT, "%s/%s does not have this key", folder, file);
+        mem_free(list);
+        return r;
 }
 
 /* ---- pairing -------------------------------------------------------------------------------- */

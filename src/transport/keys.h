@@ -55,6 +55,12 @@ void keys_remove(const char *folder, const char *file);
 SP_NODISCARD int keys_identity(const struct crypto_ops *crypto, const char *folder, char **ret_pem,
                                uint8_t ret[CRYPTO_FINGERPRINT], char text[KEYS_TEXT_MAX]);
 
+/* Put a new key into the place of the identity, which hands over to it: whoever knows the old one will believe the new
+ * one, and forget the old one then. SP_E_INVAL: an authority has issued it, and has to issue the next; SP_E_NOENT: there
+ * is none yet; as keys_read and keys_write. */
+SP_NODISCARD int keys_rotate(const struct crypto_ops *crypto, const char *folder,
+                             char text[KEYS_TEXT_MAX]);
+
 /* ---- lists: `servers` and `clients` --------------------------------------------------------- */
 
 struct keys_entry {
@@ -77,6 +83,11 @@ bool keys_knows(const char *text, const char *name);
 /* Put an entry into a list, in the place of those of the same name (`by_name`) or key. */
 SP_NODISCARD int keys_put(const char *folder, const char *file, const struct keys_entry *e,
                           bool by_name, char text[KEYS_TEXT_MAX]);
+
+/* Put the key `fresh` into the place of `old` in all lines of a list. SP_E_NOENT: there is no such line. */
+SP_NODISCARD int keys_replace(const char *folder, const char *file,
+                              const uint8_t old[CRYPTO_FINGERPRINT],
+                              const uint8_t fresh[CRYPTO_FINGERPRINT], char text[KEYS_TEXT_MAX]);
 
 /* Fingerprints as text. */
 void keys_hex(const uint8_t fingerprint[CRYPTO_FINGERPRINT], char ret[KEYS_HEX + 1]);

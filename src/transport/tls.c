@@ -123,6 +123,8 @@ static int shake_done(struct tls_conn *t)
         memcpy(t->rx.secret, r.receive, CRYPTO_SECRET);
         t->peer.known = r.known;
         t->peer.vouched = r.vouched;
+        t->peer.before_count = r.before_count;
+        memcpy(t->peer.before, r.before, sizeof(r.before));
         memcpy(t->peer.fingerprint, r.fingerprint, CRYPTO_FINGERPRINT);
         memcpy(t->peer.psk, r.psk, sizeof(t->peer.psk));
         explicit_bzero(&r, sizeof(r));

@@ -26,7 +26,7 @@ struct tls_server;
 SP_NODISCARD int tls_server_new(const char *folder,
                                 bool (*find)(void *user, struct crypto_psk *psk), void *user,
                                 struct tls_server **ret, char text[KEYS_TEXT_MAX]);
-struct tls_server *tls_server_free(struct tls_server *s); /* after its conns; NULL allowed */
+struct tls_server *tls_server_free(struct tls_server *s); /* its conns go on; NULL allowed */
 const uint8_t *tls_server_fingerprint(const struct tls_server *s);
 
 /* TLS on a connected conn, which this call takes over, also when it fails: the server's side. The handshake
@@ -43,6 +43,8 @@ SP_NODISCARD int tls_connect_psk(const char *address, const struct crypto_psk *p
 struct tls_peer {
         bool known; /* it has the key of this fingerprint */
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
+        unsigned before_count; /* and these before, newest first, which have handed over to it */
+        uint8_t before[CRYPTO_BEFORE_MAX][CRYPTO_FINGERPRINT];
         bool vouched;                  /* the authority says so */
         char psk[CRYPTO_NAME_MAX + 1]; /* it has this secret; "": none */
 };

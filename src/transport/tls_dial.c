@@ -300,12 +300,40 @@ static int shake_hands(struct dial *d, struct conn *c)
         }
 }
 
+/* Has the other side this key, or has it handed over to the one that it has? */
+static bool has_key(const struct tls_peer *peer, const uint8_t fingerprint[CRYPTO_FINGERPRINT])
+{
+        bool has = peer->known && !memcmp(peer->fingerprint, fingerprint, CRYPTO_FINGERPRINT);
+        for (unsigned i = 0; peer->known && i < peer->before_count && !has; i++)
+                has = !memcmp(peer->before[i], fingerprint, CRYPTO_FINGERPRINT);
+        return has;
+}
+
+/* Is it on the list, or was it under a key that has handed over? Then it is, under the new one, from now on. */
+static bool is_listed(const struct dial *d, const struct tls_peer *peer, const char *servers)
+{
+        char text[KEYS_TEXT_MAX];
+        struct keys_entry e;
+        if (!peer->known)
+                return false;
+        if (keys_find(servers, peer->fingerprint, d->target.name, &e))
+                return true;
+        for (unsigned i = 0; i < peer->before_count; i++) {
+                if (!keys_find(servers, peer->before[i], d->target.name, &e))
+                        continue;
+                /* If it can't be kept, it is learned again the next time. */
+                (void)!keys_replace(d->folder, KEYS_SERVERS, peer->before[i], peer->fingerprint,
+                                    text);
+                return true;
+        }
+        return false;
+}
+
 /* Does somebody whom this user knows answer? */
 static int verify(struct dial *d, const struct tls_peer *peer)
 {
         const struct target *t = &d->target;
         char text[KEYS_TEXT_MAX], *servers = NULL;
-        struct keys_entry e;
         if (d->psk.name[0] && !strcmp(peer->psk, d->psk.name))
                 return 0;
         if (d->psk_only) {
@@ -313,19 +341,19 @@ static int verify(struct dial *d, const struct tls_peer *peer)
                 return SP_E_AUTH;
         }
         if (t->pinned) {
-                if (peer->known && !memcmp(peer->fingerprint, t->fingerprint, CRYPTO_FINGERPRINT))
+                if (has_key(peer, t->fingerprint))
                         return 0;
                 tls_because("the server there has another key than the one it should have");
                 return SP_E_AUTH;
         }
-        if (peer->vouched || (peer->known && !memcmp(peer->fingerprint, d->own, sizeof(d->own))))
+        if (peer->vouched || has_key(peer, d->own))
                 return 0;
         int r = keys_read(d->folder, KEYS_SERVERS, &servers, text);
         if (r < 0 && r != SP_E_NOENT) {
                 tls_because("%s", text);
                 return SP_E_AUTH;
         }
-        bool ok = servers && peer->known && keys_find(servers, peer->fingerprint, t->name, &e);
+        bool ok = servers && is_listed(d, peer, servers);
         if (!ok && servers && keys_knows(servers, t->name))
                 tls_because("the server's key is not the one it was paired with. If it was set up "
                             "anew, run `spancl pair %s` again; else somebody stands in its place",

@@ -201,6 +201,114 @@ def an_authority_of_ones_own_vouches_for_both():
     return None
 
 
+# --- New keys -------------------------------------------------------------------------------------
+
+def fingerprint(done):
+    return re.search(r"[0-9a-f]{64}", works(done).stdout).group()
+
+
+def rotate_server(p):
+    works(subprocess.run([str(BUILD / "bin/spancld"), "pair", "--rotate", "--keys", str(p.server)], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False))
+
+
+def with_old_keys(p, command):
+    """What the command says with the keys as they are now, whenever it is called."""
+    old = Path(p.folder.name) / "old"
+    shutil.copytree(p.client, old)
+
+    def call():
+        p.client, now = old, p.client
+        done = command()
+        p.client = now
+        return done
+    return call
+
+
+def a_client_changes_its_key_without_being_paired_anew():
+    with Place() as p, p.spancld() as s:
+        p.pair(s.ports[0])
+        clients = p.server / "clients"
+        clients.write_text(f"# ours\n{clients.read_text().strip()} devices=0\n")
+        before = fingerprint(p.spancl("pair"))
+        old = with_old_keys(p, lambda: p.ping(s.ports[0]))
+        for _ in range(3):  # the server sees the last of them only
+            after = fingerprint(p.spancl("pair", "--rotate"))
+        assert before != after
+        works(old())  # until the new one was used
+        works(p.ping(s.ports[0]))
+        text = clients.read_text()
+        assert before not in text and after in text, text
+        assert "# ours" in text and text.count("devices=0") == 1, text
+        fails(old(), "does not know this client")
+        works(p.ping(s.ports[0]))
+
+
+def a_key_can_be_changed_again_and_again():
+    with Place() as p, p.spancld() as s:
+        p.pair(s.ports[0])
+        for _ in range(12):
+            works(p.spancl("pair", "--rotate"))
+            works(p.ping(s.ports[0]))
+
+
+def a_server_changes_its_key_without_being_paired_anew():
+    with Place() as p, p.spancld() as s:
+        p.pair(s.ports[0])
+        servers = (p.client / "servers").read_text()
+        old = Path(p.folder.name) / "server before"
+        shutil.copytree(p.server, old)
+        rotate_server(p)  # while it runs
+        works(p.ping(s.ports[0]))
+        assert (p.client / "servers").read_text() != servers
+        works(p.ping(s.ports[0]))
+        works(p.spancl("list", "--quick", "--server", f"tls:localhost:{s.ports[0]}"))
+        port = s.ports[0]
+        s.stop()
+        shutil.rmtree(p.server)
+        shutil.copytree(old, p.server)  # who has the old key is nobody now
+        with p.spancld("--listen", f"127.0.0.1:{port}"):
+            fails(p.ping(port), "not the one it was paired with")
+
+
+def nobody_inherits_who_was_not_named():
+    if not shutil.which("openssl"):
+        return "no openssl command here"
+    with Place() as p, p.spancld() as s:
+        p.pair(s.ports[0])
+        # The certificate of a known client is no secret: beside another key it is worth nothing.
+        known = (p.client / "identity.pem").read_text()
+        certificate = known[known.index("-----BEGIN CERTIFICATE"):]
+        folder = Path(p.folder.name)
+        openssl("req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", "key", "-out", "cert", "-subj",
+                "/CN=somebody", folder=folder)
+        private(p.client / "identity.pem", (folder / "key").read_text() + (folder / "cert").read_text() + certificate)
+        fails(p.ping(s.ports[0]), "does not know this client")
+    return None
+
+
+def what_an_authority_issued_it_has_to_replace():
+    if not shutil.which("openssl"):
+        return "no openssl command here"
+    with Place() as p:
+        folder = Path(p.folder.name)
+        openssl("req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", "ours.key", "-out", "ours.pem", "-subj",
+                "/CN=ours", "-days", "30", folder=folder)
+        issue(folder, "ours", p.client, "laptop")
+        fails(p.spancl("pair", "--rotate"), "was not made here")
+    return None
+
+
+def who_may_not_use_a_server_may_not_look_at_it_either():
+    with Place() as p, p.spancld() as s:
+        where = f"tls:localhost:{s.ports[0]}"
+        fails(p.spancl("top", "--once", "--server", where), "spancl pair")
+        p.pair(s.ports[0])
+        works(p.spancl("top", "--once", "--server", where))
+        (p.server / "clients").write_text("# nobody\n")
+        fails(p.spancl("top", "--once", "--server", where), "does not know this client")
+
+
 # --- Policy ---------------------------------------------------------------------------------------
 
 def without_friends_nothing_beyond_loopback_is_listened_on():
@@ -272,6 +380,14 @@ def keys_that_others_can_read_are_not_used():
         fails(p.ping(s.ports[0]), "chmod 700")
         p.client.chmod(0o700)
         works(p.ping(s.ports[0]))
+        (p.server / "clients").chmod(0o644)  # whom others could change
+        fails(p.ping(s.ports[0]), "does not know this client")
+        (p.server / "clients").chmod(0o600)
+        works(p.ping(s.ports[0]))
+        private(p.server / "token", "correct horse battery staple\n")
+        private(p.client / "token", "correct horse battery staple\n")
+        for name in ("identity.pem", "clients", "token"):
+            assert (p.server / name).stat().st_mode & 0o777 == 0o600, name
 
 
 def a_socket_is_for_its_user():
