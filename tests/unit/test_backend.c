@@ -14,6 +14,7 @@
 #include "backend/builtin/registry.h"
 #include "backend/filter.h"
 #include "backend/native/kernelinfo.h"
+#include "backend/native/kernellist.h"
 #include "backend/native/native.h"
 #include "base/vm.h"
 #include "support/accelerator.h"
@@ -1388,6 +1389,24 @@ TEST(domains_do_not_mix)
 
 /* ---- the native backend alone --------------------------------------------------------------- */
 
+TEST(kernels_are_found_in_ptx)
+{
+        static const char text[] =
+                "//\n.version 8.4\n.target sm_90\n.global .u32 x.entry;\n"
+                ".visible .entry first(\n\t.param .u64 first_param_0\n)\n{ ret; }\n"
+                ".entry\t_b$2%x (.param .u64 p) { ret; }\n.entry";
+        struct bytes rest = bytes_str(text), name;
+        assert_true(kernellist_next_entry(&rest, &name));
+        assert_int_equal(name.size, 5);
+        assert_memory_equal(name.data, "first", 5);
+        assert_true(kernellist_next_entry(&rest, &name));
+        assert_int_equal(name.size, 6);
+        assert_memory_equal(name.data, "_b$2%x", 6);
+        assert_false(kernellist_next_entry(&rest, &name));
+        rest = bytes_of(NULL, 0);
+        assert_false(kernellist_next_entry(&rest, &name));
+}
+
 TEST(type_names_give_sizes)
 {
         (void)state;
@@ -1610,6 +1629,7 @@ int main(void)
                 cmocka_unit_test(a_seed_shows_missing_dependencies_and_repeats),
                 cmocka_unit_test(a_failed_dependency_fails_the_command),
                 REFERENCE(domains_do_not_mix),
+                cmocka_unit_test(kernels_are_found_in_ptx),
                 cmocka_unit_test(type_names_give_sizes),
                 NATIVE(arguments_of_all_kinds_are_described),
                 NATIVE(probing_finds_what_argument_information_says),

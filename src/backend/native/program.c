@@ -1,8 +1,8 @@
 /* Programs: created from the message's parts, built on any thread, described by info records. */
 #include "backend/emit.h"
 #include "backend/native/kernelinfo.h"
+#include "backend/native/kernellist.h"
 #include "backend/native/native.h"
-#include "base/log.h"
 
 /* Kinds of program_create, and what program_link makes. */
 enum { SOURCE, BINARIES, IL, BUILT_IN, LINKED };
@@ -281,54 +281,11 @@ static void emit_build(struct emit *e, struct backend_program *p, unsigned numbe
         emit_end(e, mark);
 }
 
-/* By their names. Intel's clCreateKernelsInProgram of 2026 wants a program that was built for all of its
- * devices. */
-static cl_uint kernels_by_name(struct backend_program *p, cl_kernel **ret)
-{
-        const cl_icd_dispatch *api = p->domain->api;
-        size_t size = 0;
-        cl_uint count = 0;
-        cl_int err;
-        if (api->clGetProgramInfo(p->program, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) !=
-            CL_SUCCESS)
-                return 0;
-        char *names = mem_zalloc(size + 1), *rest = names, *name;
-        cl_kernel *kernels = mem_zalloc((size + 1) * sizeof(cl_kernel)); /* more than there are */
-        if (names && kernels &&
-            api->clGetProgramInfo(p->program, CL_PROGRAM_KERNEL_NAMES, size, names, NULL) ==
-                    CL_SUCCESS)
-                while ((name = strsep(&rest, ";"))) {
-                        cl_kernel k = *name ? api->clCreateKernel(p->program, name, &err) : NULL;
-                        if (k)
-                                kernels[count++] = k;
-                }
-        mem_free(names);
-        *ret = kernels;
-        return count;
-}
-
-static cl_uint list_kernels(struct backend_program *p, cl_kernel **ret)
-{
-        const cl_icd_dispatch *api = p->domain->api;
-        cl_uint count = 0;
-        cl_int r = api->clCreateKernelsInProgram(p->program, 0, NULL, &count);
-        if (r == CL_INVALID_PROGRAM_EXECUTABLE)
-                return kernels_by_name(p, ret);
-        if (r != CL_SUCCESS || !count || count > (1 << 20)) {
-                log_debug("native", "a program without kernels (%d)", r);
-                return 0;
-        }
-        *ret = mem_zalloc(count * sizeof(cl_kernel));
-        if (!*ret || api->clCreateKernelsInProgram(p->program, count, *ret, NULL) != CL_SUCCESS)
-                return 0;
-        return count;
-}
-
 static void emit_kernels(struct emit *e, struct backend_program *p, const unsigned *devices,
                          size_t device_count)
 {
         cl_kernel *kernels = NULL;
-        cl_uint count = list_kernels(p, &kernels);
+        cl_uint count = kernellist_new(p, devices[0], &kernels);
         for (cl_uint i = 0; i < count; i++) {
                 kernelinfo_emit(e, p, kernels[i], devices, device_count);
                 p->domain->api->clReleaseKernel(kernels[i]);

@@ -17,9 +17,10 @@ static const struct quirks table[] = {
         { "Intel(R) OpenCL", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_ANEW },
         { "AMD Accelerated Parallel Processing", "", ARG_INFO_ADD, COMPLETION_CALLBACK,
           REBUILD_SAME },
-        /* Driver 580 fails to build kernels without arguments with the option. */
+        /* Driver 580 fails to build kernels without arguments with the option. What it compiles to is
+         * PTX. */
         { "NVIDIA CUDA", "", ARG_INFO_RETRY, COMPLETION_WAIT, REBUILD_SAME,
-          .failure = FAILURE_STAYS },
+          .failure = FAILURE_STAYS, .kernel_names = KERNEL_NAMES_OVERRUN },
         { "", "", ARG_INFO_RETRY, COMPLETION_CALLBACK, REBUILD_SAME },
 };
 

@@ -51,6 +51,12 @@ enum failure {
         FAILURE_STAYS, /* all of them fail, too: the context is lost */
 };
 
+/* CL_PROGRAM_KERNEL_NAMES and clCreateKernelsInProgram. */
+enum kernel_names {
+        KERNEL_NAMES_TOLD,
+        KERNEL_NAMES_OVERRUN, /* write beyond their memory, if one has some hundred characters */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -62,6 +68,7 @@ struct quirks {
         enum disk_cache disk_cache;
         enum buffer_images buffer_images;
         enum failure failure;
+        enum kernel_names kernel_names;
 };
 
 /* The first row that matches; never NULL. */

@@ -1,0 +1,14 @@
+/* The kernels of a native program that was built. */
+#ifndef SPANCL_BACKEND_NATIVE_KERNELLIST_H
+#define SPANCL_BACKEND_NATIVE_KERNELLIST_H
+
+#include "backend/native/native.h"
+
+/* All of them, their number; for the caller to release, and *ret to free. `device` is one that it was
+ * built for. */
+cl_uint kernellist_new(struct backend_program *p, unsigned device, cl_kernel **ret);
+
+/* The name of the next kernel in a program in PTX; `text` moves behind it. False: there is none. */
+bool kernellist_next_entry(struct bytes *text, struct bytes *ret);
+
+#endif
