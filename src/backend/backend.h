@@ -206,6 +206,12 @@ struct backend_ops {
                                struct backend_program **ret);
         /* clSetProgramSpecializationConstant, before the build that is to use it. */
         cl_int (*program_constant)(struct backend_program *p, cl_uint id, struct bytes value);
+        /* Does a binary take as long as a build, while the implementation keeps what it compiled itself?
+         * NULL: no. */
+        bool (*binary_is_dear)(struct backend *b, unsigned domain);
+        /* CL_PROGRAM_BINARY_TYPE, also of one made of binaries that is not built yet. NULL: all are
+         * executables. */
+        cl_program_binary_type (*program_type)(struct backend_program *p, unsigned device);
         /* Append one INFO_PART with the binary for `device`. */
         cl_int (*program_binary)(struct backend_program *p, unsigned device, struct buf *out);
         void (*program_release)(struct backend_program *p);

@@ -437,6 +437,19 @@ static cl_int joined_program_constant(struct backend_program *p, cl_uint id, str
         return p->side->ops->program_constant(p->inner, id, value);
 }
 
+static bool joined_binary_is_dear(struct backend *b, unsigned domain)
+{
+        struct side *s = domain_side(b, &domain);
+        return s->ops->binary_is_dear && s->ops->binary_is_dear(s->b, domain);
+}
+
+static cl_program_binary_type joined_program_type(struct backend_program *p, unsigned device)
+{
+        device_side(p->side->whole, &device);
+        return p->side->ops->program_type ? p->side->ops->program_type(p->inner, device)
+                                          : CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
+}
+
 static cl_int joined_program_binary(struct backend_program *p, unsigned device, struct buf *out)
 {
         device_side(p->side->whole, &device);
@@ -581,6 +594,8 @@ const struct backend_ops backend_joined = {
         .program_compile = joined_program_compile,
         .program_link = joined_program_link,
         .program_constant = joined_program_constant,
+        .binary_is_dear = joined_binary_is_dear,
+        .program_type = joined_program_type,
         .program_binary = joined_program_binary,
         .program_release = joined_program_release,
         .kernel_create = joined_kernel_create,

@@ -651,6 +651,23 @@ bool config_option_flag(const struct config_options *o, enum config_id id)
         return config_option_number(o, id) != 0;
 }
 
+/* ---- both ----------------------------------------------------------------------------------- */
+
+const char *config_cache_folder(const char *given, char *path, size_t size)
+{
+        const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+        int n;
+        if (*given)
+                return given;
+        if (base && *base == '/')
+                n = snprintf(path, size, "%s/spancl", base);
+        else if (home && *home == '/')
+                n = snprintf(path, size, "%s/.cache/spancl", home);
+        else
+                return NULL;
+        return n > 0 && (size_t)n < size ? path : NULL;
+}
+
 /* ---- documentation -------------------------------------------------------------------------- */
 
 static void document_side(enum config_side side, void (*out)(void *user, const char *text),

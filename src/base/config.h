@@ -124,6 +124,12 @@ const char *config_option_text(const struct config_options *o, enum config_id id
 uint64_t config_option_number(const struct config_options *o, enum config_id id);
 bool config_option_flag(const struct config_options *o, enum config_id id);
 
+/* ---- both ----------------------------------------------------------------------------------- */
+
+/* The folder of a compile cache: `given`; if that is empty, the user's own one, in `path`. NULL: there is
+ * none. */
+const char *config_cache_folder(const char *given, char *path, size_t size);
+
 /* ---- documentation -------------------------------------------------------------------------- */
 
 /* All entries as Markdown (docs/CONFIG.md): calls `out` piecewise. */

@@ -115,19 +115,9 @@ static void tell(enum control_kind kind, const char *text)
 /* Where compiled programs are kept; NULL: nowhere. */
 static const char *cache_folder(const struct config_options *o, char path[PATH_MAX])
 {
-        const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-        int n;
-        if (!config_option_number(o, CONFIG_cache_size))
-                return NULL;
-        if (*config_option_text(o, CONFIG_cache))
-                return config_option_text(o, CONFIG_cache);
-        if (base && *base == '/')
-                n = snprintf(path, PATH_MAX, "%s/spancl", base);
-        else if (home && *home == '/')
-                n = snprintf(path, PATH_MAX, "%s/.cache/spancl", home);
-        else
-                return NULL;
-        return n < PATH_MAX ? path : NULL;
+        return config_option_number(o, CONFIG_cache_size)
+                       ? config_cache_folder(config_option_text(o, CONFIG_cache), path, PATH_MAX)
+                       : NULL;
 }
 
 static enum backend_clear clear_of(const struct config_options *o)

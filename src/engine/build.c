@@ -18,8 +18,6 @@ enum {
         STORES_END_MS = 3000, /* how long they may take when the session has ended */
 };
 
-enum action { ACTION_BUILD, ACTION_COMPILE, ACTION_LINK };
-
 /* The devices of one domain. */
 struct part {
         unsigned domain;
@@ -37,8 +35,8 @@ struct build {
         struct engine *engine;
         struct program *program; /* held */
         uint64_t request;
-        enum action action;
-        struct build_input in;
+        bool is_link;            /* else what `in` says */
+        struct build_input in;   /* of a link its options only */
         struct program **inputs; /* of a link; held and shared */
         size_t input_count;
         size_t part_count;
@@ -243,7 +241,7 @@ static cl_int set_constants(struct build *b, struct backend_program *native, str
 }
 
 static cl_int native_run(struct build *b, struct backend_program *native, const unsigned *devices,
-                         size_t count, const struct build_input *in, bool compile, struct buf *info)
+                         size_t count, const struct build_input *in, struct buf *info)
 {
         const struct backend_ops *be = b->engine->be;
         char folder[PATH_MAX], *options = NULL;
@@ -254,7 +252,7 @@ static cl_int native_run(struct build *b, struct backend_program *native, const 
         if (status == CL_SUCCESS)
                 status = set_constants(b, native, bytes_of(in->constants.data, in->constants.size));
         if (status == CL_SUCCESS)
-                status = (compile ? be->program_compile : be->program_build)(
+                status = (in->compile ? be->program_compile : be->program_build)(
                         native, devices, count, own ? options : in->options, info);
         mem_free(options);
         if (own)
@@ -286,7 +284,7 @@ static cl_int restore(struct build *b, const struct part *p, struct backend_prog
                     e->be->device_domain(e->backend, program->devices[i]) == p->domain)
                         others[count++] = program->devices[i];
         struct buf info = { 0 };
-        cl_int status = count ? native_run(b, native, others, count, in, false, &info) : CL_SUCCESS;
+        cl_int status = count ? native_run(b, native, others, count, in, &info) : CL_SUCCESS;
         buf_fini(&info);
         mem_free(others);
         return status;
@@ -300,6 +298,7 @@ static cl_int part_build(struct build *b, struct part *p)
         if (!b->program->parts || !b->in.headers)
                 return BUILD_NEEDS;
         lock(b);
+        r->named = false;
         struct build_input *before = steal(r->cached);
         /* A new one, if it can be: commands whose end is not yet known here may hold kernels of the old
          * one, which would keep it from being built. */
@@ -315,8 +314,7 @@ static cl_int part_build(struct build *b, struct part *p)
         }
         if (status < 0)
                 return status;
-        return native_run(b, native, p->devices, p->device_count, &b->in,
-                          b->action == ACTION_COMPILE, &p->info);
+        return native_run(b, native, p->devices, p->device_count, &b->in, &p->info);
 }
 
 /* From the cache, if it is there. */
@@ -324,9 +322,10 @@ static bool part_load(struct build *b, struct part *p)
 {
         struct backend_program *native;
         struct build_input *in = NULL;
+        struct buf binaries = { 0 };
         if (!p->keyed)
                 return false;
-        if (p->device_count > 1) {
+        if (p->device_count > 1 && !b->is_link) {
                 /* It may have to be made again (restore). */
                 if (!b->program->parts || !b->in.headers)
                         return false;
@@ -337,8 +336,9 @@ static bool part_load(struct build *b, struct part *p)
                 }
         }
         p->loaded = saved_load(b->engine, &p->key, p->domain, p->devices, p->device_count,
-                               b->in.options, &native, &p->info);
+                               b->is_link ? "" : b->in.options, &native, &p->info, &binaries);
         if (!p->loaded) {
+                buf_fini(&binaries);
                 if (in)
                         build_input_fini(in);
                 mem_free(in);
@@ -346,6 +346,7 @@ static bool part_load(struct build *b, struct part *p)
         }
         lock(b);
         engine_program_replace(b->program, p->domain, native, in);
+        engine_program_replica(b->program, p->domain)->binaries = binaries;
         unlock(b);
         return true;
 }
@@ -372,15 +373,36 @@ static cl_int part_link(struct build *b, struct part *p)
         return status;
 }
 
+/* A link may have it as input. */
+static void part_name(struct build *b, const struct part *p)
+{
+        struct program_replica *r = engine_program_replica(b->program, p->domain);
+        lock(b);
+        r->name = p->key;
+        r->named = true;
+        unlock(b);
+}
+
+/* In the client's process at once: later it may be about to end, and the implementation with it. */
+static void part_store(struct build *b, struct part *p)
+{
+        saved_store(b->engine, &p->key, engine_program_replica(b->program, p->domain)->native,
+                    p->devices, p->device_count, bytes_of(p->info.data, p->info.size));
+        p->keyed = false;
+}
+
 /* Without the lock, or in single-threaded engines with it. */
 static void build_run(struct build *b)
 {
         for (size_t i = 0; i < b->part_count; i++) {
                 struct part *p = &b->parts[i];
-                if (b->action == ACTION_LINK)
-                        p->status = part_link(b, p);
-                else if (!part_load(b, p))
-                        p->status = part_build(b, p);
+                if (!part_load(b, p))
+                        p->status = b->is_link ? part_link(b, p) : part_build(b, p);
+                if (p->keyed && p->status == CL_SUCCESS)
+                        part_name(b, p);
+                if (p->keyed && p->status == CL_SUCCESS && !p->loaded &&
+                    b->engine->params.in_process)
+                        part_store(b, p);
         }
         merge(b);
 }
@@ -510,11 +532,6 @@ static void build_done(struct build *b)
 /* Nothing stops the compiler; its result is not wanted any more. */
 static cl_int overdue_answer(const struct build *b, struct buf *info)
 {
-        static const cl_int failures[] = {
-                [ACTION_BUILD] = CL_BUILD_PROGRAM_FAILURE,
-                [ACTION_COMPILE] = CL_COMPILE_PROGRAM_FAILURE,
-                [ACTION_LINK] = CL_LINK_PROGRAM_FAILURE,
-        };
         static const char log[] = "This server's limit of how long a build may take was met "
                                   "(--session-build-time).";
         for (size_t i = 0; i < b->part_count; i++)
@@ -529,7 +546,9 @@ static cl_int overdue_answer(const struct build *b, struct buf *info)
                                 return CL_OUT_OF_HOST_MEMORY;
                         info_end(info, mark);
                 }
-        return failures[b->action];
+        return b->is_link      ? CL_LINK_PROGRAM_FAILURE
+               : b->in.compile ? CL_COMPILE_PROGRAM_FAILURE
+                               : CL_BUILD_PROGRAM_FAILURE;
 }
 
 static void answer_overdue(struct build *b)
@@ -678,6 +697,18 @@ static bool is_whole(const struct program *p, const struct part *part)
         return count == part->device_count;
 }
 
+/* The inputs of a link are complete: they are shared, and not being built. */
+static bool part_key(struct build *b, struct part *p)
+{
+        const struct engine *e = b->engine;
+        if (e->params.in_process && e->be->binary_is_dear &&
+            e->be->binary_is_dear(e->backend, p->domain))
+                return false;
+        return b->is_link ? saved_link_key(b->engine, b->inputs, b->input_count, b->in.options,
+                                           p->domain, p->devices, p->device_count, &p->key)
+                          : saved_key(b->program, &b->in, p->devices, p->device_count, &p->key);
+}
+
 /* Sort the devices by domain. */
 static cl_int take_devices(struct build *b, struct wire_u64s devices)
 {
@@ -709,8 +740,7 @@ static cl_int take_devices(struct build *b, struct wire_u64s devices)
                 if (!part->device_count)
                         continue;
                 part->whole = is_whole(p, part);
-                part->keyed = b->action == ACTION_BUILD && part->whole &&
-                              saved_key(p, &b->in, part->devices, part->device_count, &part->key);
+                part->keyed = part->whole && part_key(b, part);
         }
         return CL_SUCCESS;
 }
@@ -729,6 +759,7 @@ static cl_int take_options(struct build *b, struct bytes options)
 static cl_int take_input(struct build *b, const struct wire_program_build *m)
 {
         b->in.embedded = m->flags & BUILD_EMBEDDED;
+        b->in.compile = m->flags & BUILD_COMPILE;
         if (buf_put(&b->in.constants, m->constants.data, m->constants.size) < 0)
                 return CL_OUT_OF_HOST_MEMORY;
         return take_options(b, m->options);
@@ -744,7 +775,7 @@ static bool constants_valid(struct bytes constants)
         return true;
 }
 
-static struct build *build_new(struct engine *e, uint64_t request, enum action action)
+static struct build *build_new(struct engine *e, uint64_t request, bool is_link)
 {
         struct build *b = mem_zalloc(sizeof(*b));
         if (!b)
@@ -752,7 +783,7 @@ static struct build *build_new(struct engine *e, uint64_t request, enum action a
         list_init(&b->link);
         b->engine = e;
         b->request = request;
-        b->action = action;
+        b->is_link = is_link;
         return b;
 }
 
@@ -778,8 +809,7 @@ int engine_handle_program_build(void *user, const struct wire_program_build *m)
         struct program *p = engine_program_find(e, m->program);
         if (!p || p->kind == PROGRAM_KIND_LINKED || !constants_valid(m->constants))
                 return SP_E_PROTO;
-        struct build *b =
-                build_new(e, m->request, m->flags & BUILD_COMPILE ? ACTION_COMPILE : ACTION_BUILD);
+        struct build *b = build_new(e, m->request, false);
         if (!b)
                 return SP_E_NOMEM;
         if (p->building) {
@@ -845,7 +875,7 @@ int engine_handle_program_link(void *user, const struct wire_program_link *m)
         struct engine *e = ((struct peer *)user)->engine;
         if (!m->devices.count || !m->inputs.count)
                 return SP_E_PROTO;
-        struct build *b = build_new(e, m->request, ACTION_LINK);
+        struct build *b = build_new(e, m->request, true);
         if (!b)
                 return SP_E_NOMEM;
         int r = take_programs(b, m);

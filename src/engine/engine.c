@@ -107,7 +107,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         if (r < 0)
                 return r;
         e->device_count = e->be->device_count(e->backend);
-        if (e->cache) {
+        if (e->cache && !params->in_process) {
                 r = saved_prepare(e);
                 if (r < 0)
                         return r;

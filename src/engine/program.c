@@ -22,6 +22,7 @@ void engine_program_replace(struct program *p, unsigned domain, struct backend_p
                 build_input_fini(r->cached);
                 mem_free(r->cached);
         }
+        buf_fini(&r->binaries);
         *r = (struct program_replica){ domain, native, cached };
 }
 
@@ -228,9 +229,12 @@ static cl_int put_binaries(struct program *p, struct wire_u64s devices, struct b
                 struct backend_program *native;
                 if (!engine_program_has(p, device))
                         return CL_INVALID_DEVICE;
-                cl_int status = engine_program_native(
-                        p, e->be->device_domain(e->backend, (unsigned)device), &native);
-                if (!status)
+                unsigned domain = e->be->device_domain(e->backend, (unsigned)device);
+                cl_int status = engine_program_native(p, domain, &native);
+                const struct program_replica *r = engine_program_replica(p, domain);
+                if (!status && r->binaries.size)
+                        status = saved_binary(&r->binaries, (unsigned)device, out);
+                else if (!status)
                         status = e->be->program_binary(native, (unsigned)device, out);
                 if (status < 0)
                         return status;

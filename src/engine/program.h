@@ -2,6 +2,7 @@
 #ifndef SPANCL_ENGINE_PROGRAM_H
 #define SPANCL_ENGINE_PROGRAM_H
 
+#include "engine/cache.h"
 #include "engine/content.h"
 #include "engine/object.h"
 
@@ -22,6 +23,11 @@ struct program_replica {
         /* It came from the compile cache, as built with this for all devices of the domain; NULL: it
          * did not. */
         struct build_input *cached;
+        /* What it was built, compiled or linked from, as the compile cache names it, if `named`. */
+        struct cache_key name;
+        bool named;
+        /* The binaries that it was made of, if it is not built: what saved_load kept. */
+        struct buf binaries;
 };
 
 struct program {

@@ -7,11 +7,11 @@
 enum { SAVED_INFO = 0x10180 };
 
 /* Of values and of what INFO_BUILD and INFO_KERNEL hold: to be changed with either. */
-static const char format[] = "3";
+static const char format[] = "4";
 
 int build_input_copy(const struct build_input *from, struct build_input *ret)
 {
-        struct build_input in = { .embedded = from->embedded };
+        struct build_input in = { .embedded = from->embedded, .compile = from->compile };
         in.options = mem_strdup(from->options);
         int r = in.options ? 0 : SP_E_NOMEM;
         if (from->headers)
@@ -86,6 +86,43 @@ static bool tells_time(const struct content *c)
         return has(text, "__DATE__") || has(text, "__TIME__") || has(text, "__TIMESTAMP__");
 }
 
+static void put_number(struct blake2b *b, uint64_t value)
+{
+        uint8_t number[8];
+        bytes_put_u64(number, value);
+        blake2b_field(b, bytes_of(number, sizeof(number)));
+}
+
+static void key_begin(const struct engine *e, const char *action, struct blake2b *b)
+{
+        blake2b_init(b);
+        blake2b_field(b, bytes_str(format));
+        blake2b_field(b, bytes_str(SPANCL_VERSION));
+        blake2b_field(b, bytes_str(e->be->name));
+        blake2b_field(b, bytes_str(action));
+}
+
+/* The devices, and that is all. */
+static bool key_end(struct engine *e, const unsigned *devices, size_t device_count,
+                    struct blake2b *b, struct cache_key *ret)
+{
+        if (!e->device_keys && saved_prepare(e) < 0)
+                return false;
+        for (size_t i = 0; i < device_count; i++) {
+                /* What is kept names devices by their numbers. */
+                put_number(b, devices[i]);
+                struct cache_key own;
+                const struct cache_key *key = &own;
+                if (devices[i] < e->device_count)
+                        key = &e->device_keys[devices[i]];
+                else if (device_key(e, devices[i], &own) < 0)
+                        return false;
+                blake2b_field(b, bytes_of(key->bytes, BLAKE2B_SIZE));
+        }
+        blake2b_final(b, ret->bytes);
+        return true;
+}
+
 bool saved_key(struct program *p, const struct build_input *in, const unsigned *devices,
                size_t device_count, struct cache_key *ret)
 {
@@ -93,33 +130,36 @@ bool saved_key(struct program *p, const struct build_input *in, const unsigned *
         if (!e->cache || (p->kind != PROGRAM_KIND_SOURCE && p->kind != PROGRAM_KIND_IL) ||
             tells_time(p->parts) || tells_time(in->headers))
                 return false;
-        uint8_t kind[8];
-        bytes_put_u64(kind, p->kind);
         struct blake2b b;
-        blake2b_init(&b);
-        blake2b_field(&b, bytes_str(format));
-        blake2b_field(&b, bytes_str(SPANCL_VERSION));
-        blake2b_field(&b, bytes_str(e->be->name));
-        blake2b_field(&b, bytes_of(kind, sizeof(kind)));
+        key_begin(e, in->compile ? "compile" : "build", &b);
+        put_number(&b, p->kind);
         blake2b_field(&b, bytes_of(p->digest, sizeof(p->digest)));
         blake2b_field(&b, bytes_str(in->options));
         blake2b_field(&b, bytes_of(in->digest, sizeof(in->digest)));
         blake2b_field(&b, bytes_of(in->constants.data, in->constants.size));
-        for (size_t i = 0; i < device_count; i++) {
-                /* What is kept names devices by their numbers. */
-                uint8_t number[8];
-                bytes_put_u64(number, devices[i]);
-                blake2b_field(&b, bytes_of(number, sizeof(number)));
-                struct cache_key own;
-                const struct cache_key *key = &own;
-                if (devices[i] < e->device_count)
-                        key = &e->device_keys[devices[i]];
-                else if (device_key(e, devices[i], &own) < 0)
+        return key_end(e, devices, device_count, &b, ret);
+}
+
+bool saved_link_key(struct engine *e, struct program *const *inputs, size_t input_count,
+                    const char *options, unsigned domain, const unsigned *devices,
+                    size_t device_count, struct cache_key *ret)
+{
+        struct blake2b b;
+        if (!e->cache)
+                return false;
+        key_begin(e, "link", &b);
+        blake2b_field(&b, bytes_str(options));
+        put_number(&b, input_count);
+        for (size_t i = 0; i < input_count; i++) {
+                struct program *p = inputs[i];
+                const struct program_replica *r = engine_program_replica(p, domain);
+                if (!r || (!r->named && p->kind != PROGRAM_KIND_BINARY))
                         return false;
-                blake2b_field(&b, bytes_of(key->bytes, BLAKE2B_SIZE));
+                put_number(&b, r->named);
+                blake2b_field(&b, r->named ? bytes_of(r->name.bytes, BLAKE2B_SIZE)
+                                           : bytes_of(p->digest, sizeof(p->digest)));
         }
-        blake2b_final(&b, ret->bytes);
-        return true;
+        return key_end(e, devices, device_count, &b, ret);
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -143,8 +183,30 @@ static bool value_take(struct bytes value, size_t device_count, struct bytes *re
         return true;
 }
 
+/* What the first device was told that the program is. */
+static cl_program_binary_type value_type(struct bytes info)
+{
+        struct bytes build, v;
+        cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
+        if (info_find(info, INFO_BUILD, &build) && info_find(build, CL_PROGRAM_BINARY_TYPE, &v) &&
+            v.size == sizeof(type))
+                memcpy(&type, v.data, sizeof(type));
+        return type;
+}
+
+/* Is it one for all devices? */
+static bool is_type(struct engine *e, struct backend_program *p, const unsigned *devices,
+                    size_t device_count, cl_program_binary_type type)
+{
+        for (size_t i = 0; i < device_count; i++)
+                if (!e->be->program_type || e->be->program_type(p, devices[i]) != type)
+                        return false;
+        return true;
+}
+
 static cl_int make(struct engine *e, unsigned domain, const unsigned *devices, size_t device_count,
-                   const char *options, struct bytes binaries, struct backend_program **ret)
+                   const char *options, struct bytes binaries, cl_program_binary_type type,
+                   struct backend_program **ret)
 {
         struct backend_program *native = NULL;
         engine_lock(e);
@@ -153,7 +215,10 @@ static cl_int make(struct engine *e, unsigned domain, const unsigned *devices, s
         engine_unlock(e);
         if (r < 0)
                 return r;
-        r = e->be->program_build(native, devices, device_count, options, NULL);
+        if (type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE)
+                r = e->be->program_build(native, devices, device_count, options, NULL);
+        else if (!is_type(e, native, devices, device_count, type))
+                r = CL_INVALID_BINARY;
         if (r < 0) {
                 engine_lock(e);
                 e->be->program_release(native);
@@ -164,27 +229,59 @@ static cl_int make(struct engine *e, unsigned domain, const unsigned *devices, s
         return CL_SUCCESS;
 }
 
+/* For saved_binary: the devices with their parts. */
+static int keep_binaries(const unsigned *devices, size_t device_count, struct bytes binaries,
+                         struct buf *ret)
+{
+        struct info_entry entry;
+        int r = 0;
+        for (size_t i = 0; i < device_count && !r && info_next(&binaries, &entry); i++) {
+                r = info_put_u64(ret, INFO_BUILD_DEVICE, devices[i]);
+                if (!r)
+                        r = info_put(ret, INFO_PART, entry.value.data, entry.value.size);
+        }
+        return r;
+}
+
+cl_int saved_binary(const struct buf *binaries, unsigned device, struct buf *out)
+{
+        struct bytes rest = bytes_of(binaries->data, binaries->size);
+        struct info_entry number, part;
+        while (info_next(&rest, &number) && info_next(&rest, &part)) {
+                if (bytes_get_u64(number.value.data) != device)
+                        continue;
+                return info_put(out, INFO_PART, part.value.data, part.value.size) < 0
+                               ? CL_OUT_OF_HOST_MEMORY
+                               : CL_SUCCESS;
+        }
+        return CL_INVALID_DEVICE;
+}
+
 bool saved_load(struct engine *e, const struct cache_key *key, unsigned domain,
                 const unsigned *devices, size_t device_count, const char *options,
-                struct backend_program **ret, struct buf *info)
+                struct backend_program **ret, struct buf *info, struct buf *binaries)
 {
         struct buf value = { 0 };
         if (cache_get(e->cache, key, &value) < 0) {
                 buf_fini(&value);
                 return false;
         }
-        struct bytes binaries, told;
+        struct bytes parts, told;
         struct backend_program *native = NULL;
         cl_int r = CL_INVALID_BINARY;
-        if (value_take(bytes_of(value.data, value.size), device_count, &binaries, &told))
-                r = make(e, domain, devices, device_count, options, binaries, &native);
-        if (r == CL_SUCCESS && buf_put(info, told.data, told.size) < 0) {
+        if (value_take(bytes_of(value.data, value.size), device_count, &parts, &told))
+                r = make(e, domain, devices, device_count, options, parts, value_type(told),
+                         &native);
+        if (r < 0) {
+                log_info("cache", "a binary is refused (%d) and made anew", r);
+                cache_drop(e->cache, key);
+        } else if (buf_put(info, told.data, told.size) < 0 ||
+                   (value_type(told) != CL_PROGRAM_BINARY_TYPE_EXECUTABLE &&
+                    keep_binaries(devices, device_count, parts, binaries) < 0)) {
+                info->size = 0;
                 engine_lock(e);
                 e->be->program_release(steal(native));
                 engine_unlock(e);
-        } else if (r < 0) {
-                log_info("cache", "a binary is refused (%d) and made anew", r);
-                cache_drop(e->cache, key);
         }
         buf_fini(&value);
         *ret = native;

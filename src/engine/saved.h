@@ -1,5 +1,5 @@
-/* Builds in the compile cache: what names one, and what is kept of it (the native binaries, and all that
- * the client is told: logs and kernels). */
+/* Builds, compiles and links in the compile cache: what names one, and what is kept of it (the native
+ * binaries, and all that the client is told: logs and kernels). */
 #ifndef SPANCL_ENGINE_SAVED_H
 #define SPANCL_ENGINE_SAVED_H
 
@@ -13,24 +13,36 @@ struct build_input {
         uint8_t digest[BLAKE2B_SIZE]; /* of the headers */
         struct content *headers;      /* held; NULL: they are not here */
         bool embedded;                /* some headers are no files of the client */
+        bool compile;                 /* it is no build, but a compile */
 };
 
 SP_NODISCARD int build_input_copy(const struct build_input *from, struct build_input *ret);
 void build_input_fini(struct build_input *in);
 
 /* Make the keys of the devices that stay, which takes the backend some milliseconds: at the start, when
- * nobody waits yet. SP_E_NOMEM. */
+ * nobody waits yet, or when one is first needed. Lock held, or nobody else has the engine. SP_E_NOMEM. */
 SP_NODISCARD int saved_prepare(struct engine *e);
 
-/* Name a build of all devices that the program has in a domain. False: it is not to be kept. Lock held. */
+/* Name a build or compile for all devices that the program has in a domain. False: it is not to be kept.
+ * Lock held. */
 bool saved_key(struct program *p, const struct build_input *in, const unsigned *devices,
                size_t device_count, struct cache_key *ret);
 
-/* Take it from the cache: a program that is built, for the caller to own, and `info` is appended. False:
- * it is not there, or was not usable. Lock not held. */
+/* Name a link. False: it is not to be kept, for instance because it is not known what an input was made
+ * of. Lock held. */
+bool saved_link_key(struct engine *e, struct program *const *inputs, size_t input_count,
+                    const char *options, unsigned domain, const unsigned *devices,
+                    size_t device_count, struct cache_key *ret);
+
+/* Take it from the cache: a program that is what it was, for the caller to own, and `info` is appended, and
+ * to `binaries` those of objects and libraries: PoCL has none of a program that was not built. False: it
+ * is not there, or was not usable. Lock not held. */
 bool saved_load(struct engine *e, const struct cache_key *key, unsigned domain,
                 const unsigned *devices, size_t device_count, const char *options,
-                struct backend_program **ret, struct buf *info);
+                struct backend_program **ret, struct buf *info, struct buf *binaries);
+
+/* Append one INFO_PART with the binary for `device` from what saved_load kept. */
+SP_NODISCARD cl_int saved_binary(const struct buf *binaries, unsigned device, struct buf *out);
 
 /* Put it into the cache. Lock not held. */
 void saved_store(struct engine *e, const struct cache_key *key, struct backend_program *native,

@@ -1,5 +1,6 @@
 /* The client's side of the outside world: core/io.h over sockets, poll(2) and threads. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -99,9 +100,18 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
                 mem_free(error);
                 return r;
         }
+        uint64_t cache_mib = 0;
+        char cache[PATH_MAX];
+        if (config_number(CONFIG_client_cache_size, &cache_mib, &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        mem_free(error);
         struct server_loop_params params = {
                 .backend = backend,
                 .accelerators = accelerators,
+                .cache_dir = cache_mib ? config_cache_folder(config_text(CONFIG_client_cache),
+                                                             cache, sizeof(cache))
+                                       : NULL,
+                .cache_bytes = cache_mib << 20,
                 .in_process = true,
                 .output_fd = -1,
         };

@@ -1,6 +1,7 @@
 /* The servers' compile cache (TEST_CACHE is its folder): what was built once is built the same from it,
- * in this process and in others, with the same information about kernels; entries that were damaged do
- * no harm; failures are not kept.
+ * in this process and in others, with the same information about kernels, and so is what was compiled and
+ * linked; entries that were damaged do no harm; failures are not kept. Devices of the program's own process
+ * have the user's.
  * servers: 1 */
 
 #include "api.h"
@@ -108,6 +109,95 @@ static void in_another_process(const char *self, const char *folder, const char 
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* A number that changes when an entry is made anew. */
+static uint64_t files(void)
+{
+        uint64_t sum = 0;
+        struct dirent *d;
+        DIR *dir = opendir(cache);
+        while (dir && (d = readdir(dir)))
+                if (d->d_name[0] != '.')
+                        sum += d->d_ino * d->d_ino;
+        if (dir)
+                closedir(dir);
+        return sum;
+}
+
+static cl_program compiled(struct api *a, const char *source, const char *options)
+{
+        cl_int err;
+        cl_program p = clCreateProgramWithSource(a->context, 1, &source, NULL, &err);
+        OK(err);
+        OK(clCompileProgram(p, 0, NULL, options, 0, NULL, NULL, NULL, NULL));
+        return p;
+}
+
+static cl_uint type_of(struct api *a, cl_program p)
+{
+        cl_uint type = 0;
+        OK(clGetProgramBuildInfo(p, a->devices[0], CL_PROGRAM_BINARY_TYPE, sizeof(type), &type,
+                                 NULL));
+        return type;
+}
+
+/* Two compiles, a library of the one, an executable of both: four entries. */
+static void link_and_run(struct api *a, const char *options, cl_uint expected)
+{
+        static const char object[] = "uint times(uint x) { return x * TIMES; }\n";
+        static const char whole[] = "uint times(uint);\n"
+                                    "kernel void f(global uint *n) { n[0] = times(7); }\n";
+        cl_int err;
+        cl_program part = compiled(a, object, options), inputs[2] = { compiled(a, whole, "") };
+        CHECK(type_of(a, part) == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT);
+        inputs[1] =
+                clLinkProgram(a->context, 0, NULL, "-create-library", 1, &part, NULL, NULL, &err);
+        OK(err);
+        CHECK(type_of(a, inputs[1]) == CL_PROGRAM_BINARY_TYPE_LIBRARY);
+        cl_program linked = clLinkProgram(a->context, 0, NULL, "", 2, inputs, NULL, NULL, &err);
+        OK(err);
+        CHECK(type_of(a, linked) == CL_PROGRAM_BINARY_TYPE_EXECUTABLE);
+        cl_kernel k = api_kernel(linked, "f");
+        cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, 4, NULL);
+        size_t one = 1;
+        cl_uint value = 0;
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        OK(clEnqueueNDRangeKernel(a->queues[0], k, 1, NULL, &one, NULL, 0, NULL, NULL));
+        OK(clEnqueueReadBuffer(a->queues[0], m, CL_TRUE, 0, 4, &value, 0, NULL, NULL));
+        CHECK(value == expected);
+        OK(clReleaseMemObject(m));
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(linked));
+        size_t sizes[API_DEVICES_MAX] = { 0 };
+        OK(clGetProgramInfo(part, CL_PROGRAM_BINARY_SIZES, sizeof(sizes), sizes, NULL));
+        CHECK(sizes[0] > 0);
+        /* One that came from the cache can be compiled again. */
+        OK(clCompileProgram(part, 0, NULL, options, 0, NULL, NULL, NULL, NULL));
+        OK(clReleaseProgram(inputs[0]));
+        OK(clReleaseProgram(inputs[1]));
+        OK(clReleaseProgram(part));
+}
+
+/* The devices of this process, and a folder of the user's for them; nothing is put there for those that
+ * keep compiled programs themselves. */
+static void own_devices(const char *self)
+{
+        char folder[] = "/tmp/spancl-cache-XXXXXX", path[512];
+        CHECK(mkdtemp(folder));
+        CHECK(!setenv("SPANCL_SERVERS", "in-process", 1) && !setenv("SPANCL_CACHE", folder, 1));
+        cache = folder;
+        in_another_process(self, "link", "35");
+        int count = entries(path);
+        CHECK(!count || count == 4);
+        uint64_t before = files();
+        in_another_process(self, "link", "35");
+        CHECK(files() == before);
+        for (; count; count--) {
+                CHECK(entries(path) == count);
+                CHECK(!unlink(path));
+        }
+        CHECK(!rmdir(folder));
+}
+
 static void damage(const char *path)
 {
         struct stat st;
@@ -125,7 +215,10 @@ int main(int argc, char **argv)
         cache = getenv("TEST_CACHE");
         struct api a = api_open(0);
         if (argc > 2) {
-                build_and_run(&a, argv[1], (cl_uint)atoi(argv[2]));
+                if (!strcmp(argv[1], "link"))
+                        link_and_run(&a, "-DTIMES=5", (cl_uint)atoi(argv[2]));
+                else
+                        build_and_run(&a, argv[1], (cl_uint)atoi(argv[2]));
                 api_close(&a);
                 return 0;
         }
@@ -176,6 +269,17 @@ int main(int argc, char **argv)
         snprintf(path, sizeof(path), "%s/spancl-cache.h", folder);
         CHECK(!unlink(path));
         CHECK(!rmdir(folder));
+
+        int before = entries(path);
+        link_and_run(&a, "-DTIMES=5", 35);
+        await(before + 4);
+        uint64_t made = files();
+        link_and_run(&a, "-DTIMES=5", 35);
+        in_another_process(argv[0], "link", "35");
+        CHECK(entries(path) == before + 4 && files() == made);
+        link_and_run(&a, "-DTIMES=6", 42);
+        await(before + 7); /* the other object is the same */
         api_close(&a);
+        own_devices(argv[0]);
         return 0;
 }

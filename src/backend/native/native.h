@@ -193,6 +193,8 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
                            size_t input_count, const char *options, struct buf *info,
                            struct backend_program **ret);
 cl_int native_program_constant(struct backend_program *p, cl_uint id, struct bytes value);
+bool native_binary_is_dear(struct backend *b, unsigned domain);
+cl_program_binary_type native_program_type(struct backend_program *p, unsigned device);
 cl_int native_program_binary(struct backend_program *p, unsigned device, struct buf *out);
 void native_program_release(struct backend_program *p);
 

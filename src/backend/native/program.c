@@ -346,17 +346,22 @@ cl_int native_program_constant(struct backend_program *p, cl_uint id, struct byt
                        : CL_INVALID_OPERATION;
 }
 
+cl_program_binary_type native_program_type(struct backend_program *p, unsigned device)
+{
+        cl_program_binary_type type;
+        return p->domain->api->clGetProgramBuildInfo(
+                       p->program, p->backend->devices[device].context_id, CL_PROGRAM_BINARY_TYPE,
+                       sizeof(type), &type, NULL) == CL_SUCCESS
+                       ? type
+                       : CL_PROGRAM_BINARY_TYPE_NONE;
+}
+
 /* Is it an executable for all devices, and no library? */
 static bool is_executable(struct backend_program *p, const unsigned *devices, size_t count)
 {
-        cl_api_clGetProgramBuildInfo ask = p->domain->api->clGetProgramBuildInfo;
-        for (size_t i = 0; i < count; i++) {
-                cl_uint type = CL_PROGRAM_BINARY_TYPE_NONE;
-                if (ask(p->program, p->backend->devices[devices[i]].context_id,
-                        CL_PROGRAM_BINARY_TYPE, sizeof(type), &type, NULL) == CL_SUCCESS &&
-                    type == CL_PROGRAM_BINARY_TYPE_LIBRARY)
+        for (size_t i = 0; i < count; i++)
+                if (native_program_type(p, devices[i]) == CL_PROGRAM_BINARY_TYPE_LIBRARY)
                         return false;
-        }
         return true;
 }
 
@@ -418,6 +423,11 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
 }
 
 /* ---- binaries ------------------------------------------------------------------------------- */
+
+bool native_binary_is_dear(struct backend *b, unsigned domain)
+{
+        return domain < b->domain_count && b->domains[domain].quirks->binary == BINARY_COMPILES;
+}
 
 /* The binary of the program's device number `which` of `count`. All are fetched: a NULL pointer for those that
  * are not wanted (clGetProgramInfo, CL_PROGRAM_BINARIES) is written to by NVIDIA's driver and refused by Intel's. */

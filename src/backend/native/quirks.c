@@ -8,7 +8,8 @@ static const struct quirks table[] = {
          * made twice at the same time fails once, and a build meanwhile gives no kernels; commands on 1D images
          * of buffers end the process. */
         { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME,
-          SUB_DEVICES_STAY, GROUP_SIZE_TOLD, DISK_CACHE_RACES, BUFFER_IMAGES_CRASH },
+          SUB_DEVICES_STAY, GROUP_SIZE_TOLD, DISK_CACHE_RACES, BUFFER_IMAGES_CRASH,
+          .binary = BINARY_COMPILES },
         /* 22.3 tells the size of a sub-group. */
         { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME, SUB_DEVICES_GO,
           GROUP_SIZE_DEVICE },

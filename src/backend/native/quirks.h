@@ -57,6 +57,12 @@ enum kernel_names {
         KERNEL_NAMES_OVERRUN, /* write beyond their memory, if one has some hundred characters */
 };
 
+/* What a program's binary costs. */
+enum binary {
+        BINARY_AT_HAND,
+        BINARY_COMPILES, /* as long as the build, again; but it has a cache of its own on disk */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -69,6 +75,7 @@ struct quirks {
         enum buffer_images buffer_images;
         enum failure failure;
         enum kernel_names kernel_names;
+        enum binary binary;
 };
 
 /* The first row that matches; never NULL. */
