@@ -315,3 +315,16 @@ CL_API_ENTRY cl_int CL_API_CALL clGetHostTimer(cl_device_id device, cl_ulong *ho
         *host_timestamp = client_now_ns(device->client);
         return CL_SUCCESS;
 }
+
+CL_API_ENTRY cl_int CL_API_CALL clSetDeviceAvailabilityCallbackSPANCL(
+        cl_device_id device, spancl_availability_fn pfn_notify, void *user_data)
+{
+        if (!handle_is(device, HANDLE_DEVICE))
+                return CL_INVALID_DEVICE;
+        if (!pfn_notify && user_data)
+                return CL_INVALID_VALUE;
+        client_lock(device->client);
+        device_watch(device, pfn_notify, user_data);
+        client_unlock(device->client);
+        return CL_SUCCESS;
+}

@@ -1,5 +1,6 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
+#include <spancl/availability.h>
 
 #include "api/dispatch.h"
 #include "api/reply.h"
@@ -15,6 +16,7 @@ static const cl_name_version extensions[] = {
         { COMMAND_BUFFER_VERSION, "cl_khr_command_buffer" },
         { COMMAND_BUFFER_MULTI_DEVICE_VERSION, "cl_khr_command_buffer_multi_device" },
         { MUTABLE_DISPATCH_VERSION, "cl_khr_command_buffer_mutable_dispatch" },
+        { CL_MAKE_VERSION(1, 0, 0), CL_SPANCL_DEVICE_AVAILABILITY_EXTENSION_NAME },
 };
 
 static int put(struct buf *versions, const char *name, size_t size, cl_version version)

@@ -3,6 +3,7 @@
 #include <CL/cl_egl.h>
 #include <CL/cl_ext.h>
 #include <CL/cl_gl.h>
+#include <spancl/availability.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -45,6 +46,7 @@ static const struct entry {
         { "clCreateCommandQueueWithPropertiesKHR", (void *)clCreateCommandQueueWithPropertiesKHR },
         { "clCreateProgramWithILKHR", (void *)clCreateProgramWithILKHR },
         { "clGetKernelSuggestedLocalWorkSizeKHR", (void *)clGetKernelSuggestedLocalWorkSizeKHR },
+        { "clSetDeviceAvailabilityCallbackSPANCL", (void *)clSetDeviceAvailabilityCallbackSPANCL },
 };
 
 void *dispatch_find(const char *name)

@@ -21,9 +21,15 @@ static void tell(struct server *s, const char *what)
 
 void server_set_available(struct server *s, bool available)
 {
-        for (cl_uint i = 0; i < s->device_count; i++)
+        for (cl_uint i = 0; i < s->device_count; i++) {
                 s->devices[i]->available = available;
-        list_each(d, &s->sub_devices, struct _cl_device_id, link) d->available = available;
+                device_changed(s->devices[i]->shown);
+        }
+        list_each(d, &s->sub_devices, struct _cl_device_id, link)
+        {
+                d->available = available;
+                device_changed(d);
+        }
 }
 
 static void refuse(struct server *s)

@@ -27,6 +27,10 @@ bool device_is_available(const struct _cl_device_id *d);
 /* What stands for a device now: what is made from now on uses it. Lock held. */
 cl_device_id device_present(const struct _cl_device_id *d);
 
+/* Call fn(d, available, user_data) when that changes; NULL: not any more. The one before is not called any
+ * more when this returns, unless it is what calls this. Lock held; may be released meanwhile. */
+void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data);
+
 /* Is it the same physical device, as far as can be told? */
 bool device_is_same(const struct _cl_device_id *a, const struct _cl_device_id *b);
 

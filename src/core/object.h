@@ -5,6 +5,7 @@
 #define SPANCL_CORE_OBJECT_H
 
 #include <CL/cl.h>
+#include <spancl/availability.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,6 +68,13 @@ struct _cl_device_id {
         cl_device_id shown;   /* what the application knows it by; a sub-device: itself */
         cl_device_id present; /* of one that is shown: what stands for it now */
         struct client *client;
+        /* Of one that is shown: who is told that it goes or comes (core/availability.c). */
+        struct {
+                spancl_availability_fn fn; /* NULL: nobody */
+                void *user_data;
+                bool told; /* what was told last */
+                bool due;  /* a call is deferred */
+        } watch;
         struct buf mirror; /* what clGetDeviceInfo answers: `info` with core/device.c's masks */
         /* often asked */
         size_t max_work_group_size, max_work_item_sizes[3];

@@ -3,6 +3,8 @@
  * A session is a struct server of its own, with a number of its own, so that nothing of an earlier one can
  * reach it: contexts, and all that is in them, stay with the devices, and so with the session, that they were
  * made with. */
+#include <stdio.h>
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/device.h"
@@ -153,6 +155,7 @@ static void take_place(struct server *s)
                 d->shown = shown;
                 d->svm = shown->svm;
                 shown->present = d;
+                device_changed(shown);
         }
         for (cl_uint i = 0; i < first->device_count; i++)
                 if (first->devices[i]->present->server != s)
@@ -160,6 +163,28 @@ static void take_place(struct server *s)
                                  server_name(s), device_text(first->devices[i], CL_DEVICE_NAME));
         if (c->svm_dictator && c->svm_dictator->first == first)
                 c->svm_dictator = s;
+}
+
+/* Those that were made with one of its earlier sessions. */
+static bool was_used(const struct _cl_context *x, const struct server *s)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->server->first == s->first)
+                        return true;
+        return false;
+}
+
+static void tell(struct server *s)
+{
+        char line[256];
+        log_warn("client", "the server %s is there again, with a new session", server_name(s));
+        snprintf(
+                line, sizeof(line),
+                "SpanCL: the server %s is there again, with a new session, for contexts that are made "
+                "from now on",
+                server_name(s));
+        list_each(x, &s->client->contexts, struct _cl_context, link) if (was_used(x, s))
+                context_notify(x, line);
 }
 
 static void devices_came(struct request *q)
@@ -171,8 +196,7 @@ static void devices_came(struct request *q)
                         server_lost(s, r, "it could not tell its devices");
                 } else {
                         take_place(s);
-                        log_warn("client", "the server %s is there again, with a new session",
-                                 server_name(s));
+                        tell(s);
                         client_changed(s->client);
                 }
         }

@@ -128,8 +128,10 @@ struct client {
         bool keeper_idle;    /* sleeps until it is signalled */
         bool keeper_calling; /* in a callback */
         struct list deferred;
-        unsigned interests; /* callbacks that wait for a server's word */
-        unsigned watchers;  /* those that want to know that servers go and come, sometime soon */
+        unsigned interests;   /* callbacks that wait for a server's word */
+        unsigned watchers;    /* those that want to know that servers go and come, sometime soon */
+        cl_device_id telling; /* the callback about it runs (availability.c) */
+        pthread_t teller;
         struct client *abandoned_next;
 };
 
@@ -226,6 +228,11 @@ void server_back(struct server *s);
 void servers_refuse(struct client *c);
 /* When the next of them will; UINT64_MAX: none. */
 uint64_t servers_refuse_at(const struct client *c);
+
+/* ---- availability.c ------------------------------------------------------------------------- */
+
+/* Whether one that is shown is available may have changed. */
+void device_changed(cl_device_id d);
 
 /* ---- renew.c -------------------------------------------------------------------------------- */
 

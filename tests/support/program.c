@@ -1020,6 +1020,10 @@ static void end(struct program *p)
                 compare_pending(p);
         }
         sim_run(p->sim, 1000);
+        /* What is open ends with the session that is over. */
+        for (unsigned n = 0;
+             p->params->restart && p->callbacks_called != p->callbacks_asked && n < 100000; n++)
+                sim_run(p->sim, 1000000);
         /* Also of what failed; without memory one may be lost, which is logged. */
         if (p->callbacks_called != p->callbacks_asked && !p->params->no_memory)
                 fail(p, "callbacks missing", (long)p->callbacks_asked - p->callbacks_called);

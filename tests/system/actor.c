@@ -11,9 +11,13 @@
  *   devices   a digit for each device: is it available?
  *   until D.. the same, when it is so
  *   notices   calls of the context's callback so far
+ *   watch     have calls of the availability callback counted, for each device
+ *   told N    how often that was, when it is at least N; each call told the other value
+ *   unwatch   no more calls
  *   leave     end without releasing anything */
 #include "../api/api.h"
 
+#include <spancl/availability.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <unistd.h>
@@ -40,6 +44,47 @@ static struct act {
         cl_kernel kernel;
         cl_mem buffer, other;
 } a;
+
+static struct watch {
+        atomic_uint calls;
+        cl_bool told;
+        cl_device_id device;
+} watches[API_DEVICES_MAX];
+
+static void CL_CALLBACK on_change(cl_device_id d, cl_bool available, void *user)
+{
+        struct watch *w = user;
+        CHECK(w->device == d && available != w->told);
+        w->told = available;
+        atomic_fetch_add(&w->calls, 1);
+}
+
+static void watch(bool on)
+{
+        spancl_set_availability_callback_fn set =
+                (spancl_set_availability_callback_fn)clGetExtensionFunctionAddressForPlatform(
+                        platform, "clSetDeviceAvailabilityCallbackSPANCL");
+        CHECK(set);
+        EXPECT(CL_INVALID_DEVICE, set(NULL, on_change, NULL));
+        EXPECT(CL_INVALID_VALUE, set(devices[0], NULL, watches));
+        for (cl_uint i = 0; i < device_count; i++) {
+                watches[i].device = devices[i];
+                watches[i].told = CL_TRUE;
+                OK(set(devices[i], on ? on_change : NULL, on ? &watches[i] : NULL));
+        }
+}
+
+static unsigned told(unsigned least)
+{
+        for (;;) {
+                unsigned n = 0;
+                for (cl_uint i = 0; i < device_count; i++)
+                        n += atomic_load(&watches[i].calls);
+                if (n >= least)
+                        return n;
+                usleep(1000);
+        }
+}
 
 static bool is_available(cl_device_id d)
 {
@@ -241,6 +286,12 @@ static bool act(const char *word, const char *rest, char *ret)
         else if (!strcmp(word, "until"))
                 for (tell_devices(ret); strcmp(ret, rest) != 0; tell_devices(ret))
                         usleep(1000);
+        else if (!strcmp(word, "watch"))
+                watch(true);
+        else if (!strcmp(word, "unwatch"))
+                watch(false);
+        else if (!strcmp(word, "told"))
+                sprintf(ret, "%u", told((unsigned)atoi(rest)));
         else if (!strcmp(word, "notices"))
                 sprintf(ret, "%u", atomic_load(&notices));
         else

@@ -131,6 +131,41 @@ def one_of_two_servers_comes_back():
             client.leave()
 
 
+# --- The application is told ----------------------------------------------------------------------
+
+def idle_application_is_told_that_devices_go_and_come():
+    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
+        client.do("watch")
+        s.processes[0].kill()
+        s.processes[0].wait()
+        assert client.do("told 2") == "2"  # it has two devices, and did nothing itself
+        assert client.do("devices") == "00"
+        with anew(s, "--backend", "reference"):
+            assert client.do("told 4") == "4"
+            assert client.do("devices") == "11"
+            client.do("unwatch")
+        client.do("until 00")
+        assert client.do("told 4") == "4"
+        client.leave()
+
+
+def idle_application_is_told_that_a_link_is_cut_and_made_again():
+    with servers() as s:
+        relay = Relay(s.ports[0])
+        with Actor(at(relay.port)) as client:
+            client.do("begin")
+            client.do("watch")
+            client.do("compute")
+            for round_ in range(1, 4):
+                relay.cut()
+                client.do(f"told {2 * round_}")
+            assert int(client.do("notices")) >= 6
+            client.do("compute")  # of the same session
+            client.do("end")
+            client.leave()
+        relay.close()
+
+
 def main():
     claims = [f for f in globals().values() if inspect.isfunction(f) and f.__module__ == __name__
               and all(p.default is not p.empty or p.kind == p.VAR_POSITIONAL

@@ -1,0 +1,65 @@
+/* Telling the application that devices go and come (include/spancl/availability.h). */
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/device.h"
+#include "core/server.h"
+
+/* In the keeper's thread, without the lock; whatever changed since it was deferred is told at once. */
+static void tell(void *data)
+{
+        cl_device_id d = data;
+        struct client *c = d->client;
+        client_lock(c);
+        d->watch.due = false;
+        bool available = device_present(d)->available;
+        spancl_availability_fn fn = d->watch.fn;
+        void *user_data = d->watch.user_data;
+        bool wanted = fn && available != d->watch.told;
+        d->watch.told = available;
+        if (wanted) {
+                c->telling = d;
+                c->teller = pthread_self();
+        }
+        client_unlock(c);
+        if (wanted)
+                fn(d, available ? CL_TRUE : CL_FALSE, user_data);
+        client_lock(c);
+        c->telling = NULL;
+        client_changed(c);
+        device_unhold(d);
+        client_unlock(c);
+}
+
+void device_changed(cl_device_id d)
+{
+        if (!d->watch.fn || d->watch.due)
+                return;
+        device_hold(d);
+        d->watch.due = true;
+        if (client_defer(d->client, tell, d) < 0) {
+                log_error("client", "out of memory: the application is not told of a device");
+                d->watch.due = false;
+                device_unhold(d);
+        }
+}
+
+static bool is_told(void *arg)
+{
+        cl_device_id d = arg;
+        return d->client->telling != d;
+}
+
+void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
+{
+        struct client *c = d->client;
+        if (fn && !d->watch.fn)
+                keeper_watch(c);
+        if (!fn && d->watch.fn)
+                keeper_unwatch(c);
+        d->watch.fn = fn;
+        d->watch.user_data = user_data;
+        d->watch.told = device_is_available(d);
+        /* Of the one before. */
+        if (c->telling == d && !pthread_equal(c->teller, pthread_self()))
+                client_wait(c, is_told, d);
+}
