@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include "daemon/gate.h"
 #include "daemon/listen.h"
 #include "daemon/notify.h"
+#include "daemon/rate.h"
 #include "daemon/scratch.h"
 #include "loop/clock.h"
 #include "session/hello.h"
@@ -93,6 +95,7 @@ struct supervisor {
         int argc;
         char **argv;
         struct gate gate;
+        struct rate rate;
         struct listeners listeners;
         struct listener_source *listener_sources;
         struct source signal_source;
@@ -102,11 +105,12 @@ struct supervisor {
         struct list waiting; /* whose hello asks for a new session */
         size_t waiting_count;
         struct list workers;
-        struct list dead;   /* visitors to free once the events at hand are done */
-        uint64_t spawn_ns;  /* when to make a warm worker; UINT64_MAX: when one is asked for */
-        uint64_t accept_ns; /* when to accept again; UINT64_MAX: accepting */
-        unsigned crashes;   /* failed starts in a row */
-        uint64_t looks;     /* how often somebody looked */
+        struct list dead;    /* visitors to free once the events at hand are done */
+        uint64_t spawn_ns;   /* when to make a warm worker; UINT64_MAX: when one is asked for */
+        uint64_t accept_ns;  /* when to accept again; UINT64_MAX: accepting */
+        unsigned crashes;    /* failed starts in a row */
+        unsigned rate_per_s; /* 0: any */
+        uint64_t looks;      /* how often somebody looked */
         bool stopping;
 };
 
@@ -638,6 +642,13 @@ static int welcome(struct supervisor *s, struct conn *conn)
         v->source.kind = SOURCE_VISITOR;
         v->conn = conn;
         v->from = gate_origin_of(&s->gate, conn);
+        if (!v->from.local && s->rate_per_s &&
+            !rate_allows(&s->rate, v->from.net, s->rate_per_s, clock_now_ns())) {
+                log_info(LOG, "a host connects more often than --connection-rate allows");
+                conn_close(conn);
+                mem_free(v);
+                return 0;
+        }
         v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
         if (watch(s, conn->fd, v) < 0) {
                 conn_close(conn);
@@ -899,6 +910,9 @@ static int prepare(struct supervisor *s)
         if (s->epoll < 0 || s->signals < 0 || watch(s, s->signals, &s->signal_source) < 0)
                 return SP_E_LIMIT;
         gate_init(&s->gate, s->options);
+        s->rate_per_s = (unsigned)config_option_number(s->options, CONFIG_connection_rate);
+        if (getrandom(&s->rate.seed, sizeof(s->rate.seed), 0) != sizeof(s->rate.seed))
+                return SP_E_LIMIT;
         int r = listeners_open(s->options, &s->gate, &s->listeners);
         if (r < 0)
                 return r;
@@ -908,7 +922,8 @@ static int prepare(struct supervisor *s)
 
 int supervisor_main(const struct config_options *o, int argc, char **argv)
 {
-        struct supervisor s = {
+        static struct supervisor s; /* large */
+        s = (struct supervisor){
                 .options = o,
                 .argc = argc,
                 .argv = argv,

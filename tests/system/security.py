@@ -343,6 +343,66 @@ def other_hosts_must_encrypt():
     return None
 
 
+def closed_by(connections):
+    """How many of them the other side has closed by now."""
+    count = 0
+    for c in connections:
+        c.setblocking(False)
+        try:
+            count += c.recv(1) == b""
+        except BlockingIOError:
+            pass
+        except OSError:
+            count += 1
+    return count
+
+
+def crowd(address, port, wanted, at_least):
+    """So many silent connections, of which the server has closed some in the end."""
+    connections = [socket.create_connection((address, port), timeout=HANG_S) for _ in range(wanted)]
+    end = time.monotonic() + HANG_S
+    while (closed := closed_by(connections)) < at_least and time.monotonic() < end:
+        time.sleep(0.01)
+    for c in connections:
+        c.close()
+    return closed
+
+
+def one_host_has_so_many_silent_connections():
+    address = other_address()
+    if not address:
+        return "this host has no address beyond loopback"
+    with Place() as p:
+        p.code()
+        with p.spancld("--listen", f"{address}:0", "--connection-rate", "0") as s:
+            port = listening_port(s, address)
+            closed = crowd(address, port, 150, 150 - 64)
+            assert closed >= 150 - 64, closed
+            works(p.ping(s.ports[0], ""))
+    return None
+
+
+def one_host_connects_only_so_often():
+    address = other_address()
+    if not address:
+        return "this host has no address beyond loopback"
+    with Place() as p:
+        p.code()
+        with p.spancld("--listen", f"{address}:0", "--connection-rate", "2") as s:
+            port = listening_port(s, address)
+            assert 0 < crowd(address, port, 60, 1) <= 60 - 8
+            for _ in range(20):  # others are served
+                works(p.ping(s.ports[0], ""))
+            done = None
+            for _ in range(HANG_S):  # and so is it, later
+                done = p.spancl("pair", f"{address}:{port}", p.code())
+                if not done.returncode:
+                    break
+                time.sleep(1)
+            works(done)
+    return None
+
+
 def listening_port(s, address):
     raw = bytes(int(x) for x in address.split("."))
     hexed = raw[::-1].hex().upper()

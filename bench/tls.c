@@ -1,0 +1,180 @@
+/* What TLS costs, beside plain TCP in turn: a small message there and back, and a stream. Both sides are threads of
+ * this process; CPU time of both together, so that it does not matter what else the machine does. Prints one JSON
+ * object. */
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "samples.h"
+#include "transport/tls.h"
+
+enum {
+        ROUNDS = 40,
+        TRIPS = 500,
+        MESSAGE = 128,
+        STREAM = 64 << 20,
+        PIECE = 1 << 20, /* of one send and one receive: a frame of bulk data */
+        WAIT_MS = 10000,
+};
+
+static void need(int ok, const char *what)
+{
+        if (ok)
+                return;
+        fprintf(stderr, "bench_tls: %s: %s\n", what, tls_reason());
+        exit(1);
+}
+
+static void give(struct conn *c, const char *data, size_t size)
+{
+        while (size) {
+                struct iovec iov = { (void *)(uintptr_t)data, size };
+                ssize_t n = c->ops->sendv(c, &iov, 1);
+                if (n == SP_E_AGAIN) {
+                        (void)conn_wait(c, false, true, WAIT_MS);
+                        continue;
+                }
+                need(n > 0, "send");
+                data += n;
+                size -= (size_t)n;
+        }
+}
+
+static void take(struct conn *c, char *data, size_t size)
+{
+        while (size) {
+                struct iovec iov = { data, size };
+                ssize_t n = c->ops->recvv(c, &iov, 1);
+                if (n == SP_E_AGAIN) {
+                        (void)conn_wait(c, true, false, WAIT_MS);
+                        continue;
+                }
+                need(n > 0, "receive");
+                data += n;
+                size -= (size_t)n;
+        }
+}
+
+/* The other side: it echoes TRIPS messages, then takes a stream; ROUNDS times, and one more to warm up. */
+static void *other(void *arg)
+{
+        static char data[PIECE];
+        struct conn *c = arg;
+        for (int round = 0; round <= ROUNDS; round++) {
+                for (int i = 0; i < TRIPS; i++) {
+                        take(c, data, MESSAGE);
+                        give(c, data, MESSAGE);
+                }
+                for (size_t got = 0; got < STREAM; got += PIECE)
+                        take(c, data, PIECE);
+                give(c, data, 1);
+        }
+        return NULL;
+}
+
+struct side {
+        const char *name;
+        struct conn *conn;
+        pthread_t thread;
+        struct samples trip_us, trip_cpu_us, stream, stream_core;
+};
+
+static void *accept_one(void *arg)
+{
+        struct listener *l = arg;
+        struct conn *c;
+        int r;
+        while ((r = l->ops->accept(l, &c)) == SP_E_AGAIN) {
+                struct pollfd p = { .fd = l->fd, .events = POLLIN };
+                (void)poll(&p, 1, WAIT_MS);
+        }
+        need(r == 0, "accept");
+        return other(c);
+}
+
+static void connect_to(struct side *s, const struct transport_ops *t, const char *address)
+{
+        struct listener *l;
+        need(t->listen(address, &l) == 0, "listen");
+        need(pthread_create(&s->thread, NULL, accept_one, l) == 0, "thread");
+        need(t->connect(l->address, WAIT_MS, &s->conn) == 0, "connect");
+}
+
+static double cpu_us(void)
+{
+        struct rusage u;
+        getrusage(RUSAGE_SELF, &u);
+        return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+               (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static void measure(struct side *s, int warm)
+{
+        static char data[PIECE];
+        double at = now_us(), cpu = cpu_us();
+        for (int i = 0; i < TRIPS; i++) {
+                give(s->conn, data, MESSAGE);
+                take(s->conn, data, MESSAGE);
+        }
+        if (!warm) {
+                samples_add(&s->trip_us, (now_us() - at) / TRIPS);
+                samples_add(&s->trip_cpu_us, (cpu_us() - cpu) / TRIPS);
+        }
+        at = now_us();
+        cpu = cpu_us();
+        for (size_t sent = 0; sent < STREAM; sent += PIECE)
+                give(s->conn, data, PIECE);
+        take(s->conn, data, 1);
+        if (!warm) {
+                samples_add(&s->stream, STREAM / (now_us() - at) * 1e-3);
+                samples_add(&s->stream_core, STREAM / (cpu_us() - cpu) * 1e-3);
+        }
+}
+
+static void print(struct side *s)
+{
+        char name[64];
+        struct {
+                struct samples *values;
+                const char *what, *unit;
+        } all[] = {
+                { &s->trip_us, "round_trip", "us" },
+                { &s->trip_cpu_us, "round_trip_cpu", "us" },
+                { &s->stream, "stream", "GB/s" },
+                { &s->stream_core, "stream_of_a_core", "GB/s" },
+        };
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+                snprintf(name, sizeof(name), "%s_%s", s->name, all[i].what);
+                samples_print(all[i].values, name, all[i].unit);
+        }
+}
+
+int main(void)
+{
+        static struct side plain = { .name = "tcp" }, secure = { .name = "tls" };
+        char folder[] = "/tmp/bench-tls.XXXXXX", file[64];
+        need(mkdtemp(folder) != NULL, "a folder");
+        setenv("SPANCL_KEYS", folder, 1);
+        connect_to(&plain, &transport_tcp, "tcp:127.0.0.1:0");
+        connect_to(&secure, &transport_tls, "tls:127.0.0.1:0");
+        for (int round = 0; round <= ROUNDS; round++) {
+                measure(&plain, !round);
+                measure(&secure, !round);
+        }
+        double trip = samples_at(&secure.trip_cpu_us, 0.5) - samples_at(&plain.trip_cpu_us, 0.5);
+        double core = samples_at(&secure.stream_core, 0.5) / samples_at(&plain.stream_core, 0.5);
+        print(&plain);
+        print(&secure);
+        printf("\n}\n");
+        fprintf(stderr, "a small command and its answer: %.1f us more (goal 4): %s\n", trip,
+                trip <= 4 ? "met" : "missed");
+        fprintf(stderr, "bandwidth of a core: %.0f %% of plain (goal 60): %s\n", core * 100,
+                core >= 0.6 ? "met" : "missed");
+        pthread_join(plain.thread, NULL);
+        pthread_join(secure.thread, NULL);
+        snprintf(file, sizeof(file), "%s/identity.pem", folder);
+        unlink(file);
+        rmdir(folder);
+        return 0;
+}
