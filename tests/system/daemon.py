@@ -312,6 +312,7 @@ class Relay:
 
     def __init__(self, port):
         self.target, self.pairs, self.cuts, self.carried = port, [], 0, 0
+        self.holds = False
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -320,9 +321,15 @@ class Relay:
         while True:
             try:
                 client, _ = self.listener.accept()
-                server = socket.create_connection(("127.0.0.1", self.target))
             except OSError:
                 return
+            try:
+                if self.holds:
+                    raise ConnectionRefusedError
+                server = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                client.close()
+                continue
             self.pairs.append((client, server))
             for a, b in ((client, server), (server, client)):
                 threading.Thread(target=self._pass_on, args=(a, b), daemon=True).start()
@@ -352,6 +359,12 @@ class Relay:
                     s.close()
                 except OSError:
                     pass
+
+    def hold(self, holds):
+        """Cut, and let nobody in until told otherwise."""
+        self.holds = holds
+        if holds:
+            self.cut()
 
     def close(self):
         self.listener.close()

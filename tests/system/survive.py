@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
+from pathlib import Path
 
-from daemon import BUILD, HANG_S, Relay, at, children, client_env, servers
+from daemon import BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers
 
 ACTOR = str(BUILD / "bin/system_actor")
 
@@ -164,6 +166,61 @@ def idle_application_is_told_that_a_link_is_cut_and_made_again():
             client.do("end")
             client.leave()
         relay.close()
+
+
+# --- Going on without a server (docs/FALLBACK.md) --------------------------------------------------
+
+def beside_native(folder):
+    """SpanCL's ICD file beside the native ones, as on a real system: for in-process devices."""
+    for icd in [*Path(VENDORS).glob("*.icd"), BUILD / "etc/vendors/spancl.icd"]:
+        os.symlink(icd.resolve(), f"{folder}/{icd.name}")
+    return folder
+
+
+def no_frame_is_lost_in_outages():
+    program = BUILD / "bin/outage"
+    if not program.exists():
+        return "the examples are not built"
+    with servers() as s, tempfile.TemporaryDirectory() as folder:
+        relay = Relay(s.ports[0])
+        frames = subprocess.Popen([str(program), "--frames", "0", "--size", "64x48"], text=True,
+                                  env=client_env(f"{at(relay.port)} in-process",
+                                                 OCL_ICD_VENDORS=beside_native(folder)),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        number, counts = 0, {"full": 0, "lower": 0}
+
+        def until(quality, least=5):
+            """Frames, none left out, until so many were of that quality."""
+            nonlocal number
+            while least:
+                line = frames.stdout.readline()
+                assert line.startswith(f"frame {number}: "), f"frame {number}: {line!r}"
+                number += 1
+                got = line.split()[2]
+                counts[got] += 1
+                least -= got == quality
+
+        until("full")
+        for _ in range(5):  # the connection alone: the session goes on
+            relay.hold(True)
+            until("lower")
+            relay.hold(False)
+            until("full")
+        for _ in range(5):  # cut at any moment, and at once made again
+            relay.cut()
+            until("full", 3)
+        for _ in range(3):  # the server itself
+            s.processes[0].kill()
+            s.processes[0].wait()
+            until("lower")
+            s.processes = anew(s).processes
+            until("full")
+        frames.stdin.close()
+        rest = frames.stdout.read()
+        assert frames.wait(HANG_S) == 0
+        relay.close()
+        assert f"{number + rest.count('frame ')} frames" in rest, rest
+        return f"{counts['full']} frames of full quality, {counts['lower']} of lower"
 
 
 def main():
