@@ -9,6 +9,7 @@
 
 #include "backend/emulator/emulator.h"
 #include "base/mem.h"
+#include "emulator/riscv.h"
 
 static atomic_bool stop;
 
@@ -40,6 +41,8 @@ static const char usage[] =
         "  --pointer 4|8         bytes of an address (8; v2 has only 8)\n"
         "  --bus-master          it reaches all of the file\n"
         "  --compiled            it lists kernel 0xFFFF\n"
+        "  --riscv               a RISC-V core (rv32im) in QEMU, for isa=rv32im; other options are --file,\n"
+        "                        --packets, --ready-fd, and behind it --config (32 MiB), --data (64 MiB)\n"
         "  --ids N,N,...         its kernels (all that the registry can compute)\n"
         "  --kernels FILE        rows for the registry\n"
         "  --config BYTES, --packets N, --data BYTES   its memories (0, 64, 1048576)\n"
@@ -60,6 +63,7 @@ enum option_key {
         POINTER,
         BUS_MASTER,
         COMPILED,
+        RISCV,
         IDS,
         KERNELS,
         CONFIG,
@@ -83,6 +87,7 @@ static const struct option long_options[] = {
         { "pointer", 1, NULL, POINTER },
         { "bus-master", 0, NULL, BUS_MASTER },
         { "compiled", 0, NULL, COMPILED },
+        { "riscv", 0, NULL, RISCV },
         { "ids", 1, NULL, IDS },
         { "kernels", 1, NULL, KERNELS },
         { "config", 1, NULL, CONFIG },
@@ -101,6 +106,7 @@ struct settings {
         const char *completion; /* as given */
         struct registry_rows *rows;
         int ready_fd;
+        bool riscv;
 };
 
 static bool number(const char *text, uint64_t *ret)
@@ -207,6 +213,10 @@ static bool set(struct settings *s, int key, const char *value)
                 return p->bus_master = true;
         case COMPILED:
                 return p->compiled = true;
+        case RISCV:
+                p->config_size = 32 << 20;
+                p->data_size = 64 << 20;
+                return s->riscv = true;
         case IDS:
                 return set_ids(p, value);
         case KERNELS:
@@ -263,11 +273,30 @@ static bool parse(struct settings *s, int argc, char **argv)
         return true;
 }
 
+static void say_ready(const struct settings *s)
+{
+        if (s->ready_fd >= 0 && (write(s->ready_fd, "ready\n", 6) != 6 || close(s->ready_fd) < 0))
+                fprintf(stderr, "spancl-almaif-emu: --ready-fd: %s\n", strerror(errno));
+}
+
+static int run_riscv(struct settings *s)
+{
+        struct riscv_machine *m;
+        if (riscv_machine_new(&s->p, &m) < 0)
+                return 1;
+        say_ready(s);
+        int r = riscv_machine_wait(m);
+        riscv_machine_free(m);
+        return r < 0;
+}
+
 int main(int argc, char **argv)
 {
         struct settings s = { .p = EMULATOR_DEFAULTS, .ready_fd = -1 };
         if (!parse(&s, argc, argv))
                 return 2;
+        if (s.riscv)
+                return run_riscv(&s);
         struct sigaction sa = { .sa_handler = on_signal };
         sigemptyset(&sa.sa_mask);
         sigaction(SIGTERM, &sa, NULL);
@@ -277,8 +306,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "spancl-almaif-emu: %s: %s\n", s.p.path, strerror(errno));
                 return 1;
         }
-        if (s.ready_fd >= 0 && (write(s.ready_fd, "ready\n", 6) != 6 || close(s.ready_fd) < 0))
-                fprintf(stderr, "spancl-almaif-emu: --ready-fd: %s\n", strerror(errno));
+        say_ready(&s);
         emulator_run(e, &stop);
         emulator_free(e);
         registry_rows_free(s.rows);

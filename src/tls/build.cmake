@@ -5,5 +5,5 @@ if(OPENSSL_FOUND)
         set_target_properties(spancl_tls PROPERTIES OUTPUT_NAME spancl-tls)
 endif()
 # Where it is looked for, relative to the prefix.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/transport/tls_dial.c PROPERTIES
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/installed.c PROPERTIES
         COMPILE_DEFINITIONS SPANCL_LIBDIR="${CMAKE_INSTALL_LIBDIR}")

@@ -9,13 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/installed.h"
 #include "base/mem.h"
 #include "transport/tls_conn.h"
 
 #define MODULE "libspancl-tls.so"
-#ifndef SPANCL_LIBDIR
-#define SPANCL_LIBDIR "lib"
-#endif
 
 static __thread char reason[KEYS_TEXT_MAX];
 
@@ -38,37 +36,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct crypto_ops *module;
 static char module_text[KEYS_TEXT_MAX];
 
-/* The folder of the library or program that this code is in. */
-static bool own_folder(char ret[PATH_MAX])
-{
-        Dl_info info;
-        char *slash;
-        ret[0] = 0;
-        if (dladdr(module_text, &info) && info.dli_fname && strstr(info.dli_fname, ".so")) {
-                if (!realpath(info.dli_fname, ret))
-                        return false;
-        } else {
-                ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
-                ret[n > 0 ? n : 0] = 0;
-        }
-        slash = strrchr(ret, '/');
-        if (slash)
-                *slash = 0;
-        return slash != NULL;
-}
-
 static void *open_module(void)
 {
-        /* As installed beside a library, as built, as installed beside a program. */
-        static const char *const places[] = { "spancl/" MODULE, "../lib/" MODULE,
-                                              "../" SPANCL_LIBDIR "/spancl/" MODULE };
-        char folder[PATH_MAX], path[PATH_MAX + 64];
-        if (!own_folder(folder))
-                return NULL;
-        for (size_t i = 0; i < array_size(places); i++) {
-                snprintf(path, sizeof(path), "%s/%s", folder, places[i]);
-                if (access(path, F_OK) < 0)
-                        continue;
+        char path[PATH_MAX];
+        if (installed_find(MODULE, path)) {
                 void *m = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
                 if (!m)
                         snprintf(module_text, sizeof(module_text), "%s", dlerror());

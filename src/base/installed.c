@@ -1,0 +1,49 @@
+#include "base/installed.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#ifndef SPANCL_LIBDIR
+#define SPANCL_LIBDIR "lib"
+#endif
+
+/* The folder of the library or program that this code is in. */
+static bool own_folder(char ret[PATH_MAX])
+{
+        static const char here;
+        Dl_info info;
+        char *slash;
+        ret[0] = 0;
+        if (dladdr(&here, &info) && info.dli_fname && strstr(info.dli_fname, ".so")) {
+                if (!realpath(info.dli_fname, ret))
+                        return false;
+        } else {
+                ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+                ret[n > 0 ? n : 0] = 0;
+        }
+        slash = strrchr(ret, '/');
+        if (slash)
+                *slash = 0;
+        return slash != NULL;
+}
+
+bool installed_find(const char *name, char ret[PATH_MAX])
+{
+        /* As installed beside a library, as built, as installed beside a program. */
+        static const char *const places[] = { "spancl", "../lib", "../lib/spancl",
+                                              "../" SPANCL_LIBDIR "/spancl" };
+        char folder[PATH_MAX];
+        if (!own_folder(folder))
+                return false;
+        for (size_t i = 0; i < array_size(places); i++) {
+                int n = snprintf(ret, PATH_MAX, "%s/%s/%s", folder, places[i], name);
+                if (n < PATH_MAX && access(ret, F_OK) == 0)
+                        return true;
+        }
+        return false;
+}
