@@ -237,6 +237,10 @@ static void command(struct accel *a, uint32_t what)
 
 static int load_image(struct accel *a, char error[SPEC_ERROR_SIZE])
 {
+        if (a->image.size) {
+                window_write(a->window, a->config.at, a->image.data, a->image.size);
+                return 0;
+        }
         if (!*a->spec->image)
                 return 0;
         FILE *f = fopen(a->spec->image, "re");

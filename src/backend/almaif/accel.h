@@ -6,6 +6,7 @@
 #include <spancl/almaif.h>
 
 #include "backend/almaif/spec.h"
+#include "base/bytes.h"
 
 /* A memory of it: offset in the window, bytes, and what the device calls its first byte. */
 struct region {
@@ -26,6 +27,7 @@ struct accel {
         uint64_t packets, slots_at, read_at, write_at;
         uint64_t write, read; /* indices; `read` as last seen */
         bool started;
+        struct bytes image; /* borrowed: for the configuration memory, else the file's */
 };
 
 /* Map it and read what it is; nothing is written, so another process may be using it. Each error names the

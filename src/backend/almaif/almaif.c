@@ -18,6 +18,7 @@ static void unit_free(struct unit *u)
                 return;
         accel_close(&u->accel);
         pthread_cond_destroy(&u->work);
+        code_close(u);
         registry_rows_free(u->rows);
         mem_free(u);
 }
@@ -44,17 +45,21 @@ static int find_kernels(struct unit *u, char error[SPEC_ERROR_SIZE])
                                 "kernels=FILE would say what it is",
                                 s->text, ALMAIF_KERNEL_IDS, u->accel.ids[i]);
         }
-        if (u->kernel_count)
+        if (u->kernel_count || u->riscv)
                 return 0;
         snprintf(error, SPEC_ERROR_SIZE, "%s: %s", s->text,
-                 u->accel.compiled ? "it runs compiled kernels only; there is no compiler for them"
-                                   : "none of its kernels is known");
+                 u->accel.compiled
+                         ? "it runs compiled kernels only; isa=rv32im would say that it is a "
+                           "RISC-V of that kind"
+                         : "none of its kernels is known");
         return SP_E_UNSUPP;
 }
 
 /* Bytes for the arguments of any of its kernels. */
 static size_t args_size_of(const struct unit *u)
 {
+        if (u->riscv)
+                return CODE_ARGS_SIZE;
         bool stride = u->accel.spec->args == SPEC_ARGS_STRIDE;
         unsigned most = 1;
         for (size_t i = 0; i < u->kernel_count; i++) {
@@ -76,8 +81,11 @@ static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned num
         u->number = number;
         list_init(&u->flight);
         list_init(&u->backlog);
+        list_init(&u->codes);
         pthread_cond_init(&u->work, NULL);
         int r = accel_open(s, &u->accel, error);
+        if (!r)
+                r = code_open(u, b->scratch_dir, error);
         if (!r)
                 r = find_kernels(u, error);
         if (r < 0) {
@@ -236,6 +244,7 @@ static int almaif_open(const struct backend_params *params, struct backend **ret
         b->complete = params->complete;
         b->user = params->user;
         b->clear = params->clear;
+        b->scratch_dir = params->scratch_dir;
         list_init(&b->host);
         pthread_mutex_init(&b->lock, NULL);
         pthread_cond_init(&b->changed, NULL);
@@ -359,6 +368,9 @@ static int almaif_device_info(struct backend *b, unsigned device, struct buf *ou
                                    .memory = domain_memory_size(u->domain),
                                    .kernels = u->kernels,
                                    .kernel_count = u->kernel_count,
+                                   .rv32im = u->riscv,
+                                   .compiler = u->compiler != NULL,
+                                   .group_max = u->riscv ? u->group_max : DEVINFO_GROUP_MAX,
                            });
         return e.status;
 }
@@ -436,6 +448,7 @@ static void almaif_program_release(struct backend_program *p)
 {
         if (!p)
                 return;
+        code_program_fini(p);
         builtin_program_fini(&p->p);
         mem_free(p);
 }
@@ -451,8 +464,11 @@ static cl_int almaif_program_create(struct backend *b, unsigned domain, unsigned
         if (!p)
                 return CL_OUT_OF_HOST_MEMORY;
         *p = (struct backend_program){ .domain = d, .domain_index = domain };
-        cl_int r = builtin_program_init(&p->p, kind, parts, d->kernels, d->kernel_count);
+        cl_int r = code_program_is(d, kind)
+                           ? code_program_init(p, kind, parts)
+                           : builtin_program_init(&p->p, kind, parts, d->kernels, d->kernel_count);
         if (r != CL_SUCCESS) {
+                code_program_fini(p);
                 mem_free(p);
                 return r;
         }
@@ -463,19 +479,63 @@ static cl_int almaif_program_create(struct backend *b, unsigned domain, unsigned
 static cl_int almaif_program_build(struct backend_program *p, const unsigned *devices,
                                    size_t device_count, const char *options, struct buf *info)
 {
+        if (p->compiled)
+                return code_program_build(p, devices, device_count, options, info);
         return builtin_program_build(&p->p, devices, device_count, info);
+}
+
+static cl_int almaif_program_compile(struct backend_program *p, const unsigned *devices,
+                                     size_t device_count, const char *options, struct buf *info)
+{
+        if (p->compiled)
+                return code_program_compile(p, devices, device_count, options, info);
+        return builtin_program_compile(p, devices, device_count, options, info);
+}
+
+static cl_int almaif_program_link(struct backend *b, unsigned domain, const unsigned *devices,
+                                  size_t device_count, struct backend_program *const *inputs,
+                                  size_t input_count, const char *options, struct buf *info,
+                                  struct backend_program **ret)
+{
+        if (domain >= b->domain_count)
+                return CL_INVALID_CONTEXT;
+        struct domain *d = b->domains[domain];
+        if (!d->units[0]->riscv)
+                return CL_LINKER_NOT_AVAILABLE;
+        struct backend_program *p = mem_zalloc(sizeof(*p));
+        if (!p)
+                return CL_OUT_OF_HOST_MEMORY;
+        p->domain = d;
+        p->domain_index = domain;
+        cl_int r =
+                code_program_link(d, devices, device_count, inputs, input_count, options, info, p);
+        if (r == CL_SUCCESS)
+                *ret = p;
+        else
+                almaif_program_release(p);
+        return r;
+}
+
+static cl_int almaif_program_binary(struct backend_program *p, unsigned device, struct buf *out)
+{
+        return p->compiled ? code_program_binary(p, out) : builtin_program_binary(p, device, out);
 }
 
 static cl_int almaif_kernel_create(struct backend_program *p, const char *name,
                                    struct backend_kernel **ret)
 {
-        const struct registry_kernel *found;
-        cl_int r = builtin_program_find(&p->p, name, &found);
+        const struct registry_kernel *found = NULL;
+        struct code_kernel *code = NULL;
+        cl_int r = p->compiled ? code_kernel_new(p, name, &code)
+                               : builtin_program_find(&p->p, name, &found);
         if (r != CL_SUCCESS)
                 return r;
         struct backend_kernel *k = mem_zalloc(sizeof(*k));
-        if (!k)
+        if (!k) {
+                code_kernel_release(code);
                 return CL_OUT_OF_HOST_MEMORY;
+        }
+        k->code = code;
         k->domain = p->domain;
         k->kernel = found;
         *ret = k;
@@ -485,6 +545,8 @@ static cl_int almaif_kernel_create(struct backend_program *p, const char *name,
 static cl_int almaif_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
                                     struct backend_buffer *buffer, struct backend_sampler *sampler)
 {
+        if (k->code)
+                return code_kernel_set_arg(k->code, k->domain, a, buffer);
         cl_int r = builtin_check_arg(k->kernel, a);
         if (r != CL_SUCCESS)
                 return r;
@@ -510,6 +572,7 @@ static void almaif_kernel_release(struct backend_kernel *k)
                 return;
         for (unsigned i = 0; i < REGISTRY_ARGS_MAX; i++)
                 buffer_unref(k->args[i].buffer);
+        code_kernel_release(k->code);
         mem_free(k);
 }
 
@@ -545,10 +608,10 @@ const struct backend_ops backend_almaif = {
         .queue_flush = almaif_queue_flush,
         .program_create = almaif_program_create,
         .program_build = almaif_program_build,
-        .program_compile = builtin_program_compile,
-        .program_link = builtin_program_link,
+        .program_compile = almaif_program_compile,
+        .program_link = almaif_program_link,
         .program_constant = builtin_program_constant,
-        .program_binary = builtin_program_binary,
+        .program_binary = almaif_program_binary,
         .program_release = almaif_program_release,
         .kernel_create = almaif_kernel_create,
         .kernel_set_arg = almaif_kernel_set_arg,

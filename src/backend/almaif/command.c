@@ -40,6 +40,10 @@ void command_free(struct command *k)
                 almaif_event_unref(k->deps[i].event);
         for (unsigned i = 0; i < REGISTRY_ARGS_MAX; i++)
                 buffer_unref(k->buffers[i]);
+        for (unsigned i = 0; i < k->held_count; i++)
+                buffer_unref(k->held[i]);
+        mem_free(k->held);
+        riscv_program_unref(k->code);
         buffer_unref(k->c.buffer);
         buffer_unref(k->c.source);
         command_queue_unref(k->queue);

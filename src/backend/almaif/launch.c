@@ -16,11 +16,13 @@ cl_int launch_check(const struct backend_queue *q, const struct backend_command 
                 return r;
         /* The packet has no place for an offset, 32 bits for sizes, 16 for those of groups. */
         for (unsigned i = 0; i < c->dims; i++) {
-                if (c->offset && c->offset[i])
+                if (c->offset && c->offset[i] && !c->kernel->code)
                         return CL_INVALID_GLOBAL_OFFSET;
                 if (c->global[i] > UINT32_MAX)
                         return CL_INVALID_GLOBAL_WORK_SIZE;
         }
+        if (c->kernel->code)
+                return code_launch_check(q->unit, c->kernel->code, c);
         const struct registry_kernel *k = c->kernel->kernel;
         for (unsigned i = 0; i < registry_arg_count(k); i++)
                 if (!c->kernel->args[i].set)
@@ -44,7 +46,7 @@ static size_t arg_at(enum spec_args how, unsigned index, size_t end, size_t size
         return (end + size - 1) / size * size;
 }
 
-static uint64_t buffer_address(const struct backend_buffer *m)
+uint64_t buffer_address(const struct backend_buffer *m)
 {
         return m ? m->memory->address + m->at : 0;
 }
@@ -61,12 +63,14 @@ cl_int launch_prepare(struct command *k, const struct backend_kernel *kernel)
                 .group_x = bytes_le16(c->local ? (uint16_t)c->local[0] : 1),
                 .group_y = bytes_le16(c->local && c->dims > 1 ? (uint16_t)c->local[1] : 1),
                 .group_z = bytes_le16(c->local && c->dims > 2 ? (uint16_t)c->local[2] : 1),
-                .kernel = bytes_le64((uint64_t)kernel->kernel->id),
         };
         for (unsigned i = 0; i < 3; i++)
                 bytes_put_u32((uint8_t *)&k->packet +
                                       ((const uint8_t *)(grid + i) - (const uint8_t *)&k->packet),
                               i < c->dims ? (uint32_t)c->global[i] : 1);
+        if (kernel->code)
+                return code_launch_prepare(k, kernel->code);
+        k->packet.kernel = bytes_le64((uint64_t)kernel->kernel->id);
         k->args = mem_zalloc(u->args_size);
         if (!k->args)
                 return CL_OUT_OF_HOST_MEMORY;

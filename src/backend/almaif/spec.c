@@ -205,6 +205,16 @@ static bool set_name(struct almaif_spec *s, struct word w)
         return copy(w, s->name, sizeof(s->name));
 }
 
+static bool set_isa(struct almaif_spec *s, struct word w)
+{
+        return s->rv32im = is(w, "rv32im");
+}
+
+static bool set_clang(struct almaif_spec *s, struct word w)
+{
+        return copy(w, s->clang, sizeof(s->clang)) && s->clang[0] == '/';
+}
+
 static bool set_timeout(struct almaif_spec *s, struct word w)
 {
         return number(w, &s->timeout_ms) && s->timeout_ms <= UINT32_MAX;
@@ -229,6 +239,8 @@ static const struct {
         { "image", set_image, "a file" },
         { "kernels", set_kernels, "a file" },
         { "ids", set_ids, "numbers of kernels, separated by `:`" },
+        { "isa", set_isa, "rv32im" },
+        { "clang", set_clang, "a path" },
         { "name", set_name, "at most 63 bytes" },
         { "timeout", set_timeout, "milliseconds" },
         { "spin", set_spin, "microseconds, at most 1000000" },

@@ -17,12 +17,14 @@
 #include "backend/almaif/heap.h"
 #include "backend/backend.h"
 #include "backend/builtin/program.h"
+#include "backend/riscv/compile.h"
 #include "base/list.h"
 
 enum {
         UNITS_MAX = 64,
         KERNELS_MAX = 256, /* of one domain */
         BUFFER_ALIGN = 128,
+        CODE_ARGS_SIZE = 2176, /* struct riscv_arguments and RISCV_ARGS_SIZE, with gaps */
 };
 
 struct memory {
@@ -67,13 +69,26 @@ struct unit {
         bool faulty;         /* the watcher is to reset it */
         bool recovering;     /* nothing may be pushed */
         bool threaded;
+        bool deaf;        /* the device does not wake who sleeps */
         pthread_t thread; /* watches the ring */
         pthread_cond_t work;
+
+        /* isa=rv32im */
+        bool riscv;
+        struct riscv_compiler *compiler; /* NULL: programs are binaries only */
+        struct buf firmware;
+        unsigned group_max;
+        uint64_t code_at, output_at; /* in the configuration memory */
+        struct heap code_heap;
+        struct list codes;    /* programs there */
+        uint32_t output_read; /* of the ring of what is printed */
+        struct buf printed;
 };
 
 struct backend {
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         void *user;
+        const char *scratch_dir; /* borrowed; NULL: none */
         struct almaif_spec *specs;
         struct unit *units[UNITS_MAX];
         struct domain *domains[UNITS_MAX];
@@ -117,6 +132,10 @@ struct backend_program {
         struct domain *domain;
         unsigned domain_index;
         struct builtin_program p;
+        /* compiled for the domain's unit */
+        bool compiled, from_source, library;
+        struct buf source, object;
+        struct riscv_program *code; /* held; NULL: not built */
 };
 
 struct kernel_arg {
@@ -125,8 +144,22 @@ struct kernel_arg {
         uint64_t value;
 };
 
+struct code_arg {
+        bool set;
+        struct backend_buffer *buffer; /* held */
+        uint64_t local_size;
+};
+
+struct code_kernel {
+        struct riscv_program *program; /* held */
+        const struct riscv_kernel *kernel;
+        struct code_arg *args;
+        uint8_t *block; /* values, where they lie in the arguments */
+};
+
 struct backend_kernel {
         struct domain *domain;
+        struct code_kernel *code; /* NULL: a built-in one */
         const struct registry_kernel *kernel;
         struct kernel_arg args[REGISTRY_ARGS_MAX];
 };
@@ -156,7 +189,10 @@ struct command {
         size_t args_size;
         uint64_t args_block;
         struct backend_buffer *buffers[REGISTRY_ARGS_MAX]; /* held */
-        int *barriers; /* signals that its barriers wait for, held */
+        struct backend_buffer **held;                      /* of a compiled kernel */
+        unsigned held_count;
+        struct riscv_program *code; /* held */
+        int *barriers;              /* signals that its barriers wait for, held */
         size_t barrier_count;
         uint64_t head_since_ns; /* first in the ring, and all that it waits for is done; 0: not */
 };
@@ -203,6 +239,44 @@ void launch_pump(struct domain *d);
 void launch_again(struct unit *u);
 /* It retired. */
 void launch_release(struct command *k);
+
+uint64_t buffer_address(const struct backend_buffer *m);
+
+/* ---- code.c: lock held, but for code_open, code_close, code_place and code_print ------------- */
+
+/* Of a unit with isa=rv32im: what it needs; others are left alone. SP_E_UNSUPP, SP_E_NOMEM. */
+int code_open(struct unit *u, const char *scratch_dir, char error[SPEC_ERROR_SIZE]);
+void code_close(struct unit *u);
+/* Where it lies in the configuration memory; it is put there if it does not yet. Stays while somebody else holds it. */
+cl_int code_place(struct unit *u, struct riscv_program *p, uint64_t *ret);
+/* After a reset: all programs again. SP_E_NOMEM. */
+int code_again(struct unit *u);
+/* Move what was printed to u->printed. */
+void code_take_output(struct unit *u);
+/* Write it, and free it. */
+void code_print(struct buf *text);
+
+/* ---- program.c: as the operations of backend.h; launches as in launch.c ----------------------- */
+
+/* Is a program of this kind compiled here? */
+bool code_program_is(const struct domain *d, unsigned kind);
+cl_int code_program_init(struct backend_program *p, unsigned kind, struct bytes parts);
+void code_program_fini(struct backend_program *p);
+cl_int code_program_build(struct backend_program *p, const unsigned *devices, size_t device_count,
+                          const char *options, struct buf *info);
+cl_int code_program_compile(struct backend_program *p, const unsigned *devices, size_t device_count,
+                            const char *options, struct buf *info);
+cl_int code_program_link(struct domain *d, const unsigned *devices, size_t device_count,
+                         struct backend_program *const *inputs, size_t input_count,
+                         const char *options, struct buf *info, struct backend_program *ret);
+cl_int code_program_binary(struct backend_program *p, struct buf *out);
+cl_int code_kernel_new(struct backend_program *p, const char *name, struct code_kernel **ret);
+void code_kernel_release(struct code_kernel *k);
+cl_int code_kernel_set_arg(struct code_kernel *k, const struct domain *d, const struct arg *a,
+                           struct backend_buffer *buffer);
+cl_int code_launch_check(const struct unit *u, const struct code_kernel *k,
+                         const struct backend_command *c);
+cl_int code_launch_prepare(struct command *k, const struct code_kernel *kernel);
 
 /* ---- command.c ------------------------------------------------------------------------------ */
 

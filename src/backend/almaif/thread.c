@@ -1,3 +1,5 @@
+#include <time.h>
+
 #include "backend/almaif/state.h"
 
 #include "base/log.h"
@@ -5,7 +7,7 @@
 
 #define LOG "almaif"
 
-enum { SLICE_NS = 10000000, SPIN_ROUND = 64 };
+enum { SLICE_NS = 10000000, SPIN_ROUND = 64, NAP_MIN_NS = 20000, NAP_MAX_NS = 2000000 };
 
 /* ---- endings -------------------------------------------------------------------------------- */
 
@@ -36,7 +38,13 @@ static void report(struct backend *b, struct domain *d, struct list *done)
 {
         launch_pump(d);
         pthread_cond_broadcast(&b->changed);
+        struct buf printed = { 0 };
+        if (d->unit_count == 1) {
+                printed = d->units[0]->printed;
+                d->units[0]->printed = (struct buf){ 0 };
+        }
         pthread_mutex_unlock(&b->lock);
+        code_print(&printed);
         list_each(k, done, struct command, link)
         {
                 struct backend_times none = { 0 }, times = k->times;
@@ -100,6 +108,18 @@ void *thread_host(void *arg)
 
 /* ---- a unit's ring -------------------------------------------------------------------------- */
 
+/* Look, longer and longer after. No lock. */
+static void nap(struct unit *u, struct window *signals, uint64_t at)
+{
+        struct timespec pause = { 0, NAP_MIN_NS };
+        while (pause.tv_nsec <= NAP_MAX_NS) {
+                nanosleep(&pause, NULL);
+                if (signal_state(signals, at, u->domain->zero) != SIGNAL_PENDING)
+                        return;
+                pause.tv_nsec *= 2;
+        }
+}
+
 /* Until the signal at `at` is not pending, or it is time to look around. No lock. */
 static void wait_signal(struct unit *u, uint64_t at)
 {
@@ -111,10 +131,20 @@ static void wait_signal(struct unit *u, uint64_t at)
                         if (signal_state(signals, at, d->zero) != SIGNAL_PENDING)
                                 return;
         } while (time_ns() < end);
+        if (u->deaf) {
+                nap(u, signals, at);
+                return;
+        }
         uint32_t seen = window_load32(w, u->accel.read_at);
         window_exchange32(w, ALMAIF_HOST_SLEEPS, 1);
-        if (signal_state(signals, at, d->zero) == SIGNAL_PENDING)
-                w->ops->wait(w, u->accel.read_at, seen, SLICE_NS);
+        uint64_t begin = time_ns();
+        if (signal_state(signals, at, d->zero) != SIGNAL_PENDING)
+                return;
+        w->ops->wait(w, u->accel.read_at, seen, SLICE_NS);
+        /* It was done, and nobody woke us. */
+        u->deaf = w->futex && time_ns() - begin >= SLICE_NS &&
+                  window_load32(w, ALMAIF_HOST_SLEEPS) == 1 &&
+                  signal_state(signals, at, d->zero) != SIGNAL_PENDING;
 }
 
 /* What the device has done since. Lock held. */
@@ -122,15 +152,21 @@ static void collect(struct unit *u, struct list *done)
 {
         struct domain *d = u->domain;
         uint64_t room;
+        bool any = false;
         while (!list_empty(&u->flight)) {
                 struct command *k = list_entry(u->flight.next, struct command, link);
                 enum signal_state s = signal_state(d->memories[0].window,
                                                    signal_at(d, k->event->signal), d->zero);
                 if (s == SIGNAL_PENDING)
                         break;
+                if (!any)
+                        code_take_output(u);
+                any = true;
                 end_command(k, s == SIGNAL_SUCCESS ? launch_dependencies(k) : CL_OUT_OF_RESOURCES,
                             done);
         }
+        if (!any)
+                code_take_output(u);
         u->faulty |= accel_room(&u->accel, &room) < 0;
 }
 
@@ -162,6 +198,8 @@ static void recover(struct unit *u, const char *why, struct list *done)
         int r = accel_start(&u->accel, error);
         pthread_mutex_lock(&u->backend->lock);
         u->recovering = u->faulty = false;
+        if (!r)
+                r = code_again(u);
         if (r < 0) {
                 log_error(LOG, "%s; it is not used any more", error);
                 u->dead = CL_DEVICE_NOT_AVAILABLE;
@@ -203,7 +241,7 @@ void *thread_watch(void *arg)
                         recover(u, "its READ_INDEX is one that can't be", &done);
                 else if (timed_out(u))
                         recover(u, "it does not answer", &done);
-                if (!list_empty(&done) || !list_empty(&u->backlog))
+                if (!list_empty(&done) || !list_empty(&u->backlog) || u->printed.size)
                         report(b, u->domain, &done);
         }
         pthread_mutex_unlock(&b->lock);

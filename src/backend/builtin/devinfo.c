@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <spancl/riscv.h>
+
 #include "base/mem.h"
 #include "proto/args.h"
 
@@ -115,18 +117,49 @@ static const struct {
         { CL_DRIVER_VERSION, SPANCL_VERSION },
         { CL_DEVICE_PROFILE, "EMBEDDED_PROFILE" },
         { CL_DEVICE_OPENCL_C_VERSION, "OpenCL C 1.2" },
-        { CL_DEVICE_EXTENSIONS, "" },
         { CL_DEVICE_IL_VERSION, "" },
         { CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, "" },
 };
 
-static void emit_numbers(struct emit *e)
+/* What differs where compiled kernels run. */
+static uint64_t number_of(size_t i, const struct devinfo_params *p)
+{
+        static const struct {
+                cl_device_info key;
+                uint64_t value;
+        } compiled[] = {
+                { CL_DEVICE_ADDRESS_BITS, 32 },
+                { CL_DEVICE_LOCAL_MEM_SIZE, RISCV_LOCAL_SIZE },
+                { CL_DEVICE_PRINTF_BUFFER_SIZE, RISCV_OUTPUT_SIZE },
+                { CL_DEVICE_WORK_GROUP_COLLECTIVE_FUNCTIONS_SUPPORT, CL_TRUE },
+                { CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES,
+                  CL_DEVICE_ATOMIC_ORDER_RELAXED | CL_DEVICE_ATOMIC_ORDER_ACQ_REL |
+                          CL_DEVICE_ATOMIC_ORDER_SEQ_CST | CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP |
+                          CL_DEVICE_ATOMIC_SCOPE_DEVICE },
+                { CL_DEVICE_ATOMIC_FENCE_CAPABILITIES,
+                  CL_DEVICE_ATOMIC_ORDER_RELAXED | CL_DEVICE_ATOMIC_ORDER_ACQ_REL |
+                          CL_DEVICE_ATOMIC_ORDER_SEQ_CST | CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP |
+                          CL_DEVICE_ATOMIC_SCOPE_DEVICE },
+        };
+        cl_device_info key = numbers[i].key;
+        if (key == CL_DEVICE_MAX_WORK_GROUP_SIZE && p->group_max)
+                return p->group_max;
+        if (p->rv32im && (key == CL_DEVICE_COMPILER_AVAILABLE || key == CL_DEVICE_LINKER_AVAILABLE))
+                return p->compiler;
+        for (size_t n = 0; p->rv32im && n < array_size(compiled); n++)
+                if (compiled[n].key == key)
+                        return compiled[n].value;
+        return numbers[i].value;
+}
+
+static void emit_numbers(struct emit *e, const struct devinfo_params *p)
 {
         for (size_t i = 0; i < array_size(numbers); i++) {
-                size_t size = numbers[i].value;
-                cl_ulong wide = numbers[i].value;
+                uint64_t value = number_of(i, p);
+                size_t size = value;
+                cl_ulong wide = value;
                 if (numbers[i].kind == UINT)
-                        emit_uint(e, numbers[i].key, (cl_uint)numbers[i].value);
+                        emit_uint(e, numbers[i].key, (cl_uint)value);
                 else if (numbers[i].kind == ULONG)
                         emit_data(e, numbers[i].key, &wide, sizeof(wide));
                 else
@@ -156,11 +189,53 @@ static void emit_built_in_kernels(struct emit *e, const struct devinfo_params *p
         buf_fini(&versions);
 }
 
+static void emit_names(struct emit *e, cl_device_info key, const char *const *names, size_t count,
+                       cl_version version)
+{
+        cl_name_version list[8] = { 0 };
+        for (size_t i = 0; i < count; i++) {
+                list[i].version = version;
+                snprintf(list[i].name, sizeof(list[i].name), "%s", names[i]);
+        }
+        emit_data(e, key, list, count * sizeof(*list));
+}
+
+/* What programs can be written in. */
+static void emit_language(struct emit *e, bool compiled)
+{
+        static const cl_name_version versions[] = { { CL_MAKE_VERSION(1, 2, 0), "OpenCL C" },
+                                                    { CL_MAKE_VERSION(3, 0, 0), "OpenCL C" },
+                                                    { CL_MAKE_VERSION(1, 1, 0), "OpenCL C" },
+                                                    { CL_MAKE_VERSION(1, 0, 0), "OpenCL C" } };
+        static const char *const extensions[] = {
+                "cl_khr_global_int32_base_atomics", "cl_khr_global_int32_extended_atomics",
+                "cl_khr_local_int32_base_atomics",  "cl_khr_local_int32_extended_atomics",
+                "cl_khr_byte_addressable_store",    "cles_khr_int64"
+        };
+        static const char *const features[] = { "__opencl_c_work_group_collective_functions",
+                                                "__opencl_c_atomic_order_acq_rel",
+                                                "__opencl_c_atomic_order_seq_cst",
+                                                "__opencl_c_atomic_scope_device",
+                                                "__opencl_c_int64" };
+        char text[512] = "";
+        for (size_t i = 0, n = 0; compiled && i < array_size(extensions); i++)
+                n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "",
+                                      extensions[i]);
+        emit_str(e, CL_DEVICE_EXTENSIONS, text);
+        emit_names(e, CL_DEVICE_EXTENSIONS_WITH_VERSION, extensions,
+                   compiled ? array_size(extensions) : 0, CL_MAKE_VERSION(1, 0, 0));
+        emit_names(e, CL_DEVICE_OPENCL_C_FEATURES, features, compiled ? array_size(features) : 0,
+                   CL_MAKE_VERSION(3, 0, 0));
+        emit_data(e, CL_DEVICE_OPENCL_C_ALL_VERSIONS, versions,
+                  compiled ? sizeof(versions) : sizeof(*versions));
+}
+
 void devinfo_device(struct emit *e, const struct devinfo_params *p)
 {
-        emit_numbers(e);
+        emit_numbers(e, p);
         for (size_t i = 0; i < array_size(texts); i++)
                 emit_str(e, texts[i].key, texts[i].text);
+        emit_language(e, p->rv32im);
         emit_str(e, CL_DEVICE_NAME, p->name);
         emit_str(e, CL_DEVICE_VENDOR, p->vendor);
         emit_str(e, CL_DEVICE_VERSION, p->version);
@@ -171,14 +246,11 @@ void devinfo_device(struct emit *e, const struct devinfo_params *p)
         emit_data(e, CL_DEVICE_GLOBAL_MEM_SIZE, &p->memory, sizeof(p->memory));
         emit_data(e, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof(svm));
 
-        size_t items[3] = { DEVINFO_GROUP_MAX, DEVINFO_GROUP_MAX, DEVINFO_GROUP_MAX };
+        size_t most = p->group_max ? p->group_max : DEVINFO_GROUP_MAX;
+        size_t items[3] = { most, most, most };
         emit_data(e, CL_DEVICE_MAX_WORK_ITEM_SIZES, items, sizeof(items));
         emit_data(e, CL_DEVICE_PARTITION_TYPE, NULL, 0);
-        emit_data(e, CL_DEVICE_EXTENSIONS_WITH_VERSION, NULL, 0);
         emit_data(e, CL_DEVICE_ILS_WITH_VERSION, NULL, 0);
-        emit_data(e, CL_DEVICE_OPENCL_C_FEATURES, NULL, 0);
-        cl_name_version c = { .version = CL_MAKE_VERSION(1, 2, 0), .name = "OpenCL C" };
-        emit_data(e, CL_DEVICE_OPENCL_C_ALL_VERSIONS, &c, sizeof(c));
         emit_built_in_kernels(e, p);
 
         emit_u64(e, INFO_DEVICE_DOMAIN, p->domain);

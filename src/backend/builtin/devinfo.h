@@ -17,6 +17,9 @@ struct devinfo_params {
         unsigned domain;
         cl_ulong buffer_max, memory; /* bytes: of one buffer, of all */
         bool svm;
+        bool rv32im;      /* runs compiled kernels (include/spancl/riscv.h) */
+        bool compiler;    /* and programs can be compiled here */
+        size_t group_max; /* 0: DEVINFO_GROUP_MAX */
         const struct registry_kernel *const *kernels;
         size_t kernel_count;
 };
