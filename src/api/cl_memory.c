@@ -2,6 +2,7 @@
 
 #include "api/mem_flags.h"
 #include "api/reply.h"
+#include "core/content_size.h"
 #include "core/image.h"
 
 /* At most one of the bits in `mask`? */
@@ -87,6 +88,31 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateBufferWithProperties(cl_context context,
                                                      .properties = properties,
                                                      .property_count = properties ? 1 : 0 },
                              errcode_ret);
+}
+
+static bool is_buffer(const struct _cl_mem *m)
+{
+        return !mem_is_image(m) && !mem_is_pipe(m);
+}
+
+/* cl_pocl_content_size */
+CL_API_ENTRY cl_int CL_API_CALL clSetContentSizeBufferPoCL(cl_mem buffer,
+                                                           cl_mem content_size_buffer)
+{
+        /* "CL_INVALID_MEM_OBJECT if buffer or content_size_buffer are not a valid mem objects." */
+        if (!handle_is(buffer, HANDLE_MEM) || !handle_is(content_size_buffer, HANDLE_MEM))
+                return CL_INVALID_MEM_OBJECT;
+        /* "CL_INVALID_VALUE if buffer or content_size_buffer are not of CL_MEM_OBJECT_BUFFER type, or
+         * content_size_buffer is too small": "must be at least 64bits large". */
+        if (!is_buffer(buffer) || !is_buffer(content_size_buffer) || content_size_buffer->size < 8)
+                return CL_INVALID_VALUE;
+        /* "CL_INVALID_CONTEXT if buffer and content_size_buffer are not in the same context." */
+        if (buffer->context != content_size_buffer->context)
+                return CL_INVALID_CONTEXT;
+        client_lock(buffer->context->client);
+        content_size_set(buffer, content_size_buffer);
+        client_unlock(buffer->context->client);
+        return CL_SUCCESS;
 }
 
 bool mem_flags_inherit(cl_mem_flags parent, cl_mem_flags flags, cl_mem_flags *ret)

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "core/command_buffer.h"
+#include "core/content_size.h"
 #include "core/event.h"
 #include "core/mem.h"
 #include "core/queue.h"
@@ -379,9 +380,13 @@ cl_int enqueue_read(const struct enqueue *q, cl_mem mem, size_t offset, size_t s
         if (r == 0)
                 r = command_use(&m, mem_root(mem), at, true);
         if (r == 0)
+                r = content_size_use(&m, mem, size);
+        if (r == 0)
                 r = command_ready(&m, true);
         if (r == 0)
                 r = transfer_expect(&m, host_bytes(to, size), mem);
+        if (r == 0)
+                r = content_size_send(&m, mem, size);
         if (r == 0)
                 r = session_send(m.session, buffer_read, .event = m.id, .queue = m.queue->id,
                                  .flags = command_flags(&m), .buffer = mem_root(mem)->id,
@@ -486,7 +491,11 @@ cl_int enqueue_copy(const struct enqueue *q, cl_mem src, cl_mem dst, size_t src_
         if (r == 0)
                 r = command_use(&m, mem_root(dst), to, false);
         if (r == 0)
+                r = content_size_use(&m, src, size);
+        if (r == 0)
                 r = command_ready(&m, q->blocking);
+        if (r == 0)
+                r = content_size_send(&m, src, size);
         if (r == 0)
                 r = session_send(m.session, buffer_copy, .event = m.id, .queue = m.queue->id,
                                  .flags = command_flags(&m), .src = mem_root(src)->id,

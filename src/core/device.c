@@ -3,6 +3,7 @@
 #include <CL/cl_ext.h>
 
 #include "base/mem.h"
+#include "core/content_size.h"
 #include "core/khr_command_buffer.h"
 #include "core/server.h"
 #include "proto/info.h"
@@ -169,6 +170,7 @@ static const char *const extensions[] = {
 /* What every device has here, because the client does it. */
 static const cl_name_version extensions_own[] = {
         { CL_MAKE_VERSION(1, 0, 0), "cl_khr_create_command_queue" },
+        { CONTENT_SIZE_VERSION, "cl_pocl_content_size" },
         { COMMAND_BUFFER_VERSION, "cl_khr_command_buffer" },
         { COMMAND_BUFFER_MULTI_DEVICE_VERSION, "cl_khr_command_buffer_multi_device" },
         { MUTABLE_DISPATCH_VERSION, "cl_khr_command_buffer_mutable_dispatch" },

@@ -1,6 +1,7 @@
 /* clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueUnmapMemObject: the mapped bytes lie in the application's own memory
  * (CL_MEM_USE_HOST_PTR) or in a shadow; mapping reads them from the device, unmapping writes them back. */
 #include "base/mem.h"
+#include "core/content_size.h"
 #include "core/image.h"
 #include "core/server.h"
 
@@ -75,6 +76,8 @@ static int send_read(struct command *m, cl_mem mem, const struct mapping *map)
                                  .origin = { origin.v, 3 }, .region = { region.v, 3 },
                                  .transfer = m->id, .waits = command_waits(m));
         else
+                r = content_size_send(m, mem, map->size);
+        if (r == 0 && !mem_is_image(mem))
                 r = session_send(m->session, buffer_read, .event = m->id, .queue = m->queue->id,
                                  .flags = command_flags(m), .buffer = root->id,
                                  .offset = map->offset, .size = map->size, .transfer = m->id,
@@ -175,6 +178,8 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
         if (read || here)
                 r = command_use(&m, mem_is_image(mem) ? mem : mem_root(mem), at, read);
         read = read && !here;
+        if (r == 0 && read)
+                r = content_size_use(&m, mem, map->size);
         if (r == 0)
                 r = command_ready(&m, read || q->blocking);
         if (r == 0)

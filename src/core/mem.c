@@ -18,6 +18,8 @@ static void destroy(cl_mem m)
                 m->destructors = d->next;
                 mem_free(d);
         }
+        if (m->content)
+                mem_unhold(m->content);
         placement_fini(&m->placement);
         if (!m->storage)
                 free(m->shadow);

@@ -173,6 +173,7 @@ struct _cl_mem {
         size_t property_count;
         struct destructor *destructors;
         bool awaited; /* released, its destructors are still to be called: one of client->interests */
+        cl_mem content;       /* holds how many of its bytes mean something; held; NULL: all do */
         struct list mappings; /* of the root only: also of what is in it */
         cl_uint map_count;
         /* Backing of mappings (and ALLOC_HOST_PTR), made at the first map. */

@@ -164,6 +164,7 @@ static const struct wire_handlers handlers = {
         .stats = on_stats,
         .trace = on_trace,
         .event_done = on_event_done,
+        .transfer_cut = transfer_cut,
         .peer_lost = peers_lost,
         .relay_hello = peers_relay_hello,
         .relay_data = peers_relay_data,

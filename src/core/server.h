@@ -333,6 +333,9 @@ void arrival_failed(struct server *s, uint64_t event);
 /* The command of that transfer has failed: its bytes, if they come, are not wanted. */
 void incoming_drop(struct client *c, uint64_t transfer);
 
+/* Not all of it comes. */
+int transfer_cut(void *user, const struct wire_transfer_cut *m);
+
 /* session_ops for bulk data; user is the server. */
 int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
                    void **ret);

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/command_buffer.h"
+#include "core/content_size.h"
 #include "core/image.h"
 #include "core/mem.h"
 #include "core/queue.h"
@@ -363,6 +364,23 @@ int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
         return 1;
 }
 
+int transfer_cut(void *user, const struct wire_transfer_cut *m)
+{
+        struct server *s = user;
+        struct incoming *in = map_get(&s->client->incoming, m->transfer);
+        if (!in || in->server != s || in->to.region[1] != 1 || in->to.region[2] != 1 ||
+            is_small(&in->to) || m->size <= SESSION_INLINE_DEFAULT || m->size > box_size(&in->to) ||
+            arrivals_meet(&in->placed, m->size, box_size(&in->to)))
+                return SP_E_PROTO;
+        in->to.region[0] = (size_t)m->size;
+        if (in->came.below < m->size)
+                return 0;
+        int r = session_ack(s->session, m->transfer, m->size);
+        if (!in->aside || !in->event->before)
+                incoming_end(in, CL_SUCCESS);
+        return r;
+}
+
 void transfer_turn(cl_event e)
 {
         struct incoming *in = map_get(&e->context->client->incoming, e->id);
@@ -582,20 +600,34 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
         return r;
 }
 
-/* What a read at the replica comes after. If all of `part` is only on its way there, the read goes on as it
- * arrives, and fails if it does not. */
-static struct ids writers_of(const struct replica *at, struct range part, uint64_t *ret_flags)
+static void ids_add(struct ids *ids, const struct ids *more)
 {
-        struct ids ids = replica_waits(at, part, false);
+        for (size_t i = 0; i < more->count && ids->count < array_size(ids->few); i++)
+                ids->few[ids->count++] = more->few[i];
+}
+
+/* What a read at the replica comes after. If all of `part` is only on its way there, the read goes on as it
+ * arrives, and fails if it does not. `content`: where there is the number of bytes that mean something; NULL:
+ * nowhere. */
+static struct ids writers_of(cl_mem root, const struct replica *at, struct range part,
+                             const struct replica *content, uint64_t *ret_flags)
+{
+        struct ids ids = { .count = 0 }, writers = replica_waits(at, part, false);
         uint64_t arrival = at ? replica_arrival(at, part) : 0;
-        for (size_t i = 0; i + 1 < ids.count; i++) {
-                if (ids.few[i] != arrival)
+        for (size_t i = 0; i + 1 < writers.count; i++) {
+                if (writers.few[i] != arrival)
                         continue;
-                ids.few[i] = ids.few[ids.count - 1];
-                ids.few[ids.count - 1] = arrival;
+                writers.few[i] = writers.few[writers.count - 1];
+                writers.few[writers.count - 1] = arrival;
         }
-        if (arrival && ids.count && ids.few[ids.count - 1] == arrival)
+        if (arrival && writers.count && writers.few[writers.count - 1] == arrival)
                 *ret_flags = COMMAND_FOLLOW;
+        if (content) {
+                ids = replica_waits(content, content_size_range(root), false);
+                /* Rather not cut than too early. */
+                ids.count = ids.count + writers.count > array_size(ids.few) ? 0 : ids.count;
+        }
+        ids_add(&ids, &writers);
         return ids;
 }
 
@@ -617,15 +649,20 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
         if (server_refuses(from))
                 return SP_E_GONE;
         struct placement *p = &root->placement;
-        struct ids before = writers_of(placement_find(p, from->index, from_domain), part, &flags);
-        r = transfer_bring_read(
-                session, root, part,
-                &(struct wire_buffer_read){ .event = client_new_id(m->client, OBJECT_EVENT),
-                                            .queue = from_queue,
-                                            .flags = flags,
-                                            .peer = to_peer,
-                                            .transfer = id,
-                                            .waits = ids_waits(&before) });
+        const struct replica *content = content_size_at(root, part, from->index, from_domain);
+        struct ids before = writers_of(root, placement_find(p, from->index, from_domain), part,
+                                       content, &flags);
+        uint64_t event = client_new_id(m->client, OBJECT_EVENT);
+        r = content ? content_size_tell(session, root, event) : 0;
+        if (r < 0)
+                return r;
+        r = transfer_bring_read(session, root, part,
+                                &(struct wire_buffer_read){ .event = event,
+                                                            .queue = from_queue,
+                                                            .flags = flags,
+                                                            .peer = to_peer,
+                                                            .transfer = id,
+                                                            .waits = ids_waits(&before) });
         if (r < 0)
                 return r;
         struct ids waits = replica_waits(

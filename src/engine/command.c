@@ -25,6 +25,7 @@ static void command_release(struct command *c)
                 c->buffer ? &c->buffer->object : NULL,
                 c->source ? &c->source->object : NULL,
                 c->kernel ? &c->kernel->object : NULL,
+                c->content ? &c->content->object : NULL,
         };
         for (size_t i = 0; i < array_size(held); i++)
                 engine_object_unref(held[i]);
@@ -40,7 +41,7 @@ static void command_release(struct command *c)
         if (c->queue)
                 engine_object_unref(&c->queue->object);
         c->dep_count = c->arg_count = 0;
-        c->buffer = c->source = NULL;
+        c->buffer = c->source = c->content = NULL;
         c->kernel = NULL;
         c->last = NULL;
         c->event = NULL;
@@ -367,8 +368,8 @@ static bool may_be_implied(const struct command *c)
         const struct queue *q = c->queue;
         return !q->object.engine->params.limits.max[LIMIT_RUN_NS] &&
                q->object.engine->be->event_report && !q->in_order && !q->profiling &&
-               !c->after_all && !c->transfer && !c->batch && !c->is_barrier && c->event &&
-               c->status >= 0 && !engine_event_is_observed(c->event, q->domain);
+               !c->after_all && !c->transfer && !c->asking && !c->batch && !c->is_barrier &&
+               c->event && c->status >= 0 && !engine_event_is_observed(c->event, q->domain);
 }
 
 static void stand_for(struct command *c, struct command *before)
@@ -629,9 +630,62 @@ static cl_int submit_whole(struct command *c)
         }
 }
 
+static void submit_and_leave(struct command *c)
+{
+        cl_int status = c->status < 0 ? c->status : submit_whole(c);
+        if (status < 0)
+                engine_command_fail(c, status);
+        if (status < 0 && !c->running)
+                start_failed(c);
+        else
+                command_submitted(c);
+}
+
+/* Have it read how many bytes mean something. */
+static cl_int ask_content_size(struct command *c)
+{
+        struct backend_command n = {
+                .op = BACKEND_READ,
+                .offset_bytes = (size_t)c->content_offset,
+                .size = sizeof(c->content_size),
+                .host = c->content_size,
+        };
+        cl_int status = engine_buffer_native(c->content, c->queue->domain, &n.buffer);
+        c->asking = true;
+        if (status >= 0)
+                status = command_submit(c, &n);
+        c->asking = status >= 0;
+        return status;
+}
+
+/* It is known: leave out what does not pay to move. In steps, so that what is cut never travels inline. */
+static void take_answer(struct command *c)
+{
+        enum { STEP = 32 << 10 };
+        struct backend_command *n = &c->native;
+        uint64_t content = bytes_get_u64(c->content_size);
+        uint64_t begin = n->op == BACKEND_COPY ? n->source_offset : n->offset_bytes;
+        uint64_t size = content > begin ? content - begin : 0;
+        if (size >= n->size || n->size - size <= STEP)
+                return;
+        size = (size / STEP + 1) * STEP;
+        if (size >= n->size)
+                return;
+        if (c->transfer)
+                engine_transfer_cut(c->transfer, size);
+        else
+                n->size = (size_t)size;
+}
+
 static void command_pump(struct command *c)
 {
         cl_int r = c->status;
+        if (c->asking)
+                return;
+        if (!c->transfer) {
+                submit_and_leave(c);
+                return;
+        }
         if (r >= 0)
                 r = c->transfer->reader == c ? submit_read(c) : submit_write(c);
         if (c->transfer->writer == c)
@@ -660,17 +714,13 @@ static void command_start(struct command *c)
                 start_failed(c);
                 return;
         }
-        if (c->transfer) {
-                command_pump(c);
-                return;
-        }
-        cl_int status = submit_whole(c);
-        if (status < 0)
+        cl_int status = c->content ? ask_content_size(c) : CL_SUCCESS;
+        if (status < 0) {
                 engine_command_fail(c, status);
-        if (status < 0 && !c->running)
                 start_failed(c);
-        else
-                command_submitted(c);
+        } else {
+                command_pump(c);
+        }
 }
 
 void engine_command_enqueue(struct command *c)
@@ -734,7 +784,11 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         engine_limit_end(c->queue);
         engine_times_add(&c->times, t);
         struct transfer *data = c->transfer;
-        if (status >= 0 && c->status >= 0 && data) {
+        if (c->asking) {
+                c->asking = false;
+                if (status >= 0)
+                        take_answer(c);
+        } else if (status >= 0 && c->status >= 0 && data) {
                 /* Parts complete in order: each waits for the one before. */
                 uint64_t ready = ++c->parts * data->part_size;
                 if (ready > data->total)

@@ -43,6 +43,12 @@ struct command {
         struct object **arg_objects; /* held; NULL: not an object */
         struct transfer *transfer;
         struct list crowded; /* engine's */
+        /* Reads and copies: where the number of bytes that mean something is; held. NULL: nowhere. It is asked for
+         * first, as a part of its own, and comes to content_size. */
+        struct buffer *content;
+        uint64_t content_offset;
+        uint8_t content_size[8];
+        bool asking;
         /* Reads: the write that brings these bytes, and goes on; what it has submitted may be read.
          * It is the last dependency's. NULL: none, or it is complete. */
         struct command *follows;
@@ -127,6 +133,7 @@ void engine_command_free_all(struct engine *e);
 
 /* ---- enqueue.c: the messages ---------------------------------------------------------------- */
 
+int engine_handle_content_size(void *user, const struct wire_content_size *m);
 int engine_handle_kernel_launch(void *user, const struct wire_kernel_launch *m);
 int engine_handle_buffer_write(void *user, const struct wire_buffer_write *m);
 int engine_handle_buffer_read(void *user, const struct wire_buffer_read *m);

@@ -250,6 +250,7 @@ const struct wire_handlers engine_client_handlers = {
         .release = engine_handle_release,
 
         .kernel_launch = engine_handle_kernel_launch,
+        .content_size = engine_handle_content_size,
         .buffer_write = engine_handle_buffer_write,
         .buffer_read = engine_handle_buffer_read,
         .buffer_write_rect = engine_handle_buffer_write_rect,
@@ -280,4 +281,5 @@ const struct wire_handlers engine_server_handlers = {
         .clock_reply = engine_handle_clock_reply,
         .event_done = engine_handle_event_done,
         .transfer_failed = engine_handle_transfer_failed,
+        .transfer_cut = engine_handle_transfer_cut,
 };

@@ -166,6 +166,33 @@ static int take_objects(struct command *c, const struct action *a, const struct 
         return r;
 }
 
+int engine_handle_content_size(void *user, const struct wire_content_size *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        e->content_size.event = m->event;
+        e->content_size.buffer = m->buffer;
+        e->content_size.offset = m->offset;
+        return 0;
+}
+
+/* Is it the command that a content_size was of? */
+static int take_content_size(struct command *c, const struct action *a)
+{
+        struct engine *e = c->queue->object.engine;
+        bool taken = e->content_size.event && e->content_size.event == a->params.event;
+        e->content_size.event = 0;
+        if (!taken)
+                return 0;
+        if ((c->native.op != BACKEND_READ && c->native.op != BACKEND_COPY) || c->queue->recording)
+                return SP_E_PROTO;
+        int r = take_mem(e, e->content_size.buffer, false, &c->content);
+        c->content_offset = e->content_size.offset;
+        if (r == 0 && (c->content_offset > c->content->size ||
+                       c->content->size - c->content_offset < sizeof(c->content_size)))
+                engine_command_fail(c, CL_INVALID_VALUE);
+        return r;
+}
+
 static int take_boxes(struct command *c, const struct action *a, const struct kind *kind)
 {
         struct backend_command *n = &c->native;
@@ -253,6 +280,8 @@ static int action_enqueue(struct peer *from, const struct action *a)
                 return r;
         c->native = a->native;
         r = take_objects(c, a, kind);
+        if (r == 0)
+                r = take_content_size(c, a);
         if (r == 0)
                 r = take_boxes(c, a, kind);
         if (r == 0)

@@ -85,7 +85,11 @@ struct engine {
 
         struct staging staging; /* for domains that any memory serves */
         struct map stagings;    /* of domains, by number + 1 */
-        struct buf deps;        /* room for a wait list while it is handed to the backend */
+        /* content_size, until the command that it is of comes. event 0: none. */
+        struct {
+                uint64_t event, buffer, offset;
+        } content_size;
+        struct buf deps; /* room for a wait list while it is handed to the backend */
         struct builder builder;
         struct content_store contents;
 };

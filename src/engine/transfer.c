@@ -139,7 +139,7 @@ static uint64_t part_size(uint64_t total)
 
 static int transfer_set_total(struct transfer *t, uint64_t total, bool whole)
 {
-        t->total = total;
+        t->total = t->announced = total;
         t->chunk_size = whole || total < STAGING_CHUNK ? total : STAGING_CHUNK;
         t->part_size = whole ? total : part_size(total);
         uint64_t count = total ? (total - 1) / t->chunk_size + 1 : 1;
@@ -232,6 +232,7 @@ static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, bo
         t->early = false;
         e->early_transfers--;
         e->early_bytes -= t->only ? (size_t)t->total : 0;
+        uint64_t cut = t->cut;
         if (t->swallow) {
                 int r = transfer_set_total(t, total, whole);
                 if (r < 0)
@@ -239,8 +240,10 @@ static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, bo
                 engine_peer_retry_all(e);
         }
         /* What a server sends is not the client's fault. */
-        if (t->total != total && !t->status)
+        if ((t->announced != total || cut > total) && !t->status)
                 t->status = CL_INVALID_VALUE;
+        else if (cut)
+                t->total = cut;
         return 0;
 }
 
@@ -266,7 +269,7 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
                         return r;
                 all_there = !t->swallow;
         } else {
-                if (t->peer || from || t->writer || t->total != total)
+                if (t->peer || from || t->writer || t->announced != total)
                         return SP_E_PROTO;
                 all_there = true; /* both ends are */
         }
@@ -299,7 +302,7 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
                         return r;
                 t->refs++;
         } else {
-                if (t->peer || t->reader || t->early || t->total != total)
+                if (t->peer || t->reader || t->early || t->announced != total)
                         return SP_E_PROTO;
                 t->refs++;
                 transfer_leave_table(t);
@@ -569,6 +572,53 @@ int engine_transfer_restart(void *user)
         return r;
 }
 
+void engine_transfer_cut(struct transfer *t, uint64_t size)
+{
+        t->total = size;
+        if (t->peer && !t->peer->lost)
+                peer_send(t->peer, transfer_cut, .transfer = t->id, .size = size);
+        else if (t->writer)
+                engine_command_poke(t->writer);
+}
+
+/* The command that takes it has not come yet. */
+static int cut_early(struct peer *p, const struct wire_transfer_cut *m)
+{
+        struct engine *e = p->engine;
+        struct transfer *t;
+        if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
+                return SP_E_LIMIT;
+        int r = transfer_enter(e, NULL, p, m->transfer, 0, true, &t);
+        if (r < 0)
+                return r;
+        t->early = t->swallow = true;
+        t->cut = m->size;
+        e->early_transfers++;
+        return 0;
+}
+
+int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m)
+{
+        struct peer *p = user;
+        struct engine *e = p->engine;
+        struct transfer *t = map_get(&e->transfers, m->transfer);
+        if (!t)
+                return cut_early(p, m);
+        if (t->peer != p || t->early || m->size > t->total ||
+            arrivals_meet(&t->placed, m->size, t->total))
+                return SP_E_PROTO;
+        t->total = m->size;
+        int r = 0;
+        if (t->came.below == t->total) {
+                r = session_ack(p->session, t->id, t->total);
+                p->dirty = true;
+                transfer_leave_table(t);
+        }
+        if (t->writer)
+                engine_command_poke(t->writer);
+        return r;
+}
+
 int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m)
 {
         struct peer *p = user;
@@ -586,6 +636,11 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
                 t->swallow = m->started;
                 t->status = status;
                 e->early_transfers++;
+                return 0;
+        }
+        if (t->peer == p && t->early && t->cut && !t->status) {
+                t->status = status;
+                t->swallow = m->started;
                 return 0;
         }
         if (t->peer != p || t->early || (!m->started && (t->placed.below || t->placed.count)))

@@ -11,7 +11,9 @@ struct command;
 struct transfer {
         struct engine *engine;
         uint64_t id, total;
-        size_t refs; /* the table, reader, writer, the session that sends */
+        uint64_t
+                announced; /* what the commands ask for; `total` is less after engine_transfer_cut */
+        size_t refs;       /* the table, reader, writer, the session that sends */
         struct staging *staging;
         uint8_t **chunks; /* its memory, in pieces of chunk_size, each made when first needed */
         uint8_t *only;    /* `chunks` when there is one */
@@ -26,7 +28,8 @@ struct transfer {
         cl_int lack;            /* why there was no memory the last time */
         struct peer *peer;      /* the other end; NULL: local */
         bool early;             /* incoming: the command that consumes it has not come yet */
-        bool swallow;           /* early and failed: its bytes come nevertheless */
+        bool swallow;           /* early and failed, or cut: its bytes come nevertheless */
+        uint64_t cut;           /* early: it is cut to that; 0: it is not */
         unsigned placing;       /* incoming: places that lanes may be writing to */
         bool sending;           /* outgoing: `bulk` is the session's */
         bool leaves;            /* outgoing, to the client */
@@ -77,6 +80,9 @@ void engine_transfer_pass(struct transfer *t, uint64_t offset);
 /* The reader has `ready` bytes: send them on. */
 SP_NODISCARD cl_int engine_transfer_progress(struct transfer *t, uint64_t ready);
 
+/* The reader will read only so many bytes, of which none were sent; its other end will know. */
+void engine_transfer_cut(struct transfer *t, uint64_t size);
+
 /* The reader failed: its other end will know. True: the client is still being sent bytes, and the
  * reader must wait with its completion until it is called again. */
 bool engine_transfer_abort(struct transfer *t, cl_int status);
@@ -98,6 +104,7 @@ int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size
 
 int engine_transfer_restart(void *user);
 
+int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m);
 int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m);
 
 #endif

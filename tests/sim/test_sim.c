@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/vm.h"
+#include "core/content_size.h"
 #include "core/placement.h"
 #include "support/program.h"
 #include "support/sim.h"
@@ -376,6 +377,54 @@ TEST(what_goes_to_many_servers_goes_down_a_chain)
                 assert_int_equal(clReleaseMemObject(m), CL_SUCCESS);
                 end(&s);
         }
+}
+
+TEST(of_a_buffer_with_a_content_size_that_much_is_moved_whatever_breaks)
+{
+        enum { WHOLE = 300000, CONTENT = 70000 };
+        static uint8_t data[WHOLE], back[WHOLE];
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR; /* each cut is a warning */
+        for (uint64_t seed = 1; seed <= 30; seed++) {
+                struct setup s;
+                struct rng rng = { seed };
+                cl_int err;
+                uint64_t n = CONTENT;
+                begin(&s, &(struct sim_params){ .seed = seed,
+                                                .servers = 3,
+                                                .reconnect_ns = UINT64_MAX / 2,
+                                                .wait_ns = UINT64_MAX,
+                                                .blocked = seed % 4 ? 0 : UINT64_MAX });
+                cl_mem m = clCreateBuffer(s.context, CL_MEM_READ_WRITE, WHOLE, NULL, &err);
+                assert_int_equal(err, CL_SUCCESS);
+                cl_mem size = clCreateBuffer(s.context, CL_MEM_READ_WRITE, 8, NULL, &err);
+                assert_int_equal(err, CL_SUCCESS);
+                assert_int_equal(clSetContentSizeBufferPoCL(m, size), CL_SUCCESS);
+                sim_cut_often(s.sim, seed % 2 ? 50 : 0, 20);
+                for (unsigned round = 0; round < 6; round++) {
+                        unsigned from = (unsigned)rng_below(&rng, s.count);
+                        unsigned to = (unsigned)rng_below(&rng, s.count);
+                        for (size_t i = 0; i < WHOLE; i++)
+                                data[i] = (uint8_t)(rng_u64(&rng) >> 7);
+                        assert_int_equal(clEnqueueWriteBuffer(s.queues[from], m, CL_TRUE, 0, WHOLE,
+                                                              data, 0, NULL, NULL),
+                                         CL_SUCCESS);
+                        assert_int_equal(clEnqueueWriteBuffer(s.queues[from], size, CL_TRUE, 0, 8,
+                                                              &n, 0, NULL, NULL),
+                                         CL_SUCCESS);
+                        memset(back, 0xee, WHOLE);
+                        assert_int_equal(clEnqueueReadBuffer(s.queues[to], m, CL_TRUE, 0, WHOLE,
+                                                             back, 0, NULL, NULL),
+                                         CL_SUCCESS);
+                        assert_memory_equal(data, back, CONTENT);
+                        assert_int_equal(back[WHOLE - 1], 0xee);
+                }
+                assert_int_equal(clReleaseMemObject(m), CL_SUCCESS);
+                assert_int_equal(clReleaseMemObject(size), CL_SUCCESS);
+                sim_cut_often(s.sim, 0, 0);
+                end(&s);
+        }
+        log_threshold = before;
 }
 
 TEST(links_between_servers_that_are_cut_are_made_again)
@@ -1078,6 +1127,8 @@ int main(int argc, char **argv)
                         what_servers_that_cannot_reach_each_other_exchange_goes_through_the_client),
                 cmocka_unit_test(a_relayed_session_ends_with_its_server),
                 cmocka_unit_test(what_goes_to_many_servers_goes_down_a_chain),
+                cmocka_unit_test(
+                        of_a_buffer_with_a_content_size_that_much_is_moved_whatever_breaks),
                 cmocka_unit_test(links_between_servers_that_are_cut_are_made_again),
                 cmocka_unit_test(shared_virtual_memory_gives_way_to_what_is_there),
                 cmocka_unit_test(a_user_event_holds_commands_on_every_server),

@@ -62,17 +62,17 @@ TEST(extensions_that_need_the_host_are_not_offered)
         put(CL_DEVICE_EXTENSIONS_WITH_VERSION, list, sizeof(list));
         assert_string_equal(
                 mask(CL_DEVICE_EXTENSIONS).data,
-                "cl_khr_fp64 cl_khr_spirv_queries cl_khr_fp16 cl_khr_create_command_queue "
+                "cl_khr_fp64 cl_khr_spirv_queries cl_khr_fp16 cl_khr_create_command_queue cl_pocl_content_size "
                 "cl_khr_command_buffer cl_khr_command_buffer_multi_device "
                 "cl_khr_command_buffer_mutable_dispatch");
         struct bytes v = mask(CL_DEVICE_EXTENSIONS_WITH_VERSION);
         const cl_name_version *kept = v.data;
-        assert_int_equal(v.size, 5 * sizeof(*kept));
+        assert_int_equal(v.size, 6 * sizeof(*kept));
         assert_string_equal(kept[0].name, "cl_khr_fp64");
         assert_int_equal(kept[0].version, CL_MAKE_VERSION(1, 2, 3));
         assert_string_equal(kept[1].name, "cl_khr_create_command_queue");
-        assert_string_equal(kept[2].name, "cl_khr_command_buffer");
-        assert_int_equal(kept[2].version, CL_MAKE_VERSION(0, 9, 8));
+        assert_string_equal(kept[3].name, "cl_khr_command_buffer");
+        assert_int_equal(kept[3].version, CL_MAKE_VERSION(0, 9, 8));
 }
 
 TEST(devices_are_divided_in_the_ways_of_opencl)

@@ -1695,6 +1695,98 @@ TEST(what_does_not_arrive_fails_those_that_it_is_forwarded_to)
         }
 }
 
+/* Node 0 has bytes in buffer 1, and in buffer 2 how many of them mean something. */
+static struct data *counted(struct world *w, uint64_t content)
+{
+        struct data *d = write_buffer(w, 0, QUEUE(2), EVENT(1), BUFFER(1), 8 * MIB, 5);
+        struct data *n = data_new(w, 8, 0);
+        bytes_put_u64(n->bytes, content);
+        send(w, 0, buffer_write, .event = EVENT(2), .queue = QUEUE(2), .buffer = BUFFER(2),
+             .offset = 100, .size = 8, .transfer = EVENT(2));
+        send_data(w, 0, EVENT(2), n, 8);
+        run(w);
+        return d;
+}
+
+TEST(only_bytes_that_mean_something_are_sent_whoever_is_first)
+{
+        static const uint64_t contents[] = { 0, 1, 20000, MIB, 5 * MIB + 3, 8 * MIB, UINT64_MAX };
+        for (unsigned i = 0; i < 2 * array_size(contents); i++) {
+                struct world *w = two_servers(8 * MIB);
+                uint64_t content = contents[i / 2], rest = 8 * MIB - 4096;
+                struct data *d = counted(w, content);
+                uint64_t before = session_get_stats(w->nodes[0].dialled)->bulk_sent;
+                send(w, 0, content_size, .event = EVENT(3), .buffer = BUFFER(2), .offset = 100);
+                send(w, 0, buffer_read, .event = EVENT(3), .queue = QUEUE(2), .buffer = BUFFER(1),
+                     .offset = 4096, .size = rest, .peer = PEER(2), .transfer = EVENT(4));
+                if (i % 2)
+                        run(w);
+                send(w, 1, buffer_write, .event = EVENT(4), .queue = QUEUE(2),
+                     .flags = COMMAND_NOTIFY, .buffer = BUFFER(1), .offset = 4096, .size = rest,
+                     .peer = PEER(1), .transfer = EVENT(4));
+                run(w);
+                assert_int_equal(status_of(w, 1, EVENT(4)), CL_SUCCESS);
+                uint64_t useful = content < 4096 ? 0 : content - 4096;
+                useful = useful < rest ? useful : rest;
+                uint64_t sent = session_get_stats(w->nodes[0].dialled)->bulk_sent - before;
+                assert_true(sent >= useful && sent <= useful + 70000);
+                struct data *got = expect_data(w, 1, EVENT(9), 8 * MIB);
+                send(w, 1, buffer_read, .event = EVENT(9), .queue = QUEUE(2), .buffer = BUFFER(1),
+                     .size = 8 * MIB, .transfer = EVENT(9));
+                run(w);
+                assert_memory_equal(got->bytes + 4096, d->bytes + 4096, useful);
+                assert_int_equal(counts(w, 0).transfers, 0);
+                assert_int_equal(counts(w, 1).transfers, 0);
+                release_objects(w, 0);
+                release_objects(w, 1);
+                world_free(w);
+        }
+}
+
+TEST(between_domains_only_bytes_that_mean_something_are_moved)
+{
+        for (int early = 0; early < 2; early++) {
+                struct world *w = world_new(1);
+                make_objects(w, 0, 8 * MIB);
+                struct data *d = counted(w, MIB);
+                if (early)
+                        send(w, 0, buffer_write, .event = EVENT(4), .queue = QUEUE(3),
+                             .flags = COMMAND_NOTIFY, .buffer = BUFFER(1), .size = 8 * MIB,
+                             .peer = PEER_SELF, .transfer = 77);
+                send(w, 0, content_size, .event = EVENT(3), .buffer = BUFFER(2), .offset = 100);
+                send(w, 0, buffer_read, .event = EVENT(3), .queue = QUEUE(2), .buffer = BUFFER(1),
+                     .size = 8 * MIB, .peer = PEER_SELF, .transfer = 77);
+                run(w);
+                if (!early)
+                        send(w, 0, buffer_write, .event = EVENT(4), .queue = QUEUE(3),
+                             .flags = COMMAND_NOTIFY, .buffer = BUFFER(1), .size = 8 * MIB,
+                             .peer = PEER_SELF, .transfer = 77);
+                run(w);
+                assert_int_equal(status_of(w, 0, EVENT(4)), CL_SUCCESS);
+                struct data *got = expect_data(w, 0, EVENT(9), MIB);
+                send(w, 0, buffer_read, .event = EVENT(9), .queue = QUEUE(3), .buffer = BUFFER(1),
+                     .size = MIB, .transfer = EVENT(9));
+                run(w);
+                assert_memory_equal(got->bytes, d->bytes, MIB);
+                assert_int_equal(counts(w, 0).transfers, 0);
+                release_objects(w, 0);
+                world_free(w);
+        }
+}
+
+TEST(a_number_that_is_not_there_fails_its_command)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        send(w, 0, content_size, .event = EVENT(1), .buffer = BUFFER(2), .offset = 60);
+        send(w, 0, buffer_copy, .event = EVENT(1), .queue = QUEUE(1), .flags = COMMAND_NOTIFY,
+             .src = BUFFER(1), .dst = BUFFER(2), .size = 32);
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(1)), CL_INVALID_VALUE);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 /* ---- data ----------------------------------------------------------------------------------- */
 
 TEST(what_is_written_is_read_whatever_its_size)
@@ -2940,6 +3032,9 @@ int main(void)
                 cmocka_unit_test(failure_reaches_the_other_server),
                 cmocka_unit_test(a_lost_peer_fails_what_waits_for_it),
                 cmocka_unit_test(what_is_still_arriving_is_forwarded),
+                cmocka_unit_test(only_bytes_that_mean_something_are_sent_whoever_is_first),
+                cmocka_unit_test(between_domains_only_bytes_that_mean_something_are_moved),
+                cmocka_unit_test(a_number_that_is_not_there_fails_its_command),
                 cmocka_unit_test(what_does_not_arrive_fails_those_that_it_is_forwarded_to),
                 cmocka_unit_test(what_is_written_is_read_whatever_its_size),
                 cmocka_unit_test(a_write_starts_while_its_bytes_still_arrive),
