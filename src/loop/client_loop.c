@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/io.h"
+#include "loop/address.h"
 #include "loop/carrier.h"
 #include "loop/clock.h"
 #include "loop/dial.h"
@@ -27,11 +28,13 @@ enum {
         RECEIVE_BUDGET = 4 << 20,
         RETRY_FIRST_MS = 20, /* between two tries to reach a server again, doubled each time */
         RETRY_MAX_MS = 1000,
+        TRY_FIRST_MS = 1000,      /* the first of these tries, doubled each time */
         RETRY_REFUSED_MS = 10000, /* the server answers, but does not want us */
 };
 
 struct client_loop {
         int wake_fd;
+        int address_fd;    /* address_watch; -1: not needed yet */
         atomic_bool woken; /* wake_fd is readable, or about to be */
         bool asleep; /* a thread is in loop_wait, which polls for what it knew of; client's lock */
         int timeout_ms;
@@ -54,6 +57,7 @@ struct attach {
         pthread_mutex_t lock; /* guards the following */
         pthread_cond_t given_up;
         bool finished, abandoned;
+        bool hurried; /* what is waited for may be there now */
         int status;
         struct conn *conn;
         struct dial_reply reply;
@@ -174,6 +178,13 @@ static void opened_as(const struct dial_reply *reply, struct io_connect *at)
         at->remote_ns = reply->time_ns;
 }
 
+/* The connection ends with the address that it has. */
+static void watch_address(struct client_loop *loop, const struct io_link *l)
+{
+        if (loop->address_fd < 0 && address_may_go(l->lanes[0].conn))
+                loop->address_fd = address_watch();
+}
+
 static void dial_finish(struct dialling *d)
 {
         struct io_connect *at = d->at;
@@ -190,6 +201,7 @@ static void dial_finish(struct dialling *d)
         }
         at->link = l;
         opened_as(&d->reply, at);
+        watch_address(d->loop, l);
 }
 
 static void loop_connect_all(void *user, struct io_connect *all, size_t count)
@@ -251,9 +263,10 @@ static bool pause_until(struct attach *a, uint64_t until)
 {
         struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
         pthread_mutex_lock(&a->lock);
-        while (!a->abandoned && clock_now_ns() < until)
+        while (!a->abandoned && !a->hurried && clock_now_ns() < until)
                 pthread_cond_timedwait(&a->given_up, &a->lock, &t);
         bool abandoned = a->abandoned;
+        a->hurried = false;
         pthread_mutex_unlock(&a->lock);
         return !abandoned;
 }
@@ -261,6 +274,7 @@ static bool pause_until(struct attach *a, uint64_t until)
 static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *reply)
 {
         unsigned ms = RETRY_FIRST_MS;
+        int patience_ms = a->dial.timeout_ms, first_ms = TRY_FIRST_MS;
         if (!pause_until(a, a->begin_ns))
                 return SP_E_GONE;
         for (;;) {
@@ -268,6 +282,10 @@ static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *r
                         loop_random(a->loop, a->dial.session_id, sizeof(a->dial.session_id));
                         loop_random(a->loop, a->dial.key, sizeof(a->dial.key));
                 }
+                /* Not long at first: a way that is not there any more does not answer. */
+                if (a->until_ns)
+                        a->dial.timeout_ms = first_ms < patience_ms ? first_ms : patience_ms;
+                first_ms = first_ms < patience_ms ? 2 * first_ms : first_ms;
                 int r = dial(a->local, &a->dial, ret, reply);
                 bool later = may_work_later(r);
                 if (r == 0 || (!later && !a->fresh) || clock_now_ns() >= a->until_ns)
@@ -465,6 +483,8 @@ static int attach_finish(struct io_link *l)
                 memcpy(l->key, a->dial.key, sizeof(l->key));
         } else if (r == 0 && !lane)
                 r = session_resume(l->session, a->dial.generation);
+        if (r >= 0 && !lane)
+                watch_address(a->loop, l);
         attach_free(a);
         if (r >= 0 && lane)
                 attach_next(l, lane);
@@ -633,16 +653,39 @@ static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n
                 spin_slept(&loop->spin);
 }
 
+/* Something about addresses has changed: which connections can't be used any more? Those that are being made
+ * may succeed now. */
+static void check_addresses(struct client_loop *loop, struct io_link *const *links, size_t count)
+{
+        if (!address_changed(loop->address_fd))
+                return;
+        for (size_t i = 0; i < count; i++) {
+                struct io_link *l = links[i];
+                const struct conn *c = l->lanes[0].conn;
+                if (c && l->status >= 0 && address_may_go(c) && !address_is_here(c)) {
+                        log_info("client", "%s: this host's address is gone", l->spec->name);
+                        l->status = SP_E_LINK;
+                }
+                if (!l->attach)
+                        continue;
+                pthread_mutex_lock(&l->attach->lock);
+                l->attach->hurried = true;
+                pthread_cond_signal(&l->attach->given_up);
+                pthread_mutex_unlock(&l->attach->lock);
+        }
+}
+
 static void loop_wait(void *user, struct io_link *const *links, size_t count, uint64_t deadline_ns,
                       pthread_mutex_t *lock)
 {
         enum { PER_LINK = 2 * SESSION_LANES };
         struct client_loop *loop = user;
-        struct pollfd fds[1 + CONFIG_SERVERS_MAX * PER_LINK];
+        struct pollfd fds[2 + CONFIG_SERVERS_MAX * PER_LINK];
         struct conn *conns[CONFIG_SERVERS_MAX * SESSION_LANES];
         nfds_t first[CONFIG_SERVERS_MAX + 1], n = 0;
         size_t conn_count = 0;
         fds[n++] = (struct pollfd){ .fd = loop->wake_fd, .events = POLLIN };
+        fds[n++] = (struct pollfd){ .fd = loop->address_fd, .events = POLLIN };
         for (size_t i = 0; i < count; i++) {
                 first[i] = n;
                 if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
@@ -674,6 +717,8 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
         }
         pthread_mutex_lock(lock);
         loop->asleep = false;
+        if (fds[1].revents)
+                check_addresses(loop, links, count);
         for (size_t i = 0; i < count; i++) {
                 bool something = links[i]->more_in;
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)
@@ -815,6 +860,7 @@ int client_io_loop_new(void **ret)
                 mem_free(loop);
                 return SP_E_LIMIT;
         }
+        loop->address_fd = -1;
         loop->lanes = lanes ? (unsigned)lanes : carrier_lanes();
         loop->spin_ns = spin_us * 1000;
         spin_init(&loop->spin, loop->spin_ns, 0);
@@ -829,5 +875,7 @@ void client_io_loop_free(void *user)
         if (!loop)
                 return;
         close(loop->wake_fd);
+        if (loop->address_fd >= 0)
+                close(loop->address_fd);
         mem_free(loop);
 }

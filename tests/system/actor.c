@@ -14,12 +14,14 @@
  *   watch     have calls of the availability callback counted, for each device
  *   told N    how often that was, when it is at least N; each call told the other value
  *   unwatch   no more calls
+ *   gap MS    small commands, one after the other, for so long; says how many microseconds the longest took
  *   leave     end without releasing anything */
 #include "../api/api.h"
 
 #include <spancl/availability.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ITEMS = 50000 };
@@ -259,6 +261,27 @@ static void end(void)
         a = (struct act){ 0 };
 }
 
+static uint64_t now_us(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static unsigned gap(unsigned ms)
+{
+        uint64_t begin = now_us(), last = begin, longest = 0;
+        int x = 0;
+        while (last - begin < ms * 1000ull) {
+                OK(clEnqueueReadBuffer(a.queues[0], a.buffer, CL_TRUE, 0, sizeof(x), &x, 0, NULL,
+                                       NULL));
+                uint64_t now = now_us();
+                longest = now - last > longest ? now - last : longest;
+                last = now;
+        }
+        return (unsigned)longest;
+}
+
 static void tell_devices(char *ret)
 {
         for (cl_uint i = 0; i < device_count; i++)
@@ -292,6 +315,8 @@ static bool act(const char *word, const char *rest, char *ret)
                 watch(false);
         else if (!strcmp(word, "told"))
                 sprintf(ret, "%u", told((unsigned)atoi(rest)));
+        else if (!strcmp(word, "gap"))
+                sprintf(ret, "%u", gap((unsigned)atoi(rest)));
         else if (!strcmp(word, "notices"))
                 sprintf(ret, "%u", atomic_load(&notices));
         else

@@ -20,8 +20,8 @@ ACTOR = str(BUILD / "bin/system_actor")
 class Actor:
     """A client that does what it is told (actor.c)."""
 
-    def __init__(self, where, *options, **more):
-        self.process = subprocess.Popen([ACTOR, *options], env=client_env(where, **more), text=True,
+    def __init__(self, where, *options, prefix=(), **more):
+        self.process = subprocess.Popen([*prefix, ACTOR, *options], env=client_env(where, **more), text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def tell(self, words):
@@ -223,11 +223,11 @@ def no_frame_is_lost_in_outages():
         return f"{counts['full']} frames of full quality, {counts['lower']} of lower"
 
 
-def main():
-    claims = [f for f in globals().values() if inspect.isfunction(f) and f.__module__ == __name__
+def run_claims(names):
+    claims = [f for f in names.values() if inspect.isfunction(f) and f.__module__ == "__main__"
+              and f.__name__.count("_") >= 3
               and all(p.default is not p.empty or p.kind == p.VAR_POSITIONAL
-                      for p in inspect.signature(f).parameters.values())
-              and f.__name__ not in ("main",)]
+                      for p in inspect.signature(f).parameters.values())]
     wanted = sys.argv[2:]
     bad = 0
     for claim in claims:
@@ -245,4 +245,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_claims(globals()))
