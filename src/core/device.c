@@ -614,8 +614,9 @@ cl_int device_partition(cl_device_id d, const cl_device_partition_property *prop
                 return CL_INVALID_DEVICE_PARTITION_COUNT;
         for (size_t i = 0; i < property_count; i++)
                 values[i] = (uint64_t)properties[i];
-        if (request_begin(c, d->server, &q) < 0)
-                return CL_OUT_OF_HOST_MEMORY;
+        int r = request_begin(c, d->server, &q);
+        if (r < 0)
+                return status_to_cl(r);
         if (session_send(session, device_partition, .request = q.id, .device = d->index,
                          .properties = { values, property_count }) < 0)
                 request_done(c, q.id, CL_OUT_OF_HOST_MEMORY, (struct bytes){ 0 });

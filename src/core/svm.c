@@ -101,8 +101,8 @@ static void ask_send(struct ask *a, const struct svm_chunk *chunk, cl_device_id 
 /* SP_E_BUSY: it can't be at that address. */
 static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s)
 {
-        if (!a->sent)
-                return 0; /* the server is gone, and with it its devices */
+        if (!a->sent) /* the server is gone, and with it its devices; or away, and will want it then */
+                return server_session(s) ? SP_E_GONE : 0;
         request_wait(s->client, &a->request);
         cl_int status = a->request.status;
         if (status == CL_SUCCESS && a->request.info.size == 8)
@@ -110,8 +110,10 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s)
         buf_fini(&a->request.info);
         if (status == CL_SUCCESS)
                 chunk->servers |= 1ull << s->index;
-        if (status == CL_SUCCESS || status == CL_DEVICE_NOT_AVAILABLE)
+        if (status == CL_SUCCESS)
                 return 0;
+        if (status == CL_DEVICE_NOT_AVAILABLE)
+                return server_session(s) ? SP_E_GONE : 0;
         return status == CL_INVALID_HOST_PTR ? SP_E_BUSY : SP_E_LIMIT;
 }
 
@@ -150,6 +152,8 @@ static int ask_others(cl_context x, struct svm_chunk *chunk)
                         ask_send(&all[i], chunk, d);
         }
         for (unsigned i = 0; all && i < count; i++) {
+                if (asked & 1ull << i || !server_device(x, c->servers[i]))
+                        continue;
                 int one = ask_take(&all[i], chunk, c->servers[i]);
                 r = r ? r : one;
         }
@@ -185,6 +189,8 @@ static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again)
         r = vm_map(chunk->address, chunk->size, &chunk->address);
         if (r == 0) {
                 r = ask_others(x, chunk);
+                if (r == 0 && !chunk->servers)
+                        r = SP_E_GONE;
                 if (r < 0)
                         vm_unmap(chunk->address, chunk->size);
         }

@@ -16,7 +16,7 @@
  *   unwatch   no more calls
  *   gap MS    small commands, one after the other, for so long; says how many microseconds the longest took
  *   leave     end without releasing anything */
-#include "../api/api.h"
+#include "../api/command_buffer.h"
 
 #include <spancl/availability.h>
 #include <stdatomic.h>
@@ -45,6 +45,10 @@ static struct act {
         cl_program program;
         cl_kernel kernel;
         cl_mem buffer, other;
+        /* On devices with a compiler. */
+        cl_program object; /* compiled */
+        cl_mem image;
+        void *svm, *map, *commands;
 } a;
 
 static struct watch {
@@ -103,6 +107,21 @@ static void CL_CALLBACK on_notice(const char *text, const void *info, size_t siz
         atomic_fetch_add(&notices, 1);
 }
 
+static void begin_more(void)
+{
+        cl_int err;
+        const char *text = source;
+        const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+        const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+                                     .image_width = 16,
+                                     .image_height = 16 };
+        a.object = clCreateProgramWithSource(a.context, 1, &text, NULL, &err);
+        OK(err);
+        OK(clCompileProgram(a.object, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL));
+        a.image = clCreateImage(a.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &err);
+        a.svm = clSVMAlloc(a.context, CL_MEM_READ_WRITE, 4096, 0);
+}
+
 static void begin(void)
 {
         cl_int err;
@@ -141,6 +160,19 @@ static void begin(void)
         a.other = clCreateBuffer(a.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
                                  sizeof(values), values, &err);
         OK(err);
+        a.map = clEnqueueMapBuffer(a.queues[0], a.other, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                   sizeof(values), 0, NULL, NULL, &err);
+        OK(err);
+        size_t items = ITEMS;
+        int by = 1;
+        OK(clSetKernelArg(a.kernel, 0, sizeof(a.buffer), &a.buffer));
+        OK(clSetKernelArg(a.kernel, 1, sizeof(by), &by));
+        cb_load(platform);
+        a.commands = cb_create(1, a.queues, 0);
+        OK(cb.kernel(a.commands, NULL, NULL, a.kernel, 1, NULL, &items, NULL, 0, NULL, NULL, NULL));
+        OK(cb.finalize(a.commands));
+        if (!builtin)
+                begin_more();
 }
 
 static cl_int launch(cl_uint i, int by, cl_event *event)
@@ -190,11 +222,80 @@ static unsigned settled(void)
                 }
                 failed += status < 0;
                 OK(clReleaseEvent(a.events[i]));
+                a.events[i] = NULL;
         }
         return failed;
 }
 
 #define AWAY(...) EXPECT(CL_DEVICE_NOT_AVAILABLE, __VA_ARGS__)
+
+static void refused_images(cl_command_queue q)
+{
+        cl_int err;
+        size_t origin[3] = { 0 }, region[3] = { 8, 8, 1 }, pitch;
+        cl_uint color[4] = { 1, 2, 3, 4 };
+        for (cl_bool blocking = CL_FALSE; blocking <= CL_TRUE; blocking++) {
+                AWAY(clEnqueueReadImage(q, a.image, blocking, origin, region, 0, 0, got, 0, NULL,
+                                        NULL));
+                AWAY(clEnqueueWriteImage(q, a.image, blocking, origin, region, 0, 0, got, 0, NULL,
+                                         NULL));
+                CHECK(!clEnqueueMapImage(q, a.image, blocking, CL_MAP_READ, origin, region, &pitch,
+                                         NULL, 0, NULL, NULL, &err));
+                AWAY(err);
+        }
+        AWAY(clEnqueueFillImage(q, a.image, color, origin, region, 0, NULL, NULL));
+        AWAY(clEnqueueCopyImageToBuffer(q, a.image, a.buffer, origin, region, 0, 0, NULL, NULL));
+        AWAY(clEnqueueCopyBufferToImage(q, a.buffer, a.image, 0, origin, region, 0, NULL, NULL));
+        size_t other[3] = { 8, 8, 0 };
+        AWAY(clEnqueueCopyImage(q, a.image, a.image, origin, other, region, 0, NULL, NULL));
+}
+
+static void refused_svm(cl_command_queue q)
+{
+        int x = 1;
+        for (cl_bool blocking = CL_FALSE; blocking <= CL_TRUE; blocking++) {
+                AWAY(clEnqueueSVMMap(q, blocking, CL_MAP_READ, a.svm, 64, 0, NULL, NULL));
+                AWAY(clEnqueueSVMMemcpy(q, blocking, got, a.svm, 64, 0, NULL, NULL));
+                AWAY(clEnqueueSVMMemcpy(q, blocking, a.svm, got, 64, 0, NULL, NULL));
+        }
+        AWAY(clEnqueueSVMMemFill(q, a.svm, &x, 4, 64, 0, NULL, NULL));
+        AWAY(clEnqueueSVMMigrateMem(q, 1, (const void *[]){ a.svm }, NULL, 0, 0, NULL, NULL));
+        CHECK(!clSVMAlloc(a.context, CL_MEM_READ_WRITE, 64 << 20, 0));
+}
+
+static void refused_programs(void)
+{
+        cl_int err;
+        size_t size = 1, sizes[API_DEVICES_MAX];
+        const char *text = source;
+        cl_program program = clCreateProgramWithSource(a.context, 1, &text, NULL, &err);
+        OK(err);
+        AWAY(clBuildProgram(program, 0, NULL, NULL, NULL, NULL));
+        AWAY(clCompileProgram(program, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL));
+        OK(clReleaseProgram(program));
+        program = clLinkProgram(a.context, 0, NULL, NULL, 1, &a.object, NULL, NULL, &err);
+        AWAY(err);
+        if (program)
+                OK(clReleaseProgram(program));
+        AWAY(clGetProgramInfo(a.program, CL_PROGRAM_BINARY_SIZES, sizeof(sizes), sizes, NULL));
+        cl_int (*suggested)(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
+                            size_t *);
+        void *f = clGetExtensionFunctionAddressForPlatform(platform,
+                                                           "clGetKernelSuggestedLocalWorkSizeKHR");
+        CHECK(f);
+        memcpy(&suggested, &f, sizeof(f));
+        AWAY(suggested(a.queues[0], a.kernel, 1, NULL, &size, &size));
+        for (cl_uint i = 0; i < a.count; i++) {
+                cl_device_id parts[2];
+                cl_uint units;
+                OK(clGetDeviceInfo(a.devices[i], CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units,
+                                   NULL));
+                const cl_device_partition_property halves[] = { CL_DEVICE_PARTITION_EQUALLY,
+                                                                units / 2, 0 };
+                if (units == 2 && !is_available(a.devices[i]))
+                        AWAY(clCreateSubDevices(a.devices[i], halves, 2, parts, NULL));
+        }
+}
 
 /* Each call that needs the devices; those that do not need them work. */
 static void refused(void)
@@ -232,19 +333,31 @@ static void refused(void)
                 AWAY(clEnqueueMigrateMemObjects(q, 1, &a.buffer, 0, 0, NULL, NULL));
                 AWAY(clEnqueueMarkerWithWaitList(q, 0, NULL, NULL));
                 AWAY(clEnqueueBarrierWithWaitList(q, 0, NULL, &e));
+                if (a.image)
+                        refused_images(q);
+                if (a.svm)
+                        refused_svm(q);
+                AWAY(clEnqueueUnmapMemObject(q, a.other, a.map, 0, NULL, NULL));
                 AWAY(clFlush(q));
                 AWAY(clFinish(q));
                 cl_command_queue more = clCreateCommandQueue(a.context, a.devices[i], 0, &err);
-                CHECK(!more);
-                AWAY(err);
+                if (more) /* needs no answer, if the server is only away */
+                        OK(clReleaseCommandQueue(more));
+                else
+                        AWAY(err);
         }
         /* A program and what is built for devices that are gone. */
-        const char *text = source;
-        cl_program program = clCreateProgramWithSource(a.context, 1, &text, NULL, &err);
-        OK(err);
         if (!builtin)
-                AWAY(clBuildProgram(program, 0, NULL, NULL, NULL, NULL));
-        OK(clReleaseProgram(program));
+                refused_programs();
+        AWAY(cb.enqueue(0, NULL, a.commands, 0, NULL, NULL));
+        if (a.events[0]) { /* `enqueue` was before: it returns, whatever became of it */
+                cl_int status;
+                err = clWaitForEvents(1, a.events);
+                CHECK(err == CL_SUCCESS || err == CL_DEVICE_NOT_AVAILABLE ||
+                      err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+                OK(clGetEventInfo(a.events[0], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                                  &status, NULL));
+        }
         OK(clGetProgramInfo(a.program, CL_PROGRAM_NUM_KERNELS, sizeof(n), &n, NULL));
         CHECK(n >= 1);
 }
@@ -255,6 +368,12 @@ static void end(void)
         OK(clReleaseProgram(a.program));
         OK(clReleaseMemObject(a.buffer));
         OK(clReleaseMemObject(a.other));
+        OK(cb.release(a.commands));
+        if (a.object)
+                OK(clReleaseProgram(a.object));
+        if (a.image)
+                OK(clReleaseMemObject(a.image));
+        clSVMFree(a.context, a.svm);
         for (cl_uint i = 0; i < a.count; i++)
                 OK(clReleaseCommandQueue(a.queues[i]));
         OK(clReleaseContext(a.context));

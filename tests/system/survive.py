@@ -12,7 +12,7 @@ import time
 import traceback
 from pathlib import Path
 
-from daemon import BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers
+from daemon import BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers, session_worker
 
 ACTOR = str(BUILD / "bin/system_actor")
 
@@ -166,6 +166,80 @@ def idle_application_is_told_that_a_link_is_cut_and_made_again():
             client.do("end")
             client.leave()
         relay.close()
+
+
+# --- While a server is away -----------------------------------------------------------------------
+
+def calls_that_need_a_server_that_is_away_fail_and_nothing_hangs():
+    for options, server in (((), ()), (("builtin",), ("--backend", "reference"))):
+        with servers(1, *server) as s:
+            relay = Relay(s.ports[0])
+            with Actor(at(relay.port), *options) as client:
+                here = client.do("devices")
+                client.do("begin")
+                client.do("compute")
+                for _ in range(2):
+                    client.do("enqueue")
+                    relay.hold(True)
+                    client.do("until " + "0" * len(here))
+                    client.do("refused")
+                    relay.hold(False)
+                    client.do("until " + here)
+                    assert client.do("settled") == "0"  # what was in flight has gone on
+                    client.do("compute")
+                client.do("end")
+                client.leave()
+            relay.close()
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + HANG_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def session_that_is_not_resumed_in_time_ends_on_both_sides():
+    for loss in ("fail", "wait"):
+        with servers(1, "--linger", "1") as s:
+            relay = Relay(s.ports[0])
+            with Actor(at(relay.port), SPANCL_ON_LOSS=loss, SPANCL_RECONNECT="1") as client:
+                client.do("begin")
+                client.do("compute")
+                worker = session_worker(s, set())
+                client.do("enqueue")
+                relay.hold(True)
+                if loss == "fail":
+                    client.do("until 0")
+                    client.do("refused")
+                client.do("settled")  # when the session is over
+                wait_for(lambda: worker not in children(s.processes[0].pid), "the worker goes on")
+                client.do("refused")
+                relay.hold(False)
+                client.do("until 1")
+                client.do("refused")
+                client.do("end")
+                client.do("begin")
+                client.do("compute")
+                client.leave()
+            relay.close()
+
+
+# --- Clients that end -----------------------------------------------------------------------------
+
+def killed_client_is_freed_after_the_linger_and_one_that_ends_at_once():
+    with servers(1, "--linger", "1") as s, Actor(at(s.ports[0])) as client:
+        client.do("begin")
+        client.do("compute")
+        worker = session_worker(s, set())
+        client.process.kill()
+        wait_for(lambda: worker not in children(s.processes[0].pid), "the worker goes on")
+    with servers(1, "--linger", "86400") as s, Actor(at(s.ports[0])) as client:
+        client.do("begin")
+        client.do("compute")
+        worker = session_worker(s, set())
+        client.leave()  # without releasing anything
+        wait_for(lambda: worker not in children(s.processes[0].pid), "the worker goes on")
 
 
 # --- Going on without a server (docs/FALLBACK.md) --------------------------------------------------
