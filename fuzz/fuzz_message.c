@@ -87,7 +87,7 @@ static int feed_frame(struct session *s, unsigned lane, struct frame *f, const v
 }
 
 /* One message of the input to session s, or one instruction. */
-static int one(struct engine *e, struct session **s, uint8_t *msg, size_t size)
+static int one(struct engine *e, struct session **s, uint64_t *now, uint8_t *msg, size_t size)
 {
         unsigned id = wire_message_id(msg), k = id & 0xFF;
         switch (id & 0xFF00) {
@@ -100,7 +100,7 @@ static int one(struct engine *e, struct session **s, uint8_t *msg, size_t size)
                 engine_unlock(e);
                 backend_reference_step(engine_backend(e), 10);
                 engine_lock(e);
-                return 0;
+                return engine_deadline(e) == UINT64_MAX ? 0 : engine_expire(e, on_now(now));
         case SESSION: {
                 struct session *other = engine_session_at(e, k);
                 if (!other)
@@ -127,7 +127,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         backend_reference_manual = true;
         backend_reference_seed = size + 1;
         uint8_t *copy = mem_dup(data, size);
+        /* Some sessions may have little. */
+        const struct engine_limits few = {
+                .max = { [LIMIT_OBJECTS] = 12,
+                         [LIMIT_PROGRAMS] = 2,
+                         [LIMIT_STORAGE] = 1 << 16,
+                         [LIMIT_TRANSFERS] = 1 << 16,
+                         [LIMIT_RUN_NS] = size % 8 == 7 ? 100 : 0 },
+        };
+        struct engine_limits limits = { .max = { 0 } };
+        if (size % 4 == 3)
+                limits = few;
         if (!copy || engine_new(&(struct engine_params){ .backend = &backend_reference,
+                                                         .limits = limits,
                                                          .ops = &ops,
                                                          .user = &now,
                                                          .single_threaded = true },
@@ -144,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 size_t left = (size - at) & ~(size_t)7;
                 len = len < WIRE_HEADER_SIZE ? WIRE_HEADER_SIZE : len;
                 len = len < left ? len : left;
-                int r = one(e, &s, copy + at, len);
+                int r = one(e, &s, &now, copy + at, len);
                 for (size_t i = 0; engine_session_at(e, i); i++)
                         drain(engine_session_at(e, i));
                 if (r < 0)

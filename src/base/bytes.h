@@ -79,6 +79,10 @@ static inline size_t bytes_pad8(size_t n)
         return (n + 7) & ~(size_t)7;
 }
 
+/* What others said, before it is shown: control characters, which could mean something to a terminal or forge a line
+ * of a log, become question marks. Returns `text`. */
+char *bytes_tame(char *text, size_t size);
+
 /* A growable byte buffer that its holder owns. Zeroed memory is a valid, empty one. */
 struct buf {
         uint8_t *data;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 enum log_level log_threshold = LOG_WARN;
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
@@ -27,6 +29,7 @@ void log_write(enum log_level level, const char *component, const char *fmt, ...
         if (m < 0)
                 return;
         size_t len = strnlen(line, sizeof(line) - 2);
+        bytes_tame(line, len);
         line[len++] = '\n';
         fwrite(line, 1, len, stderr); /* one call, so that lines of several threads stay whole */
 }

@@ -39,6 +39,7 @@ static void print_link(struct bytes link)
         else if (peer)
                 snprintf(name, sizeof(name), "server that connected, number %" PRIu64,
                          peer & 0xffffffff);
+        bytes_tame(name, sizeof(name));
         if (info_u64(link, INFO_LINK_RELAYED, 0))
                 snprintf(name + strlen(name), sizeof(name) - strlen(name), ", through the client");
         printf("    %-36s%10" PRIu64 "%12s%12s%10" PRIu64 "%12s%12s\n", name,
@@ -59,9 +60,10 @@ static int print_session(struct bytes exchange, uint64_t *last)
                 r = info_check(m.links);
         if (r < 0)
                 return r;
+        char name[300];
+        snprintf(name, sizeof(name), "%.*s", (int)m.name.size, (const char *)m.name.data);
         if (m.process != *last)
-                printf("  %.*s (worker %" PRIu64 ")\n", (int)m.name.size, (const char *)m.name.data,
-                       m.process);
+                printf("  %s (worker %" PRIu64 ")\n", bytes_tame(name, sizeof(name)), m.process);
         *last = m.process;
         while (info_next(&m.links, &e))
                 if (e.key == INFO_LINK && !info_check(e.value))

@@ -17,6 +17,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct dial_reply *reply, 
         va_list ap;
         va_start(ap, fmt);
         vsnprintf(reply->text, sizeof(reply->text), fmt, ap);
+        bytes_tame(reply->text, sizeof(reply->text));
         va_end(ap);
 }
 

@@ -8,7 +8,6 @@ import random
 import resource
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
+from relay import Relay  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -305,70 +305,6 @@ def session_worker(server, before):
         return int(fields[11]) + int(fields[12])
     workers = [p for p in children(server.processes[0].pid) if p not in before]
     return max(workers, key=cpu)
-
-
-class Relay:
-    """Stands between a client and a server, and cuts all connections through it when told."""
-
-    def __init__(self, port):
-        self.target, self.pairs, self.cuts, self.carried = port, [], 0, 0
-        self.holds = False
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            try:
-                if self.holds:
-                    raise ConnectionRefusedError
-                server = socket.create_connection(("127.0.0.1", self.target))
-            except OSError:
-                client.close()
-                continue
-            self.pairs.append((client, server))
-            for a, b in ((client, server), (server, client)):
-                threading.Thread(target=self._pass_on, args=(a, b), daemon=True).start()
-
-    def _pass_on(self, a, b):
-        try:
-            while data := a.recv(65536):
-                b.sendall(data)
-                self.carried += len(data)
-        except OSError:
-            pass
-        for s in (a, b):
-            try:
-                s.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def cut(self):
-        """With a reset on one side: what is on its way is lost."""
-        pairs, self.pairs = self.pairs, []
-        self.cuts += bool(pairs)
-        for pair in pairs:
-            for s in pair:
-                try:
-                    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                    s.shutdown(socket.SHUT_RDWR)
-                    s.close()
-                except OSError:
-                    pass
-
-    def hold(self, holds):
-        """Cut, and let nobody in until told otherwise."""
-        self.holds = holds
-        if holds:
-            self.cut()
-
-    def close(self):
-        self.listener.close()
-        self.cut()
 
 
 def links_that_are_cut_again_and_again_change_nothing():
