@@ -45,7 +45,10 @@ struct end {
 /* One lane's connection. */
 struct sim_link {
         bool up;
-        bool broken; /* no more bytes go in; the ends notice after the last that has */
+        bool broken;    /* no more bytes go in; the ends notice after the last that has */
+        bool half_open; /* nothing arrives any more, and each end believes in it until then: */
+        uint64_t notice_at[2];
+        unsigned slowness; /* delays are so many times longer than others' */
         unsigned lane;
         struct end end[2];
         struct pipe pipe[2]; /* by the end that sends */
@@ -155,14 +158,18 @@ static void pipe_fini(struct pipe *p)
         *p = (struct pipe){ 0 };
 }
 
-static void pipe_put(struct sim *sim, struct pipe *p, const void *data, size_t size)
+static void pipe_put(struct sim *sim, struct pipe *p, unsigned slowness, const void *data,
+                     size_t size)
 {
         if (p->count == p->cap) {
                 p->cap = p->cap ? 2 * p->cap : 16;
                 p->segments = realloc(p->segments, p->cap * sizeof(*p->segments));
                 must(sim, p->segments);
         }
-        uint64_t at = sim->now + rng_range(&sim->rng, sim->delay_ns / 4 + 1, sim->delay_ns + 2);
+        uint64_t delay = rng_range(&sim->rng, sim->delay_ns / 4 + 1, sim->delay_ns + 2);
+        uint64_t at = sim->now + delay * slowness;
+        if (sim->params.cuts && rng_chance(&sim->rng, 2)) /* now and then one takes long */
+                at += delay * rng_range(&sim->rng, 1, 100);
         if (at < p->last_at)
                 at = p->last_at;
         p->last_at = at;
@@ -258,7 +265,7 @@ static bool push(struct sim *sim, struct sim_link *l, int i)
                 for (int k = 0; k < n && left; k++) {
                         must(sim, iov[k].iov_len > 0);
                         size_t len = iov[k].iov_len < left ? iov[k].iov_len : left;
-                        pipe_put(sim, p, iov[k].iov_base, len);
+                        pipe_put(sim, p, l->slowness, iov[k].iov_base, len);
                         if (sim->params.tamper && !l->end[!i].server)
                                 sim->params.tamper(sim->params.tamper_user, l->lane, p->put - len,
                                                    p->bytes.data + p->bytes.size - len, len);
@@ -280,6 +287,8 @@ static int pull(struct sim *sim, struct sim_link *l, int i)
         struct iovec iov[2];
         if (!l->up || !l->end[i].session || is_held_back(l, !i))
                 return 0;
+        if (l->half_open)
+                return l->notice_at[i] <= sim->now ? SP_E_LINK : 0;
         pipe_tick(sim, p);
         if (!p->arrived)
                 return l->broken && !p->count ? SP_E_LINK : 0;
@@ -313,7 +322,10 @@ static struct sim_link *link_ends(struct sim *sim, unsigned lane, struct end a, 
         struct sim_link *l = &sim->links[k];
         for (int i = 0; i < 2; i++)
                 pipe_fini(&l->pipe[i]);
-        *l = (struct sim_link){ .up = true, .lane = lane, .end = { a, b } };
+        *l = (struct sim_link){ .up = true, .lane = lane, .end = { a, b }, .slowness = 1 };
+        /* Lanes overtake each other. */
+        if (sim->params.cuts && rng_chance(&sim->rng, 30))
+                l->slowness = (unsigned)rng_range(&sim->rng, 2, 30);
         return l;
 }
 
@@ -650,6 +662,8 @@ static uint64_t arrival(const struct sim_link *l, int i)
         const struct pipe *p = &l->pipe[!i];
         if (!l->up || !l->end[i].session || is_held_back(l, !i))
                 return NEVER;
+        if (l->half_open)
+                return l->notice_at[i];
         if (p->count)
                 return p->segments[0].at;
         /* The end of it: a server notices at once; the client when it receives (client_ready). */
@@ -729,7 +743,7 @@ static bool happen(struct sim *sim)
                 if (i != k && rng_chance(&sim->rng, 50))
                         sim_cut_peers(sim, i, k);
                 else
-                        sim_cut_client(sim, i);
+                        rng_chance(&sim->rng, 30) ? sim_half_open(sim, i) : sim_cut_client(sim, i);
         }
         for (unsigned i = 0; i < DIALS_MAX; i++)
                 if (sim->dials[i].at <= sim->now)
@@ -760,6 +774,10 @@ static bool happen(struct sim *sim)
                 for (int i = 0; i < 2; i++) {
                         if (!l->up || !l->end[i].session || l->end[i].server)
                                 continue;
+                        if (l->half_open) {
+                                client |= l->notice_at[i] <= sim->now;
+                                continue;
+                        }
                         pipe_tick(sim, &l->pipe[!i]);
                         client |= l->pipe[!i].arrived != 0 && !is_held_back(l, !i);
                         client |= l->broken && !l->pipe[!i].count;
@@ -981,6 +999,11 @@ static bool client_ready(struct sim *sim)
                 struct iovec iov[2];
                 if (!l->up || !l->end[0].session || l->end[0].server)
                         continue;
+                if (l->half_open) {
+                        if (l->notice_at[0] <= sim->now)
+                                return true;
+                        continue;
+                }
                 pipe_tick(sim, &l->pipe[1]);
                 if (is_held_back(l, 1))
                         continue;
@@ -1293,11 +1316,27 @@ void sim_cut_client(struct sim *sim, unsigned i)
         struct sim_server *s = &sim->servers[i];
         for (unsigned k = 0; k < sim->link_count; k++) {
                 struct sim_link *l = &sim->links[k];
-                if (l->end[0].server || l->end[1].server != s || l->broken)
+                if (l->end[0].server || l->end[1].server != s || l->broken || l->half_open)
                         continue;
                 l->broken = true;
                 for (int e = 0; e < 2; e++)
                         pipe_cut(sim, &l->pipe[e]);
+        }
+}
+
+void sim_half_open(struct sim *sim, unsigned i)
+{
+        struct sim_server *s = &sim->servers[i];
+        bool all = rng_chance(&sim->rng, 70);
+        for (unsigned k = 0; k < sim->link_count; k++) {
+                struct sim_link *l = &sim->links[k];
+                if (l->end[1].server != s || l->broken || l->half_open || !l->end[0].session ||
+                    !(all || rng_chance(&sim->rng, 50)))
+                        continue;
+                l->half_open = true;
+                for (int e = 0; e < 2; e++)
+                        l->notice_at[e] =
+                                sim->now + rng_range(&sim->rng, 1, 50 * sim->delay_ns + 1000);
         }
 }
 

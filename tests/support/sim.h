@@ -60,6 +60,8 @@ void sim_run_until_idle(struct sim *sim);
 /* The client's connections with server `i` are lost: what was on its way arrives in part, and each side
  * notices sooner or later. With sim_params.reconnect_ns it comes back. */
 void sim_cut_client(struct sim *sim, unsigned i);
+/* Nothing arrives on these any more, nor on those of other servers with it (on some of them, or all), and each side believes in them for a while longer. */
+void sim_half_open(struct sim *sim, unsigned i);
 /* From now on, as sim_params.cut_chance and .cuts say. */
 void sim_cut_often(struct sim *sim, unsigned chance, unsigned cuts);
 
