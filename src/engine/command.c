@@ -375,10 +375,11 @@ static bool may_be_implied(const struct command *c)
 static void stand_for(struct command *c, struct command *before)
 {
         list_remove(&before->unreported);
-        list_append(&c->implied, &before->unreported);
+        list_append(c->implied.next, &before->unreported); /* in front */
 }
 
-/* Behind all of its queue: the client takes it for the end of them, so what fails has to be told before. */
+/* Behind all of its queue: the client takes it for the end of them, so what fails has to be told before. The newest
+ * first, as where each stands for the one before. */
 static void stand_for_all(struct command *c)
 {
         list_each(before, &c->queue->object.engine->commands, struct command, link)
@@ -388,6 +389,7 @@ static void stand_for_all(struct command *c)
         }
 }
 
+/* Also when it is complete: others may have taken them over meanwhile, and those may not be. */
 static void stand_for_dependencies(struct command *c)
 {
         if (c->after_all)
@@ -468,21 +470,74 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         q->running++;
         e->transfer_parts += c->transfer != NULL;
         engine_limit_begin(q);
-        q->fences += c->is_barrier;
         engine_queue_dirty(q);
         return CL_SUCCESS;
 }
 
+static bool command_waits(const struct command *c)
+{
+        for (size_t i = 0; i < c->dep_count; i++)
+                if (c->deps[i].event)
+                        return true;
+        return false;
+}
+
+/* ---- the order of ends ---------------------------------------------------------------------- */
+
+/* Native implementations tell of ends on several threads, so that one may be heard of before those that it came
+ * after. It is told to nobody before they are: the wait list (dependencies stay until the end), a barrier before
+ * it, or in order and for one behind all everything before it in its queue. */
+
+static bool is_ahead(const struct command *c)
+{
+        const struct queue *q = c->queue;
+        if (command_waits(c))
+                return true;
+        if (q->in_order || c->after_all)
+                return q->flight.next != &c->held;
+        if (list_empty(&q->fences))
+                return false;
+        return list_entry(q->fences.next, struct command, barrier)->seq < c->seq;
+}
+
+/* It is complete: now, or when what it came after is. */
+static void command_end(struct command *c)
+{
+        if (is_ahead(c))
+                list_append(&c->queue->object.engine->ahead, &c->ready);
+        else
+                engine_command_finish(c);
+}
+
+/* Each may be what another waits for. */
+static void end_ahead(struct engine *e)
+{
+        for (bool again = true; again;) {
+                again = false;
+                list_each(c, &e->ahead, struct command, ready)
+                {
+                        if (is_ahead(c))
+                                continue;
+                        list_remove(&c->ready);
+                        engine_command_finish(c);
+                        again = true;
+                }
+        }
+}
+
+/* ---- submitting, the rest ------------------------------------------------------------------- */
+
 /* All parts that there will be are submitted. */
 static void command_submitted(struct command *c)
 {
-        for (size_t i = 0; i < c->dep_count; i++)
-                engine_event_drop(&c->deps[i]);
         command_leave_queue(c);
+        list_append(&c->queue->flight, &c->held);
+        if (c->is_barrier && c->running)
+                list_append(&c->queue->fences, &c->barrier);
         if (c->status >= 0 && c->last)
                 engine_event_submitted(c->event, steal(c->last), c->queue->domain);
         if (!c->running)
-                engine_command_finish(c);
+                command_end(c);
 }
 
 cl_int engine_command_marker(struct queue *q, struct command **ret)
@@ -492,17 +547,11 @@ cl_int engine_command_marker(struct queue *q, struct command **ret)
         cl_int status = c ? command_submit(c, &marker) : CL_OUT_OF_HOST_MEMORY;
         if (c && status < 0)
                 engine_command_free(c);
-        else
-                *ret = c;
+        if (status < 0)
+                return status;
+        list_append(&q->flight, &c->held);
+        *ret = c;
         return status;
-}
-
-static bool command_waits(const struct command *c)
-{
-        for (size_t i = 0; i < c->dep_count; i++)
-                if (c->deps[i].event)
-                        return true;
-        return false;
 }
 
 /* It fails without being executed, but not before those that it comes after: the client relies on the
@@ -612,7 +661,8 @@ static bool command_is_empty(const struct command *c)
 {
         if (c->native.op != BACKEND_MARKER && c->native.op != BACKEND_BARRIER)
                 return false;
-        return !c->queue->in_order && !c->queue->fences && !c->after_all && !command_waits(c);
+        return !c->queue->in_order && list_empty(&c->queue->fences) && !c->after_all &&
+               !command_waits(c);
 }
 
 /* Everything but transfers, which go on as bytes arrive or leave. */
@@ -740,7 +790,11 @@ void engine_command_enqueue(struct command *c)
 
 void engine_run(struct engine *e)
 {
-        while (!list_empty(&e->ready) && !e->closing) {
+        while (!e->closing) {
+                if (!list_empty(&e->ahead))
+                        end_ahead(e);
+                if (list_empty(&e->ready))
+                        break;
                 struct command *c = list_entry(e->ready.next, struct command, ready);
                 list_remove(&c->ready);
                 if (c->started)
@@ -777,7 +831,6 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         if (c->stands_in && status >= 0)
                 status = e->be->event_status(c->event->native);
         c->queue->running--;
-        c->queue->fences -= c->is_barrier;
         if (!--c->running)
                 e->running--;
         e->transfer_parts -= c->transfer != NULL;
@@ -805,35 +858,48 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         if (c->in_queue)
                 engine_command_poke(c); /* it still waits for bytes, or for room */
         else if (!c->running)
-                engine_command_finish(c);
+                command_end(c);
 }
 
-/* A command is complete: those that it stands for are, too, and those that these stand for. */
-static void implied_complete(struct command *c, cl_int status)
+/* Those that `c` stands for go to `all`. */
+static void take_implied(struct command *c, struct list *all)
 {
-        struct engine *e = c->queue->object.engine;
-        struct list all;
-        list_init(&all);
+        stand_for_dependencies(c);
         while (!list_empty(&c->implied)) {
                 struct command *before = list_entry(c->implied.next, struct command, unreported);
                 list_remove(&before->unreported);
-                /* After a failure nothing is certain. */
-                list_append(status < 0 ? &e->unreported : &all, &before->unreported);
-        }
-        while (!list_empty(&all)) {
-                struct command *before = list_entry(all.next, struct command, unreported);
-                list_remove(&before->unreported);
-                while (!list_empty(&before->implied)) {
-                        struct list *first = before->implied.next;
-                        list_remove(first);
-                        list_append(&all, first);
-                }
+                list_append(all, &before->unreported);
                 before->event->unreported = NULL;
+        }
+}
+
+/* A command is complete: those that it stands for are, too, and those that these stand for. The oldest first. */
+static void implied_complete(struct command *c)
+{
+        const struct backend_ops *be = c->queue->object.engine->be;
+        struct list all;
+        list_init(&all);
+        take_implied(c, &all);
+        for (const struct list *l = all.next; l != &all; l = l->next)
+                take_implied(list_entry(l, struct command, unreported), &all);
+        while (!list_empty(&all)) {
+                struct command *before = list_entry(all.prev, struct command, unreported);
+                list_remove(&before->unreported);
                 /* It has failed if this one had. */
                 bool good = before->queue->failure_stays;
-                part_complete(before,
-                              good ? CL_COMPLETE : e->be->event_status(before->event->native),
+                part_complete(before, good ? CL_COMPLETE : be->event_status(before->event->native),
                               NULL);
+        }
+}
+
+/* After a failure nothing is certain: each is to be reported. */
+static void implied_uncertain(struct command *c)
+{
+        stand_for_dependencies(c);
+        while (!list_empty(&c->implied)) {
+                struct list *first = c->implied.next;
+                list_remove(first);
+                list_append(&c->queue->object.engine->unreported, first);
         }
 }
 
@@ -845,7 +911,10 @@ void engine_command_complete(void *user, void *cookie, cl_int status, const stru
         engine_lock(e);
         if (!e->closing) {
                 span.value = c->event->id;
-                implied_complete(c, status);
+                if (status < 0)
+                        implied_uncertain(c);
+                else
+                        implied_complete(c);
                 part_complete(c, status, t);
                 engine_run(e);
                 engine_settle(e);

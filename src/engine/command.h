@@ -11,7 +11,7 @@ struct batch;
 struct command {
         struct list link;    /* engine's commands */
         struct pool *pool;   /* NULL: it is too large for one */
-        struct list ready;   /* engine's ready */
+        struct list ready;   /* engine's ready, or ahead */
         struct queue *queue; /* held */
         struct event *event; /* NULL: it is recorded, or complete */
         struct batch *batch; /* of a recording that runs; NULL: on its own */
@@ -19,8 +19,8 @@ struct command {
         uint64_t seq;        /* in the queue */
 
         /* Holding. */
-        struct list held;    /* queue's */
-        struct list barrier; /* queue's */
+        struct list held;    /* queue's held, then flight */
+        struct list barrier; /* queue's barriers, or fences */
         bool in_queue;       /* not wholly submitted */
         bool is_barrier;     /* out-of-order queue: what follows it is held behind it */
         bool regardless;     /* dependencies that fail do not fail it */

@@ -72,7 +72,8 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         content_store_init(&made->contents);
         struct list *lists[] = { &made->failed,     &made->early,        &made->commands,
                                  &made->ready,      &made->dirty_queues, &made->quiet_queues,
-                                 &made->unreported, &made->crowded,      &made->busy };
+                                 &made->unreported, &made->crowded,      &made->busy,
+                                 &made->ahead };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         auto_clean(engine_freep) struct engine *e = made;

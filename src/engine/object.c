@@ -486,6 +486,8 @@ static struct queue *queue_alloc(struct engine *e, uint64_t id, unsigned device)
         q->domain = e->be->device_domain(e->backend, q->device);
         list_init(&q->held);
         list_init(&q->barriers);
+        list_init(&q->flight);
+        list_init(&q->fences);
         list_init(&q->dirty);
         list_init(&q->quiet.link);
         return q;

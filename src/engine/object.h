@@ -119,8 +119,9 @@ struct queue {
         cl_int status; /* why there is no native one */
         uint64_t next_seq;
         struct list held;     /* commands not wholly submitted, in order */
-        struct list barriers; /* out-of-order: the barriers among them */
-        size_t fences;        /* out-of-order: native barriers in flight */
+        struct list barriers; /* out-of-order: the barriers among them, in order */
+        struct list flight;   /* commands that are wholly submitted, until they are told */
+        struct list fences;   /* out-of-order: the barriers among them */
         size_t running;       /* native commands in flight */
         struct quiet quiet;   /* in-order: those of them that are not kept */
         struct list dirty;    /* engine's dirty_queues */

@@ -75,6 +75,7 @@ struct engine {
         struct list commands;     /* all */
         struct list unreported;   /* submitted ones that the backend is not to report, yet */
         struct list ready;        /* commands that may be able to go on: engine_run */
+        struct list ahead;        /* complete, but not what they came after */
         struct list dirty_queues; /* with submissions not flushed */
         struct list quiet_queues; /* with commands that are not kept */
         size_t held, running;     /* commands */

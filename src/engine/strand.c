@@ -53,7 +53,7 @@ struct queue *engine_strand_take(struct queue *q, uint64_t event, struct wire_u6
         if (q->in_order || !q->failure_stays || q->profiling || q->recording)
                 return NULL;
         uint64_t before = q->last_launch;
-        if (!continues_chain(q, event, waits) || q->fences || !list_empty(&q->held))
+        if (!continues_chain(q, event, waits) || !list_empty(&q->fences) || !list_empty(&q->held))
                 return NULL;
         struct queue *s = q->strand;
         if (!s)

@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "engine/include.h"
 #include "proto/info.h"
+#include "support/random.h"
 
 enum { NODES = 2, MIB = 1 << 20 };
 
@@ -49,6 +50,7 @@ struct node {
         struct map done;  /* event → status + 1000 */
         struct map reads; /* transfer → struct data */
         unsigned done_count;
+        uint64_t order[64]; /* the first of them, as they were told */
         unsigned peers_lost;
         uint64_t released; /* the newest request */
         uint64_t last_times[3];
@@ -75,6 +77,8 @@ static int on_event_done(void *user, const struct wire_event_done *m)
         int r = map_put(&n->done, m->event, (void *)(intptr_t)(m->status + 1000));
         if (r < 0)
                 return r;
+        if (n->done_count < array_size(n->order))
+                n->order[n->done_count] = m->event;
         n->done_count++;
         n->last_time_count = m->times.count;
         for (size_t i = 0; i < m->times.count; i++)
@@ -2147,6 +2151,161 @@ TEST(a_read_that_fails_in_the_middle_is_sent_to_its_end_and_then_reported)
         world_free(w);
 }
 
+/* The reference backend, but ends are told when the test says, in any order. */
+static struct {
+        void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
+        void *user;
+        struct {
+                void *cookie;
+                cl_int status;
+        } ends[256];
+        size_t count;
+} late;
+
+static void late_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)
+{
+        (void)user, (void)t;
+        assert_true(late.count < array_size(late.ends));
+        late.ends[late.count].cookie = cookie;
+        late.ends[late.count++].status = status;
+}
+
+static void late_tell(size_t i)
+{
+        static const struct backend_times none;
+        void *cookie = late.ends[i].cookie;
+        cl_int status = late.ends[i].status;
+        late.ends[i] = late.ends[--late.count];
+        late.complete(late.user, cookie, status, &none);
+}
+
+static int late_open(const struct backend_params *params, struct backend **ret)
+{
+        struct backend_params p = *params;
+        late.complete = p.complete;
+        late.user = p.user;
+        late.count = 0;
+        p.complete = late_complete;
+        return backend_reference.open(&p, ret);
+}
+
+static struct world *late_world(void)
+{
+        static struct backend_ops ops;
+        ops = backend_reference;
+        ops.open = late_open;
+        struct world *w = calloc(1, sizeof(*w));
+        w->count = 1;
+        backend_reference_manual = true;
+        assert_int_equal(node_init_on(&w->nodes[0], &ops, true, NULL), 0);
+        make_objects(w, 0, 64);
+        return w;
+}
+
+static void late_world_free(struct world *w)
+{
+        run(w);
+        for (; late.count; run(w))
+                late_tell(late.count - 1);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+static void expect_order(const struct world *w, const uint64_t *events, unsigned count)
+{
+        assert_int_equal(w->nodes[0].done_count, count);
+        for (unsigned i = 0; i < count; i++)
+                assert_int_equal(w->nodes[0].order[i], events[i]);
+}
+
+TEST(an_end_is_told_after_those_it_came_after_whoever_is_heard_of_first)
+{
+        struct world *w = late_world();
+        launch(w, 0, QUEUE(2), EVENT(1), BUFFER(1), 1);
+        send(w, 0, marker, .event = EVENT(2), .queue = QUEUE(2),
+             .flags = COMMAND_NOTIFY | COMMAND_BARRIER);
+        launch(w, 0, QUEUE(2), EVENT(3), BUFFER(2), 1);
+        launch_after(w, 0, QUEUE(1), EVENT(4), BUFFER(2), 1, (struct wire_u64s)WAITS(EVENT(3)));
+        send(w, 0, marker, .event = EVENT(5), .queue = QUEUE(2), .flags = COMMAND_NOTIFY,
+             .waits = WAITS(EVENT(4)));
+        run(w);
+        assert_int_equal(late.count, 5);
+        while (late.count)
+                late_tell(late.count - 1);
+        pump(w);
+        expect_order(w, (const uint64_t[]){ EVENT(1), EVENT(2), EVENT(3), EVENT(4), EVENT(5) }, 5);
+        late_world_free(w);
+}
+
+enum { GRAPH = 40 };
+
+/* Commands of all kinds in both queues; `after[i][k]`: i comes after k. */
+static void make_graph(struct world *w, struct rng *rng, bool after[GRAPH][GRAPH])
+{
+        unsigned queue_of[GRAPH], barrier = GRAPH; /* GRAPH: none */
+        for (unsigned i = 0; i < GRAPH; i++) {
+                uint64_t waits[2], wait_count = i ? rng_below(rng, 3) : 0, kind = rng_below(rng, 6);
+                unsigned q = queue_of[i] = rng_below(rng, 4) ? 2 : 1;
+                for (unsigned k = 0; k < wait_count; k++) {
+                        uint64_t other = rng_below(rng, i);
+                        waits[k] = EVENT(1 + other);
+                        after[i][other] = true;
+                }
+                const struct wire_u64s list = { waits, wait_count };
+                const uint64_t notify = rng_below(rng, 3) ? COMMAND_NOTIFY : 0;
+                if (q == 2 && barrier < i)
+                        after[i][barrier] = true;
+                if (kind < 4) {
+                        send(w, 0, buffer_fill, .event = EVENT(1 + i), .queue = QUEUE(q),
+                             .flags = notify, .buffer = BUFFER(q), .size = 64,
+                             .pattern = bytes_of("", 1), .waits = list);
+                        continue;
+                }
+                send(w, 0, marker, .event = EVENT(1 + i), .queue = QUEUE(q),
+                     .flags = notify | (kind == 4 ? COMMAND_BARRIER : 0), .waits = list);
+                for (unsigned k = 0; !wait_count && k < i; k++)
+                        after[i][k] |= queue_of[k] == q;
+                if (q == 2 && kind == 4)
+                        barrier = i;
+        }
+        for (unsigned k = 0; k < GRAPH; k++) /* what comes after what comes after */
+                for (unsigned i = 0; i < GRAPH; i++)
+                        for (unsigned j = 0; after[i][k] && j < GRAPH; j++)
+                                after[i][j] |= after[k][j];
+}
+
+TEST(ends_in_any_order_are_told_in_order)
+{
+        for (uint64_t seed = 1; seed <= 200; seed++) {
+                struct rng rng = { seed };
+                bool after[GRAPH][GRAPH] = { 0 };
+                backend_reference_seed = seed;
+                struct world *w = late_world();
+                const struct node *n = &w->nodes[0];
+                make_graph(w, &rng, after);
+                send(w, 0, marker, .event = EVENT(50), .queue = QUEUE(1), .flags = COMMAND_NOTIFY);
+                send(w, 0, marker, .event = EVENT(51), .queue = QUEUE(2), .flags = COMMAND_NOTIFY);
+                pump(w);
+                for (size_t ran = 1; ran || late.count; pump(w)) {
+                        ran = step(w, 0, 1 + rng_below(&rng, 8));
+                        for (size_t k = rng_below(&rng, 3) + !ran; k && late.count; k--)
+                                late_tell(rng_below(&rng, late.count));
+                }
+                assert_int_equal(status_of(w, 0, EVENT(50)), CL_SUCCESS);
+                assert_int_equal(status_of(w, 0, EVENT(51)), CL_SUCCESS);
+                for (unsigned a = 0; a < n->done_count; a++)
+                        for (unsigned b = a + 1; b < n->done_count; b++) {
+                                uint64_t first = n->order[a] - EVENT(1),
+                                         then = n->order[b] - EVENT(1);
+                                if (first < GRAPH && then < GRAPH && after[first][then])
+                                        fail_msg("seed %d: %d is told before %d", (int)seed,
+                                                 (int)first, (int)then);
+                        }
+                late_world_free(w);
+        }
+        backend_reference_seed = 0;
+}
+
 /* ---- objects -------------------------------------------------------------------------------- */
 
 TEST(what_is_in_flight_keeps_what_was_released)
@@ -3049,6 +3208,9 @@ int main(void)
                 cmocka_unit_test(a_failed_read_fails_the_write_on_the_other_server),
                 cmocka_unit_test(
                         a_read_that_fails_in_the_middle_is_sent_to_its_end_and_then_reported),
+                cmocka_unit_test(
+                        an_end_is_told_after_those_it_came_after_whoever_is_heard_of_first),
+                cmocka_unit_test(ends_in_any_order_are_told_in_order),
                 cmocka_unit_test(what_is_in_flight_keeps_what_was_released),
                 cmocka_unit_test(sub_buffers_are_parts_of_their_parent_and_may_be_misaligned),
                 cmocka_unit_test(images_fail_where_there_are_none),
