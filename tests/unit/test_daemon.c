@@ -713,7 +713,7 @@ static void servers_hand_data_to_each_other(void **state)
         start(&d, NULL);
         start(&e, (char *[]){ (char[]){ "--linger" }, (char[]){ "5" }, socket_option, path, NULL });
         for (int round = 0; round < 2; round++) {
-                pid_t worker = warm_worker(&d);
+                pid_t worker = warm_worker(&e);
                 probe_init(&a, d.address);
                 probe_init(&b, e.address);
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
@@ -726,14 +726,17 @@ static void servers_hand_data_to_each_other(void **state)
                 introduce(&a, &b, host, round ? 0 : e.port);
                 hand_on(&a, &b, 1, 100);
                 hand_on(&a, &b, 2, (3 << 20) + 5);
+                assert_int_equal(a.peers_lost, 0);
                 assert_int_equal(b.peers_lost, 0);
-                if (round)
+                if (round) {
                         kill(worker, SIGKILL);
-                else
+                        /* Who dialled does so again, and hears that there is no such session any more. */
+                        assert_int_equal(probe_drive(&a, peer_lost, 20000), 0);
+                        assert_int_equal(probe_ping(&a), 0);
+                } else {
                         link_down(&a.lanes[0]); /* its session lingers, and so does the link */
-                if (round)
-                        assert_int_equal(probe_drive(&b, peer_lost, 20000), 0);
-                assert_int_equal(probe_ping(&b), 0);
+                        assert_int_equal(probe_ping(&b), 0);
+                }
                 probe_fini(&a);
                 probe_fini(&b);
         }
