@@ -40,20 +40,26 @@ if(SPANCL_RISCV)
         endfunction()
 
         # What is executed as it lies in memory.
-        foreach(image firmware monitor)
+        foreach(image firmware monitor boot)
                 set(objects)
                 set(sources ${image}.c start.S)
                 if(image STREQUAL monitor)
                         set(sources monitor.S monitor.c)
+                elseif(image STREQUAL boot)
+                        set(sources boot.S)
+                endif()
+                set(script ${image})
+                if(image STREQUAL boot)
+                        set(script monitor)
                 endif()
                 foreach(source IN LISTS sources)
                         spancl_riscv_object(${source} object -mcmodel=medany -fno-jump-tables -fno-builtin)
                         list(APPEND objects ${object})
                 endforeach()
                 add_custom_command(OUTPUT ${riscv_to}/${image}.bin
-                        COMMAND ${SPANCL_RISCV_LLD} -T ${riscv_from}/${image}.ld --oformat=binary ${objects}
+                        COMMAND ${SPANCL_RISCV_LLD} -T ${riscv_from}/${script}.ld --oformat=binary ${objects}
                                 -o ${riscv_to}/${image}.bin
-                        DEPENDS ${objects} ${riscv_from}/${image}.ld VERBATIM)
+                        DEPENDS ${objects} ${riscv_from}/${script}.ld VERBATIM)
         endforeach()
 
         # What programs are linked with: one object, of which they take the functions that they call.
@@ -70,8 +76,9 @@ if(SPANCL_RISCV)
                 COMMAND ${SPANCL_RISCV_LLD} -r ${objects} -o ${riscv_to}/builtins.o
                 DEPENDS ${objects} VERBATIM)
 
-        set(riscv_files ${riscv_to}/firmware.bin ${riscv_to}/monitor.bin ${riscv_to}/builtins.o)
+        set(riscv_files ${riscv_to}/firmware.bin ${riscv_to}/monitor.bin ${riscv_to}/boot.bin
+                ${riscv_to}/builtins.o)
         add_custom_target(spancl_riscv ALL DEPENDS ${riscv_files})
         install(FILES ${riscv_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/spancl/riscv
-                COMPONENT libspancl1)
+                COMPONENT libspancl-riscv)
 endif()

@@ -9,7 +9,7 @@
 #include "support/check.h"
 #include "support/random.h"
 
-enum { ROUNDS = 20000 };
+enum { ROUNDS = 4000 };
 
 static const char source[] =
         "kernel __attribute__((reqd_work_group_size(8, 4, 2)))\n"

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-enum { SIZE_MAX_ = 64 << 20, KERNELS_MAX = 4096, RELATIVE = 3 /* R_RISCV_RELATIVE */ };
+enum { IMAGE_MAX = 16 << 20, KERNELS_MAX = 4096, RELATIVE = 3 /* R_RISCV_RELATIVE */ };
 
 /* The file as it came: nothing in it is believed. */
 struct file {
@@ -82,7 +82,7 @@ static bool read_segments(struct file *f, uint8_t *image)
         for (uint64_t i = 0; record(table, i, &p, sizeof(p)); i++) {
                 if (p.p_type != PT_LOAD)
                         continue;
-                if (p.p_filesz > p.p_memsz || (uint64_t)p.p_vaddr + p.p_memsz > SIZE_MAX_) {
+                if (p.p_filesz > p.p_memsz || (uint64_t)p.p_vaddr + p.p_memsz > IMAGE_MAX) {
                         f->error = "it is too large";
                         return false;
                 }
