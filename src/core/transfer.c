@@ -587,6 +587,7 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
                 &(struct wire_buffer_write){
                         .event = id, .queue = queue, .transfer = id, .waits = ids_waits(&waits) });
         if (r < 0) {
+                list_remove(&o->link);
                 mem_free(o);
                 return r;
         }
