@@ -110,12 +110,13 @@ struct command {
         struct backend_event *event;
         struct backend_command c; /* its kernel and deps are not used any more */
         const struct registry_kernel *kernel;
-        struct registry_launch launch;
-        struct ref_arg args[REGISTRY_ARGS_MAX];
+        size_t offset[3], global[3];
         struct backend_event **deps;
         uint8_t pattern[128];
         uint64_t submit_ns;
         bool reports; /* a marker that tells how its only dependency ended */
+        unsigned arg_count;
+        struct ref_arg args[]; /* those that the kernel has */
 };
 
 /* ---- references ----------------------------------------------------------------------------- */
@@ -164,7 +165,7 @@ static void command_free(struct command *k)
         for (size_t i = 0; k->deps && i < k->c.dep_count; i++)
                 event_unref(k->deps[i]);
         mem_free(k->deps);
-        for (unsigned i = 0; i < REGISTRY_ARGS_MAX; i++)
+        for (unsigned i = 0; i < k->arg_count; i++)
                 buffer_unref(k->args[i].buffer);
         buffer_unref(k->c.buffer);
         buffer_unref(k->c.source);
@@ -207,15 +208,20 @@ static void copy_box(const struct backend_box *to, uint8_t *to_base, const struc
 
 static cl_int run_kernel(struct command *k)
 {
-        for (unsigned i = 0; k->kernel->args[i].name; i++) {
+        struct registry_launch launch;
+        launch.dims = k->c.dims;
+        memcpy(launch.offset, k->offset, sizeof(launch.offset));
+        memcpy(launch.global, k->global, sizeof(launch.global));
+        for (unsigned i = 0; i < k->arg_count; i++) {
                 struct backend_buffer *m = k->args[i].buffer;
-                struct registry_value *v = &k->launch.args[i];
+                struct registry_value *v = &launch.args[i];
+                *v = (struct registry_value){ 0 };
                 if (!k->kernel->args[i].buffer)
                         *v = (struct registry_value){ &k->args[i].value, 8 };
                 else if (m)
                         *v = (struct registry_value){ m->data, m->size };
         }
-        return k->kernel->run(&k->launch);
+        return k->kernel->run(&launch);
 }
 
 static cl_int run_command(struct command *k)
@@ -786,12 +792,12 @@ static cl_int check_command(const struct backend_queue *q, const struct backend_
 static void take_kernel(struct command *k, const struct backend_command *c)
 {
         k->kernel = c->kernel->kernel;
-        k->launch.dims = c->dims;
         for (unsigned i = 0; i < 3; i++) {
-                k->launch.global[i] = i < c->dims ? c->global[i] : 1;
-                k->launch.offset[i] = i < c->dims && c->offset ? c->offset[i] : 0;
+                k->global[i] = i < c->dims ? c->global[i] : 1;
+                k->offset[i] = i < c->dims && c->offset ? c->offset[i] : 0;
         }
-        for (unsigned i = 0; i < REGISTRY_ARGS_MAX; i++) {
+        for (; k->kernel->args[k->arg_count].name; k->arg_count++) {
+                unsigned i = k->arg_count;
                 k->args[i] = c->kernel->args[i];
                 buffer_ref(k->args[i].buffer);
         }
@@ -805,7 +811,11 @@ static cl_int append(struct backend_queue *q, const struct backend_command *c, b
         if (r != CL_SUCCESS)
                 return r;
 
-        auto_clean(command_freep) struct command *k = mem_zalloc(sizeof(*k));
+        size_t args = 0;
+        while (c->op == BACKEND_KERNEL && c->kernel->kernel->args[args].name)
+                args++;
+        auto_clean(command_freep) struct command *k =
+                mem_zalloc(sizeof(*k) + args * sizeof(k->args[0]));
         if (!k)
                 return CL_OUT_OF_HOST_MEMORY;
         list_init(&k->link);
