@@ -265,6 +265,7 @@ static void destroy(struct client *c, bool after_fork)
         map_fini(&c->events);
         map_fini(&c->incoming);
         map_fini(&c->queues);
+        buf_fini(&c->args);
         map_fini(&c->objects);
         storage_fini(c);
         mem_free(c->devices);

@@ -249,18 +249,18 @@ static int send_kernel(struct command *m, cl_kernel k, cl_uint dims, const size_
                 values[1][i] = global[i];
                 values[2][i] = local ? local[i] : 0;
         }
-        struct buf args = { 0 };
-        int r = changed_args(m, k, &args);
+        struct buf *args = &m->client->args;
+        args->size = 0;
+        int r = changed_args(m, k, args);
         if (r == 0)
-                r = session_send(m->session, kernel_launch, .event = m->id, .queue = m->queue->id,
-                                 .flags = command_flags(m), .kernel = k->id,
-                                 .offset = { values[0], offset ? dims : 0 },
-                                 .global = { values[1], dims },
-                                 .local = { values[2], local ? dims : 0 },
-                                 .args = bytes_of(args.data, args.size), .waits = command_waits(m));
+                r = session_send(
+                        m->session, kernel_launch, .event = m->id, .queue = m->queue->id,
+                        .flags = command_flags(m), .kernel = k->id,
+                        .offset = { values[0], offset ? dims : 0 }, .global = { values[1], dims },
+                        .local = { values[2], local ? dims : 0 },
+                        .args = bytes_of(args->data, args->size), .waits = command_waits(m));
         if (r == 0)
                 k->sent[m->server->index] = k->version;
-        buf_fini(&args);
         return r < 0 ? r : command_wrote_args(m, k);
 }
 

@@ -97,6 +97,7 @@ struct client {
         struct list retired;
         struct list outgoing; /* struct outgoing (transfer.c), all */
         struct map objects;   /* memory objects and samplers, by their address (client_object) */
+        struct buf args;      /* room for those of a launch, while it is put into its message */
 
         /* Shared virtual memory (svm.c). */
         struct server *svm_dictator; /* whose device chooses the addresses; NULL: the client does */

@@ -83,6 +83,32 @@ static int values_grow(struct value ***values, size_t *have, size_t count)
         return 0;
 }
 
+/* Where the value is nobody's but the kernel's and that of what is set natively, another one takes its place, which
+ * has to be set there. */
+static bool value_replace(struct kernel *k, struct value *v, const struct arg *a)
+{
+        size_t size = a->kind == ARG_VALUE ? (size_t)a->size : 0;
+        if (!v || !v->pool || sizeof(*v) + size > engine_value_block)
+                return false;
+        for (size_t i = 0; i < k->program->replica_count && v->refs > 1; i++) {
+                struct kernel_replica *r = &k->replicas[i];
+                if (a->index < r->set_count && r->set[a->index] == v) {
+                        /* One that was a pointer has to be known as such: unpoints. */
+                        if (v->arg.kind == ARG_SVM)
+                                return false;
+                        r->set[a->index] = NULL;
+                        v->refs--;
+                }
+        }
+        if (v->refs > 1)
+                return false;
+        v->arg = *a;
+        v->arg.value = v->bytes;
+        if (size)
+                memcpy(v->bytes, a->value, size);
+        return true;
+}
+
 int engine_kernel_update(struct kernel *k, struct bytes args)
 {
         struct arg a;
@@ -91,6 +117,8 @@ int engine_kernel_update(struct kernel *k, struct bytes args)
                 int r = values_grow(&k->args, &k->arg_count, (size_t)a.index + 1);
                 if (r < 0)
                         return r;
+                if (value_replace(k, k->args[a.index], &a))
+                        continue;
                 struct value *v = engine_value_new(k->object.engine, &a);
                 if (!v)
                         return SP_E_NOMEM;
