@@ -177,6 +177,8 @@ void native_queue_release(struct backend_queue *q)
 {
         if (!q)
                 return;
+        if (!q->submitted) /* no event will be the last to hold it */
+                mem_free(steal(q->last));
         op_enter();
         /* Commands without a cookie are not reported: a marker behind them tells close when the last is
          * complete. */

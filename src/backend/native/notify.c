@@ -23,7 +23,8 @@ void queue_unref(struct backend_queue *q)
                 return;
         }
         if (q->queue) {
-                q->domain->api->clFinish(q->queue);
+                if (q->submitted)
+                        q->domain->api->clFinish(q->queue);
                 q->domain->api->clReleaseCommandQueue(q->queue);
         }
         mem_free(q->last);
