@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "loop/spin.h"
+#include "loop/thread.h"
 #include "trace/trace.h"
 
 enum {
@@ -112,16 +112,11 @@ int carrier_start(const struct carrier_params *params, struct carrier **ret)
                 return SP_E_LIMIT;
         }
         spin_init(&c->spin, params->spin_ns, 0);
-        /* Signals are the program's business, not our threads'. */
-        sigset_t all, old;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        int r = pthread_create(&c->thread, NULL, run, c);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-        if (r) {
+        int r = thread_start(&c->thread, false, run, c);
+        if (r < 0) {
                 close(c->wake_fd);
                 mem_free(c);
-                return SP_E_LIMIT;
+                return r;
         }
         *ret = c;
         return 0;

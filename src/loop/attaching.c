@@ -1,0 +1,217 @@
+#include "loop/serving.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/clock.h"
+#include "session/hello.h"
+
+#define LOG "server"
+
+/* Of the memory in common with the client, for what its buffers hold: it has pages as far as they are
+ * touched. */
+#define COMMON_SIZE (1ull << 40)
+
+enum {
+        EARLY_MAX = 64,              /* peers that came before the client announced them */
+        SHARED_MESSAGES = 256 << 10, /* rings of shared memory */
+        SHARED_BULK = 2 << 20,
+};
+
+static bool same(const uint64_t a[2], uint64_t hi, uint64_t lo)
+{
+        return !((a[0] ^ hi) | (a[1] ^ lo)); /* both halves always: no hint in the time it takes */
+}
+
+/* Connections of a session that had others may arrive in any order. */
+static bool is_outdated(const struct wire_hello *m, uint64_t generation)
+{
+        return m->lane ? m->generation != generation : m->generation <= generation;
+}
+
+int attaching_admit(struct server_loop *l, const struct wire_hello *m, struct session **ret,
+                    const char **ret_text)
+{
+        if (l->over) {
+                *ret_text = "the session has ended";
+                return SP_E_GONE;
+        }
+        if (m->lane >= SESSION_LANES) {
+                *ret_text = "this server has no such lane";
+                return SP_E_UNSUPP;
+        }
+        if (m->role) {
+                uint64_t token[2] = { m->key_hi, m->key_lo };
+                if (!l->claimed || !same(l->id, m->session_hi, m->session_lo)) {
+                        *ret_text = "no such session";
+                        return SP_E_GONE;
+                }
+                *ret = engine_peer_session(l->engine, token);
+                if (*ret && is_outdated(m, session_generation(*ret))) {
+                        *ret_text = "a later connection has taken the place of this one";
+                        return SP_E_LINK;
+                }
+                return *ret ? 0 : SP_E_AGAIN;
+        }
+        if (!l->claimed) {
+                if (m->lane || m->next_seq || m->generation) {
+                        *ret_text = "no such session";
+                        return SP_E_GONE;
+                }
+                l->claimed = true;
+                l->id[0] = m->session_hi;
+                l->id[1] = m->session_lo;
+                l->key[0] = m->key_hi;
+                l->key[1] = m->key_lo;
+        } else if (!same(l->id, m->session_hi, m->session_lo)) {
+                *ret_text = "no such session";
+                return SP_E_GONE;
+        } else if (!same(l->key, m->key_hi, m->key_lo)) {
+                *ret_text = "wrong key for this session";
+                return SP_E_AUTH;
+        } else if (is_outdated(m, session_generation(engine_session(l->engine)))) {
+                *ret_text = "a later connection has taken the place of this one";
+                return SP_E_LINK;
+        }
+        *ret = engine_session(l->engine);
+        return 0;
+}
+
+/* Answer in one piece: nothing else was sent on the conn, so it fits. */
+static int answer(struct conn *conn, const struct wire_hello_reply *m)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        int r = hello_put_reply(&out, m);
+        if (r < 0)
+                return r;
+        struct iovec iov = { out.data, out.size };
+        return conn->ops->sendv(conn, &iov, 1) == (ssize_t)out.size ? 0 : SP_E_LINK;
+}
+
+/* `common`: with memory for buffers, too. */
+static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane, bool common)
+{
+        uint64_t size;
+        int r = shm_offer(conn, lane ? SHARED_BULK : SHARED_MESSAGES, common ? COMMON_SIZE : 0);
+        int fd = !r && common ? conn_common(*conn, &size) : -1;
+        if (fd < 0)
+                return r;
+        l->common_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        l->common_size = size;
+        return r;
+}
+
+int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct session *s,
+                     struct conn *conn, struct dial_reply *reply)
+{
+        struct channel *c = channel_of(l, s);
+        unsigned lane = (unsigned)m->lane;
+        uint64_t next_seq = lane ? 0 : session_next_seq(s), now = clock_now_ns();
+        bool share = l->params.share && m->features & FEATURE_SHARED_MEMORY &&
+                     conn->ops == &transport_unix;
+        int r = c ? 0 : SP_E_NOMEM;
+        if (!r && c->failed)
+                r = SP_E_GONE;
+        if (!r && !reply)
+                r = answer(conn, &(struct wire_hello_reply){
+                                         .version = WIRE_VERSION,
+                                         .features = share ? FEATURE_SHARED_MEMORY : FEATURE_NONE,
+                                         .next_seq = next_seq,
+                                         .time_ns = now,
+                                         .identity = bytes_str(l->params.identity) });
+        if (r < 0) {
+                conn_close(conn);
+                return r;
+        }
+        if (share)
+                r = offer_memory(l, &conn, lane, !lane && !m->role && l->common_fd < 0);
+        if (r < 0)
+                return r;
+        bool again = !lane && m->generation;
+        if (again) {
+                channel_down(c); /* the client has given them up */
+                channel_await(l, c);
+        }
+        r = link_up(&c->lanes[lane], s, lane, conn, m->next_seq);
+        if (r == 0 && again) {
+                r = session_resume(s, m->generation);
+                engine_settle(l->engine);
+        }
+        if (r < 0)
+                return r;
+        if (reply) {
+                reply->version = WIRE_VERSION;
+                reply->next_seq = next_seq;
+                reply->time_ns = now;
+        }
+        channel_carry(l, c, lane);
+        if (!m->role && !lane) {
+                l->client = c;
+                l->linger_ns = UINT64_MAX;
+        }
+        log_info(LOG, "%s attached lane %u (%.*s, %s)", m->role ? "a peer" : "the client", lane,
+                 (int)m->name.size, (const char *)m->name.data, c->lanes[lane].conn->ops->name);
+        return 0;
+}
+
+static void refuse(struct conn *conn, int status, const char *text)
+{
+        log_warn(LOG, "a connection was refused: %s", text);
+        (void)!answer(conn, &(struct wire_hello_reply){ .status = status,
+                                                        .time_ns = clock_now_ns(),
+                                                        .text = bytes_str(text) });
+        conn_close(conn);
+}
+
+/* A connection that came. Keeps it for later when it is a peer not announced yet. */
+static void greet(struct server_loop *l, struct arrival *a, size_t *early)
+{
+        struct wire_hello m;
+        struct session *s;
+        const char *text = "the hello is not valid";
+        int r = hello_get(bytes_of(a->hello.data, a->hello.size), &m);
+        uint64_t version;
+        if (!r)
+                r = hello_negotiate(&m, &version, &text);
+        if (!r)
+                r = attaching_admit(l, &m, &s, &text);
+        if (r == SP_E_AGAIN && *early < EARLY_MAX && clock_now_ns() < a->deadline_ns) {
+                list_append(&l->early, &a->link);
+                ++*early;
+                return;
+        }
+        if (r == SP_E_AGAIN) {
+                r = SP_E_AUTH;
+                text = "the client has not announced this peer";
+        }
+        struct conn *conn = steal(a->conn);
+        if (r < 0)
+                refuse(conn, r, text);
+        else if ((r = attaching_attach(l, &m, s, conn, NULL)) < 0)
+                log_warn(LOG, "a connection could not be attached: %s", status_text(r));
+        arrival_free(a);
+}
+
+void attaching_take(struct server_loop *l)
+{
+        struct list again = { &again, &again };
+        size_t early = 0;
+        while (!list_empty(&l->early)) {
+                struct list *first = l->early.next;
+                list_remove(first);
+                list_append(&again, first);
+        }
+        while (!list_empty(&again)) {
+                struct list *first = again.next;
+                list_remove(first);
+                greet(l, list_entry(first, struct arrival, link), &early);
+        }
+        for (struct arrival *a; (a = box_take(l->box));) {
+                if (a->session)
+                        peering_settle(l, a);
+                else
+                        greet(l, a, &early);
+        }
+}

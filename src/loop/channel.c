@@ -1,0 +1,135 @@
+#include "loop/serving.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/clock.h"
+
+#define LOG "server"
+
+struct channel *channel_of(struct server_loop *l, struct session *s)
+{
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (c->session == s)
+                        return c;
+        }
+        struct channel *c = mem_zalloc(sizeof(*c));
+        if (!c)
+                return NULL;
+        c->session = s;
+        c->loop = l;
+        list_append(&l->channels, &c->link);
+        return c;
+}
+
+void channel_down(struct channel *c)
+{
+        for (unsigned i = 0; i < SESSION_LANES; i++) {
+                link_down(&c->lanes[i]);
+                c->broken[i] = 0;
+        }
+}
+
+void channel_await(struct server_loop *l, struct channel *c)
+{
+        for (unsigned i = 0; i < SESSION_LANES; i++)
+                while (link_busy(&c->lanes[i])) {
+                        engine_unlock(l->engine);
+                        sched_yield();
+                        engine_lock(l->engine);
+                }
+}
+
+bool serving_on_thread(const struct server_loop *l)
+{
+        return l->running && pthread_equal(l->self, pthread_self());
+}
+
+void serving_rouse(struct server_loop *l)
+{
+        if (!l->asleep)
+                return;
+        l->asleep = false;
+        box_wake(l->box);
+}
+
+void serving_end(struct server_loop *l, int status, const char *fmt, ...)
+{
+        if (l->over)
+                return;
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(l->end_text, sizeof(l->end_text), fmt, ap);
+        va_end(ap);
+        l->over = true;
+        l->end_status = status;
+}
+
+void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
+{
+        if (c == l->client) {
+                if (status != SP_E_LINK) {
+                        log_error(LOG, "the client's session ends: %s", status_text(status));
+                        serving_end(l, status, "%s", status_text(status));
+                } else if (lane) {
+                        link_down(&c->lanes[lane]);
+                } else {
+                        log_info(LOG, "the client's connection is lost; waiting %u s for it",
+                                 l->params.linger_s);
+                        channel_down(c);
+                        l->linger_ns = clock_now_ns() + l->params.linger_s * 1000000000ull;
+                }
+                return;
+        }
+        channel_down(c);
+        if (status == SP_E_LINK)
+                peering_away(c);
+        else
+                peering_failed(l, c, status, status_text(status));
+}
+
+/* On a carrier's thread. */
+static void carried(void *user, struct link *link, int status)
+{
+        struct channel *c = user;
+        struct server_loop *l = c->loop;
+        engine_settle(l->engine);
+        if (session_unsent(c->session))
+                serving_flush(l, c->session); /* acknowledgements */
+        if (status >= 0)
+                return;
+        c->broken[link->lane] = status;
+        serving_rouse(l);
+}
+
+static void carry_lane(struct server_loop *l, struct channel *c, unsigned lane)
+{
+        if (c->carriers[lane]) {
+                carrier_rouse(c->carriers[lane]);
+                return;
+        }
+        const struct carrier_params p = {
+                .link = &c->lanes[lane],
+                .lock = &l->unlock,
+                .spin_ns = l->params.spin_ns,
+                .moved = carried,
+                .user = c,
+        };
+        int r = carrier_start(&p, &c->carriers[lane]);
+        if (r < 0)
+                log_info(LOG, "no thread for lane %u: %s", lane, status_text(r));
+}
+
+/* Lane `up` is there. Several bulk lanes are there to be moved at the same time; one alone, and any without a
+ * thread of its own, is moved by the loop's. */
+void channel_carry(struct server_loop *l, struct channel *c, unsigned up)
+{
+        c->wide |= up > 1;
+        for (unsigned lane = 1; c->wide && lane < SESSION_LANES; lane++)
+                if (c->lanes[lane].conn && carrier_takes(c->lanes[lane].conn))
+                        carry_lane(l, c, lane);
+}

@@ -1,0 +1,57 @@
+/* What other threads leave for a server loop's thread: connections that came, what became of dialling, and
+ * the order to stop. Outlives the loop while threads that dial hold it. Any thread. */
+#ifndef SPANCL_LOOP_MAILBOX_H
+#define SPANCL_LOOP_MAILBOX_H
+
+#include <pthread.h>
+
+#include "base/bytes.h"
+#include "base/list.h"
+#include "loop/dial.h"
+
+struct session;
+
+/* One connection. */
+struct arrival {
+        struct list link;
+        struct conn *conn; /* NULL: dialling failed */
+        /* A connection that came: its hello. */
+        struct buf hello;
+        uint64_t deadline_ns;
+        /* One that was dialled: where it belongs. */
+        struct session *session;
+        unsigned lane;
+        uint64_t next_seq, generation;
+        int status;
+        char text[sizeof(((struct dial_reply *)NULL)->text)];
+};
+
+struct mailbox {
+        pthread_mutex_t lock; /* guards all below; innermost */
+        unsigned refs;
+        bool closed;
+        bool stop;
+        char stop_text[256];
+        struct list arrivals;
+        int wake_fd;
+};
+
+/* SP_E_NOMEM, SP_E_LIMIT. */
+SP_NODISCARD int box_new(struct mailbox **ret);
+struct mailbox *box_ref(struct mailbox *box);
+struct mailbox *box_unref(struct mailbox *box);
+
+/* End the present or the next poll. */
+void box_wake(struct mailbox *box);
+
+/* Takes `a` over. */
+void box_post(struct mailbox *box, struct arrival *a);
+
+/* The oldest; NULL: there is none. */
+struct arrival *box_take(struct mailbox *box);
+
+/* NULL is allowed. */
+struct arrival *arrival_free(struct arrival *a);
+void arrivals_free(struct list *all);
+
+#endif

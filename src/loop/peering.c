@@ -1,0 +1,257 @@
+#include "loop/serving.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/clock.h"
+#include "loop/thread.h"
+
+#define LOG "server"
+
+enum {
+        DIAL_TIMEOUT_MS = 10000,
+        RETRY_FIRST_MS = 20, /* between two tries to reach a peer, doubled each time */
+        RETRY_MAX_MS = 1000,
+        PATIENCE_MS = 4000, /* after which the client is told that a peer can't be reached */
+};
+
+void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text)
+{
+        if (c->failed)
+                return;
+        c->failed = true;
+        engine_peer_failed(l->engine, c->session, status, text);
+}
+
+void peering_away(struct channel *c)
+{
+        struct target *t = c->target;
+        log_info(LOG, "the connection with a peer is lost; %s",
+                 t ? "it is tried again" : "it will try again");
+        if (!t)
+                return;
+        uint64_t now = clock_now_ns();
+        t->pause_ms = RETRY_FIRST_MS;
+        t->again_ns = now + RETRY_FIRST_MS * 1000000ull;
+        if (t->tell_ns == UINT64_MAX)
+                t->tell_ns = now + PATIENCE_MS * 1000000ull;
+}
+
+/* One try. */
+struct dialling {
+        struct mailbox *box;
+        struct session *session;
+        struct target target;
+        uint64_t next_seq;
+        unsigned lanes; /* for bulk */
+        bool share;
+};
+
+static void *dial_thread(void *arg)
+{
+        struct dialling *d = arg;
+        const struct target *t = &d->target;
+        pthread_setname_np(pthread_self(), "spancl-dial");
+        for (unsigned lane = 0; lane <= d->lanes; lane++) {
+                struct dial_params p = {
+                        .address = t->address,
+                        .timeout_ms = DIAL_TIMEOUT_MS,
+                        .role = DIAL_PEER,
+                        .lane = lane,
+                        .session_id = { t->id[0], t->id[1] },
+                        .key = { t->token[0], t->token[1] },
+                        .next_seq = d->next_seq,
+                        .generation = t->try,
+                        .name = "peer",
+                        .share = d->share,
+                };
+                struct dial_reply reply;
+                struct arrival *a = mem_zalloc(sizeof(*a));
+                if (!a)
+                        break; /* the engine's commands fail when the client gives up */
+                a->session = d->session;
+                a->generation = t->try;
+                a->lane = lane;
+                a->status = loop_connect(&p, &a->conn, &reply);
+                a->next_seq = reply.next_seq;
+                snprintf(a->text, sizeof(a->text), "%s", reply.text);
+                bool failed = a->status < 0;
+                if (!failed && !carrier_takes(a->conn))
+                        d->lanes = 1;
+                box_post(d->box, a);
+                if (failed)
+                        break;
+        }
+        box_unref(d->box);
+        mem_free(d);
+        return NULL;
+}
+
+static bool begins(const char *text, const char *with)
+{
+        return !strncmp(text, with, strlen(with));
+}
+
+/* The transport's address of a peer_open's host: encrypted if the key is known that the other server must
+ * have, and the link leaves this host. */
+static void make_address(const char *host, unsigned port, char *ret, size_t size)
+{
+        if (begins(host, "unix:") || begins(host, "inproc:")) {
+                snprintf(ret, size, "%s", host);
+                return;
+        }
+        bool is_tls = begins(host, "tls:"), is_tcp = begins(host, "tcp:");
+        const char *name = host + (is_tls || is_tcp ? 4 : 0), *key = name + strcspn(name, "#");
+        char bare[256];
+        snprintf(bare, sizeof(bare), "%.*s", (int)(key - name), name);
+        if (!is_tcp && *key && !config_is_loopback(bare))
+                is_tls = true;
+        snprintf(ret, size, strchr(bare, ':') ? "%s[%s]:%u%s" : "%s%s:%u%s",
+                 is_tls ? "tls:" : "tcp:", bare, port, is_tls ? key : "");
+}
+
+static int start_try(struct server_loop *l, struct channel *c)
+{
+        struct target *t = c->target;
+        struct dialling *d = mem_zalloc(sizeof(*d));
+        if (!d)
+                return SP_E_NOMEM;
+        if (t->try < session_generation(c->session))
+                t->try = session_generation(c->session);
+        t->try++;
+        t->again_ns = UINT64_MAX;
+        d->target = *t;
+        d->session = c->session;
+        d->next_seq = session_next_seq(c->session);
+        d->lanes = l->params.lanes ? l->params.lanes : carrier_lanes();
+        d->share = l->params.share;
+        d->box = box_ref(l->box);
+        int r = thread_start(NULL, true, dial_thread, d);
+        if (r < 0) {
+                box_unref(d->box);
+                mem_free(d);
+        }
+        return r;
+}
+
+/* The client is told that the peer can't be reached: the first time at once, because it may never be that
+ * way, else after a while. */
+static void peer_tell(struct server_loop *l, struct channel *c, const char *text)
+{
+        struct target *t = c->target;
+        if (t->tell_ns == UINT64_MAX || (t->reached && clock_now_ns() < t->tell_ns))
+                return;
+        t->tell_ns = UINT64_MAX;
+        engine_peer_unreachable(l->engine, c->session, text);
+}
+
+/* A try has failed. */
+static void try_later(struct server_loop *l, struct channel *c, int status, const char *text)
+{
+        struct target *t = c->target;
+        channel_down(c);
+        log_info(LOG, "no link to a peer: %s", text);
+        if (status == SP_E_GONE) {
+                peering_failed(l, c, status, text);
+                return;
+        }
+        t->again_ns = clock_now_ns() + t->pause_ms * 1000000ull;
+        t->pause_ms = 2 * t->pause_ms < RETRY_MAX_MS ? 2 * t->pause_ms : RETRY_MAX_MS;
+        peer_tell(l, c, text);
+}
+
+static void try_now(struct server_loop *l, struct channel *c)
+{
+        int r = start_try(l, c);
+        if (r < 0)
+                try_later(l, c, r, status_text(r));
+}
+
+void peering_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
+                  const uint64_t session_id[2], const uint64_t token[2])
+{
+        struct server_loop *l = user;
+        struct channel *c = channel_of(l, s);
+        (void)peer;
+        if (c && !c->target)
+                c->target = mem_zalloc(sizeof(*c->target));
+        if (!c || !c->target) {
+                log_error(LOG, "out of memory: a peer is not dialled");
+                return;
+        }
+        struct target *t = c->target;
+        channel_down(c);
+        *t = (struct target){ .id = { session_id[0], session_id[1] },
+                              .token = { token[0], token[1] },
+                              .try = t->try,
+                              .again_ns = 0, /* as soon as this message is worked off */
+                              .tell_ns = clock_now_ns() + PATIENCE_MS * 1000000ull,
+                              .pause_ms = RETRY_FIRST_MS };
+        make_address(host, port, t->address, sizeof(t->address));
+}
+
+void peering_hang_up(void *user, struct session *s)
+{
+        struct server_loop *l = user;
+        struct channel *c = channel_of(l, s);
+        if (!c)
+                return;
+        channel_down(c);
+        mem_free(c->target);
+        c->target = NULL;
+}
+
+void peering_see_to(struct server_loop *l)
+{
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (c->target && clock_now_ns() >= c->target->again_ns)
+                        try_now(l, c);
+                if (c->target && clock_now_ns() >= c->target->tell_ns)
+                        peer_tell(l, c, "no answer");
+        }
+}
+
+/* A connection that this side dialled is there. */
+static void peer_reached(struct server_loop *l, struct channel *c, struct arrival *a)
+{
+        struct target *t = c->target;
+        if (!a->lane) {
+                channel_down(c);
+                channel_await(l, c);
+        }
+        int r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn), a->next_seq);
+        if (!r && !a->lane) {
+                r = session_resume(c->session, a->generation);
+                engine_settle(l->engine);
+        }
+        if (r < 0) {
+                channel_down(c);
+                peering_failed(l, c, r, status_text(r));
+                return;
+        }
+        channel_carry(l, c, a->lane);
+        if (a->lane != 1)
+                return;
+        t->reached = true;
+        t->tell_ns = UINT64_MAX;
+        t->pause_ms = RETRY_FIRST_MS;
+}
+
+void peering_settle(struct server_loop *l, struct arrival *a)
+{
+        struct channel *c = channel_of(l, a->session);
+        const struct target *t = c ? c->target : NULL;
+        const char *text = a->text[0] ? a->text : status_text(a->status);
+        bool given_up = !t || c->failed || a->generation != t->try || t->again_ns != UINT64_MAX;
+        if (!given_up && !a->status)
+                peer_reached(l, c, a);
+        else if (!given_up && a->lane > 1)
+                log_info(LOG, "one lane less to a peer: %s", text);
+        else if (!given_up)
+                try_later(l, c, a->status, text);
+        arrival_free(a);
+}

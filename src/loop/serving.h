@@ -1,0 +1,145 @@
+/* What the files of a server's loop share: server_loop.c (the thread), channel.c (a session's connections),
+ * attaching.c (connections that come), peering.c (those to other servers). Private to them. */
+#ifndef SPANCL_LOOP_SERVING_H
+#define SPANCL_LOOP_SERVING_H
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "engine/engine.h"
+#include "loop/carrier.h"
+#include "loop/link.h"
+#include "loop/mailbox.h"
+#include "loop/server_loop.h"
+#include "loop/spin.h"
+
+struct wire_hello;
+
+/* One of the engine's sessions with its connections. Lives as long as the loop. */
+struct channel {
+        struct list link;
+        struct session *session;
+        struct server_loop *loop;
+        struct link lanes[SESSION_LANES];
+        struct carrier *carriers[SESSION_LANES]; /* NULL: the loop's thread moves the lane */
+        bool wide;                 /* there are several bulk lanes, or were: each with a carrier */
+        int broken[SESSION_LANES]; /* negative: what a carrier found, for the loop's thread */
+        bool failed;               /* a peer that the engine was told is lost */
+        /* A peer that this side dials; NULL: it comes. */
+        struct target *target;
+};
+
+/* Where a peer is, and how it goes. */
+struct target {
+        char address[1100];
+        uint64_t id[2], token[2];
+        uint64_t try;      /* the generation of the last one */
+        uint64_t again_ns; /* when to try again; UINT64_MAX: it is connected, or being dialled */
+        uint64_t tell_ns;  /* when to tell the client; UINT64_MAX: it is connected, or was told */
+        unsigned pause_ms;
+        bool reached; /* once at least */
+};
+
+struct server_loop {
+        struct server_loop_params params;
+        struct engine *engine;
+        struct mailbox *box;
+        struct link_lock unlock;
+        pthread_t thread;
+        bool started;
+
+        /* Guarded by the engine's lock. */
+        pthread_t self; /* the thread, known once `running` */
+        bool running;
+        bool asleep; /* the thread is in poll, or about to be */
+        struct list channels;
+        struct channel *client;
+        bool claimed; /* a client has attached: id and key are its */
+        uint64_t id[2], key[2];
+        bool over; /* nobody may attach any more */
+        /* The memory in common with the client: of its first connection; -1: none. */
+        int common_fd;
+        uint64_t common_size;
+
+        /* The thread's own. */
+        struct list early;
+        uint64_t linger_ns; /* UINT64_MAX: lane 0 is up */
+        uint64_t farewell_ns;
+        int end_status;
+        char end_text[256];
+        struct pollfd *fds;
+        size_t fd_cap;
+        /* Those of them that can be peeked at; no other thread closes such a conn. Room for fd_cap. */
+        struct conn **conns;
+        size_t conn_count;
+        struct spin spin;
+};
+
+/* All of the following: engine's lock held. */
+
+/* ---- server_loop.c -------------------------------------------------------------------------- */
+
+/* engine_ops.flush. */
+void serving_flush(void *user, struct session *s);
+
+/* ---- channel.c ------------------------------------------------------------------------------ */
+
+bool serving_on_thread(const struct server_loop *l);
+
+/* Wake the loop's thread if it sleeps. */
+void serving_rouse(struct server_loop *l);
+
+/* The session is to end; the first one counts. */
+void serving_end(struct server_loop *l, int status, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+/* Of the session, made when there is none. NULL: out of memory. */
+struct channel *channel_of(struct server_loop *l, struct session *s);
+
+/* Close its connections. */
+void channel_down(struct channel *c);
+
+/* Threads that copy bytes of lanes that are down already, unlocked, end with that soon: nothing blocks there. The
+ * lock is released meanwhile. */
+void channel_await(struct server_loop *l, struct channel *c);
+
+/* A connection of `c` is lost or its session has ended. On the loop's thread, which may poll for the others. */
+void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status);
+
+/* Lane `up` is there: who moves it? */
+void channel_carry(struct server_loop *l, struct channel *c, unsigned up);
+
+/* ---- attaching.c: on the loop's thread, and in process -------------------------------------- */
+
+/* Decide on a hello. 0 with the session and lane, SP_E_AGAIN: a peer not announced yet; else why not,
+ * with a text. */
+SP_NODISCARD int attaching_admit(struct server_loop *l, const struct wire_hello *m,
+                                 struct session **ret, const char **ret_text);
+
+/* Attach `conn` (taken over) to a lane. With `reply`, in process, the answer goes there. */
+SP_NODISCARD int attaching_attach(struct server_loop *l, const struct wire_hello *m,
+                                  struct session *s, struct conn *conn, struct dial_reply *reply);
+
+/* Work off the mailbox. */
+void attaching_take(struct server_loop *l);
+
+/* ---- peering.c ------------------------------------------------------------------------------ */
+
+/* engine_ops.dial, hang_up. */
+void peering_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
+                  const uint64_t session_id[2], const uint64_t token[2]);
+void peering_hang_up(void *user, struct session *s);
+
+/* The session with a peer has ended. */
+void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text);
+
+/* The connections with a peer are lost. Who dialled it does so again; it may be that its session ends. */
+void peering_away(struct channel *c);
+
+/* What came of dialling; takes `a` over. */
+void peering_settle(struct server_loop *l, struct arrival *a);
+
+/* Peers that are to be tried again, or were not reached for too long. */
+void peering_see_to(struct server_loop *l);
+
+#endif
