@@ -22,7 +22,7 @@ wire [MEM_BITS-1:2] dev_addr;
 wire [31:0]         dev_wdata, reg_rdata;
 
 almaif_core #(.MEM_BITS(MEM_BITS), .RING_BITS(RING_BITS)) core (
-    .clk(clk), .rst(rst),
+    .clk(clk), .rst(rst), .base(32'h10000),
     .reg_valid(host_valid && !host_addr[16]), .reg_write(host_write != 0), .reg_addr(host_addr[9:2]),
     .reg_wdata(host_wdata), .reg_rdata(reg_rdata),
     .mem_valid(dev_valid), .mem_write(dev_write), .mem_addr(dev_addr), .mem_wdata(dev_wdata),

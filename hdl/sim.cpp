@@ -1,6 +1,7 @@
 // almaif_core in Verilator behind a file of shared memory: SPANCL_ALMAIF=shm:FILE runs on the RTL. The core's
 // memory is the file's; its registers are mirrored: what the host stores there is written to the core, what the
-// core says is stored for the host. Usage: sim FILE [READY_FD]
+// core says is stored for the host. With SIM_BUS_MASTER the file is the bus, on which the core lies at BASE.
+// Usage: sim FILE [READY_FD [BASE]]
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,7 +31,9 @@ void on_signal(int) { stop = 1; }
 
 struct Sim {
         Valmaif_core core;
-        uint8_t *file;
+        uint8_t *bus;  // the file
+        uint64_t size; // of it
+        uint8_t *file; // from the core's registers on
         int ready_fd = -1;
         bool retired = false;
 
@@ -40,18 +44,21 @@ struct Sim {
         void cycle()
         {
                 bool valid = core.mem_valid;
-                uint32_t at = MEM_START + core.mem_addr * 4, enable = core.mem_write;
+                uint64_t address = (uint64_t)core.mem_addr * 4;
+                uint32_t enable = core.mem_write;
                 uint32_t data = core.mem_wdata, answer = core.mem_rdata;
                 bool done = core.irq;
-                if (valid) {
+                uint8_t *p = SIM_BUS_MASTER ? bus + address : file + MEM_START + address;
+                if (valid && p >= bus && p + 8 <= bus + size) { // else: nobody answers
+                        uint32_t *w = reinterpret_cast<uint32_t *>(p);
                         if (enable == 15)
-                                __atomic_store_n(word(at), data, __ATOMIC_SEQ_CST);
+                                __atomic_store_n(w, data, __ATOMIC_SEQ_CST);
                         for (unsigned b = 0; enable && enable < 15 && b < 4; b++)
                                 if (enable >> b & 1)
-                                        file[at + b] = (uint8_t)(data >> 8 * b);
-                        answer = __atomic_load_n(word(at), __ATOMIC_ACQUIRE);
-                        if (enable == 15 && __atomic_load_n(word(at) + 1, __ATOMIC_ACQUIRE) == 1)
-                                wake(word(at));
+                                        p[b] = (uint8_t)(data >> 8 * b);
+                        answer = __atomic_load_n(w, __ATOMIC_ACQUIRE);
+                        if (enable == 15 && __atomic_load_n(w + 1, __ATOMIC_ACQUIRE) == 1)
+                                wake(w);
                 }
                 core.clk = 0;
                 core.eval();
@@ -161,15 +168,21 @@ struct Sim {
 int main(int argc, char **argv)
 {
         int fd = argc > 1 ? open(argv[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+        uint64_t base = argc > 3 ? strtoull(argv[3], nullptr, 0) : 0, end = base + MEM_START + MEM_BYTES + 4096;
+        struct stat st;
         static Sim sim;
-        if (fd < 0 || ftruncate(fd, MEM_START + MEM_BYTES) < 0) {
-                perror(argc > 1 ? argv[1] : "Usage: sim FILE [READY_FD]");
+        if (fd < 0 || fstat(fd, &st) < 0 || base % MEM_BYTES ||
+            ((uint64_t)st.st_size < end && ftruncate(fd, end) < 0)) {
+                perror(argc > 1 ? argv[1] : "Usage: sim FILE [READY_FD [BASE]]");
                 return 1;
         }
-        void *p = mmap(nullptr, MEM_START + MEM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        sim.size = (uint64_t)st.st_size > end ? st.st_size : end;
+        void *p = mmap(nullptr, sim.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (p == MAP_FAILED)
                 return 1;
-        sim.file = static_cast<uint8_t *>(p);
+        sim.bus = static_cast<uint8_t *>(p);
+        sim.file = sim.bus + base;
+        sim.core.base = (SIM_BUS_MASTER ? base : 0) + MEM_START;
         signal(SIGTERM, on_signal);
         sim.ready_fd = argc > 2 ? atoi(argv[2]) : -1;
         sim.run();

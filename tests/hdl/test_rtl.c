@@ -3,7 +3,6 @@
 #include "support/check.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "backend/backend.h"
 #include "backend/builtin/registry.h"
 #include "base/mem.h"
+#include "support/almaif.h"
 #include "support/random.h"
 
 enum { BUFFERS = 6, SIZE = 512, PACKETS = 2000, KERNELS = 4 };
@@ -23,32 +23,8 @@ static const char *const names[KERNELS] = { "pocl.copy.i8", "pocl.add.i32", "poc
                                             "pocl.abs.f32" };
 
 static const struct backend_ops *const ops = &backend_almaif;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-struct report {
-        bool done;
-        cl_int status;
-};
-
-static void on_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)
-{
-        pthread_mutex_lock(&lock);
-        *(struct report *)cookie = (struct report){ true, status };
-        pthread_cond_broadcast(&changed);
-        pthread_mutex_unlock(&lock);
-}
-
-static cl_int wait_for(struct report *r)
-{
-        pthread_mutex_lock(&lock);
-        while (!r->done)
-                pthread_cond_wait(&changed, &lock);
-        pthread_mutex_unlock(&lock);
-        return r->status;
-}
-
-struct fixture {
+struct rtl {
         pid_t pid;
         char path[64];
         struct backend *b;
@@ -59,76 +35,65 @@ struct fixture {
         uint8_t expected[BUFFERS][SIZE];
 };
 
-static void start_simulation(struct fixture *f)
+/* hdl/build-sim, and its program over a file; `kind` is "" or "master". */
+static pid_t start_simulation(const char *kind, const char *path)
 {
         const char *source = getenv("SPANCL_SOURCE_DIR"), *build = getenv("SPANCL_BUILD_DIR");
         char command[1100], program[512], word;
         int ready[2];
-        snprintf(command, sizeof(command), "'%.500s/hdl/build-sim' '%.500s/hdl' >/dev/null",
-                 source ? source : ".", build ? build : ".");
+        snprintf(command, sizeof(command), "'%.500s/hdl/build-sim' '%.500s/hdl' %s >/dev/null",
+                 source ? source : ".", build ? build : ".", kind);
         assert_int_equal(system(command), 0);
-        snprintf(program, sizeof(program), "%s/hdl/sim", build ? build : ".");
-        strcpy(f->path, "/tmp/spancl-rtl.XXXXXX");
-        int fd = mkstemp(f->path);
-        assert_true(fd >= 0);
-        close(fd);
+        snprintf(program, sizeof(program), "%s/hdl%s%s/sim", build ? build : ".", *kind ? "-" : "",
+                 kind);
         assert_int_equal(pipe(ready), 0);
-        f->pid = fork();
-        if (!f->pid) {
+        pid_t pid = fork();
+        if (!pid) {
                 char digits[16];
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
                 snprintf(digits, sizeof(digits), "%d", ready[1]);
-                execl(program, program, f->path, digits, (char *)NULL);
+                execl(program, program, path, digits, (char *)NULL);
                 _exit(127);
         }
         close(ready[1]);
         assert_int_equal(read(ready[0], &word, 1), 1);
         close(ready[0]);
+        return pid;
 }
 
-static cl_int run(struct backend_queue *q, struct backend_command c)
+static void make_file(char path[64])
 {
-        struct report r = { 0 };
-        struct backend_event *e;
-        c.cookie = &r;
-        assert_int_equal(ops->submit(q, &c, &e), CL_SUCCESS);
-        cl_int status = wait_for(&r);
-        ops->event_release(e);
-        return status;
+        strcpy(path, "/tmp/spancl-rtl.XXXXXX");
+        int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        close(fd);
 }
 
-static struct backend_command transfer(enum backend_op op, struct backend_buffer *m, void *p)
+static struct backend_command whole_transfer(enum backend_op op, struct backend_buffer *m, void *p)
 {
-        return (struct backend_command){ .op = op, .buffer = m, .host = p, .size = SIZE };
+        return transfer(op, m, p, SIZE);
 }
 
 static int set_up(void **state)
 {
-        static struct fixture f;
+        static struct rtl f;
         char text[96];
-        struct buf parts = { 0 };
-        unsigned device = 0;
         struct rng random = { 1 };
         *state = &f;
-        start_simulation(&f);
+        make_file(f.path);
+        f.pid = start_simulation("", f.path);
         snprintf(text, sizeof(text), "shm:%s", f.path);
-        struct backend_params params = { .accelerators = text, .complete = on_complete };
-        assert_int_equal(ops->open(&params, &f.b), 0);
+        f.b = open_at(text);
         for (unsigned i = 0; i < 2; i++)
-                assert_int_equal(ops->queue_create(f.b, 0, 0, &f.q[i]), CL_SUCCESS);
-        static const char all[] = "pocl.copy.i8;pocl.add.i32;pocl.mul.i32;pocl.abs.f32";
-        assert_int_equal(info_put(&parts, INFO_PART, all, sizeof(all)), 0);
-        assert_int_equal(
-                ops->program_create(f.b, 0, 3, &device, 1, bytes_of(parts.data, parts.size), &f.p),
-                CL_SUCCESS);
-        buf_fini(&parts);
+                f.q[i] = queue_of(f.b, 0, 0);
+        f.p = program_of(f.b, "pocl.copy.i8;pocl.add.i32;pocl.mul.i32;pocl.abs.f32");
         for (unsigned i = 0; i < KERNELS; i++)
                 assert_int_equal(ops->kernel_create(f.p, names[i], &f.k[i]), CL_SUCCESS);
         for (unsigned i = 0; i < BUFFERS; i++) {
                 assert_int_equal(ops->buffer_create(f.b, 0, 0, SIZE, &f.m[i]), CL_SUCCESS);
                 for (unsigned j = 0; j < SIZE; j++)
                         f.expected[i][j] = (uint8_t)rng_u64(&random);
-                assert_int_equal(run(f.q[0], transfer(BACKEND_WRITE, f.m[i], f.expected[i])),
+                assert_int_equal(run(f.q[0], whole_transfer(BACKEND_WRITE, f.m[i], f.expected[i])),
                                  CL_SUCCESS);
         }
         return 0;
@@ -136,7 +101,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-        struct fixture *f = *state;
+        struct rtl *f = *state;
         for (unsigned i = 0; i < BUFFERS; i++)
                 ops->buffer_release(f->m[i]);
         for (unsigned i = 0; i < KERNELS; i++)
@@ -153,7 +118,7 @@ static int tear_down(void **state)
 }
 
 /* One launch: set up for the device, and done here. */
-static struct backend_command launch(struct fixture *f, struct rng *r, size_t *items)
+static struct backend_command launch(struct rtl *f, struct rng *r, size_t *items)
 {
         unsigned kernel = (unsigned)rng_below(r, KERNELS);
         const struct registry_kernel *k = registry_find(names[kernel], strlen(names[kernel]));
@@ -174,7 +139,7 @@ static struct backend_command launch(struct fixture *f, struct rng *r, size_t *i
 /* A chain of dependencies over two queues, with fills by the host between. */
 TEST(the_rtl_computes_what_the_registry_says)
 {
-        struct fixture *f = *state;
+        struct rtl *f = *state;
         const char *packets = getenv("SPANCL_ALMAIF_PACKETS"), *seed = getenv("SPANCL_ALMAIF_SEED");
         unsigned n = packets ? (unsigned)strtoul(packets, NULL, 0) : PACKETS;
         struct rng r = { seed ? strtoull(seed, NULL, 0) : 7 };
@@ -199,19 +164,17 @@ TEST(the_rtl_computes_what_the_registry_says)
                 c.deps = last ? &last : NULL;
                 c.dep_count = last ? 1 : 0;
                 bool pause = i + 1 == n || i % 256 == 255;
-                c.cookie = pause ? &done : NULL;
                 struct backend_event *e;
-                assert_int_equal(ops->submit(f->q[rng_below(&r, 2)], &c, &e), CL_SUCCESS);
+                submit(f->q[rng_below(&r, 2)], c, pause ? &done : NULL, &e);
                 if (last)
                         ops->event_release(last);
                 last = e;
                 if (!pause)
                         continue;
                 assert_int_equal(wait_for(&done), CL_SUCCESS);
-                done = (struct report){ 0 };
                 for (unsigned m = 0; m < BUFFERS; m++) {
                         uint8_t out[SIZE];
-                        assert_int_equal(run(f->q[0], transfer(BACKEND_READ, f->m[m], out)),
+                        assert_int_equal(run(f->q[0], whole_transfer(BACKEND_READ, f->m[m], out)),
                                          CL_SUCCESS);
                         assert_memory_equal(out, f->expected[m], SIZE);
                 }
@@ -221,7 +184,7 @@ TEST(the_rtl_computes_what_the_registry_says)
 
 TEST(the_rtl_refuses_what_it_cannot_do)
 {
-        struct fixture *f = *state;
+        struct rtl *f = *state;
         size_t items[2] = { 1, 1 };
         struct arg a = { .kind = ARG_BUFFER, .size = 8 };
         struct backend_command c = {
@@ -236,6 +199,67 @@ TEST(the_rtl_refuses_what_it_cannot_do)
         assert_int_equal(run(f->q[0], c), CL_OUT_OF_RESOURCES);
 }
 
+/* As a bus master it works on memory that another accelerator works on, too: a chain over both, in which each
+ * waits for the other's signals. */
+TEST(the_rtl_is_a_bus_master)
+{
+        (void)state;
+        enum { CHAIN = 24 };
+        static const size_t items[1] = { SIZE / 4 };
+        struct accelerator a;
+        struct report last;
+        struct backend_event *e[CHAIN];
+        char path[64], text[256];
+        uint32_t sums[SIZE / 4], ones[SIZE / 4];
+        make_file(path);
+        accelerator_start(&a, path,
+                          OPTIONS("--bus-master", "--base", "0x100000", "--file-size", "0x500000",
+                                  "--data", "4096"));
+        pid_t pid = start_simulation("master", path);
+        snprintf(text, sizeof(text),
+                 "shm:%s,shared=0x400000+0x100000;shm:%s@0x100000,shared=0x400000+0x100000", path,
+                 path);
+        struct backend *b = open_at(text);
+        struct backend_queue *q[2] = { queue_of(b, 0, 0), queue_of(b, 1, 0) };
+        struct backend_program *p = program_of(b, "pocl.add.i32");
+        struct backend_kernel *add;
+        struct backend_buffer *sum = buffer_of(b, SIZE), *one = buffer_of(b, SIZE);
+        assert_int_equal(ops->domain_count(b), 1);
+        assert_int_equal(ops->kernel_create(p, "pocl.add.i32", &add), CL_SUCCESS);
+        for (uint32_t i = 0; i < SIZE / 4; i++) {
+                sums[i] = i * 0x01234567;
+                ones[i] = i + 1;
+        }
+        assert_int_equal(run(q[0], transfer(BACKEND_WRITE, sum, sums, SIZE)), CL_SUCCESS);
+        assert_int_equal(run(q[0], transfer(BACKEND_WRITE, one, ones, SIZE)), CL_SUCCESS);
+        set_buffer(add, 0, sum);
+        set_buffer(add, 1, one);
+        set_buffer(add, 2, sum);
+        for (unsigned i = 0; i < CHAIN; i++) {
+                struct backend_command c = launch_of(add, items);
+                c.deps = i ? &e[i - 1] : NULL;
+                c.dep_count = i ? 1 : 0;
+                submit(q[i % 2], c, i == CHAIN - 1 ? &last : NULL, &e[i]);
+        }
+        assert_int_equal(wait_for(&last), CL_SUCCESS);
+        assert_int_equal(run(q[0], transfer(BACKEND_READ, sum, sums, SIZE)), CL_SUCCESS);
+        for (uint32_t i = 0; i < SIZE / 4; i++)
+                assert_int_equal(sums[i], i * 0x01234567 + CHAIN * (i + 1));
+        for (unsigned i = 0; i < CHAIN; i++)
+                ops->event_release(e[i]);
+        ops->kernel_release(add);
+        ops->program_release(p);
+        ops->buffer_release(sum);
+        ops->buffer_release(one);
+        ops->queue_release(q[0]);
+        ops->queue_release(q[1]);
+        ops->close(b);
+        kill(pid, SIGTERM);
+        waitpid(pid, NULL, 0);
+        accelerator_stop(&a);
+        unlink(path);
+}
+
 int main(void)
 {
         if (system("verilator --version >/dev/null 2>&1"))
@@ -245,6 +269,7 @@ int main(void)
                                                 tear_down),
                 cmocka_unit_test_setup_teardown(the_rtl_refuses_what_it_cannot_do, set_up,
                                                 tear_down),
+                cmocka_unit_test(the_rtl_is_a_bus_master),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
