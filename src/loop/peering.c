@@ -160,7 +160,8 @@ static void try_later(struct server_loop *l, struct channel *c, int status, cons
         }
         t->again_ns = clock_now_ns() + t->pause_ms * 1000000ull;
         t->pause_ms = 2 * t->pause_ms < RETRY_MAX_MS ? 2 * t->pause_ms : RETRY_MAX_MS;
-        peer_tell(l, c, text);
+        if (status != SP_E_LINK) /* it was there, and was cut: it may be there again soon */
+                peer_tell(l, c, text);
 }
 
 static void try_now(struct server_loop *l, struct channel *c)
