@@ -353,6 +353,54 @@ static void device_queues(const struct one *o)
         OK(clReleaseCommandQueue(first));
 }
 
+/* A pipe is neither buffer nor image, and made of nothing but its sizes. */
+static void pipe_errors(const struct one *o, cl_mem pipe)
+{
+        cl_uint big = 0, value = 0;
+        size_t size = 1, origin[3] = { 0 }, region[3] = { 1, 1, 1 };
+        cl_pipe_properties some[] = { CL_PIPE_PACKET_SIZE, 4, 0 };
+        cl_buffer_region part = { 0, 4 };
+        cl_int err;
+        OK(clGetDeviceInfo(o->device, CL_DEVICE_PIPE_MAX_PACKET_SIZE, sizeof(big), &big, NULL));
+        EXPECT_ERROR(CL_INVALID_CONTEXT, clCreatePipe(NULL, 0, 4, 4, NULL, &error));
+        if (big < CL_UINT_MAX)
+                EXPECT_ERROR(CL_INVALID_PIPE_SIZE,
+                             clCreatePipe(o->context, 0, big + 1, 4, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_VALUE,
+                     clCreatePipe(o->context, CL_MEM_READ_ONLY, 4, 4, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_VALUE, clCreatePipe(o->context, 0, 4, 4, some, &error));
+
+        cl_mem m = clCreateBuffer(o->context, CL_MEM_READ_WRITE, 64, NULL, &err);
+        OK(err);
+        EXPECT(CL_INVALID_MEM_OBJECT,
+               clGetPipeInfo(m, CL_PIPE_PACKET_SIZE, sizeof(value), &value, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT,
+               clGetPipeInfo(NULL, CL_PIPE_PACKET_SIZE, sizeof(value), &value, NULL));
+        EXPECT(CL_INVALID_VALUE, clGetPipeInfo(pipe, CL_PIPE_PACKET_SIZE, 3, &value, NULL));
+        EXPECT(CL_INVALID_VALUE, clGetPipeInfo(pipe, CL_MEM_SIZE, sizeof(value), &value, NULL));
+        OK(clGetPipeInfo(pipe, CL_PIPE_PROPERTIES, 0, NULL, &size));
+        CHECK(size == 0);
+
+        cl_command_queue q = o->queue;
+        EXPECT(CL_INVALID_MEM_OBJECT,
+               clEnqueueWriteBuffer(q, pipe, CL_TRUE, 0, 4, &value, 0, NULL, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT, clEnqueueCopyBuffer(q, pipe, m, 0, 0, 4, 0, NULL, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT, clEnqueueCopyBuffer(q, m, pipe, 0, 0, 4, 0, NULL, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT, clEnqueueFillBuffer(q, pipe, &value, 4, 0, 4, 0, NULL, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT,
+               clEnqueueReadBufferRect(q, pipe, CL_TRUE, origin, origin, region, 0, 0, 0, 0, &value,
+                                       0, NULL, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT,
+               clEnqueueReadImage(q, pipe, CL_TRUE, origin, region, 0, 0, &value, 0, NULL, NULL));
+        EXPECT_ERROR(CL_INVALID_MEM_OBJECT, clEnqueueMapBuffer(q, pipe, CL_TRUE, CL_MAP_READ, 0, 4,
+                                                               0, NULL, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_MEM_OBJECT,
+                     clCreateSubBuffer(pipe, 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &error));
+        EXPECT(CL_INVALID_MEM_OBJECT,
+               clGetImageInfo(pipe, CL_IMAGE_WIDTH, sizeof(size), &size, NULL));
+        OK(clReleaseMemObject(m));
+}
+
 /* Packets that one kernel puts into a pipe come out in another. */
 static void pipes(const struct one *o)
 {
@@ -378,6 +426,7 @@ static void pipes(const struct one *o)
         CHECK(type == CL_MEM_OBJECT_PIPE);
         EXPECT(CL_INVALID_MEM_OBJECT,
                clEnqueueReadBuffer(o->queue, pipe, CL_TRUE, 0, 4, &value, 0, NULL, NULL));
+        pipe_errors(o, pipe);
         cl_program p = build(o,
                              "kernel void put(global uint *a, write_only pipe uint to) {\n"
                              "uint v = get_global_id(0) * 3 + 1;\n"
@@ -388,6 +437,11 @@ static void pipes(const struct one *o)
         cl_kernel put = api_kernel(p, "put"), take = api_kernel(p, "take");
         cl_uint out[N], sum = 0;
         EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(put, 1, 4, &pipe));
+        cl_mem buffer = clCreateBuffer(o->context, CL_MEM_READ_WRITE, 64, NULL, &err);
+        OK(err);
+        EXPECT(CL_INVALID_MEM_OBJECT, clSetKernelArg(put, 1, sizeof(buffer), &buffer));
+        EXPECT(CL_INVALID_MEM_OBJECT, clSetKernelArg(put, 0, sizeof(pipe), &pipe));
+        OK(clReleaseMemObject(buffer));
         OK(clSetKernelArg(put, 1, sizeof(pipe), &pipe));
         OK(clSetKernelArg(take, 1, sizeof(pipe), &pipe));
         run(o, put, N, 0, out, N);
