@@ -57,6 +57,7 @@ wire working = state != POLL && state != HEADER;
 wire launch  = working && !barrier && !unknown && state != GRID;
 wire inside  = state == LOAD || state == OPERATE || state == MULTIPLY || state == STORE;
 wire writes  = mem_valid && mem_write != 0;
+wire [ADDR_BITS-1:2] header_at = {{(MEM_BITS - RING_BITS - 6){1'b1}}, slot, 4'd0};
 wire in_ring = &mem_addr[MEM_BITS-1:RING_BITS+6];
 
 // ---- claims ----------------------------------------------------------------------------------------
@@ -71,9 +72,10 @@ always @* if (past_valid && !halt) begin
     if (state == HEADER && seen) assert (filled[slot]);
     if (working) assert (filled[slot]);
 
+    if (state == POLL) assert (mem_addr == header_at); // where it looks for one
     // Of the ring it writes the header of the packet that it retires, with INVALID, and nothing else.
     if (writes && in_ring)
-        assert (state == RETIRE && mem_addr == packet_at && mem_wdata == INVALID && mem_write == 4'hF);
+        assert (state == RETIRE && mem_addr == header_at && mem_wdata == INVALID && mem_write == 4'hF);
     if (state == RETIRE) assert (writes && in_ring);
 
     // It signals when all is done, once, and retires after that.
