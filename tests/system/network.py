@@ -24,6 +24,13 @@ class Network:
     def __init__(self, delay_ms=0, ways=2):
         self.server, self.client = f"spancl-s-{os.getpid()}", f"spancl-c-{os.getpid()}"
         self.number = 1
+        try:
+            self.lay(delay_ms, ways)
+        except (OSError, subprocess.SubprocessError):
+            self.__exit__()
+            raise
+
+    def lay(self, delay_ms, ways):
         self.do(f"ip netns add {self.server}")
         self.do(f"ip netns add {self.client}")
         for way in (1, 2):
