@@ -192,7 +192,8 @@ int main(int argc, char **argv)
         char *with[] = { argv[0], "content", NULL }, *without[] = { argv[0], "all", NULL };
         long some = bulk(with), all = bulk(without);
         printf("%ld of %ld bytes moved\n", some, all);
-        CHECK(all >= 5L * SIZE);
+        /* Two of the five ways are no way where the first device's buffers lie in shared memory. */
+        CHECK(all >= 3L * SIZE);
         CHECK(some <= 8L * (CONTENT + ROUND));
         return 0;
 }

@@ -582,8 +582,9 @@ static void dialled(struct sim *sim, struct dial *d)
                 engine_unlock(to->engine);
         }
         if (there) {
-                engine_lock(from->engine);
-                engine_lock(to->engine);
+                struct sim_server *first = from->index < to->index ? from : to;
+                engine_lock(first->engine);
+                engine_lock((first == from ? to : from)->engine);
                 if (!connect_peer(sim, d, there))
                         d->at = sim->now + rng_range(&sim->rng, 1, 4 * sim->delay_ns + 1);
                 engine_unlock(to->engine);
