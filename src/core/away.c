@@ -4,10 +4,15 @@
 #include "base/log.h"
 #include "core/server.h"
 
-bool server_may_return(const struct server *s)
+bool server_may_return(const struct server *s, int status)
 {
-        return s->state == SERVER_UP && !s->spec->in_process && s->client->reconnect_ns &&
-               !s->client->closing;
+        return status == SP_E_LINK && s->state == SERVER_UP && !s->spec->in_process &&
+               s->client->reconnect_ns && !s->client->closing;
+}
+
+bool server_ends(const struct server *s)
+{
+        return s->lost_status && !server_may_return(s, s->lost_status);
 }
 
 static void tell(struct server *s, const char *what)
@@ -86,7 +91,7 @@ void server_back(struct server *s)
 
 bool server_refuses(const struct server *s)
 {
-        return s->state == SERVER_LOST || s->lost_status ||
+        return s->state == SERVER_LOST || server_ends(s) ||
                (s->state == SERVER_AWAY && (s->refusing || s->client->closing));
 }
 

@@ -311,7 +311,7 @@ void server_lost(struct server *s, int status, const char *text)
 
 void server_broken(struct server *s, int status)
 {
-        if (status == SP_E_LINK && server_may_return(s))
+        if (server_may_return(s, status))
                 server_away(s);
         else
                 server_lost(s, status, status_text(status));
@@ -474,7 +474,7 @@ void servers_connect(struct client *c)
 struct session *server_session(struct server *s)
 {
         bool there = s->state == SERVER_UP || s->state == SERVER_AWAY;
-        return there && !s->lost_status ? s->session : NULL;
+        return there && !server_ends(s) ? s->session : NULL;
 }
 
 unsigned server_index(const struct server *s)
@@ -531,7 +531,7 @@ bool server_receive(struct server *s)
         if (!r)
                 r = c->io->receive(c->io_user, s->link);
         s->receiving = false;
-        if (r >= 0 && s->lost_status)
+        if (s->lost_status && (r >= 0 || r == SP_E_LINK)) /* the worse */
                 r = s->lost_status;
         if (r < 0)
                 server_broken(s, r);
@@ -571,7 +571,7 @@ void server_want_bulk(struct server *s, uint64_t size)
         struct client *c = s->client;
         if (size <= SESSION_INLINE_DEFAULT || !server_session(s))
                 return;
-        if (s->state == SERVER_AWAY) {
+        if (s->state == SERVER_AWAY || s->lost_status) {
                 s->bulk_lane = true; /* attached when lane 0 is (server_back) */
                 return;
         }

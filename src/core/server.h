@@ -15,7 +15,7 @@ struct server {
         unsigned index;
         const struct server_spec *spec;
         enum server_state state;
-        int lost_status; /* found while sending; server_lost follows (0: none) */
+        int lost_status; /* found while sending; server_broken follows (0: none) */
         bool receiving;  /* its session is dispatching: it must stay */
         bool reaped;     /* lost, and connections and session are freed */
         bool redialled;  /* away, and being connected again */
@@ -216,8 +216,11 @@ int peers_relay_taken(void *user, const struct wire_relay_taken *m);
 /* What CL_DEVICE_AVAILABLE says of its devices. */
 void server_set_available(struct server *s, bool available);
 
-/* Is it worth waiting for, its connections being lost? */
-bool server_may_return(const struct server *s);
+/* Is it worth waiting for, having been lost with that status? */
+bool server_may_return(const struct server *s, int status);
+/* Was it found while sending that the session is over? Where only the connections are, it goes on: what is said to
+ * the server meanwhile is sent when it is back. */
+bool server_ends(const struct server *s);
 void server_away(struct server *s);
 
 /* The receiver's part, while it is away: to have it connected again. SP_E_*: it is lost. */

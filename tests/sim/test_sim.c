@@ -708,6 +708,41 @@ TEST(a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory)
         assert_true(failed > 50);
 }
 
+/* What arrives last is of one piece; its first message, a clock's, is answered at once, and that shows the loss. */
+TEST(what_a_server_said_last_before_its_connection_was_lost_counts)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR; /* the loss is a warning */
+        for (uint64_t seed = 1; seed <= 100; seed++) {
+                struct setup s;
+                cl_event e[2];
+                begin(&s, &(struct sim_params){ .seed = seed,
+                                                .servers = 2,
+                                                .room = 1 << 20,
+                                                .delay_ns = 1000,
+                                                .reconnect_ns = UINT64_MAX / 2,
+                                                .wait_ns = UINT64_MAX,
+                                                .blocked = blocked(0, 1) });
+                for (unsigned i = 0; i < 2; i++) {
+                        assert_int_equal(clEnqueueMarkerWithWaitList(s.queues[2 * i], i,
+                                                                     i ? e : NULL, &e[i]),
+                                         CL_SUCCESS);
+                        assert_int_equal(clFlush(s.queues[2 * i]), CL_SUCCESS);
+                }
+                sim_freeze(s.sim, 0, true);
+                sim_run_until_idle(s.sim); /* it can't reach server 1 */
+                sim_run(s.sim, 1000000);
+                sim_run(s.sim, 1);
+                sim_cut_client(s.sim, 0);
+                sim_freeze(s.sim, 0, false);
+                assert_int_equal(clWaitForEvents(1, &e[1]), CL_SUCCESS);
+                for (unsigned i = 0; i < 2; i++)
+                        assert_int_equal(clReleaseEvent(e[i]), CL_SUCCESS);
+                end(&s);
+        }
+        log_threshold = before;
+}
+
 TEST(a_server_that_does_not_come_back_in_time_is_lost)
 {
         struct setup s;
@@ -1139,6 +1174,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(while_a_server_is_away_calls_fail_and_what_is_in_flight_is_kept),
                 cmocka_unit_test(
                         a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory),
+                cmocka_unit_test(what_a_server_said_last_before_its_connection_was_lost_counts),
                 cmocka_unit_test(a_server_that_does_not_come_back_in_time_is_lost),
                 cmocka_unit_test(
                         a_server_that_was_started_anew_has_the_same_devices_and_nothing_of_the_old_session),
