@@ -1558,7 +1558,7 @@ static void end_by_waiting(struct fixture *f, enum completion completion)
         f->b->domains[0].quirks = &q;
         for (int i = 0; i < 3; i++) {
                 f->ops->queue_release(f->queue);
-                f->queue = queue_of(f, 0);
+                f->queue = queue_of(f, i & 1 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
                 assert_int_equal(!f->queue->notifier, completion == COMPLETION_CALLBACK);
                 void *state = f;
                 each_command_with_a_cookie_is_reported_once(&state);
