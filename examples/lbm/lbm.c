@@ -388,9 +388,11 @@ static void check_vortices(const float (*before)[4], const float (*after)[4])
                 }
         }
         printf("vortices decayed to %.5f, in theory %.5f\n", product / square, decay);
-        /* Second order in the size of a cell and in the Mach number. */
+        /* Second order in the size of a cell and in the Mach number, which a long box makes larger: what goes
+         * along it has to be as much faster as it is longer. */
+        double faster = fmax(1, kx / kz);
         expect("deviation from theory", sqrt(rest / square),
-               0.2 * (kx * kx + kz * kz) * decay + 0.002);
+               0.2 * (kx * kx + kz * kz) * decay + 0.002 * faster * faster);
 }
 
 static void check_host(const float (*before)[4], const float (*after)[4])

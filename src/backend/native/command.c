@@ -72,9 +72,8 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         q->profiling = props & d->queue_props & CL_QUEUE_PROFILING_ENABLE;
         if (q->profiling)
                 q->estimate_clock = !clock_sync(d);
-        /* Waiting in order would hide completions that come out of order. */
         q->in_order = !(props & d->queue_props & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-        if (domain->quirks->completion == COMPLETION_WAIT && q->in_order) {
+        if (domain->quirks->completion == COMPLETION_WAIT) {
                 q->notifier = take_notifier(b);
                 if (!q->notifier)
                         log_info("native", "no thread to wait for a queue, using callbacks");

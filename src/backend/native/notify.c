@@ -1,7 +1,12 @@
 #include "backend/native/notify.h"
 
+#include <sched.h>
+#include <time.h>
+
 #include "backend/native/clock.h"
 #include "base/log.h"
+
+enum { LOOKS = 8 }; /* at events of a queue without order, each time */
 
 /* The last event of a queue mostly goes in a callback, on a thread of the driver's. Intel's waits for itself
  * for ever when the queue ends there, and even when it ends elsewhere before the thread has left its task:
@@ -71,35 +76,97 @@ static void report(struct backend_event *e)
         drop(e);
 }
 
+static bool is_over(struct backend_event *e)
+{
+        cl_int status = CL_SUBMITTED;
+        cl_int r = e->queue->domain->api->clGetEventInfo(
+                e->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+        e->status = r == CL_SUCCESS ? status : r;
+        return e->status <= CL_COMPLETE;
+}
+
 static void wait_for(struct backend_event *e)
 {
         const cl_icd_dispatch *api = e->queue->domain->api;
-        cl_int status = CL_COMPLETE;
         cl_int r = api->clWaitForEvents(1, &e->event);
-        if (api->clGetEventInfo(e->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-                                &status, NULL) != CL_SUCCESS ||
-            status > CL_COMPLETE)
-                status = r < 0 ? r : CL_OUT_OF_RESOURCES;
-        e->status = status;
+        if (!is_over(e))
+                e->status = r < 0 ? r : CL_OUT_OF_RESOURCES;
+}
+
+static void move(struct backend_event *e, struct list *to)
+{
+        list_remove(&e->link);
+        list_append(to, &e->link);
+}
+
+/* Move events of `from` that are complete to `to`. In a queue with order the first is waited for; where there
+ * is none, that would hide others, and they are looked at. */
+static void take_over(struct list *from, struct list *to)
+{
+        unsigned looks = LOOKS;
+        list_each(e, from, struct backend_event, link)
+        {
+                if (e->status > CL_COMPLETE && e->queue->in_order) {
+                        if (list_empty(to)) {
+                                wait_for(e);
+                                move(e, to);
+                        }
+                        break;
+                }
+                if (e->status <= CL_COMPLETE || is_over(e))
+                        move(e, to);
+                else if (!--looks)
+                        break;
+        }
+}
+
+/* Between two looks: the longer it has taken, the less an eighth more matters. */
+static void pause_after(uint64_t since_ns)
+{
+        enum { SPIN_NS = 50000, NAP_MIN_NS = 20000, NAP_MAX_NS = 1000000 };
+        uint64_t waited = native_now_ns() - since_ns, nap = waited / 8;
+        if (waited < SPIN_NS) {
+                sched_yield();
+                return;
+        }
+        nap = nap < NAP_MIN_NS ? NAP_MIN_NS : nap > NAP_MAX_NS ? NAP_MAX_NS : nap;
+        nanosleep(&(struct timespec){ .tv_nsec = (long)nap }, NULL);
 }
 
 static void *notifier_main(void *arg)
 {
         struct notifier *n = arg;
+        struct list waiting, over;
+        uint64_t since_ns = 0;
+        list_init(&waiting);
+        list_init(&over);
         pthread_mutex_lock(&n->lock);
         for (;;) {
-                if (list_empty(&n->events)) {
-                        if (n->stop)
-                                break;
-                        pthread_cond_wait(&n->changed, &n->lock);
-                        continue;
+                if (list_empty(&waiting)) {
+                        if (list_empty(&n->events)) {
+                                if (n->stop)
+                                        break;
+                                pthread_cond_wait(&n->changed, &n->lock);
+                                continue;
+                        }
+                        since_ns = native_now_ns();
                 }
-                struct backend_event *e = list_entry(n->events.next, struct backend_event, link);
-                list_remove(&e->link);
+                while (!list_empty(&n->events)) {
+                        struct list *first = n->events.next;
+                        list_remove(first);
+                        list_append(&waiting, first);
+                }
                 pthread_mutex_unlock(&n->lock);
-                if (e->status > CL_COMPLETE)
-                        wait_for(e);
-                report(e);
+                take_over(&waiting, &over);
+                if (list_empty(&over))
+                        pause_after(since_ns);
+                else
+                        since_ns = native_now_ns();
+                while (!list_empty(&over)) {
+                        struct backend_event *e = list_entry(over.next, struct backend_event, link);
+                        list_remove(&e->link);
+                        report(e);
+                }
                 pthread_mutex_lock(&n->lock);
         }
         pthread_mutex_unlock(&n->lock);
@@ -192,19 +259,9 @@ void notify_when_complete(struct backend_event *e)
 
 /* ---- polling -------------------------------------------------------------------------------- */
 
-static bool is_over(struct backend_event *e)
-{
-        cl_int status = CL_SUBMITTED;
-        cl_int r = e->queue->domain->api->clGetEventInfo(
-                e->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
-        e->status = r == CL_SUCCESS ? status : r;
-        return e->status <= CL_COMPLETE;
-}
-
 /* Move the queue's events that are complete, or else with `all` every one, to `to`. */
 static void take_polled(struct backend_queue *q, bool all, struct list *to)
 {
-        enum { LOOKS = 8 }; /* at events of a queue without order */
         unsigned looks = q->in_order ? 1 : LOOKS;
         list_each(e, &q->polled, struct backend_event, link)
         {
@@ -213,8 +270,7 @@ static void take_polled(struct backend_queue *q, bool all, struct list *to)
                                 break;
                         continue;
                 }
-                list_remove(&e->link);
-                list_append(to, &e->link);
+                move(e, to);
         }
         if (list_empty(&q->polled))
                 list_remove(&q->polled_link);
