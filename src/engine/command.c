@@ -378,13 +378,14 @@ static void stand_for(struct command *c, struct command *before)
         list_append(c->implied.next, &before->unreported); /* in front */
 }
 
-/* Behind all of its queue: the client takes it for the end of them, so what fails has to be told before. The newest
- * first, as where each stands for the one before. */
+/* Behind all of its queue that is before it: the client takes it for the end of them, so what fails has to be told
+ * before. The newest first, as where each stands for the one before. */
 static void stand_for_all(struct command *c)
 {
         list_each(before, &c->queue->object.engine->commands, struct command, link)
         {
-                if (before->queue == c->queue && before->event && before->event->unreported)
+                if (before->queue == c->queue && before->seq < c->seq && before->event &&
+                    before->event->unreported)
                         stand_for(c, before);
         }
 }

@@ -2237,6 +2237,31 @@ TEST(an_end_is_told_after_those_it_came_after_whoever_is_heard_of_first)
         late_world_free(w);
 }
 
+TEST(the_end_of_what_is_behind_all_is_not_that_of_what_comes_after_it)
+{
+        struct world *w = world_new(1);
+        make_objects(w, 0, 64);
+        send(w, 0, marker, .event = EVENT(1), .queue = QUEUE(2),
+             .flags = COMMAND_NOTIFY | COMMAND_BARRIER);
+        send(w, 0, buffer_fill, .event = EVENT(2), .queue = QUEUE(2), .buffer = BUFFER(2),
+             .size = 64, .pattern = bytes_of("", 1));
+        /* Its end is that of the one before, too. */
+        launch_after(w, 0, QUEUE(2), EVENT(3), BUFFER(2), 1, (struct wire_u64s)WAITS(EVENT(2)));
+        pump(w);
+        while (status_of(w, 0, EVENT(1)) == PENDING) {
+                assert_int_equal(step(w, 0, 1), 1);
+                pump(w);
+        }
+        send(w, 0, event_watch, .event = EVENT(2));
+        pump(w);
+        assert_int_equal(status_of(w, 0, EVENT(2)), PENDING);
+        run(w);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 enum { GRAPH = 40 };
 
 /* Commands of all kinds in both queues; `after[i][k]`: i comes after k. */
@@ -3210,6 +3235,7 @@ int main(void)
                         a_read_that_fails_in_the_middle_is_sent_to_its_end_and_then_reported),
                 cmocka_unit_test(
                         an_end_is_told_after_those_it_came_after_whoever_is_heard_of_first),
+                cmocka_unit_test(the_end_of_what_is_behind_all_is_not_that_of_what_comes_after_it),
                 cmocka_unit_test(ends_in_any_order_are_told_in_order),
                 cmocka_unit_test(what_is_in_flight_keeps_what_was_released),
                 cmocka_unit_test(sub_buffers_are_parts_of_their_parent_and_may_be_misaligned),
