@@ -192,7 +192,7 @@ static void allow_caches(const struct rules *r, const char *cache_dir)
         static const char *const names[] = { "pocl", "mesa_shader_cache", "mesa_shader_cache_db",
                                              "neo_compiler_cache", "rusticl" };
         const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-        char cache[PATH_MAX] = "", pocl[PATH_MAX];
+        char cache[PATH_MAX] = "", pocl[PATH_MAX], nv[PATH_MAX];
         if (cache_dir) {
                 (void)mkdir(cache_dir, 0700);
                 allow(r, cache_dir, r->handled);
@@ -208,7 +208,12 @@ static void allow_caches(const struct rules *r, const char *cache_dir)
         }
         for (size_t i = 0; i < array_size(names); i++)
                 allow_below(r, cache, names[i]);
-        allow_below(r, home, ".nv"); /* NVIDIA's */
+        /* NVIDIA's. Without it each program that comes from our cache is translated anew. */
+        if (home && *home == '/' && access("/dev/nvidiactl", F_OK) == 0) {
+                snprintf(nv, sizeof(nv), "%s/.nv", home);
+                (void)mkdir(nv, 0700);
+        }
+        allow_below(r, home, ".nv");
         const char *pocl_dir = getenv("POCL_CACHE_DIR"), *cuda = getenv("CUDA_CACHE_PATH");
         if (pocl_dir) {
                 (void)mkdir(pocl_dir, 0700);
