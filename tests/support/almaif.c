@@ -1,6 +1,7 @@
 #include "support/almaif.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@ static const struct backend_ops *const ops = &backend_almaif;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+static struct backend *polled;
 
 static void on_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)
 {
@@ -21,11 +24,31 @@ static void on_complete(void *user, void *cookie, cl_int status, const struct ba
         pthread_mutex_unlock(&lock);
 }
 
+void wait_polling(struct backend *b)
+{
+        if (polled)
+                ops->poll(polled, true);
+        polled = b;
+}
+
+/* The lock is held, but while it polls. */
+static void wait_a_moment(void)
+{
+        if (!polled) {
+                pthread_cond_wait(&changed, &lock);
+                return;
+        }
+        pthread_mutex_unlock(&lock);
+        ops->poll(polled, false);
+        sched_yield();
+        pthread_mutex_lock(&lock);
+}
+
 cl_int wait_for(struct report *r)
 {
         pthread_mutex_lock(&lock);
         while (!r->times)
-                pthread_cond_wait(&changed, &lock);
+                wait_a_moment();
         cl_int status = r->status;
         assert_int_equal(r->times, 1);
         pthread_mutex_unlock(&lock);

@@ -22,6 +22,8 @@ struct report {
 
 /* Until it was reported, once; its status. */
 cl_int wait_for(struct report *r);
+/* wait_for is to poll this backend meanwhile, as an engine that spins does. NULL: no more. */
+void wait_polling(struct backend *b);
 
 /* With accelerators of this text; open_at asserts that there are some. */
 int open_text(const char *text, struct backend **ret);

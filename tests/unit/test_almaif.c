@@ -274,6 +274,38 @@ TEST(each_profile_works)
         expect_profile(OPTIONS("--spin", "0"), ",spin=0");
 }
 
+static void expect_stopped(pid_t pid)
+{
+        int status;
+        assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+        assert_true(WIFSTOPPED(status));
+}
+
+/* Who polls hears on its own thread; after the last time the backend's threads tell. */
+TEST(launches_end_while_somebody_polls_and_when_he_has_stopped)
+{
+        (void)state;
+        struct fixture f;
+        struct report r[2];
+        fixture_open(&f, OPTIONS("--packets", "8"), "");
+        assert_int_equal(ops->poll(f.b, false), BACKEND_IDLE);
+        kill(f.a.pid, SIGSTOP);
+        expect_stopped(f.a.pid);
+        submit(f.q, launch_of(f.inc, whole), &r[0], NULL);
+        submit(f.q, launch_of(f.inc, whole), &r[1], NULL);
+        for (int i = 0; i < 1000; i++)
+                assert_int_equal(ops->poll(f.b, false), BACKEND_WAITING);
+        kill(f.a.pid, SIGCONT);
+        while (ops->poll(f.b, false) != BACKEND_REPORTED)
+                ;
+        assert_int_equal(wait_for(&r[0]), CL_SUCCESS);
+        ops->poll(f.b, true);
+        assert_int_equal(wait_for(&r[1]), CL_SUCCESS);
+        assert_int_equal(run(f.q, launch_of(f.inc, whole)), CL_SUCCESS);
+        expect_added(&f, 3);
+        fixture_close(&f);
+}
+
 TEST(a_designers_kernels_run)
 {
         (void)state;
@@ -374,12 +406,14 @@ TEST(memory_runs_out)
 /* ---- faults --------------------------------------------------------------------------------- */
 
 /* Three launches; the second one meets the fault. What it ends with, and that the others are done. */
-static void expect_fault(const char *fault, const char *settings, cl_int status, int added)
+static void meet_fault(const char *fault, const char *settings, cl_int status, int added,
+                       bool polling)
 {
         struct fixture f;
         struct report r[4];
         struct backend_event *e;
         fixture_open(&f, OPTIONS("--fault", fault), settings);
+        wait_polling(polling ? f.b : NULL);
         log_threshold = LOG_NONE;
         submit(f.q, launch_of(f.inc, whole), &r[0], NULL);
         submit(f.q, launch_of(f.inc, whole), &r[1], &e);
@@ -396,7 +430,14 @@ static void expect_fault(const char *fault, const char *settings, cl_int status,
         assert_int_equal(run(f.q, launch_of(f.inc, whole)), CL_SUCCESS);
         expect_added(&f, added + 1);
         log_threshold = LOG_WARN;
+        wait_polling(NULL);
         fixture_close(&f);
+}
+
+static void expect_fault(const char *fault, const char *settings, cl_int status, int added)
+{
+        meet_fault(fault, settings, status, added, false);
+        meet_fault(fault, settings, status, added, true);
 }
 
 TEST(faults_fail_the_command_that_met_them)
@@ -417,6 +458,7 @@ TEST(a_device_that_is_gone_fails_everything)
         struct backend_event *e;
         struct backend_command c;
         fixture_open(&f, OPTIONS("--fault", "dead@1"), ",timeout=1500");
+        wait_polling(f.b);
         log_threshold = LOG_NONE;
         assert_int_equal(run(f.q, launch_of(f.inc, whole)), CL_SUCCESS);
         submit(f.q, launch_of(f.inc, whole), &r[0], NULL);
@@ -426,6 +468,7 @@ TEST(a_device_that_is_gone_fails_everything)
         c = launch_of(f.inc, whole);
         assert_int_equal(ops->submit(f.q, &c, &e), CL_DEVICE_NOT_AVAILABLE);
         log_threshold = LOG_WARN;
+        wait_polling(NULL);
         fixture_close(&f);
 }
 
@@ -496,13 +539,6 @@ static void run_host(const char *text)
         ops->queue_release(q[0]);
         ops->queue_release(q[1]);
         ops->close(b);
-}
-
-static void expect_stopped(pid_t pid)
-{
-        int status;
-        assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-        assert_true(WIFSTOPPED(status));
 }
 
 /* Whether the shared memory has COUNT words of that value somewhere. */
@@ -589,7 +625,7 @@ TEST(failure_crosses_accelerators)
 enum { CELLS = 8, WINDOW = 64, RING = 8, RANDOM_PACKETS = 20000 };
 
 /* Increments of random cells on random queues of two accelerators with small rings, each waiting for the
- * last one on its cell and for random others; between them copies by the host. */
+ * last one on its cell and for random others; between them copies by the host. Who waits polls, or not. */
 struct storm {
         struct backend *b;
         struct backend_queue *q[4];
@@ -611,6 +647,8 @@ static void storm_step(struct storm *s, unsigned i)
         unsigned slot = i % WINDOW, cell = pick(s, CELLS);
         struct backend_event *deps[8];
         static const size_t one[1] = { 1 };
+        if (!pick(s, 64))
+                wait_polling(pick(s, 2) ? s->b : NULL);
         if (i >= WINDOW) {
                 assert_int_equal(wait_for(&s->reports[slot]), CL_SUCCESS);
                 ops->event_release(s->events[slot]);
@@ -684,6 +722,7 @@ static void storm(uint64_t seed, unsigned packets)
         ops->program_release(program);
         for (unsigned i = 0; i < 4; i++)
                 ops->queue_release(s.q[i]);
+        wait_polling(NULL);
         ops->close(s.b);
         pair_stop(&p);
 }
@@ -710,6 +749,7 @@ int main(void)
                 cmocka_unit_test(wrong_registers_are_named),
                 cmocka_unit_test(a_device_that_does_not_reset_is_not_available),
                 cmocka_unit_test(each_profile_works),
+                cmocka_unit_test(launches_end_while_somebody_polls_and_when_he_has_stopped),
                 cmocka_unit_test(a_designers_kernels_run),
                 cmocka_unit_test(the_image_is_in_the_configuration_memory),
                 cmocka_unit_test(one_process_at_a_time_uses_an_accelerator),

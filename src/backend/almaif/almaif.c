@@ -272,7 +272,9 @@ static bool busy(const struct backend *b)
 
 static void stop_threads(struct backend *b)
 {
+        threads_poll(b, true);
         pthread_mutex_lock(&b->lock);
+        b->closing = true;
         while (busy(b))
                 pthread_cond_wait(&b->changed, &b->lock);
         b->stop = true;
@@ -619,5 +621,6 @@ const struct backend_ops backend_almaif = {
         .kernel_release = almaif_kernel_release,
         .submit = command_submit,
         .event_release = almaif_event_unref,
+        .poll = threads_poll,
         .event_status = almaif_event_status,
 };

@@ -72,6 +72,14 @@ static bool waits_for_all(const struct backend_command *c)
         return (c->op == BACKEND_MARKER || c->op == BACKEND_BARRIER) && !c->dep_count;
 }
 
+bool command_may_run(const struct command *k)
+{
+        for (size_t i = 0; i < k->dep_count; i++)
+                if (!dependency_done(&k->deps[i]))
+                        return false;
+        return !k->running;
+}
+
 static void add_dependency(struct command *k, struct backend_event *e, bool order)
 {
         k->deps[k->dep_count++] = (struct dependency){ almaif_event_ref(e), order };
@@ -192,7 +200,8 @@ cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
                 launch_pump(u->domain);
         } else {
                 list_append(&b->host, &made->link);
-                pthread_cond_signal(&b->changed);
+                if (command_may_run(made))
+                        pthread_cond_signal(&b->changed);
         }
         pthread_mutex_unlock(&b->lock);
         return CL_SUCCESS;

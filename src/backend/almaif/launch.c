@@ -208,7 +208,7 @@ static bool pump_unit(struct unit *u)
                         if (!push(u, k))
                                 break;
                         list_remove(&k->link);
-                        if (list_empty(&u->flight))
+                        if (list_empty(&u->flight) && !u->backend->polling)
                                 pthread_cond_signal(&u->work);
                         list_append(&u->flight, &k->link);
                         pushed = true;

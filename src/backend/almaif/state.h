@@ -70,6 +70,7 @@ struct unit {
         bool recovering;     /* nothing may be pushed */
         bool threaded;
         bool deaf;        /* the device does not wake who sleeps */
+        unsigned looks;   /* by who polls */
         pthread_t thread; /* watches the ring */
         pthread_cond_t work;
 
@@ -95,10 +96,12 @@ struct backend {
         unsigned unit_count, domain_count;
 
         pthread_mutex_t lock;
-        pthread_cond_t changed; /* something for the host to do, or stop */
+        pthread_cond_t changed; /* something for the host to do, or `closing`, or stop */
         struct list host;       /* commands that the host does, in the order of submission */
         bool stop, threaded;
-        bool clear; /* memory before it is given out */
+        bool closing; /* it waits for all that is in flight */
+        bool polling; /* somebody calls threads_poll; the watchers sleep */
+        bool clear;   /* memory before it is given out */
         pthread_t thread;
 };
 
@@ -288,12 +291,16 @@ void command_free(struct command *k);
 struct backend_event *almaif_event_ref(struct backend_event *e);
 void almaif_event_unref(struct backend_event *e);
 bool dependency_done(const struct dependency *d);
+/* May the host do it now? Lock held. */
+bool command_may_run(const struct command *k);
 uint64_t time_ns(void);
 
 /* ---- thread.c ------------------------------------------------------------------------------- */
 
 /* Start what works on commands. SP_E_NOMEM. */
 int threads_start(struct domain *d);
+/* backend_ops.poll. No lock. */
+enum backend_polled threads_poll(struct backend *b, bool last);
 void *thread_watch(void *unit);
 void *thread_host(void *backend);
 

@@ -33,11 +33,22 @@ static void end_command(struct command *k, cl_int status, struct list *done)
         list_append(done, &k->link);
 }
 
+static struct command *first_ready(struct backend *b)
+{
+        list_each(k, &b->host, struct command, link)
+        {
+                if (command_may_run(k))
+                        return k;
+        }
+        return NULL;
+}
+
 /* What follows from commands having ended. Lock held, left while they are reported. */
 static void report(struct backend *b, struct domain *d, struct list *done)
 {
         launch_pump(d);
-        pthread_cond_broadcast(&b->changed);
+        if (b->closing || first_ready(b))
+                pthread_cond_broadcast(&b->changed);
         struct buf printed = { 0 };
         if (d->unit_count == 1) {
                 printed = d->units[0]->printed;
@@ -60,24 +71,6 @@ static void report(struct backend *b, struct domain *d, struct list *done)
 }
 
 /* ---- the host's commands -------------------------------------------------------------------- */
-
-static bool ready(const struct command *k)
-{
-        for (size_t i = 0; i < k->dep_count; i++)
-                if (!dependency_done(&k->deps[i]))
-                        return false;
-        return !k->running;
-}
-
-static struct command *first_ready(struct backend *b)
-{
-        list_each(k, &b->host, struct command, link)
-        {
-                if (ready(k))
-                        return k;
-        }
-        return NULL;
-}
 
 void *thread_host(void *arg)
 {
@@ -217,6 +210,14 @@ static void recover(struct unit *u, const char *why, struct list *done)
                 launch_again(u);
 }
 
+/* Nothing to watch: also while somebody polls, who says when there is trouble. Lock held. */
+static bool is_idle(struct unit *u)
+{
+        if (u->faulty)
+                return false;
+        return list_empty(&u->flight) || (u->backend->polling && !timed_out(u));
+}
+
 void *thread_watch(void *arg)
 {
         struct unit *u = arg;
@@ -225,7 +226,7 @@ void *thread_watch(void *arg)
         while (!b->stop) {
                 struct list done;
                 list_init(&done);
-                if (list_empty(&u->flight) && !u->faulty) {
+                if (is_idle(u)) {
                         pthread_cond_wait(&u->work, &b->lock);
                         continue;
                 }
@@ -247,6 +248,52 @@ void *thread_watch(void *arg)
         pthread_mutex_unlock(&b->lock);
         return NULL;
 }
+
+/* ---- polling -------------------------------------------------------------------------------- */
+
+/* As a watcher, without waiting; what takes long is left to it. True: something was complete. Lock held,
+ * left while that is reported. */
+static bool poll_unit(struct unit *u)
+{
+        struct domain *d = u->domain;
+        struct command *k = list_entry(u->flight.next, struct command, link);
+        uint64_t at = signal_at(d, k->event->signal);
+        struct list done;
+        /* All else is looked at now and then: across a bus each look takes its time. */
+        if (++u->looks % SPIN_ROUND &&
+            signal_state(d->memories[0].window, at, d->zero) == SIGNAL_PENDING)
+                return false;
+        list_init(&done);
+        collect(u, &done);
+        if (u->faulty || timed_out(u))
+                pthread_cond_signal(&u->work);
+        bool any = !list_empty(&done);
+        if (any || !list_empty(&u->backlog) || u->printed.size)
+                report(u->backend, d, &done);
+        return any;
+}
+
+enum backend_polled threads_poll(struct backend *b, bool last)
+{
+        enum backend_polled most = BACKEND_IDLE;
+        pthread_mutex_lock(&b->lock);
+        b->polling = !last;
+        for (unsigned i = 0; i < b->unit_count; i++) {
+                struct unit *u = b->units[i];
+                if (list_empty(&u->flight) || u->recovering)
+                        continue;
+                if (last)
+                        pthread_cond_signal(&u->work);
+                else if (poll_unit(u))
+                        most = BACKEND_REPORTED;
+                else if (most == BACKEND_IDLE)
+                        most = BACKEND_WAITING;
+        }
+        pthread_mutex_unlock(&b->lock);
+        return most;
+}
+
+/* ---- starting ------------------------------------------------------------------------------- */
 
 int threads_start(struct domain *d)
 {
