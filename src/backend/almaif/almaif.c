@@ -80,6 +80,7 @@ static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned num
         u->backend = b;
         u->number = number;
         list_init(&u->flight);
+        launch_head(u);
         list_init(&u->backlog);
         list_init(&u->codes);
         pthread_cond_init(&u->work, NULL);

@@ -195,6 +195,16 @@ static void give_up(struct unit *u, struct command *k, cl_int status)
         pthread_cond_signal(&u->backend->changed);
 }
 
+void launch_head(struct unit *u)
+{
+        uint64_t at = NO_HEAD;
+        if (!list_empty(&u->flight) && !u->recovering) {
+                struct command *k = list_entry(u->flight.next, struct command, link);
+                at = signal_at(u->domain, k->event->signal);
+        }
+        atomic_store(&u->head_at, at);
+}
+
 /* True: it moved on. */
 static bool pump_unit(struct unit *u)
 {
@@ -215,8 +225,10 @@ static bool pump_unit(struct unit *u)
                 }
                 moved = true;
         }
-        if (pushed)
+        if (pushed) {
+                launch_head(u);
                 accel_kick(&u->accel);
+        }
         return moved;
 }
 

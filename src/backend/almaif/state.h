@@ -27,6 +27,8 @@ enum {
         CODE_ARGS_SIZE = 2176, /* struct riscv_arguments and RISCV_ARGS_SIZE, with gaps */
 };
 
+#define NO_HEAD UINT64_MAX
+
 struct memory {
         struct window *window; /* borrowed */
         uint64_t at;           /* its first byte in the window */
@@ -69,9 +71,10 @@ struct unit {
         bool faulty;         /* the watcher is to reset it */
         bool recovering;     /* nothing may be pushed */
         bool threaded;
-        bool deaf;        /* the device does not wake who sleeps */
-        unsigned looks;   /* by who polls */
-        pthread_t thread; /* watches the ring */
+        bool deaf;             /* the device does not wake who sleeps */
+        unsigned looks;        /* by who polls */
+        atomic_ullong head_at; /* signal of the first in flight, or NO_HEAD; without the lock */
+        pthread_t thread;      /* watches the ring */
         pthread_cond_t work;
 
         /* isa=rv32im */
@@ -238,6 +241,8 @@ cl_int launch_prepare(struct command *k, const struct backend_kernel *kernel);
 cl_int launch_dependencies(const struct command *k);
 /* Give to the ring what can go, oldest first. Commands that have failed meanwhile go to `host`. */
 void launch_pump(struct domain *d);
+/* What is first in flight may have changed. */
+void launch_head(struct unit *u);
 /* After a reset of the unit: everything in flight again. */
 void launch_again(struct unit *u);
 /* It retired. */

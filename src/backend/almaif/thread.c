@@ -31,6 +31,8 @@ static void end_command(struct command *k, cl_int status, struct list *done)
         list_remove(&k->in_queue);
         list_remove(&k->link);
         list_append(done, &k->link);
+        if (e->pushed)
+                launch_head(e->unit);
 }
 
 static struct command *first_ready(struct backend *b)
@@ -187,10 +189,12 @@ static void recover(struct unit *u, const char *why, struct list *done)
         char error[SPEC_ERROR_SIZE];
         log_warn(LOG, "%s: %s; it is reset", u->accel.spec->text, why);
         u->recovering = true;
+        launch_head(u);
         pthread_mutex_unlock(&u->backend->lock);
         int r = accel_start(&u->accel, error);
         pthread_mutex_lock(&u->backend->lock);
         u->recovering = u->faulty = false;
+        launch_head(u);
         if (!r)
                 r = code_again(u);
         if (r < 0) {
@@ -256,13 +260,7 @@ void *thread_watch(void *arg)
 static bool poll_unit(struct unit *u)
 {
         struct domain *d = u->domain;
-        struct command *k = list_entry(u->flight.next, struct command, link);
-        uint64_t at = signal_at(d, k->event->signal);
         struct list done;
-        /* All else is looked at now and then: across a bus each look takes its time. */
-        if (++u->looks % SPIN_ROUND &&
-            signal_state(d->memories[0].window, at, d->zero) == SIGNAL_PENDING)
-                return false;
         list_init(&done);
         collect(u, &done);
         if (u->faulty || timed_out(u))
@@ -273,9 +271,34 @@ static bool poll_unit(struct unit *u)
         return any;
 }
 
+/* Is there something for poll_unit? Without the lock, so that others get it; what was there a moment ago does
+ * no harm. Only signals, and all else now and then: across a bus each look takes its time. */
+static enum backend_polled glance(struct backend *b)
+{
+        enum backend_polled most = BACKEND_IDLE;
+        for (unsigned i = 0; i < b->unit_count; i++) {
+                struct unit *u = b->units[i];
+                uint64_t at = atomic_load(&u->head_at);
+                if (at == NO_HEAD)
+                        continue;
+                struct domain *d = u->domain;
+                if (++u->looks % SPIN_ROUND == 0 ||
+                    signal_state(d->memories[0].window, at, d->zero) != SIGNAL_PENDING)
+                        return BACKEND_REPORTED;
+                most = BACKEND_WAITING;
+        }
+        return most;
+}
+
 enum backend_polled threads_poll(struct backend *b, bool last)
 {
         enum backend_polled most = BACKEND_IDLE;
+        if (b->polling && !last) { /* only who polls changes that */
+                most = glance(b);
+                if (most != BACKEND_REPORTED)
+                        return most;
+                most = BACKEND_IDLE;
+        }
         pthread_mutex_lock(&b->lock);
         b->polling = !last;
         for (unsigned i = 0; i < b->unit_count; i++) {
