@@ -100,7 +100,8 @@ bool conn_arm(struct conn *c);
 enum { CONN_IN = 1, CONN_OUT = 2 };
 unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n);
 
-/* All of the above for one conn. SP_E_AGAIN: nothing happened for timeout_ms, or a signal came. */
+/* All of the above for one conn. SP_E_AGAIN: nothing happened for timeout_ms, or a signal
+ * came, or the thread was woken for what it has seen already. */
 int conn_wait(struct conn *c, bool in, bool out, int timeout_ms);
 
 /* A conn over a connected stream socket that this call takes over, also when it fails: for
