@@ -188,7 +188,6 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
         struct replica *at = placement_at(p, server, domain);
         if (!at)
                 return SP_E_NOMEM;
-        at->sends = 0;
         /* With room for one more range everywhere nothing below can fail. */
         int e = writer_add(at, (struct writer){ .range = r, .event = event, .queue = queue });
         for (size_t i = 0; i < p->count && !e; i++)
@@ -231,7 +230,6 @@ int placement_copy(struct placement *p, uint32_t server, uint32_t domain, struct
         struct replica *at = placement_at(p, server, domain);
         if (!at)
                 return SP_E_NOMEM;
-        at->sends = 0;
         int e = writer_add(
                 at,
                 (struct writer){ .range = r, .event = event, .arrival = true, .awaited = true });
@@ -305,18 +303,138 @@ bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t eve
         return found;
 }
 
-void placement_sent(struct placement *p, uint32_t server, uint32_t domain)
+void placement_sends(struct placement *p, uint32_t server, uint32_t domain, int more)
 {
         struct replica *r = placement_find(p, server, domain);
-        if (r)
-                r->sends++;
+        if (r && (more > 0 || r->sends))
+                r->sends += (unsigned)more;
+}
+
+void placement_arrived(struct placement *p, uint32_t server, uint32_t domain, uint64_t event)
+{
+        struct replica *r = placement_find(p, server, domain);
+        for (size_t i = 0; r && i < r->writer_count; i++)
+                if (r->writers[i].event == event)
+                        r->writers[i].here = true;
+}
+
+/* ---- several sources ------------------------------------------------------------------------ */
+
+static bool overlap(struct range a, struct range b)
+{
+        return a.begin < b.end && b.begin < a.end;
+}
+
+/* A large copy that meets r and may still be on its way there; the first such one. NULL: none. */
+static const struct writer *arriving(const struct replica *at, struct range r)
+{
+        const struct writer *first = NULL;
+        for (size_t i = 0; i < at->writer_count; i++) {
+                const struct writer *w = &at->writers[i];
+                if (!w->arrival || w->here || !overlap(w->range, r) ||
+                    w->range.end - w->range.begin < placement_chain_bytes)
+                        continue;
+                if (!first || w->range.begin < first->range.begin)
+                        first = w;
+        }
+        return first;
+}
+
+static struct share share_of(struct range part, const struct replica *from)
+{
+        return (struct share){ part, from->server, from->domain };
+}
+
+/* The copies that are arriving at `from` one by one, so that each can be sent on as it comes. */
+static unsigned share_arrivals(struct range part, const struct replica *from, struct share *ret)
+{
+        unsigned n = 0;
+        while (part.begin < part.end) {
+                const struct writer *w = arriving(from, part);
+                struct range piece = part;
+                if (w && n + 1 < PLACEMENT_SHARES_MAX) {
+                        uint64_t end = w->range.begin > part.begin ? w->range.begin : w->range.end;
+                        piece.end = end < part.end ? end : part.end;
+                }
+                ret[n++] = share_of(piece, from);
+                part.begin = piece.end;
+        }
+        return n;
+}
+
+/* Those that are as idle as `from` and have it all, `from` first. */
+static unsigned find_sources(const struct placement *p, uint32_t server, struct range part,
+                             const struct replica *from, const struct replica **ret)
+{
+        unsigned n = 0;
+        ret[n++] = from;
+        for (size_t i = 0; i < p->count && n < PLACEMENT_SHARES_MAX; i++) {
+                const struct replica *r = &p->replicas[i];
+                bool other = r->server != server && r->server != PLACEMENT_HOST;
+                for (unsigned k = 0; k < n; k++)
+                        other &= r->server != ret[k]->server;
+                if (other && r->sends == from->sends && range_set_has(&r->current, part) &&
+                    !arriving(r, part))
+                        ret[n++] = r;
+        }
+        return n;
+}
+
+/* Leave out who is too slow for its share to be worth it. */
+static unsigned leave_out(const struct replica **from, uint64_t *weights, unsigned n, uint64_t size)
+{
+        for (;;) {
+                uint64_t sum = 0;
+                unsigned slowest = 0;
+                for (unsigned i = 0; i < n; i++) {
+                        sum += weights[i];
+                        slowest = weights[i] < weights[slowest] ? i : slowest;
+                }
+                if (n == 1 || size / sum * weights[slowest] >= placement_chain_bytes)
+                        return n;
+                n--;
+                from[slowest] = from[n];
+                weights[slowest] = weights[n];
+        }
+}
+
+unsigned placement_share(const struct placement *p, uint32_t server, struct range part,
+                         const struct replica *from, const uint32_t *rates,
+                         struct share ret[PLACEMENT_SHARES_MAX])
+{
+        enum { ALIGNMENT = 4096 };
+        uint64_t size = part.end - part.begin, weights[PLACEMENT_SHARES_MAX], best = 1, sum = 0;
+        const struct replica *sources[PLACEMENT_SHARES_MAX];
+        ret[0] = share_of(part, from);
+        if (from->server == server || from->server == PLACEMENT_HOST ||
+            size < 2 * placement_chain_bytes)
+                return 1;
+        if (arriving(from, part))
+                return share_arrivals(part, from, ret);
+        unsigned n = find_sources(p, server, part, from, sources);
+        for (unsigned i = 0; i < n; i++)
+                best = rates[sources[i]->server] > best ? rates[sources[i]->server] : best;
+        for (unsigned i = 0; i < n; i++)
+                weights[i] = rates[sources[i]->server] ? rates[sources[i]->server] : best;
+        n = leave_out(sources, weights, n, size);
+        for (unsigned i = 0; i < n; i++)
+                sum += weights[i];
+        for (unsigned i = 0; i < n; i++) {
+                uint64_t some = size / sum * weights[i];
+                struct range r = { part.begin, part.end };
+                if (i + 1 < n)
+                        r.end = r.begin + (some > ALIGNMENT ? some - some % ALIGNMENT : some);
+                ret[i] = share_of(r, sources[i]);
+                part.begin = r.end;
+        }
+        return n;
 }
 
 uint64_t replica_arrival(const struct replica *r, struct range part)
 {
         for (size_t i = r->writer_count; i-- > 0;) {
                 const struct writer *w = &r->writers[i];
-                if (w->range.begin < part.end && part.begin < w->range.end)
+                if (overlap(w->range, part))
                         return w->arrival && within(part, w->range) ? w->event : 0;
         }
         return 0;

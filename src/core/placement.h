@@ -37,6 +37,7 @@ struct writer {
         bool arrival;   /* it brought a copy from elsewhere */
         bool awaited;   /* every later user waits for it: an arrival, or a blocking write */
         uint64_t seen;  /* awaited: the in-order queue that has waited for it, 0: none */
+        bool here;      /* an arrival of which the client has heard that it is complete */
 };
 
 struct replica {
@@ -47,13 +48,14 @@ struct replica {
          * Bounded: the owner replaces them by one marker when they are PLACEMENT_WRITERS_MAX. */
         struct writer *writers;
         size_t writer_count, writer_cap;
-        unsigned sends; /* copies that were brought from here since it was written */
+        unsigned
+                sends; /* large copies that are brought from here now, as far as the client has heard */
 };
 
-enum { PLACEMENT_HOST = UINT32_MAX, PLACEMENT_WRITERS_MAX = 32 };
+enum { PLACEMENT_HOST = UINT32_MAX, PLACEMENT_WRITERS_MAX = 32, PLACEMENT_SHARES_MAX = 4 };
 
 /* Of so many bytes each replica sends one copy before any sends two: so they go down a chain, whose links
- * send at the same time. Changed by tests only. */
+ * send at the same time. Twice as many are brought from several replicas at once. Changed by tests only. */
 extern uint64_t placement_chain_bytes;
 
 struct placement {
@@ -100,8 +102,25 @@ SP_NODISCARD int placement_drop(struct placement *p, uint32_t server, uint32_t d
  * it was one of this buffer's. */
 bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t event);
 
-/* The part is brought from there. */
-void placement_sent(struct placement *p, uint32_t server, uint32_t domain);
+/* What is brought from one replica. */
+struct share {
+        struct range part;
+        uint32_t server, domain;
+};
+
+/* Divide a stale part, of which placement_stale named the best source `from`, among those that have all of it and
+ * have nothing else to send, one of each other server, by how fast they send: `rates`, by server, in any unit; 0:
+ * not known, taken for as fast as the fastest. What is still arriving at `from` goes on as it arrived. The number of shares,
+ * at least one; together they are `part`. */
+unsigned placement_share(const struct placement *p, uint32_t server, struct range part,
+                         const struct replica *from, const uint32_t *rates,
+                         struct share ret[PLACEMENT_SHARES_MAX]);
+
+/* A large copy is brought from there (1), or is not any more (-1). */
+void placement_sends(struct placement *p, uint32_t server, uint32_t domain, int more);
+
+/* The arrival `event` is complete. */
+void placement_arrived(struct placement *p, uint32_t server, uint32_t domain, uint64_t event);
 
 /* The newest arrival at the replica if it brought all of `part`; 0: none, or others wrote there since. */
 uint64_t replica_arrival(const struct replica *r, struct range part);

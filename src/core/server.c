@@ -1,4 +1,5 @@
 #include "core/server.h"
+#include "core/flight.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -300,6 +301,7 @@ void server_lost(struct server *s, int status, const char *text)
                 tell_peers(s, status);
         requests_fail(s, CL_DEVICE_NOT_AVAILABLE);
         incoming_fail(s);
+        flights_lost(s);
         events_fail(s, CL_DEVICE_NOT_AVAILABLE);
         list_each(x, &c->contexts, struct _cl_context, link) if (context_uses(x, s))
                 context_notify(x, line);

@@ -47,6 +47,11 @@ struct server {
         uint64_t peers_relayed; /* what they exchange goes through the client */
         uint64_t peers_bad;     /* their session has ended */
 
+        struct {
+                uint32_t mb_s; /* 0: not known */
+                uint64_t at_ns;
+        } rates[CLIENT_SERVERS_MAX]; /* with which the last large copy came from each other server */
+
         size_t small_incoming; /* reads whose bytes come behind messages (core/transfer.c) */
         bool bulk_lane;        /* lane 1 was asked for */
         bool backlog;          /* the last send left something: it waits for room */
@@ -86,7 +91,7 @@ struct client {
         cl_uint device_count;
 
         uint64_t next_id; /* one counter for all types */
-        struct map requests, events, incoming, queues;
+        struct map requests, events, incoming, flights, queues;
         struct list followers;   /* those whose turn has come */
         bool following;          /* somebody works them off */
         struct list host_copies; /* struct host_copy (core/transfer.h) that are to be made */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "core/command_buffer.h"
 #include "core/content_size.h"
+#include "core/flight.h"
 #include "core/image.h"
 #include "core/mem.h"
 #include "core/queue.h"
@@ -554,13 +555,13 @@ int transfer_bring_write(struct session *session, cl_mem root, struct range part
         struct image_size all = image_size(root);
         if (mem_is_image(root))
                 return session_send(session, image_write, .event = m->event, .queue = m->queue,
-                                    .flags = COMMAND_REGARDLESS, .image = root->id,
+                                    .flags = COMMAND_REGARDLESS | m->flags, .image = root->id,
                                     .origin = { image_origin, 3 }, .region = { all.v, 3 },
                                     .peer = m->peer, .transfer = m->transfer, .waits = m->waits);
         return session_send(session, buffer_write, .event = m->event, .queue = m->queue,
-                            .flags = COMMAND_REGARDLESS, .buffer = root->id, .offset = part.begin,
-                            .size = part.end - part.begin, .peer = m->peer, .transfer = m->transfer,
-                            .waits = m->waits);
+                            .flags = COMMAND_REGARDLESS | m->flags, .buffer = root->id,
+                            .offset = part.begin, .size = part.end - part.begin, .peer = m->peer,
+                            .transfer = m->transfer, .waits = m->waits);
 }
 
 static struct host_box host_part(const struct _cl_mem *root, struct range part)
@@ -573,6 +574,18 @@ static struct host_box host_part(const struct _cl_mem *root, struct range part)
         return image_box(root, all, root->row_pitch, root->slice_pitch, from);
 }
 
+/* Is it worth to follow how it goes? */
+static bool is_large(struct range part)
+{
+        return part.end - part.begin >= placement_chain_bytes;
+}
+
+/* Of the command that takes what is brought. */
+static uint64_t write_flags(struct range part)
+{
+        return is_large(part) ? COMMAND_NOTIFY : 0;
+}
+
 static int bring_from_host(struct command *m, cl_mem root, struct range part, uint64_t id,
                            uint64_t queue)
 {
@@ -582,10 +595,12 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
         struct outgoing *o = outgoing_new(m->client, id, host_part(root, part));
         if (!o)
                 return SP_E_NOMEM;
-        int r = transfer_bring_write(
-                m->session, root, part,
-                &(struct wire_buffer_write){
-                        .event = id, .queue = queue, .transfer = id, .waits = ids_waits(&waits) });
+        int r = transfer_bring_write(m->session, root, part,
+                                     &(struct wire_buffer_write){ .event = id,
+                                                                  .queue = queue,
+                                                                  .flags = write_flags(part),
+                                                                  .transfer = id,
+                                                                  .waits = ids_waits(&waits) });
         if (r < 0) {
                 list_remove(&o->link);
                 mem_free(o);
@@ -671,22 +686,22 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
         r = transfer_bring_write(m->session, root, part,
                                  &(struct wire_buffer_write){ .event = id,
                                                               .queue = queue,
+                                                              .flags = write_flags(part),
                                                               .peer = from_peer,
                                                               .transfer = id,
                                                               .waits = ids_waits(&waits) });
-        if (r == 0)
-                placement_sent(p, from->index, from_domain);
         if (from != m->server)
                 server_kick(from);
         return r;
 }
 
 /* Bring one part that one source has. */
-static int bring(struct command *m, cl_mem root, struct range part, const struct replica *from)
+static int bring(struct command *m, cl_mem root, const struct share *share)
 {
         struct client *c = m->client;
+        struct range part = share->part;
         unsigned domain = command_domain(m, root);
-        uint32_t from_server = from->server, from_domain = from->domain;
+        uint32_t from_server = share->server, from_domain = share->domain;
         uint64_t queue;
         int r = queue_side(m->queue->context, m->server, domain, &queue);
         if (r < 0)
@@ -700,11 +715,24 @@ static int bring(struct command *m, cl_mem root, struct range part, const struct
         if (r < 0)
                 return r;
         r = placement_copy(&root->placement, m->server->index, domain, part, id);
+        if (r == 0 && is_large(part))
+                flight_begin(root, part, from_server, from_domain, m->server, domain, id);
         if (r == 0)
                 r = collapse(root, m->server, domain);
         log_debug("client", "bytes %llu to %llu of a memory object go to %s",
                   (unsigned long long)part.begin, (unsigned long long)part.end,
                   server_name(m->server));
+        return r;
+}
+
+/* Bring what `from`, and maybe others, have. */
+static int bring_part(struct command *m, cl_mem root, struct range part, const struct replica *from)
+{
+        struct share shares[PLACEMENT_SHARES_MAX];
+        unsigned count = flight_plan(m->server, root, part, from, shares);
+        int r = 0;
+        for (unsigned i = 0; i < count && r == 0; i++)
+                r = bring(m, root, &shares[i]);
         return r;
 }
 
@@ -734,7 +762,7 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
         const struct replica *from;
         struct range part;
         while (e == 0 && bring_it && placement_stale(p, server, domain, r, &part, &from))
-                e = bring(m, root, part, from);
+                e = bring_part(m, root, part, from);
 
         struct replica *at = placement_find(p, server, domain);
         uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;

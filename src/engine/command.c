@@ -231,7 +231,8 @@ void engine_command_finish(struct command *c)
                 c = engine_batch_finish(c);
         if (!c)
                 return;
-        engine_event_complete(steal(c->event), c->status, c->queue->profiling ? &c->times : NULL);
+        bool timed = c->queue->profiling || engine_transfer_times(c->transfer, c, &c->times);
+        engine_event_complete(steal(c->event), c->status, timed ? &c->times : NULL);
         engine_command_free(c);
 }
 

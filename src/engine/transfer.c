@@ -337,6 +337,15 @@ void engine_transfer_disown(struct transfer *t)
         transfer_unref(t);
 }
 
+bool engine_transfer_times(const struct transfer *t, const struct command *writer,
+                           struct backend_times *ret)
+{
+        if (!t || t->writer != writer || !t->last_ns || t->total != t->announced || t->status < 0)
+                return false;
+        *ret = (struct backend_times){ t->first_ns, t->first_ns, t->last_ns };
+        return true;
+}
+
 void engine_transfer_leave(struct transfer *t, struct command *c)
 {
         if (t->reader == c)
@@ -527,6 +536,8 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                         return r;
         }
         t->placing++;
+        if (!t->first_ns && p->id)
+                t->first_ns = p->engine->params.ops->now_ns(p->engine->params.user);
         return arrivals_add(&t->placed, offset, offset + *len);
 }
 
@@ -545,6 +556,8 @@ int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size
                 return r;
         *ret_below = t->arrived = t->came.below;
         bool last = t->arrived == t->total;
+        if (last && p->id)
+                t->last_ns = e->params.ops->now_ns(e->params.user);
         if (t->early)
                 return last;
         if (t->writer)

@@ -24,15 +24,17 @@ struct transfer {
         uint64_t arrived; /* bytes below it are there */
         struct arrivals placed; /* incoming: bytes that a lane was given a place for */
         struct arrivals came;   /* and those that came: `arrived` and what is beyond */
-        cl_int status;          /* negative: the rest will not come, or has no meaning */
-        cl_int lack;            /* why there was no memory the last time */
-        struct peer *peer;      /* the other end; NULL: local */
-        bool early;             /* incoming: the command that consumes it has not come yet */
-        bool swallow;           /* early and failed, or cut: its bytes come nevertheless */
-        uint64_t cut;           /* early: it is cut to that; 0: it is not */
-        unsigned placing;       /* incoming: places that lanes may be writing to */
-        bool sending;           /* outgoing: `bulk` is the session's */
-        bool leaves;            /* outgoing, to the client */
+        /* Incoming, of a server: when the first byte was given a place, and the last came. */
+        uint64_t first_ns, last_ns;
+        cl_int status;     /* negative: the rest will not come, or has no meaning */
+        cl_int lack;       /* why there was no memory the last time */
+        struct peer *peer; /* the other end; NULL: local */
+        bool early;        /* incoming: the command that consumes it has not come yet */
+        bool swallow;      /* early and failed, or cut: its bytes come nevertheless */
+        uint64_t cut;      /* early: it is cut to that; 0: it is not */
+        unsigned placing;  /* incoming: places that lanes may be writing to */
+        bool sending;      /* outgoing: `bulk` is the session's */
+        bool leaves;       /* outgoing, to the client */
         struct command *reader, *writer;
         struct session_bulk bulk;
 };
@@ -86,6 +88,10 @@ void engine_transfer_cut(struct transfer *t, uint64_t size);
 /* The reader failed: its other end will know. True: the client is still being sent bytes, and the
  * reader must wait with its completion until it is called again. */
 bool engine_transfer_abort(struct transfer *t, cl_int status);
+
+/* When the bytes came that `writer` took; false: not all of them came, or of no server. */
+bool engine_transfer_times(const struct transfer *t, const struct command *writer,
+                           struct backend_times *ret);
 
 /* The command that used it is complete. */
 void engine_transfer_leave(struct transfer *t, struct command *c);

@@ -379,6 +379,51 @@ TEST(what_goes_to_many_servers_goes_down_a_chain)
         }
 }
 
+static uint64_t received(struct setup *s, unsigned to)
+{
+        uint64_t sum = 0;
+        for (unsigned from = 0; from < sim_servers(s->sim); from++)
+                sum += sim_traffic(s->sim, from, to);
+        return sum;
+}
+
+TEST(what_several_servers_have_comes_from_each_of_them)
+{
+        enum { LARGE = 9 << 20, SERVERS = 4, LAST = SERVERS - 1 };
+        static uint8_t data[LARGE], back[LARGE];
+        for (size_t i = 0; i < LARGE; i++)
+                data[i] = (uint8_t)(i * 29 + (i >> 8) * 11);
+        for (uint64_t seed = 1; seed <= 10; seed++) {
+                struct setup s;
+                cl_int err;
+                begin(&s,
+                      &(struct sim_params){
+                              .seed = seed, .servers = SERVERS, .devices = "0", .room = 1 << 20 });
+                cl_mem m = clCreateBuffer(s.context, CL_MEM_READ_WRITE, LARGE, NULL, &err);
+                OK(err);
+                OK(clEnqueueWriteBuffer(s.queues[0], m, CL_TRUE, 0, LARGE, data, 0, NULL, NULL));
+                for (unsigned i = 1; i < LAST; i++) {
+                        OK(clEnqueueMigrateMemObjects(s.queues[i], 1, &m, 0, 0, NULL, NULL));
+                        OK(clFinish(s.queues[i]));
+                }
+                uint64_t before[SERVERS];
+                for (unsigned i = 0; i < SERVERS; i++)
+                        before[i] = sim_traffic(s.sim, i, LAST);
+                OK(clEnqueueMigrateMemObjects(s.queues[LAST], 1, &m, 0, 0, NULL, NULL));
+                OK(clFinish(s.queues[LAST]));
+                for (unsigned i = 0; i < LAST; i++)
+                        assert_true(sim_traffic(s.sim, i, LAST) - before[i] >= 1 << 20);
+                assert_true(received(&s, LAST) < LARGE + LARGE / 16); /* nothing twice */
+                for (unsigned i = 0; i < s.count; i++) {
+                        OK(clEnqueueReadBuffer(s.queues[i], m, CL_TRUE, 0, LARGE, back, 0, NULL,
+                                               NULL));
+                        assert_memory_equal(data, back, LARGE);
+                }
+                OK(clReleaseMemObject(m));
+                end(&s);
+        }
+}
+
 TEST(of_a_buffer_with_a_content_size_that_much_is_moved_whatever_breaks)
 {
         enum { WHOLE = 300000, CONTENT = 70000 };
@@ -1162,6 +1207,7 @@ int main(int argc, char **argv)
                         what_servers_that_cannot_reach_each_other_exchange_goes_through_the_client),
                 cmocka_unit_test(a_relayed_session_ends_with_its_server),
                 cmocka_unit_test(what_goes_to_many_servers_goes_down_a_chain),
+                cmocka_unit_test(what_several_servers_have_comes_from_each_of_them),
                 cmocka_unit_test(
                         of_a_buffer_with_a_content_size_that_much_is_moved_whatever_breaks),
                 cmocka_unit_test(links_between_servers_that_are_cut_are_made_again),

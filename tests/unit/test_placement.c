@@ -176,7 +176,7 @@ TEST(large_ones_go_down_a_chain)
                 assert_int_equal(placement_stale(&p, i, 0, all, &part, &from), 1);
                 assert_int_equal(from->server, i - 1);
                 assert_int_equal(placement_copy(&p, i, 0, part, 100 + i), 0);
-                placement_sent(&p, i - 1, 0);
+                placement_sends(&p, i - 1, 0, 1);
                 assert_int_equal(replica_arrival(placement_find(&p, i, 0), part), 100 + i);
         }
         /* Small ones are sent by who has them first. */
@@ -186,6 +186,95 @@ TEST(large_ones_go_down_a_chain)
         /* What was written there since is not what arrived. */
         assert_int_equal(placement_write(&p, 3, 0, small, 200, 0), 0);
         assert_int_equal(replica_arrival(placement_find(&p, 3, 0), small), 0);
+        placement_fini(&p);
+}
+
+/* The shares are all of `part`, one after the other; how much comes from each server. */
+static unsigned share(const struct placement *p, uint32_t server, struct range part,
+                      const uint32_t *rates, uint64_t from_server[4])
+{
+        struct share shares[PLACEMENT_SHARES_MAX];
+        struct range stale;
+        const struct replica *from;
+        assert_int_equal(placement_stale(p, server, 0, part, &stale, &from), 1);
+        unsigned n = placement_share(p, server, stale, from, rates, shares);
+        uint64_t at = stale.begin;
+        memset(from_server, 0, 4 * sizeof(*from_server));
+        for (unsigned i = 0; i < n; i++) {
+                assert_int_equal(shares[i].part.begin, at);
+                assert_true(shares[i].part.end > at);
+                at = shares[i].part.end;
+                from_server[shares[i].server] += at - shares[i].part.begin;
+        }
+        assert_int_equal(at, stale.end);
+        return n;
+}
+
+TEST(large_ones_come_from_all_that_have_nothing_else_to_send)
+{
+        enum { TO = 3 };
+        struct placement p = { 0 };
+        uint32_t rates[4] = { 0 };
+        uint64_t got[4];
+        struct range all = { 0, 12 * placement_chain_bytes };
+        struct range some = { 0, 2 * placement_chain_bytes - 1 };
+        assert_int_equal(placement_write(&p, 0, 0, all, 1, 0), 0);
+        for (unsigned i = 1; i < TO; i++) {
+                assert_int_equal(placement_copy(&p, i, 0, all, 10 + i), 0);
+                placement_sends(&p, 0, 0, 1);
+        }
+        /* The first two are still sending, the last one's bytes are still arriving: it sends them on. */
+        assert_int_equal(share(&p, TO, all, rates, got), 1);
+        for (unsigned i = 1; i < TO; i++) {
+                placement_sends(&p, 0, 0, -1);
+                placement_arrived(&p, i, 0, 10 + i);
+        }
+        assert_int_equal(share(&p, TO, all, rates, got), 3);
+        for (unsigned i = 0; i < TO; i++)
+                assert_int_equal(got[i], all.end / 3);
+        assert_int_equal(share(&p, TO, some, rates, got), 1);
+        /* As fast as they are known to be; too slow ones not at all. */
+        rates[1] = 3000, rates[2] = 1000;
+        assert_int_equal(share(&p, TO, all, rates, got), 3);
+        assert_in_range(got[0] / 4096, got[1] / 4096 - 1, got[1] / 4096 + 1);
+        assert_in_range(got[1], 2 * got[2], 3 * got[2]);
+        rates[2] = 100;
+        assert_int_equal(share(&p, TO, all, rates, got), 2);
+        assert_int_equal(got[2], 0);
+        rates[2] = 3000;
+        /* Who has something else to send is left alone, and another replica of a server sends nothing. */
+        placement_sends(&p, 0, 0, 1);
+        assert_int_equal(placement_copy(&p, 1, 1, all, 20), 0);
+        placement_arrived(&p, 1, 1, 20);
+        assert_int_equal(share(&p, TO, all, rates, got), 2);
+        assert_int_equal(got[0], 0);
+        /* The same server is faster than all others. */
+        assert_int_equal(placement_copy(&p, TO, 1, all, 30), 0);
+        assert_int_equal(share(&p, TO, all, rates, got), 1);
+        assert_int_equal(got[TO], all.end);
+        placement_fini(&p);
+}
+
+TEST(what_arrives_in_parts_is_sent_on_in_parts)
+{
+        struct placement p = { 0 };
+        const uint32_t rates[4] = { 0 };
+        uint64_t got[4], half = 2 * placement_chain_bytes;
+        struct range all = { 0, 2 * half };
+        assert_int_equal(placement_write(&p, 0, 0, all, 1, 0), 0);
+        placement_sends(&p, 0, 0, 1);
+        assert_int_equal(placement_copy(&p, 1, 0, (struct range){ 0, half }, 11), 0);
+        assert_int_equal(placement_copy(&p, 1, 0, (struct range){ half, 2 * half }, 12), 0);
+        assert_int_equal(share(&p, 2, all, rates, got), 2);
+        assert_int_equal(got[1], 2 * half);
+        struct range within = { 1, 2 * half - 1 };
+        assert_int_equal(share(&p, 2, within, rates, got), 2);
+        placement_arrived(&p, 1, 0, 12);
+        assert_int_equal(share(&p, 2, all, rates, got), 2);
+        placement_arrived(&p, 1, 0, 11);
+        placement_sends(&p, 0, 0, -1);
+        assert_int_equal(share(&p, 2, all, rates, got), 2);
+        assert_int_equal(got[0], half);
         placement_fini(&p);
 }
 
@@ -272,6 +361,8 @@ int main(void)
                 cmocka_unit_test(every_use_sees_the_last_write_wherever_it_was),
                 cmocka_unit_test(the_same_server_is_preferred_and_the_host_is_last),
                 cmocka_unit_test(large_ones_go_down_a_chain),
+                cmocka_unit_test(large_ones_come_from_all_that_have_nothing_else_to_send),
+                cmocka_unit_test(what_arrives_in_parts_is_sent_on_in_parts),
                 cmocka_unit_test(a_fresh_buffer_needs_no_transfer),
                 cmocka_unit_test(writers_are_all_there_until_a_later_one_follows_them),
                 cmocka_unit_test(bytes_that_did_not_arrive_are_not_current),
