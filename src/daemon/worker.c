@@ -250,11 +250,12 @@ static bool obey(struct worker *w)
         }
         switch (c.kind) {
         case CONTROL_CONNECTION: {
+                bool first = !w->attached;
                 int hello = hello_size(bytes_of(c.data, c.size));
                 size_t size = hello > 0 ? (size_t)hello : c.size, state = size + KEYS_HEX;
                 if (c.size < state) {
                         size = state = c.size;
-                } else if (!w->attached) { /* what the session's clients are told from now on */
+                } else if (first) { /* what the session's clients are told from now on */
                         memcpy(w->identity, c.data + size, KEYS_HEX);
                         w->attached = true;
                 }
@@ -263,6 +264,10 @@ static bool obey(struct worker *w)
                         log_warn(LOG, "a connection was lost on its way here");
                 else if (server_loop_attach(w->loop, conn, bytes_of(c.data, size)) < 0)
                         log_warn(LOG, "a connection could not be taken");
+                else
+                        first = false;
+                if (first) /* nobody else comes to a session that never began */
+                        server_loop_stop(w->loop, "its connection was lost");
                 explicit_bzero(&c, sizeof(c));
                 break;
         }

@@ -149,7 +149,7 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         channel_carry(l, c, lane);
         if (!m->role && !lane) {
                 l->client = c;
-                l->linger_ns = UINT64_MAX;
+                l->heard = true;
         }
         log_info(LOG, "%s attached lane %u (%.*s, %s)", m->role ? "a peer" : "the client", lane,
                  (int)m->name.size, (const char *)m->name.data, c->lanes[lane].conn->ops->name);
@@ -209,9 +209,11 @@ void attaching_take(struct server_loop *l)
                 greet(l, list_entry(first, struct arrival, link), &early);
         }
         for (struct arrival *a; (a = box_take(l->box));) {
-                if (a->session)
+                if (a->session) {
                         peering_settle(l, a);
-                else
-                        greet(l, a, &early);
+                        continue;
+                }
+                l->heard = true;
+                greet(l, a, &early);
         }
 }

@@ -81,7 +81,6 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                         log_info(LOG, "the client's connection is lost; waiting %u s for it",
                                  l->params.linger_s);
                         channel_down(c);
-                        l->linger_ns = clock_now_ns() + l->params.linger_s * 1000000000ull;
                 }
                 return;
         }

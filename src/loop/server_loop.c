@@ -310,6 +310,19 @@ static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
         return n;
 }
 
+/* However lane 0 came to be down, it is waited for as long as `linger` says: also when its connection was lost
+ * before it was attached, the first one or a later one. */
+static void await_client(struct server_loop *l)
+{
+        uint64_t now = clock_now_ns();
+        if (!l->heard || (l->client && l->client->lanes[0].conn))
+                l->linger_ns = UINT64_MAX;
+        else if (l->linger_ns == UINT64_MAX)
+                l->linger_ns = now + l->params.linger_s * 1000000000ull;
+        if (now >= l->linger_ns)
+                serving_end(l, SP_E_GONE, "the client did not come back");
+}
+
 static void *loop_thread(void *arg)
 {
         struct server_loop *l = arg;
@@ -325,8 +338,7 @@ static void *loop_thread(void *arg)
                 expire(l);
                 bool more = flush_all(l, true);
                 farewell(l);
-                if (clock_now_ns() >= l->linger_ns)
-                        serving_end(l, SP_E_GONE, "the client did not come back");
+                await_client(l);
                 int r = l->over ? 0 : collect(l, &count);
                 if (r < 0)
                         serving_end(l, SP_E_NOMEM, "out of memory");

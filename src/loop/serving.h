@@ -56,14 +56,15 @@ struct server_loop {
         struct channel *client;
         bool claimed; /* a client has attached: id and key are its */
         uint64_t id[2], key[2];
-        bool over; /* nobody may attach any more */
+        bool heard; /* a connection came, at least */
+        bool over;  /* nobody may attach any more */
         /* The memory in common with the client: of its first connection; -1: none. */
         int common_fd;
         uint64_t common_size;
 
         /* The thread's own. */
         struct list early;
-        uint64_t linger_ns; /* UINT64_MAX: lane 0 is up */
+        uint64_t linger_ns; /* UINT64_MAX: lane 0 is up, or was never asked for */
         uint64_t farewell_ns;
         int end_status;
         char end_text[256];

@@ -298,13 +298,11 @@ def silent_connections_lock_nobody_out():
 
 def session_worker(server, before):
     """The worker that took the session which began after `before` was taken."""
-    # The warm worker takes the session and a new one is started in its place: of those that were
-    # there before, the one that has burnt time is ours.
-    def cpu(pid):
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return int(fields[11]) + int(fields[12])
+    # The warm worker takes the session and a new one is started in its place, later: ours is the oldest.
+    def started(pid):
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
     workers = [p for p in children(server.processes[0].pid) if p not in before]
-    return max(workers, key=cpu)
+    return min(workers, key=started)
 
 
 def links_that_are_cut_again_and_again_change_nothing():

@@ -281,6 +281,62 @@ static void connections_from_elsewhere_are_answered(void **state)
         stop(&w);
 }
 
+/* A connection that is handed to the loop with a whole hello, and whose other side is closed already. */
+static void hand_over_dead(struct watch *w, const struct wire_hello *m)
+{
+        int fds[2];
+        struct conn *theirs;
+        auto_clean(buf_fini) struct buf hello = { 0 };
+        assert_int_equal(hello_put(&hello, m), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        assert_int_equal(conn_from_fd(fds[1], &theirs), 0);
+        close(fds[0]);
+        assert_int_equal(server_loop_attach(w->loop, theirs, bytes_of(hello.data, hello.size)), 0);
+}
+
+static const struct wire_hello first_hello = {
+        .version_min = WIRE_VERSION,
+        .version_max = WIRE_VERSION,
+        .session_hi = 1,
+        .session_lo = 2,
+        .key_hi = 3,
+        .key_lo = 4,
+        .name = { "dead", 4 },
+};
+
+static void a_client_that_is_gone_before_its_first_answer_ends_the_session(void **state)
+{
+        (void)state;
+        struct watch w;
+        start(&w, 0);
+        hand_over_dead(&w, &first_hello);
+        assert_int_equal(wait_ended(&w), SP_E_GONE);
+        stop(&w);
+        start(&w, 0);
+        struct wire_hello refused = first_hello;
+        refused.lane = 1; /* of no session */
+        hand_over_dead(&w, &refused);
+        assert_int_equal(wait_ended(&w), SP_E_GONE);
+        stop(&w);
+}
+
+static void a_client_that_is_gone_before_its_answer_may_come_again(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct conn *conn = NULL;
+        struct dial_reply reply;
+        struct dial_params d = { .session_id = { 1, 2 }, .key = { 3, 4 }, .generation = 2 };
+        start(&w, 60);
+        hand_over_dead(&w, &first_hello);
+        struct wire_hello again = first_hello;
+        again.generation = 1;
+        hand_over_dead(&w, &again);
+        assert_int_equal(greet(&w, &d, &conn, &reply), 0);
+        conn_close(conn);
+        stop(&w);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -293,6 +349,8 @@ int main(void)
                 cmocka_unit_test(a_server_without_a_client_stops_too),
                 cmocka_unit_test(a_client_that_breaks_the_protocol_ends_its_session),
                 cmocka_unit_test(connections_from_elsewhere_are_answered),
+                cmocka_unit_test(a_client_that_is_gone_before_its_first_answer_ends_the_session),
+                cmocka_unit_test(a_client_that_is_gone_before_its_answer_may_come_again),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
