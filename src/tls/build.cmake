@@ -1,7 +1,15 @@
 # The module for TLS links, loaded when one is made (transport/crypto.h); nothing links with it.
 if(OPENSSL_FOUND)
+        # What unit/gcm tests alone.
+        add_library(spancl_gcm INTERFACE)
+        target_sources(spancl_gcm INTERFACE ${PROJECT_SOURCE_DIR}/src/tls/gcm.c)
+        target_link_libraries(spancl_gcm INTERFACE OpenSSL::Crypto)
+        if(SPANCL_IPSEC_MB)
+                target_compile_definitions(spancl_gcm INTERFACE SPANCL_IPSEC_MB)
+                target_link_libraries(spancl_gcm INTERFACE ${SPANCL_IPSEC_MB_LIB})
+        endif()
         add_library(spancl_tls MODULE ${PROJECT_SOURCE_DIR}/src/tls/module.c)
-        target_link_libraries(spancl_tls PRIVATE spancl_flags OpenSSL::SSL OpenSSL::Crypto)
+        target_link_libraries(spancl_tls PRIVATE spancl_flags spancl_gcm OpenSSL::SSL)
         set_target_properties(spancl_tls PROPERTIES OUTPUT_NAME spancl-tls)
 endif()
 # Where it is looked for, relative to the prefix.

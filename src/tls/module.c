@@ -13,6 +13,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "gcm.h"
 #include "transport/crypto.h"
 
 #define PROTOCOL "\x08spancl/1" /* RFC 7301: another service's TLS is not taken for ours */
@@ -41,7 +42,8 @@ struct crypto_shake {
 };
 
 struct crypto_key {
-        EVP_CIPHER_CTX *cipher;
+        struct gcm *gcm;        /* NULL: `cipher` it is */
+        EVP_CIPHER_CTX *cipher; /* NULL: `gcm` it is */
         uint8_t iv[CRYPTO_NONCE];
 };
 
@@ -398,6 +400,7 @@ static void key_free(struct crypto_key *k)
 {
         if (!k)
                 return;
+        gcm_free(k->gcm);
         EVP_CIPHER_CTX_free(k->cipher);
         OPENSSL_cleanse(k, sizeof(*k));
         free(k);
@@ -409,11 +412,14 @@ static struct crypto_key *key_new(enum crypto_cipher cipher, bool seal,
         uint8_t key[32];
         struct crypto_key *k = calloc(1, sizeof(*k));
         bool aes = cipher == CRYPTO_AES_128_GCM;
-        bool ok = k && (k->cipher = EVP_CIPHER_CTX_new()) &&
-                  expand(secret, "key", key, aes ? 16 : 32) &&
-                  expand(secret, "iv", k->iv, sizeof(k->iv)) &&
-                  EVP_CipherInit_ex(k->cipher, aes ? EVP_aes_128_gcm() : EVP_chacha20_poly1305(),
-                                    NULL, key, NULL, seal) == 1;
+        bool ok = k && expand(secret, "key", key, aes ? GCM_KEY : 32) &&
+                  expand(secret, "iv", k->iv, sizeof(k->iv));
+        if (ok && aes)
+                k->gcm = gcm_new(key);
+        if (ok && !k->gcm)
+                ok = (k->cipher = EVP_CIPHER_CTX_new()) &&
+                     EVP_CipherInit_ex(k->cipher, aes ? EVP_aes_128_gcm() : EVP_chacha20_poly1305(),
+                                       NULL, key, NULL, seal) == 1;
         OPENSSL_cleanse(key, sizeof(key));
         if (ok)
                 return k;
@@ -421,13 +427,18 @@ static struct crypto_key *key_new(enum crypto_cipher cipher, bool seal,
         return NULL;
 }
 
-static bool begin(struct crypto_key *k, uint64_t seq, const uint8_t head[5], int seal)
+/* RFC 8446, 5.3 */
+static void nonce_of(const struct crypto_key *k, uint64_t seq, uint8_t ret[CRYPTO_NONCE])
 {
-        uint8_t nonce[CRYPTO_NONCE];
-        int n;
-        memcpy(nonce, k->iv, sizeof(nonce));
+        memcpy(ret, k->iv, CRYPTO_NONCE);
         for (int i = 0; i < 8; i++)
-                nonce[CRYPTO_NONCE - 1 - i] ^= (uint8_t)(seq >> 8 * i);
+                ret[CRYPTO_NONCE - 1 - i] ^= (uint8_t)(seq >> 8 * i);
+}
+
+static bool begin(struct crypto_key *k, const uint8_t nonce[CRYPTO_NONCE], const uint8_t head[5],
+                  int seal)
+{
+        int n;
         return EVP_CipherInit_ex(k->cipher, NULL, NULL, NULL, nonce, seal) == 1 &&
                EVP_CipherUpdate(k->cipher, NULL, &n, head, 5) == 1;
 }
@@ -435,8 +446,14 @@ static bool begin(struct crypto_key *k, uint64_t seq, const uint8_t head[5], int
 static bool seal(struct crypto_key *k, uint64_t seq, const uint8_t head[5],
                  const struct iovec *pieces, int n, uint8_t type, uint8_t *out)
 {
+        uint8_t nonce[CRYPTO_NONCE];
         int len;
-        if (!begin(k, seq, head, 1))
+        nonce_of(k, seq, nonce);
+        if (k->gcm) {
+                gcm_seal(k->gcm, nonce, head, pieces, n, type, out);
+                return true;
+        }
+        if (!begin(k, nonce, head, 1))
                 return false;
         for (int i = 0; i < n; i++) {
                 if (!pieces[i].iov_len)
@@ -457,10 +474,13 @@ static bool open_record(struct crypto_key *k, uint64_t seq, const uint8_t head[5
                         const uint8_t *in, size_t size, const struct iovec *places, int n,
                         uint8_t *ret_type)
 {
-        uint8_t tag[CRYPTO_TAG], end[CRYPTO_TAG];
+        uint8_t nonce[CRYPTO_NONCE], tag[CRYPTO_TAG], end[CRYPTO_TAG];
         int len;
+        nonce_of(k, seq, nonce);
+        if (k->gcm)
+                return gcm_open(k->gcm, nonce, head, in, places, n, ret_type);
         memcpy(tag, in + size - CRYPTO_TAG, CRYPTO_TAG);
-        if (!begin(k, seq, head, 0) ||
+        if (!begin(k, nonce, head, 0) ||
             EVP_CIPHER_CTX_ctrl(k->cipher, EVP_CTRL_AEAD_SET_TAG, CRYPTO_TAG, tag) != 1)
                 return false;
         for (int i = 0; i < n; i++) {

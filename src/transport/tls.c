@@ -13,7 +13,7 @@ enum {
         RECORD_MAX = 16384, /* content of one record */
         SEALED_MAX = HEAD + RECORD_MAX + 1 + CRYPTO_TAG,
         CIPHER_MAX = RECORD_MAX + 256, /* what a record may have behind its head */
-        BATCH = 8,                     /* records of one send */
+        BATCH = 16,                    /* records of one send */
         IN_MIN = 20 << 10,
         IN_MAX = 256 << 10,
         DIRECT_MIN =
@@ -225,7 +225,8 @@ static int cursor_take(struct cursor *c, size_t max, struct iovec ret[PIECES], s
 static int pack(struct tls_conn *t, const struct iovec *iov, int n)
 {
         struct cursor c = { iov, n, 0, 0 };
-        size_t wanted = cursor_left(&c) > RECORD_MAX ? BATCH : 1;
+        size_t wanted = (cursor_left(&c) + RECORD_MAX - 1) / RECORD_MAX;
+        wanted = wanted < BATCH ? wanted : BATCH;
         size_t cap = (wanted + 1) * SEALED_MAX; /* and a KeyUpdate */
         if (!wanted || t->out_cap < cap) {
                 uint8_t *more = mem_realloc(t->out, cap);
