@@ -1,14 +1,14 @@
 /* A number of commands and nothing else, for counting instructions (instructions.py): on the built-in
  * kernel spancl.inc.i32 of the reference backend, whose results are checked.
  *
- *   bench_commands launch|args|chain|write N */
+ *   bench_commands launch|finish|args|chain|write|marker N */
 
 #include <CL/cl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 100 }; /* commands between two waits */
+enum { BATCH = 100 }; /* commands between two waits; markers: all of them */
 
 static void check(cl_int err, const char *what)
 {
@@ -30,6 +30,13 @@ static void launch(int n)
                 check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL),
                       "clEnqueueNDRangeKernel");
         check(clFinish(queue), "clFinish");
+}
+
+/* The same, each waited for. */
+static void finish(int n)
+{
+        for (int i = 0; i < n; i++)
+                launch(1);
 }
 
 /* The same, but one argument is another one each time. */
@@ -74,6 +81,19 @@ static void write_small(int n)
         check(clFinish(queue), "clFinish");
 }
 
+/* An out-of-order queue: every other one stands for all before it. */
+static void marker(int n)
+{
+        const size_t one = 1;
+        for (int i = 0; i < n; i++) {
+                check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL),
+                      "clEnqueueNDRangeKernel");
+                check(clEnqueueMarkerWithWaitList(queue, 0, NULL, NULL),
+                      "clEnqueueMarkerWithWaitList");
+        }
+        check(clFinish(queue), "clFinish");
+}
+
 int main(int argc, char **argv)
 {
         static const struct {
@@ -82,15 +102,17 @@ int main(int argc, char **argv)
                 cl_command_queue_properties properties;
         } modes[] = {
                 { "launch", launch, 0 },
+                { "finish", finish, 0 },
                 { "args", args, 0 },
                 { "chain", chain, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE },
                 { "write", write_small, 0 },
+                { "marker", marker, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE },
         };
         unsigned mode = 0, count = sizeof(modes) / sizeof(modes[0]);
         while (mode < count && (argc != 3 || strcmp(argv[1], modes[mode].name) != 0))
                 mode++;
         if (mode == count) {
-                fprintf(stderr, "usage: bench_commands launch|args|chain|write N\n");
+                fprintf(stderr, "usage: bench_commands launch|finish|args|chain|write|marker N\n");
                 return 2;
         }
         int n = atoi(argv[2]) / BATCH * BATCH;
@@ -114,8 +136,9 @@ int main(int argc, char **argv)
         check(err, "clCreateBuffer");
         check(clSetKernelArg(kernel, 0, sizeof(counter), &counter), "clSetKernelArg");
         check(clSetKernelArg(kernel, 1, sizeof(by), &by), "clSetKernelArg");
-        for (int i = 0; i < n; i += BATCH)
-                modes[mode].run(BATCH);
+        int batch = modes[mode].run == marker ? n : BATCH;
+        for (int i = 0; i < n; i += batch)
+                modes[mode].run(batch);
         check(clEnqueueReadBuffer(queue, counter, CL_TRUE, 0, sizeof(result), &result, 0, NULL,
                                   NULL),
               "clEnqueueReadBuffer");

@@ -15,6 +15,7 @@ static void command_release(struct command *c)
         list_remove(&c->barrier);
         list_remove(&c->ready);
         list_remove(&c->crowded);
+        list_remove(&c->order);
         for (size_t i = 0; i < c->dep_count; i++)
                 engine_event_drop(&c->deps[i]);
         for (size_t i = 0; i < c->arg_count; i++) {
@@ -109,8 +110,8 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
         if (!c)
                 return NULL;
         c->pool = small ? &e->command_pool : NULL;
-        struct list *lists[] = { &c->ready,      &c->held,    &c->barrier,
-                                 &c->unreported, &c->implied, &c->crowded };
+        struct list *lists[] = { &c->ready,   &c->held,    &c->barrier, &c->unreported,
+                                 &c->implied, &c->crowded, &c->order };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         list_append(&e->commands, &c->link);
@@ -379,23 +380,39 @@ static void stand_for(struct command *c, struct command *before)
         list_append(c->implied.next, &before->unreported); /* in front */
 }
 
-/* Behind all of its queue that is before it: the client takes it for the end of them, so what fails has to be told
- * before. The newest first, as where each stands for the one before. */
-static void stand_for_all(struct command *c)
+static void stand_for_unreported(struct command *c, struct command *before)
 {
-        list_each(before, &c->queue->object.engine->commands, struct command, link)
-        {
-                if (before->queue == c->queue && before->seq < c->seq && before->event &&
-                    before->event->unreported)
-                        stand_for(c, before);
+        if (before->event && before->event->unreported)
+                stand_for(c, before);
+}
+
+/* Submitted, and behind all of its queue: stands for those since the last such one, which stands for those before. */
+static void stand_for_newest(struct command *c)
+{
+        const struct list *all = &c->queue->order;
+        for (struct list *l = c->order.prev; l != all; l = l->prev) {
+                struct command *before = list_entry(l, struct command, order);
+                if (before->after_all)
+                        break;
+                stand_for_unreported(c, before);
         }
 }
 
-/* Also when it is complete: others may have taken them over meanwhile, and those may not be. */
+/* Complete, and behind all of its queue: the client takes it for the end of them, so what fails has to be told
+ * before. The newest first, as where each stands for the one before. None is looked at again: who is behind all
+ * and before it has nothing left to stand for. */
+static void stand_for_all(struct command *c)
+{
+        const struct list *all = &c->queue->order;
+        while (!list_empty(&c->order)) {
+                struct command *before = list_entry(all->next, struct command, order);
+                list_remove(&before->order);
+                stand_for_unreported(c, before);
+        }
+}
+
 static void stand_for_dependencies(struct command *c)
 {
-        if (c->after_all)
-                stand_for_all(c);
         for (size_t i = 0; i < c->dep_count; i++) {
                 const struct event *ev = c->deps[i].event;
                 struct command *before = ev && ev->native ? ev->unreported : NULL;
@@ -404,15 +421,25 @@ static void stand_for_dependencies(struct command *c)
         }
 }
 
+/* It is complete: others may have taken them over meanwhile, and those may not be. */
+static void stand_again(struct command *c)
+{
+        if (c->after_all)
+                stand_for_all(c);
+        stand_for_dependencies(c);
+}
+
 void engine_command_report(struct command *c)
 {
         struct engine *e = c->queue->object.engine;
         list_remove(&c->unreported);
         if (c->event->native &&
-            e->be->event_report(c->queue->native, c->event->native, c) == CL_SUCCESS)
+            e->be->event_report(c->queue->native, c->event->native, c) == CL_SUCCESS) {
                 c->event->unreported = NULL;
-        else
+                list_remove(&c->order);
+        } else {
                 list_append(&e->unreported, &c->unreported); /* tried again */
+        }
 }
 
 void engine_command_report_all(struct engine *e)
@@ -466,6 +493,8 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
                 c->event->unreported = c;
                 list_append(&e->unreported, &c->unreported);
         }
+        if (c->after_all)
+                stand_for_newest(c);
         stand_for_dependencies(c);
         if (!c->running++)
                 e->running++;
@@ -536,6 +565,8 @@ static void command_submitted(struct command *c)
         list_append(&c->queue->flight, &c->held);
         if (c->is_barrier && c->running)
                 list_append(&c->queue->fences, &c->barrier);
+        if (!c->after_all && !c->event->unreported) /* it is told of by itself */
+                list_remove(&c->order);
         if (c->status >= 0 && c->last)
                 engine_event_submitted(c->event, steal(c->last), c->queue->domain);
         if (!c->running)
@@ -784,6 +815,8 @@ void engine_command_enqueue(struct command *c)
         c->in_queue = true;
         q->object.engine->held++;
         list_append(&q->held, &c->held);
+        if (!q->in_order)
+                list_append(&q->order, &c->order);
         if (c->is_barrier)
                 list_append(&q->barriers, &c->barrier);
         if (command_may_go(c))
@@ -866,7 +899,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
 /* Those that `c` stands for go to `all`. */
 static void take_implied(struct command *c, struct list *all)
 {
-        stand_for_dependencies(c);
+        stand_again(c);
         while (!list_empty(&c->implied)) {
                 struct command *before = list_entry(c->implied.next, struct command, unreported);
                 list_remove(&before->unreported);
@@ -897,7 +930,7 @@ static void implied_complete(struct command *c)
 /* After a failure nothing is certain: each is to be reported. */
 static void implied_uncertain(struct command *c)
 {
-        stand_for_dependencies(c);
+        stand_again(c);
         while (!list_empty(&c->implied)) {
                 struct list *first = c->implied.next;
                 list_remove(first);

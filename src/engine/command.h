@@ -61,6 +61,7 @@ struct command {
         struct backend_event *last; /* the part submitted last */
         struct list unreported;     /* engine's unreported, or in `implied` of another */
         struct list implied;        /* unreported ones that are complete when it is */
+        struct list order;          /* queue's order */
         uint64_t
                 quiet_before; /* quiet ones of the queue, or its strand, that are complete when it is */
         struct backend_times times;

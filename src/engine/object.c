@@ -488,6 +488,7 @@ static struct queue *queue_alloc(struct engine *e, uint64_t id, unsigned device)
         list_init(&q->barriers);
         list_init(&q->flight);
         list_init(&q->fences);
+        list_init(&q->order);
         list_init(&q->dirty);
         list_init(&q->quiet.link);
         return q;

@@ -122,9 +122,12 @@ struct queue {
         struct list barriers; /* out-of-order: the barriers among them, in order */
         struct list flight;   /* commands that are wholly submitted, until they are told */
         struct list fences;   /* out-of-order: the barriers among them */
-        size_t running;       /* native commands in flight */
-        struct quiet quiet;   /* in-order: those of them that are not kept */
-        struct list dirty;    /* engine's dirty_queues */
+        /* Out-of-order: those that one behind all may come to stand for, and each of these until it has told of
+         * them, in order. */
+        struct list order;
+        size_t running;     /* native commands in flight */
+        struct quiet quiet; /* in-order: those of them that are not kept */
+        struct list dirty;  /* engine's dirty_queues */
 
         /* Out-of-order: engine/strand.h. */
         struct queue *strand;   /* held; NULL: there is none, yet */

@@ -570,6 +570,16 @@ static void launch(struct world *w, unsigned i, uint64_t queue, uint64_t event, 
         launch_after(w, i, queue, event, buffer, by, (struct wire_u64s){ NULL, 0 });
 }
 
+/* Nobody wants to hear of its end. */
+static void launch_unnoticed(struct world *w, uint64_t queue, uint64_t event, uint64_t buffer)
+{
+        struct buf args = { 0 };
+        put_args(&args, buffer, 1);
+        send(w, 0, kernel_launch, .event = event, .queue = queue, .flags = COMMAND_NAMED,
+             .kernel = KERNEL(1), .global = WAITS(16), .args = bytes_of(args.data, args.size));
+        buf_fini(&args);
+}
+
 static int32_t number(const struct data *d, size_t index)
 {
         int32_t v;
@@ -2331,6 +2341,64 @@ TEST(ends_in_any_order_are_told_in_order)
         backend_reference_seed = 0;
 }
 
+TEST(what_fails_is_told_before_each_that_is_behind_all_after_it)
+{
+        for (uint64_t seed = 1; seed <= 200; seed++) {
+                struct rng rng = { seed };
+                bool fails[GRAPH] = { 0 }, behind_all[GRAPH] = { 0 };
+                backend_reference_seed = seed;
+                struct world *w = late_world();
+                const struct node *n = &w->nodes[0];
+                send(w, 0, buffer_create, .buffer = BUFFER(3), .flags = CL_MEM_READ_WRITE,
+                     .size = 32); /* too small for 16 numbers */
+                for (unsigned i = 0; i < GRAPH; i++) {
+                        uint64_t kind = rng_below(&rng, 8),
+                                 other = EVENT(1 + rng_below(&rng, i + 1));
+                        fails[i] = kind < 2;
+                        behind_all[i] = kind >= 6;
+                        if (behind_all[i])
+                                send(w, 0, marker, .event = EVENT(1 + i), .queue = QUEUE(2),
+                                     .flags = COMMAND_NOTIFY | (kind == 6 ? COMMAND_BARRIER : 0));
+                        else if (kind < 4) /* nobody looks, unless it fails */
+                                launch_unnoticed(w, QUEUE(2), EVENT(1 + i),
+                                                 BUFFER(fails[i] ? 3 : 1));
+                        else
+                                send(w, 0, buffer_fill, .event = EVENT(1 + i), .queue = QUEUE(2),
+                                     .buffer = BUFFER(2), .size = 64, .pattern = bytes_of("", 1),
+                                     .waits = { &other, other != EVENT(1 + i) });
+                        if (!rng_below(&rng, 4))
+                                pump(w);
+                        if (!rng_below(&rng, 8))
+                                step(w, 0, rng_below(&rng, 8));
+                }
+                send(w, 0, marker, .event = EVENT(50), .queue = QUEUE(2), .flags = COMMAND_NOTIFY);
+                pump(w);
+                for (size_t ran = 1; ran || late.count; pump(w)) {
+                        ran = step(w, 0, 1 + rng_below(&rng, 8));
+                        for (size_t k = rng_below(&rng, 3) + !ran; k && late.count; k--)
+                                late_tell(rng_below(&rng, late.count));
+                }
+                assert_int_equal(status_of(w, 0, EVENT(50)), CL_SUCCESS);
+                assert_int_equal(counts(w, 0).commands_running, 0);
+                size_t at[GRAPH];
+                for (unsigned i = 0; i < GRAPH; i++) {
+                        at[i] = 0;
+                        while (at[i] < n->done_count && n->order[at[i]] != EVENT(1 + i))
+                                at[i]++;
+                        if (fails[i])
+                                assert_int_equal(status_of(w, 0, EVENT(1 + i)),
+                                                 CL_OUT_OF_RESOURCES);
+                        for (unsigned k = 0; behind_all[i] && k < i; k++)
+                                if (fails[k] && at[k] > at[i])
+                                        fail_msg("seed %d: %d is told before %d", (int)seed, (int)i,
+                                                 (int)k);
+                }
+                send(w, 0, release, .object = BUFFER(3));
+                late_world_free(w);
+        }
+        backend_reference_seed = 0;
+}
+
 /* ---- objects -------------------------------------------------------------------------------- */
 
 TEST(what_is_in_flight_keeps_what_was_released)
@@ -3237,6 +3305,7 @@ int main(void)
                         an_end_is_told_after_those_it_came_after_whoever_is_heard_of_first),
                 cmocka_unit_test(the_end_of_what_is_behind_all_is_not_that_of_what_comes_after_it),
                 cmocka_unit_test(ends_in_any_order_are_told_in_order),
+                cmocka_unit_test(what_fails_is_told_before_each_that_is_behind_all_after_it),
                 cmocka_unit_test(what_is_in_flight_keeps_what_was_released),
                 cmocka_unit_test(sub_buffers_are_parts_of_their_parent_and_may_be_misaligned),
                 cmocka_unit_test(images_fail_where_there_are_none),
