@@ -20,11 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from relay import Relay  # noqa: E402
-from servers import Servers, native_vendors  # noqa: E402
-
-
-def children(pid):
-    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+from servers import Servers, children, native_vendors, zygote  # noqa: E402
 
 
 def rollup(pid):
@@ -36,7 +32,7 @@ def rollup(pid):
 
 def usage(pid):
     """What a server holds, its processes' resources included."""
-    pids = [pid, *children(pid)]
+    pids = [p for p in (pid, zygote(pid), *children(pid)) if p]
     found = {"processes": len(pids), "pss_kib": 0, "descriptors": 0, "threads": 0}
     for p in pids:
         try:
@@ -66,7 +62,7 @@ def idle(given, server, _env):
     took = time.monotonic() - begin
     time.sleep(2)
     workers = [rollup(p) for p in children(pid)]
-    supervisor = rollup(pid)
+    supervisor, shared = rollup(pid), zygote(pid)
     ping = subprocess.run([str(given.build / "bin/spancl"), "ping", address], stdout=subprocess.PIPE, text=True,
                           check=False, env={k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")})
     holder.communicate()
@@ -77,7 +73,7 @@ def idle(given, server, _env):
     return {"sessions": count, "began_in_s": took, "one_more_is_served": ping.returncode == 0,
             "worker_pss_kib": sum(w[0] for w in workers) / len(workers),
             "worker_private_kib": sum(w[1] for w in workers) / len(workers),
-            "supervisor_private_kib": supervisor[1], "left": usage(pid)}, count < given.sessions
+            "supervisor_private_kib": supervisor[1], "zygote_private_kib": shared and rollup(shared)[1], "left": usage(pid)}, count < given.sessions
 
 
 def active(given, server, env):

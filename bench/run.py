@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from servers import Servers, native_vendors  # noqa: E402
+from servers import Servers, children, native_vendors  # noqa: E402
 
 DELAY_MS = 30
 
@@ -139,13 +139,6 @@ def private_kib(pid):
             wanted[words[0]] = int(words[1])
     return {"pss_kib": wanted["Pss:"],
             "private_kib": wanted["Private_Clean:"] + wanted["Private_Dirty:"]}
-
-
-def children(pid):
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(p) for p in (task / "children").read_text().split()]
-    return found
 
 
 def memory(build, vendors, sessions=3):

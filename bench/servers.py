@@ -21,6 +21,27 @@ def native_vendors(folder):
     return str(vendors)
 
 
+def is_zygote(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text() == "spancld-zygote\n"
+    except OSError:
+        return False
+
+
+def every_child(pid):
+    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def children(pid):
+    """A server's workers."""
+    return [p for p in every_child(pid) if not is_zygote(p)]
+
+
+def zygote(pid):
+    """What a server's workers are forked from; None: each is a program started anew."""
+    return next(filter(is_zygote, every_child(pid)), None)
+
+
 class Servers:
     """Some spancld on free loopback ports, and on Unix sockets ("unix", and "shm" with shared memory);
     ended by process id."""

@@ -116,6 +116,10 @@ enum backend_polled {
 struct backend_ops {
         const char *name;
 
+        /* Load, without opening anything, what processes forked from this one can share: of drivers those
+         * with such file names (icd_preload). How many it was. NULL: there is nothing. */
+        size_t (*preload)(const char *patterns);
+
         /* Load, find devices. SP_E_NODEV: none (after the filter), SP_E_NOMEM. */
         int (*open)(const struct backend_params *params, struct backend **ret);
         /* All objects have been released. Waits for commands in flight. */

@@ -14,7 +14,11 @@ enum control_kind {
         /* both ways: somebody looks at this server. A number, which the answers repeat with some INFO_LINK
          * records behind it; the last answer has none. */
         CONTROL_STATS = 'T',
+        CONTROL_FORK =
+                'W', /* to the zygote: a worker's end, its folder and its devices, each with a NUL */
         /* worker to supervisor */
+        CONTROL_PID =
+                'P', /* text: the number of its process; of one that was forked the first thing */
         CONTROL_READY = 'R',  /* the backend is open; text: number of devices */
         CONTROL_FAILED = 'F', /* it can't be; text: for the client and the log; the worker ends */
 };

@@ -8,6 +8,7 @@
 #include "daemon/gate.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
+#include "daemon/zygote.h"
 #include "transport/transport.h"
 
 static void print_help(void)
@@ -42,11 +43,11 @@ static void print_help(void)
 
 /* What spancld is started as. */
 struct part {
-        bool pair, rotate;
+        bool pair, rotate, zygote;
         const char *scratch_dir; /* a worker's */
 };
 
-static int run(const struct config_options *o, int argc, char **argv, const struct part *part)
+static int run(struct config_options *o, int argc, char **argv, const struct part *part)
 {
         if (config_option_flag(o, CONFIG_help)) {
                 print_help();
@@ -60,6 +61,8 @@ static int run(const struct config_options *o, int argc, char **argv, const stru
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
         if (part->pair)
                 return part->rotate ? gate_rotate(o) : gate_show_code(o);
+        if (part->zygote)
+                return zygote_main(o);
         return part->scratch_dir ? worker_main(o, part->scratch_dir)
                                  : supervisor_main(o, argc, argv);
 }
@@ -67,12 +70,16 @@ static int run(const struct config_options *o, int argc, char **argv, const stru
 int main(int argc, char **argv)
 {
         /* Workers are started as "spancld --worker SCRATCH_DIR" and the supervisor's own
-         * options. */
+         * options, and what they are forked from as "spancld --zygote". */
         struct part part = { 0 };
         if (argc >= 3 && !strcmp(argv[1], "--worker")) {
                 part.scratch_dir = argv[2];
                 argc -= 2;
                 argv += 2;
+        } else if (argc >= 2 && !strcmp(argv[1], "--zygote")) {
+                part.zygote = true;
+                argc--;
+                argv++;
         } else if (argc >= 2 && !strcmp(argv[1], "pair")) {
                 part.pair = true;
                 argc--;

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -23,6 +23,7 @@
 #include "daemon/notify.h"
 #include "daemon/rate.h"
 #include "daemon/scratch.h"
+#include "daemon/spawn.h"
 #include "loop/clock.h"
 #include "session/hello.h"
 
@@ -45,7 +46,7 @@ enum {
         EVENTS = 64,
 };
 
-enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_VISITOR, SOURCE_WORKER };
+enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_VISITOR, SOURCE_WORKER, SOURCE_ZYGOTE };
 
 /* What an epoll event names: the first member of each. */
 struct source {
@@ -79,7 +80,7 @@ struct worker {
         struct source source;
         struct list link;
         enum worker_state state;
-        pid_t pid; /* 0: it was reaped */
+        pid_t pid; /* 0: it has not told yet */
         int control;
         uint64_t id[2]; /* its session */
         char name[64];  /* the client's program */
@@ -92,13 +93,12 @@ struct worker {
 
 struct supervisor {
         const struct config_options *options;
-        int argc;
-        char **argv;
+        struct spawner spawner;
         struct gate gate;
         struct rate rate;
         struct listeners listeners;
         struct listener_source *listener_sources;
-        struct source signal_source;
+        struct source signal_source, zygote_source;
         int epoll, signals;
         struct list visitors; /* in order of arrival */
         size_t visitor_count;
@@ -222,47 +222,6 @@ static struct worker *find_free(struct supervisor *s, const char *devices, enum 
         return NULL;
 }
 
-/* Run our own program as a worker with `control` as its descriptor 3. */
-static int spawn(struct supervisor *s, int control, struct worker *w)
-{
-        char **argv = mem_alloc(((size_t)s->argc + 6) * sizeof(*argv));
-        if (!argv)
-                return SP_E_NOMEM;
-        static char worker[] = "--worker", devices[] = "--devices";
-        int n = 0;
-        argv[n++] = s->argv[0];
-        argv[n++] = worker;
-        argv[n++] = w->scratch;
-        for (int i = 1; i < s->argc; i++)
-                argv[n++] = s->argv[i];
-        if (*w->devices) { /* the last one counts */
-                argv[n++] = devices;
-                argv[n++] = w->devices;
-        }
-        argv[n] = NULL;
-
-        posix_spawn_file_actions_t files;
-        posix_spawnattr_t attr;
-        sigset_t none, standard;
-        sigemptyset(&none);
-        sigfillset(&standard);
-        posix_spawn_file_actions_init(&files);
-        posix_spawnattr_init(&attr);
-        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&files, control, CONTROL_FD);
-        posix_spawnattr_setsigmask(&attr, &none);
-        posix_spawnattr_setsigdefault(&attr, &standard);
-        /* A process group of its own: a terminal's ^C is for the supervisor. */
-        posix_spawnattr_setpgroup(&attr, 0);
-        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                POSIX_SPAWN_SETPGROUP);
-        int r = posix_spawn(&w->pid, "/proc/self/exe", &files, &attr, argv, environ);
-        posix_spawnattr_destroy(&attr);
-        posix_spawn_file_actions_destroy(&files);
-        mem_free(argv);
-        return r ? SP_E_LIMIT : 0;
-}
-
 static void worker_free(struct worker *w)
 {
         list_remove(&w->link);
@@ -272,6 +231,15 @@ static void worker_free(struct worker *w)
         if (w->scratch_lock >= 0)
                 close(w->scratch_lock);
         mem_free(w);
+}
+
+/* One whose number is not known sees that nobody waits for it. */
+static void worker_kill(const struct worker *w)
+{
+        if (w->pid)
+                kill(w->pid, SIGKILL);
+        else
+                (void)shutdown(w->control, SHUT_RDWR);
 }
 
 static int worker_start(struct supervisor *s, const char *devices)
@@ -292,10 +260,10 @@ static int worker_start(struct supervisor *s, const char *devices)
                 return r;
         }
         w->control = pair[0];
-        r = spawn(s, pair[1], w);
+        r = spawn_worker(&s->spawner, w->scratch, w->devices, pair[1], &w->pid);
         close(pair[1]);
         if (!r && watch(s, w->control, w) < 0) {
-                kill(w->pid, SIGKILL);
+                worker_kill(w);
                 r = SP_E_LIMIT;
         }
         if (r < 0) {
@@ -303,7 +271,8 @@ static int worker_start(struct supervisor *s, const char *devices)
                 return r;
         }
         list_append(&s->workers, &w->link);
-        log_debug(LOG, "worker %d started", (int)w->pid);
+        if (w->pid)
+                log_debug(LOG, "worker %d started", (int)w->pid);
         return 0;
 }
 
@@ -331,7 +300,7 @@ static bool provide_one(struct supervisor *s, const char *devices)
 /* Make as many workers as are needed now. */
 static void provide(struct supervisor *s)
 {
-        if (s->stopping || clock_now_ns() < s->spawn_ns)
+        if (s->stopping || s->spawner.loading || clock_now_ns() < s->spawn_ns)
                 return;
         size_t warming = count_workers(s, WORKER_WARMING), waiting = 0;
         s->spawn_ns = UINT64_MAX;
@@ -719,19 +688,6 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
         worker_free(w);
 }
 
-static void reap(struct supervisor *s)
-{
-        int status;
-        pid_t pid;
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-                list_each(w, &s->workers, struct worker, link)
-                {
-                        if (w->pid == pid)
-                                worker_ended(s, w, status);
-                }
-        }
-}
-
 /* What a worker says. Its death is SIGCHLD's business. */
 static void hear(struct supervisor *s, struct worker *w)
 {
@@ -742,6 +698,10 @@ static void hear(struct supervisor *s, struct worker *w)
                         close(c.fd);
                 if (c.kind == CONTROL_STATS)
                         pass_on(s, w, &c);
+                if (c.kind == CONTROL_PID && !w->pid) {
+                        w->pid = (pid_t)strtol((const char *)c.data, NULL, 10);
+                        log_debug(LOG, "worker %d was forked", (int)w->pid);
+                }
                 if (w->state != WORKER_WARMING)
                         continue;
                 if (c.kind == CONTROL_READY) {
@@ -761,6 +721,36 @@ static void hear(struct supervisor *s, struct worker *w)
                 return;
         w->gone = true;
         unwatch(s, w->control);
+}
+
+/* Workers that ended before they had told their numbers. */
+static void forget_unborn(struct supervisor *s)
+{
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->gone && !w->pid)
+                        worker_ended(s, w, W_EXITCODE(1, 0));
+        }
+}
+
+static void reap(struct supervisor *s)
+{
+        int status;
+        pid_t pid;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (!w->pid)
+                        hear(s, w); /* its number: it may be among those */
+        }
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+                if (pid == s->spawner.zygote_pid)
+                        s->spawner.zygote_pid = 0;
+                list_each(w, &s->workers, struct worker, link)
+                {
+                        if (w->pid == pid)
+                                worker_ended(s, w, status);
+                }
+        }
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
@@ -827,6 +817,10 @@ static void run_events(struct supervisor *s, int timeout_ms)
                 case SOURCE_WORKER:
                         hear(s, container_of(source, struct worker, source));
                         break;
+                case SOURCE_ZYGOTE:
+                        if (s->spawner.zygote >= 0)
+                                spawner_hear(&s->spawner);
+                        break;
                 case SOURCE_SIGNALS:
                         signalled = true;
                         break;
@@ -835,6 +829,7 @@ static void run_events(struct supervisor *s, int timeout_ms)
         bury(s);
         if (signalled) /* last: it frees workers, which events above may name */
                 on_signal(s);
+        forget_unborn(s);
 }
 
 static void stop_workers(struct supervisor *s)
@@ -844,7 +839,7 @@ static void stop_workers(struct supervisor *s)
         {
                 if (w->state == WORKER_WARMING ||
                     control_send(w->control, CONTROL_STOP, bytes_str(text), -1) < 0)
-                        kill(w->pid, SIGKILL);
+                        worker_kill(w);
         }
         uint64_t deadline = clock_now_ns() + SHUTDOWN_MS * MS;
         while (!list_empty(&s->workers) && clock_now_ns() < deadline)
@@ -852,8 +847,9 @@ static void stop_workers(struct supervisor *s)
         list_each(w, &s->workers, struct worker, link)
         {
                 log_warn(LOG, "worker %d did not end in time", (int)w->pid);
-                kill(w->pid, SIGKILL);
-                waitpid(w->pid, NULL, 0);
+                worker_kill(w);
+                if (w->pid)
+                        waitpid(w->pid, NULL, 0);
                 worker_free(w);
         }
 }
@@ -925,8 +921,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         static struct supervisor s; /* large */
         s = (struct supervisor){
                 .options = o,
-                .argc = argc,
-                .argv = argv,
+                .spawner.zygote = -1,
                 .epoll = -1,
                 .signals = -1,
                 .accept_ns = UINT64_MAX,
@@ -938,6 +933,11 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         int r = prepare(&s);
         if (!r)
                 r = tell_ready(&s);
+        if (!r)
+                spawner_init(&s.spawner, o, argc, argv);
+        s.zygote_source.kind = SOURCE_ZYGOTE;
+        if (s.spawner.zygote >= 0 && watch(&s, s.spawner.zygote, &s.zygote_source) < 0)
+                spawner_fini(&s.spawner);
         if (!r)
                 log_info(LOG, "spancld %s is ready", SPANCL_VERSION);
         while (!r && !s.stopping) {
@@ -955,6 +955,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
         bury(&s);
         stop_workers(&s);
+        spawner_fini(&s.spawner);
         mem_free(s.listener_sources);
         gate_fini(&s.gate);
         if (s.epoll >= 0)

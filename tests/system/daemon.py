@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 from relay import Relay  # noqa: E402
-from servers import Servers, native_vendors  # noqa: E402
+from servers import Servers, children, every_child, native_vendors, zygote  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 CLIENT = str(BUILD / "bin/bench_opencl")
@@ -73,13 +73,6 @@ def lost_device(client):
     _, err = client.communicate(timeout=HANG_S)
     assert client.returncode == 1, f"status {client.returncode}: {err}"
     assert DEVICE_NOT_AVAILABLE in err, err
-
-
-def children(pid):
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(p) for p in (task / "children").read_text().split()]
-    return found
 
 
 def at(port):
@@ -364,6 +357,44 @@ def killed_client_is_noticed_through_shared_memory():
             works(f"unix:{path}")
 
 
+def private_kib(pid):
+    """Memory that a process has alone."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def sessions_share_what_loading_drivers_costs():
+    costs = []
+    for options in (("--preload", ""), ()):
+        with servers(1, *options) as s:
+            works(at(s.ports[0]))
+            if options:
+                assert zygote(s.processes[0].pid) is None
+            elif zygote(s.processes[0].pid) is None:
+                return "no driver here can be loaded before a session begins"
+            client = start_endless(at(s.ports[0]))
+            costs.append(max(map(private_kib, children(s.processes[0].pid))))
+            client.kill()
+            client.communicate()
+    assert costs[1] < costs[0] / 2, costs
+    return f"{costs[1]} KiB for a session that computes instead of {costs[0]}"
+
+
+def killed_zygote_ends_no_session():
+    with servers() as s:
+        pid = s.processes[0].pid
+        client = start_endless(at(s.ports[0]))
+        if zygote(pid) is None:
+            return "there is none"
+        os.kill(zygote(pid), signal.SIGKILL)
+        for _ in range(3):  # the warm worker, and later ones
+            works(at(s.ports[0]))
+        assert zygote(pid) is None
+        assert client.poll() is None, client.stderr.read()
+        client.kill()
+        client.communicate()
+
+
 def killed_while_building_is_an_error_not_a_hang():
     with servers() as s:
         other = start_endless(at(s.ports[0]))
@@ -400,10 +431,10 @@ def killed_client_leaves_nothing_behind():
 def killed_server_is_an_error_not_a_hang():
     with servers() as s:
         client = start_endless(at(s.ports[0]))
-        workers = children(s.processes[0].pid)
+        workers = every_child(s.processes[0].pid)
         s.processes[0].kill()
         s.processes[0].wait()
-        # Workers must not outlive their supervisor.
+        # They must not outlive their supervisor.
         lost_device(client)
         deadline = time.monotonic() + HANG_S
         while any(Path(f"/proc/{p}").exists() for p in workers) and time.monotonic() < deadline:

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,6 +26,8 @@ struct search {
         struct icd_platform *platforms;
         size_t count;
         bool own; /* our own library was among them */
+        const char
+                *preload; /* only load what matches one of these patterns; NULL: find platforms */
 };
 
 /* ---- platforms of one library --------------------------------------------------------------- */
@@ -106,8 +109,23 @@ static void add_platform(struct search *s, cl_platform_id id, const char *librar
 
 typedef void *(CL_API_CALL *address_fn)(const char *name);
 
+static bool matches(const char *name, const char *patterns)
+{
+        const char *slash = strrchr(name, '/');
+        for (size_t n; *patterns; patterns += n + (patterns[n] == ' ')) {
+                char one[256];
+                n = strcspn(patterns, " ");
+                snprintf(one, sizeof(one), "%.*s", (int)n, patterns);
+                if (n && n < sizeof(one) && !fnmatch(one, slash ? slash + 1 : name, 0))
+                        return true;
+        }
+        return false;
+}
+
 static void add_library(struct search *s, const char *name)
 {
+        if (s->preload && !matches(name, s->preload))
+                return;
         void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (!lib) {
                 log_info("native", "cannot load %s: %s", name, dlerror());
@@ -119,6 +137,8 @@ static void add_library(struct search *s, const char *name)
         if (s->library_count == LIBRARIES_MAX)
                 return;
         s->libraries[s->library_count++] = lib;
+        if (s->preload)
+                return;
         if (dlsym(lib, "spancl_icd_version")) {
                 log_debug("native", "%s is SpanCL itself", name);
                 s->own = true;
@@ -257,22 +277,34 @@ static const char *env(const char *name)
         return value && *value ? value : NULL;
 }
 
+static void look_everywhere(struct search *s)
+{
+        const char *libraries = env("OCL_ICD_FILENAMES");
+        if (libraries)
+                add_list(s, libraries);
+        const char *vendors = env("OCL_ICD_VENDORS");
+        if (!vendors)
+                vendors = env("OPENCL_VENDOR_PATH");
+        if (vendors)
+                add_vendors(s, vendors);
+        /* What points a program at SpanCL alone is not meant for what SpanCL itself forwards to. */
+        if (!vendors || (!s->count && s->own))
+                add_usual(s);
+}
+
+size_t icd_preload(const char *patterns)
+{
+        struct search s = { .preload = patterns };
+        look_everywhere(&s);
+        return s.library_count;
+}
+
 int icd_platforms(struct icd_platform **ret, size_t *ret_count)
 {
         struct search s = { .platforms = mem_alloc(PLATFORMS_MAX * sizeof(*s.platforms)) };
         if (!s.platforms)
                 return SP_E_NOMEM;
-        const char *libraries = env("OCL_ICD_FILENAMES");
-        if (libraries)
-                add_list(&s, libraries);
-        const char *vendors = env("OCL_ICD_VENDORS");
-        if (!vendors)
-                vendors = env("OPENCL_VENDOR_PATH");
-        if (vendors)
-                add_vendors(&s, vendors);
-        /* What points a program at SpanCL alone is not meant for what SpanCL itself forwards to. */
-        if (!vendors || (!s.count && s.own))
-                add_usual(&s);
+        look_everywhere(&s);
         if (!s.count) {
                 mem_free(s.platforms);
                 return SP_E_NOENT;

@@ -25,6 +25,10 @@ struct icd_platform {
         char name[128], version_text[128];
 };
 
+/* Load those of the libraries whose file name matches one of `patterns` (fnmatch, separated by spaces), and call nothing in
+ * them: what loading costs, processes that are forked from this one then share. Returns how many. */
+size_t icd_preload(const char *patterns);
+
 /* All platforms; *ret is to be freed with mem_free. SP_E_NOENT: none. SP_E_NOMEM. */
 SP_NODISCARD int icd_platforms(struct icd_platform **ret, size_t *ret_count);
 

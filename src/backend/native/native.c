@@ -350,6 +350,7 @@ static void native_kernel_release(struct backend_kernel *k)
 
 const struct backend_ops backend_native = {
         .name = "native",
+        .preload = icd_preload,
         .open = native_open,
         .close = native_close,
         .device_count = native_device_count,

@@ -1,0 +1,130 @@
+#include "daemon/spawn.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/control.h"
+#include "daemon/scratch.h"
+#include "transport/keys.h"
+
+#define LOG "supervisor"
+
+/* Run our own program with `control` as its descriptor 3: `first` arguments, NULL behind the last, the supervisor's own,
+ * and `last` ones. */
+static int run_self(const struct spawner *s, char *const *first, char *const *last, int control,
+                    pid_t *ret_pid)
+{
+        char **argv = mem_alloc(((size_t)s->argc + 6) * sizeof(*argv));
+        if (!argv)
+                return SP_E_NOMEM;
+        int n = 0;
+        argv[n++] = s->argv[0];
+        while (*first)
+                argv[n++] = *first++;
+        for (int i = 1; i < s->argc; i++)
+                argv[n++] = s->argv[i];
+        while (*last)
+                argv[n++] = *last++;
+        argv[n] = NULL;
+
+        posix_spawn_file_actions_t files;
+        posix_spawnattr_t attr;
+        sigset_t none, standard;
+        sigemptyset(&none);
+        sigfillset(&standard);
+        posix_spawn_file_actions_init(&files);
+        posix_spawnattr_init(&attr);
+        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_adddup2(&files, control, CONTROL_FD);
+        posix_spawnattr_setsigmask(&attr, &none);
+        posix_spawnattr_setsigdefault(&attr, &standard);
+        /* A process group of its own: a terminal's ^C is for the supervisor. */
+        posix_spawnattr_setpgroup(&attr, 0);
+        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                POSIX_SPAWN_SETPGROUP);
+        int r = posix_spawn(ret_pid, "/proc/self/exe", &files, &attr, argv, environ);
+        posix_spawnattr_destroy(&attr);
+        posix_spawn_file_actions_destroy(&files);
+        mem_free(argv);
+        return r ? SP_E_LIMIT : 0;
+}
+
+void spawner_init(struct spawner *s, const struct config_options *o, int argc, char **argv)
+{
+        static char zygote[] = "--zygote";
+        int pair[2];
+        *s = (struct spawner){ .argc = argc, .argv = argv, .zygote = -1 };
+        if (strcmp(config_option_text(o, CONFIG_backend), "native") != 0 ||
+            !*config_option_text(o, CONFIG_preload))
+                return;
+        /* Workers that it forks become our children. */
+        if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
+            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                return;
+        s->loading = !run_self(s, (char *[]){ zygote, NULL }, (char *[]){ NULL }, pair[1],
+                               &s->zygote_pid);
+        close(pair[1]);
+        if (s->loading)
+                s->zygote = pair[0];
+        else
+                close(pair[0]);
+}
+
+static void zygote_gone(struct spawner *s)
+{
+        if (s->zygote >= 0)
+                close(s->zygote);
+        s->zygote = -1;
+        s->loading = false;
+}
+
+void spawner_fini(struct spawner *s)
+{
+        zygote_gone(s);
+        if (!s->zygote_pid)
+                return;
+        kill(s->zygote_pid, SIGKILL);
+        waitpid(s->zygote_pid, NULL, 0);
+        s->zygote_pid = 0;
+}
+
+bool spawner_hear(struct spawner *s)
+{
+        static struct control c;
+        int r = control_receive(s->zygote, &c);
+        if (!r && c.fd >= 0)
+                close(c.fd);
+        s->loading &= r == SP_E_AGAIN;
+        if (r != SP_E_LINK)
+                return true;
+        log_debug(LOG, "sessions load their drivers themselves");
+        zygote_gone(s);
+        return false;
+}
+
+int spawn_worker(struct spawner *s, const char *scratch_dir, const char *devices, int control,
+                 pid_t *ret_pid)
+{
+        if (s->zygote >= 0) {
+                char text[SCRATCH_PATH_MAX + KEYS_NAME_MAX + 2];
+                size_t n = strlen(scratch_dir) + 1, m = strlen(devices) + 1;
+                memcpy(text, scratch_dir, n);
+                memcpy(text + n, devices, m);
+                *ret_pid = 0;
+                if (control_send(s->zygote, CONTROL_FORK, bytes_of(text, n + m), control) == 0)
+                        return 0;
+        }
+        static char word[] = "--worker", option[] = "--devices";
+        char *const first[] = { word, (char *)(uintptr_t)scratch_dir, NULL };
+        /* The last one counts. */
+        char *const last[] = { *devices ? option : NULL, (char *)(uintptr_t)devices, NULL };
+        return run_self(s, first, last, control, ret_pid);
+}

@@ -1,0 +1,122 @@
+#include "daemon/zygote.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/backend.h"
+#include "base/log.h"
+#include "daemon/control.h"
+#include "daemon/worker.h"
+
+#define LOG "zygote"
+
+static unsigned count_entries(const char *folder)
+{
+        unsigned n = 0;
+        DIR *d = opendir(folder);
+        while (d && readdir(d))
+                n++;
+        if (d)
+                closedir(d);
+        return n;
+}
+
+/* A thread, or a descriptor, that a library makes when it is loaded would not be right in a forked process. */
+static bool load(const struct config_options *o)
+{
+        const struct backend_ops *b = backend_find(config_option_text(o, CONFIG_backend));
+        unsigned threads = count_entries("/proc/self/task"), fds = count_entries("/proc/self/fd");
+        size_t n = b && b->preload ? b->preload(config_option_text(o, CONFIG_preload)) : 0;
+        if (!n)
+                log_debug(LOG, "nothing to load");
+        else if (threads != 3 || count_entries("/proc/self/task") != threads) /* ., .., one */
+                log_info(
+                        LOG,
+                        "a library has a thread already when it is loaded: sessions load it themselves");
+        else if (count_entries("/proc/self/fd") != fds)
+                log_info(LOG,
+                         "a library opens files when it is loaded: sessions load it themselves");
+        else
+                return true;
+        return false;
+}
+
+static bool tell(enum control_kind kind, const char *text)
+{
+        return control_send(CONTROL_FD, kind, bytes_str(text), -1) == 0;
+}
+
+/* The process between has ended: this is the supervisor's child. False: that is gone. */
+static bool is_adopted(pid_t supervisor)
+{
+        while (getppid() != supervisor) {
+                struct pollfd p = { .fd = CONTROL_FD };
+                if (poll(&p, 1, 1) > 0)
+                        return false;
+        }
+        return true;
+}
+
+static int be_worker(struct config_options *o, struct control *c, pid_t supervisor)
+{
+        char number[24];
+        const char *scratch_dir = (const char *)c->data;
+        const char *devices = scratch_dir + strlen(scratch_dir) + 1;
+        setpgid(0, 0);
+        dup2(c->fd, CONTROL_FD);
+        close(c->fd);
+        prctl(PR_SET_NAME, "spancld-worker");
+        if (*devices)
+                o->values[CONFIG_devices] = devices;
+        snprintf(number, sizeof(number), "%d", (int)getpid());
+        return is_adopted(supervisor) && tell(CONTROL_PID, number) ? worker_main(o, scratch_dir)
+                                                                   : 1;
+}
+
+/* 1: this is the worker. */
+static int fork_twice(void)
+{
+        pid_t between = fork();
+        if (!between) {
+                pid_t pid = fork();
+                if (!pid)
+                        return 1;
+                _exit(pid < 0);
+        }
+        int status = 1;
+        while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR)
+                ;
+        if (status)
+                log_warn(LOG, "a process can't be forked");
+        return 0;
+}
+
+int zygote_main(struct config_options *o)
+{
+        static struct control c; /* large */
+        pid_t supervisor = getppid();
+        prctl(PR_SET_NAME, "spancld-zygote");
+        if (!load(o) || !tell(CONTROL_READY, ""))
+                return 1;
+        for (;;) {
+                struct pollfd p = { .fd = CONTROL_FD, .events = POLLIN };
+                if (poll(&p, 1, -1) < 0)
+                        continue;
+                int r = control_receive(CONTROL_FD, &c);
+                if (r == SP_E_LINK)
+                        return 0;
+                if (r < 0)
+                        continue;
+                /* Two texts, each with its NUL. */
+                if (c.kind == CONTROL_FORK && c.fd >= 0 && fork_twice())
+                        return be_worker(o, &c, supervisor);
+                if (c.fd >= 0)
+                        close(c.fd);
+        }
+}
