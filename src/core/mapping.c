@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/content_size.h"
 #include "core/image.h"
+#include "core/queue.h"
 #include "core/server.h"
 
 /* What is given but the pointer, which is the application's memory at `offset` of m. */
@@ -34,7 +35,22 @@ static void mapping_free(struct mapping *map)
 static bool is_at_host(cl_mem root, struct range r)
 {
         const struct replica *host = placement_find(&root->placement, PLACEMENT_HOST, 0);
+        if (placement_view_has(&root->placement, r))
+                return true;
         return root->host_ptr && host && range_set_has(&host->current, r);
+}
+
+/* Is it worth remembering what is in the mapped memory then? It is if only mappings change it, which is not so where
+ * it is the application's own (CL_MEM_USE_HOST_PTR); and if what m does there is in the order of placement. */
+static bool keeps_view(const struct command *m, cl_mem mem, struct range r)
+{
+        cl_mem root = mem_root(mem);
+        bool ours = root->chunk || !root->host_ptr;
+        if (!ours || mem_is_image(mem) || root->content || mem_is_here(root, m->queue->device))
+                return false;
+        return placement_comes_after(
+                &root->placement, m->server->index, mem_domain(root, m->queue->device), r,
+                queue_in_order(m->queue) ? m->queue->id : 0, m->waits, m->wait_count);
 }
 
 /* Coordinates as the wire has them. */
@@ -182,6 +198,8 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
                 r = content_size_use(&m, mem, map->size);
         if (r == 0)
                 r = command_ready(&m, read || q->blocking);
+        if (r == 0 && read && keeps_view(&m, mem, at))
+                r = placement_copy(&mem_root(mem)->placement, PLACEMENT_VIEW, 0, at, m.id);
         if (r == 0)
                 r = read ? send_read(&m, mem, map) : command_send_nothing(&m);
         if (r == 0)
@@ -256,12 +274,15 @@ static int send_back(struct command *m, cl_mem mem, struct mapping map)
         bool bring = mem_is_image(mem) && !image_is_covered(mem, map.region);
         bool here = mem_is_here(root, m->queue->device);
         int r = command_use(m, used, at, bring);
+        bool keep = keeps_view(m, mem, at);
         if (r == 0)
                 r = command_ready(m, !here && at.end - at.begin > SESSION_INLINE_DEFAULT);
         if (r == 0)
                 r = here ? command_send_nothing(m) : send_write(m, mem, &map);
         if (r == 0)
                 r = command_wrote(m, root, at);
+        if (r == 0 && keep)
+                placement_view_right(&root->placement, at);
         if (r == 0 && !here)
                 r = transfer_send(m, mapped_box(mem, &map), root, NULL);
         return r;

@@ -259,7 +259,8 @@ int placement_stale(const struct placement *p, uint32_t server, uint32_t domain,
                 for (size_t i = 0; i < p->count; i++) {
                         const struct replica *from = &p->replicas[i];
                         struct range r;
-                        if (from == at || !range_set_next(&from->current, hole, true, &r))
+                        if (from == at || from->server == PLACEMENT_VIEW ||
+                            !range_set_next(&from->current, hole, true, &r))
                                 continue;
                         if (best && (r.begin > got.begin ||
                                      (r.begin == got.begin &&
@@ -303,6 +304,51 @@ bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t eve
         return found;
 }
 
+void placement_view_arrived(struct placement *p, uint64_t event)
+{
+        struct replica *view = placement_find(p, PLACEMENT_VIEW, 0);
+        for (size_t i = view ? view->writer_count : 0; i-- > 0;)
+                if (view->writers[i].event == event)
+                        writer_del(view, i);
+}
+
+static bool is_arriving(const struct replica *view, struct range r)
+{
+        for (size_t i = 0; i < view->writer_count; i++)
+                if (range_overlaps(view->writers[i].range, r))
+                        return true;
+        return false;
+}
+
+void placement_view_right(struct placement *p, struct range r)
+{
+        struct replica *view = placement_at(p, PLACEMENT_VIEW, 0);
+        if (view && !is_arriving(view, r) && range_set_add(&view->current, r) < 0)
+                view->current.count = 0;
+}
+
+bool placement_view_has(const struct placement *p, struct range r)
+{
+        const struct replica *view = placement_find(p, PLACEMENT_VIEW, 0);
+        return view && range_set_has(&view->current, r) && !is_arriving(view, r);
+}
+
+bool placement_comes_after(const struct placement *p, uint32_t server, uint32_t domain,
+                           struct range r, uint64_t queue, const uint64_t *events, size_t count)
+{
+        const struct replica *at = placement_find(p, server, domain);
+        for (size_t i = 0; at && i < at->writer_count; i++) {
+                const struct writer *w = &at->writers[i];
+                bool after =
+                        w->awaited || (queue && w->queue == queue) || !range_overlaps(w->range, r);
+                for (size_t k = 0; k < count && !after; k++)
+                        after = events[k] == w->event;
+                if (!after)
+                        return false;
+        }
+        return true;
+}
+
 void placement_sends(struct placement *p, uint32_t server, uint32_t domain, int more)
 {
         struct replica *r = placement_find(p, server, domain);
@@ -320,18 +366,13 @@ void placement_arrived(struct placement *p, uint32_t server, uint32_t domain, ui
 
 /* ---- several sources ------------------------------------------------------------------------ */
 
-static bool overlap(struct range a, struct range b)
-{
-        return a.begin < b.end && b.begin < a.end;
-}
-
 /* A large copy that meets r and may still be on its way there; the first such one. NULL: none. */
 static const struct writer *arriving(const struct replica *at, struct range r)
 {
         const struct writer *first = NULL;
         for (size_t i = 0; i < at->writer_count; i++) {
                 const struct writer *w = &at->writers[i];
-                if (!w->arrival || w->here || !overlap(w->range, r) ||
+                if (!w->arrival || w->here || !range_overlaps(w->range, r) ||
                     w->range.end - w->range.begin < placement_chain_bytes)
                         continue;
                 if (!first || w->range.begin < first->range.begin)
@@ -370,7 +411,8 @@ static unsigned find_sources(const struct placement *p, uint32_t server, struct 
         ret[n++] = from;
         for (size_t i = 0; i < p->count && n < PLACEMENT_SHARES_MAX; i++) {
                 const struct replica *r = &p->replicas[i];
-                bool other = r->server != server && r->server != PLACEMENT_HOST;
+                bool other = r->server != server && r->server != PLACEMENT_HOST &&
+                             r->server != PLACEMENT_VIEW;
                 for (unsigned k = 0; k < n; k++)
                         other &= r->server != ret[k]->server;
                 if (other && r->sends == from->sends && range_set_has(&r->current, part) &&
@@ -434,7 +476,7 @@ uint64_t replica_arrival(const struct replica *r, struct range part)
 {
         for (size_t i = r->writer_count; i-- > 0;) {
                 const struct writer *w = &r->writers[i];
-                if (overlap(w->range, part))
+                if (range_overlaps(w->range, part))
                         return w->arrival && within(part, w->range) ? w->event : 0;
         }
         return 0;

@@ -15,6 +15,11 @@ struct range {
         uint64_t begin, end;
 };
 
+static inline bool range_overlaps(struct range a, struct range b)
+{
+        return a.begin < b.end && b.begin < a.end;
+}
+
 /* Sorted, disjoint, not adjacent. Zeroed memory is an empty set. */
 struct range_set {
         struct range *ranges;
@@ -41,7 +46,7 @@ struct writer {
 };
 
 struct replica {
-        uint32_t server; /* server_index; PLACEMENT_HOST: the application's memory */
+        uint32_t server; /* server_index; PLACEMENT_HOST, PLACEMENT_VIEW */
         uint32_t domain;
         struct range_set current;
         /* What a migration from here has to wait for: the last writer of each byte, and maybe more.
@@ -52,7 +57,14 @@ struct replica {
                 sends; /* large copies that are brought from here now, as far as the client has heard */
 };
 
-enum { PLACEMENT_HOST = UINT32_MAX, PLACEMENT_WRITERS_MAX = 32, PLACEMENT_SHARES_MAX = 4 };
+/* PLACEMENT_HOST: the application's memory, with initial data. PLACEMENT_VIEW: the memory that it sees in mappings,
+ * which nothing is ever brought from. */
+enum {
+        PLACEMENT_HOST = UINT32_MAX,
+        PLACEMENT_VIEW = UINT32_MAX - 1,
+        PLACEMENT_WRITERS_MAX = 32,
+        PLACEMENT_SHARES_MAX = 4,
+};
 
 /* Of so many bytes each replica sends one copy before any sends two: so they go down a chain, whose links
  * send at the same time. Twice as many are brought from several replicas at once. Changed by tests only. */
@@ -101,6 +113,21 @@ SP_NODISCARD int placement_drop(struct placement *p, uint32_t server, uint32_t d
 /* The command that should have brought bytes to the server has failed: they are not current there. True:
  * it was one of this buffer's. */
 bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t event);
+
+/* What the command brought to the view (placement_copy) is there. */
+void placement_view_arrived(struct placement *p, uint64_t event);
+
+/* What is in the view is what was written last, unless something is on its way there. Without memory it is
+ * not known to be. */
+void placement_view_right(struct placement *p, struct range r);
+
+/* Is all of `r` current in the view, and there? */
+bool placement_view_has(const struct placement *p, struct range r);
+
+/* Does a command come after all that writes in `r` at the location? It is in the in-order queue `queue` (0: out of
+ * order), and waits for these events and for what every later user waits for. */
+bool placement_comes_after(const struct placement *p, uint32_t server, uint32_t domain,
+                           struct range r, uint64_t queue, const uint64_t *events, size_t count);
 
 /* What is brought from one replica. */
 struct share {

@@ -269,6 +269,23 @@ static bool may_overtake(const struct command *m, const struct host_box *to)
         return is_to_come(m->client, to, true);
 }
 
+/* Not the application's memory, but that of the mapped object. */
+static bool is_map(const struct _cl_event *e)
+{
+        return e->command == CL_COMMAND_MAP_BUFFER || e->command == CL_COMMAND_MAP_IMAGE ||
+               e->command == CL_COMMAND_SVM_MAP;
+}
+
+/* The view of what was mapped has the bytes, or will not have them. */
+static void tell_view(const struct incoming *in, bool came)
+{
+        struct placement *p = &mem_root(in->keep)->placement;
+        if (is_map(in->event) && came)
+                placement_view_arrived(p, in->transfer);
+        else if (is_map(in->event))
+                placement_arrival_failed(p, PLACEMENT_VIEW, in->transfer);
+}
+
 /* The bytes that were put aside go where they belong. */
 static void incoming_settle(const struct incoming *in)
 {
@@ -285,6 +302,7 @@ static void incoming_end(struct incoming *in, cl_int status)
         cl_mem keep = in->keep;
         if (in->aside && status == CL_SUCCESS && !in->unwanted)
                 incoming_settle(in);
+        tell_view(in, status == CL_SUCCESS && !in->unwanted);
         map_del(&in->server->client->incoming, in->transfer);
         in->server->small_incoming -= is_small(&in->to);
         mem_free(in->aside);
@@ -391,13 +409,6 @@ void transfer_turn(cl_event e)
                 incoming_end(in, CL_SUCCESS);
 }
 
-/* Not the application's memory, but that of the mapped object. */
-static bool is_map(const struct _cl_event *e)
-{
-        return e->command == CL_COMMAND_MAP_BUFFER || e->command == CL_COMMAND_MAP_IMAGE ||
-               e->command == CL_COMMAND_SVM_MAP;
-}
-
 void transfer_detach(cl_event e)
 {
         struct client *c = e->context->client;
@@ -433,6 +444,7 @@ void incoming_drop(struct client *c, uint64_t transfer)
         if (!in || in->unwanted)
                 return;
         in->unwanted = true;
+        tell_view(in, false);
         event_part_done(in->event, CL_SUCCESS);
 }
 
@@ -466,18 +478,13 @@ static unsigned command_domain(const struct command *m, const struct _cl_mem *ro
         return mem_domain(root, m->queue->device);
 }
 
-static bool overlap(struct range a, struct range b)
-{
-        return a.begin < b.end && b.begin < a.end;
-}
-
 /* The commands at the replica that r has to wait for: all writers, or arrivals only. */
 static struct ids replica_waits(const struct replica *at, struct range r, bool arrivals)
 {
         struct ids ids = { .count = 0 };
         for (size_t i = 0; at && i < at->writer_count && ids.count < array_size(ids.few); i++) {
                 const struct writer *w = &at->writers[i];
-                if (w->event && overlap(w->range, r) && (w->arrival || !arrivals))
+                if (w->event && range_overlaps(w->range, r) && (w->arrival || !arrivals))
                         ids.few[ids.count++] = w->event;
         }
         return ids;
@@ -768,7 +775,7 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
         uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;
         for (size_t i = 0; e == 0 && at && i < at->writer_count; i++) {
                 struct writer *w = &at->writers[i];
-                if (!w->awaited || !overlap(w->range, r) || (queue && w->seen == queue))
+                if (!w->awaited || !range_overlaps(w->range, r) || (queue && w->seen == queue))
                         continue;
                 e = command_wait_for(m, w->event);
                 w->seen = queue ? queue : w->seen;

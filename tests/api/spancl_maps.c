@@ -1,5 +1,8 @@
 /* What the specification says of several mappings at once, and of commands that do nothing but wait. servers: 2 */
+#include <stdbool.h>
+
 #include "api.h"
+#include "stats.h"
 
 enum { SIZE = 65536 };
 
@@ -243,9 +246,110 @@ static void undefined(struct api *a)
         free(out);
 }
 
-int main(void)
+/* ---- what travels --------------------------------------------------------------------------- */
+
+static bool has_svm(struct api *a)
+{
+        cl_device_svm_capabilities caps = 0;
+        OK(clGetDeviceInfo(a->devices[0], CL_DEVICE_SVM_CAPABILITIES, sizeof(caps), &caps, NULL));
+        return caps != 0;
+}
+
+/* A buffer, or an allocation of shared virtual memory, that is mapped `count` times: "r": for reading;
+ * "w": and is written to then; "k": and a command writes to it each time; "u": and one that comes before it in the
+ * queues, but runs later. */
+static int maps(char way, bool svm, int count)
 {
         struct api a = api_open(0);
+        cl_command_queue q = a.queues[0], other;
+        uint8_t *host = api_alloc(SIZE), x = 0, *p = NULL;
+        cl_mem m = NULL;
+        cl_int e;
+        other = clCreateCommandQueue(a.context, a.devices[0], 0, &e);
+        OK(e);
+        if (svm)
+                CHECK((p = clSVMAlloc(a.context, 0, SIZE, 0)));
+        else
+                m = api_buffer(&a, 0, SIZE, NULL);
+        memset(host, x, SIZE);
+        if (svm)
+                OK(clEnqueueSVMMemcpy(q, CL_TRUE, p, host, SIZE, 0, NULL, NULL));
+        else
+                OK(clEnqueueWriteBuffer(q, m, CL_TRUE, 0, SIZE, host, 0, NULL, NULL));
+        for (int i = 0; i < count; i++) {
+                cl_map_flags flags = CL_MAP_READ | (way == 'w' ? CL_MAP_WRITE : 0);
+                cl_event gate = NULL, filled = NULL;
+                cl_uint gates = way == 'u';
+                if (gates)
+                        gate = clCreateUserEvent(a.context, &e);
+                if (way == 'k' || gates) {
+                        uint8_t new = (uint8_t)(x + 1);
+                        cl_event *got = gates ? &filled : NULL;
+                        if (svm)
+                                OK(clEnqueueSVMMemFill(gates ? other : q, p, &new, 1, SIZE, gates,
+                                                       gates ? &gate : NULL, got));
+                        else
+                                OK(clEnqueueFillBuffer(gates ? other : q, m, &new, 1, 0, SIZE,
+                                                       gates, gates ? &gate : NULL, got));
+                        x = gates ? x : new;
+                }
+                if (svm)
+                        OK(clEnqueueSVMMap(q, CL_TRUE, flags, p, SIZE, 0, NULL, NULL));
+                else
+                        p = map(q, m, flags, 0, SIZE);
+                for (size_t k = 0; k < SIZE; k++)
+                        CHECK(p[k] == x);
+                if (way == 'w')
+                        memset(p, ++x, SIZE);
+                if (svm)
+                        OK(clEnqueueSVMUnmap(q, p, 0, NULL, NULL));
+                else
+                        unmap(q, m, p);
+                if (!gates)
+                        continue;
+                OK(clSetUserEventStatus(gate, CL_COMPLETE));
+                OK(clWaitForEvents(1, &filled));
+                OK(clReleaseEvent(filled));
+                OK(clReleaseEvent(gate));
+                x++;
+        }
+        if (svm)
+                clSVMFree(a.context, p);
+        else
+                OK(clReleaseMemObject(m));
+        OK(clReleaseCommandQueue(other));
+        api_close(&a);
+        free(host);
+        return 0;
+}
+
+/* What a mapping has brought, or taken back, is not brought again before a command writes there. */
+static void nothing_twice(char *self, bool svm)
+{
+        char way[2] = "", count[2] = "", *kind = svm ? "svm" : "buffer";
+        char *argv[] = { self, way, kind, count, NULL };
+        for (const char *at = "rwku"; *at; at++) {
+                *way = *at;
+                *count = '1';
+                long once = stats_of(argv, "to", "bulk_bytes");
+                *count = '5';
+                long times = stats_of(argv, "to", "bulk_bytes");
+                CHECK(once >= SIZE);
+                if (*at == 'r' || *at == 'w')
+                        CHECK(times == once);
+                else
+                        CHECK(times == 5 * once);
+        }
+}
+
+int main(int argc, char **argv)
+{
+        if (argc > 1)
+                return maps(argv[1][0], !strcmp(argv[2], "svm"), atoi(argv[3]));
+        struct api a = api_open(0);
+        nothing_twice(argv[0], false);
+        if (has_svm(&a))
+                nothing_twice(argv[0], true);
         writers(&a, CL_MEM_USE_HOST_PTR);
         writers(&a, CL_MEM_COPY_HOST_PTR | CL_MEM_ALLOC_HOST_PTR);
         image_writers(&a);

@@ -337,6 +337,54 @@ TEST(bytes_that_did_not_arrive_are_not_current)
         placement_fini(&p);
 }
 
+TEST(the_view_is_current_once_it_has_come_and_until_somebody_writes)
+{
+        struct placement p = { 0 };
+        struct range all = { 0, 100 }, half = { 0, 50 }, part;
+        const struct replica *from;
+        assert_false(placement_view_has(&p, half));
+        assert_int_equal(placement_write(&p, 0, 0, all, 1, 0), 0);
+        assert_int_equal(placement_copy(&p, PLACEMENT_VIEW, 0, all, 2), 0);
+        assert_false(placement_view_has(&p, half));
+        placement_view_right(&p, half); /* not while bytes are on their way there */
+        placement_view_arrived(&p, 2);
+        assert_true(placement_view_has(&p, all));
+        assert_int_equal(placement_write(&p, 0, 0, half, 3, 0), 0);
+        assert_false(placement_view_has(&p, all));
+        assert_true(placement_view_has(&p, (struct range){ 50, 100 }));
+        placement_view_right(&p, half);
+        assert_true(placement_view_has(&p, all));
+        /* Written while it is on its way; and what does not come at all. */
+        assert_int_equal(placement_copy(&p, PLACEMENT_VIEW, 0, half, 4), 0);
+        assert_int_equal(placement_write(&p, 0, 0, half, 5, 0), 0);
+        placement_view_arrived(&p, 4);
+        assert_false(placement_view_has(&p, half));
+        assert_int_equal(placement_copy(&p, PLACEMENT_VIEW, 0, half, 6), 0);
+        assert_true(placement_arrival_failed(&p, PLACEMENT_VIEW, 6));
+        assert_false(placement_view_has(&p, half));
+        /* Nothing is brought from it. */
+        placement_forget_server(&p, 0);
+        assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 0);
+        placement_fini(&p);
+}
+
+TEST(a_command_comes_after_what_it_waits_for_and_its_own_queue)
+{
+        struct placement p = { 0 };
+        struct range left = { 0, 50 }, right = { 50, 100 }, all = { 0, 100 };
+        assert_true(placement_comes_after(&p, 0, 0, all, 0, NULL, 0));
+        assert_int_equal(placement_write(&p, 0, 0, left, 1, 7), 0);
+        assert_int_equal(placement_write(&p, 0, 0, right, 2, 0), 0);
+        assert_int_equal(placement_copy(&p, 0, 0, right, 3), 0);
+        assert_true(placement_comes_after(&p, 0, 0, left, 7, NULL, 0));
+        assert_false(placement_comes_after(&p, 0, 0, left, 8, NULL, 0));
+        assert_false(placement_comes_after(&p, 0, 0, right, 7, NULL, 0));
+        assert_true(placement_comes_after(&p, 0, 0, right, 0, (uint64_t[]){ 9, 2 }, 2));
+        assert_false(placement_comes_after(&p, 0, 0, all, 0, (uint64_t[]){ 9, 2 }, 2));
+        assert_true(placement_comes_after(&p, 0, 0, all, 7, (uint64_t[]){ 9, 2 }, 2));
+        placement_fini(&p);
+}
+
 TEST(nothing_is_claimed_when_memory_runs_out)
 {
         struct range parts[] = { { 0, 10 }, { 20, 30 }, { 40, 50 }, { 60, 70 }, { 80, 90 } };
@@ -366,6 +414,8 @@ int main(void)
                 cmocka_unit_test(a_fresh_buffer_needs_no_transfer),
                 cmocka_unit_test(writers_are_all_there_until_a_later_one_follows_them),
                 cmocka_unit_test(bytes_that_did_not_arrive_are_not_current),
+                cmocka_unit_test(the_view_is_current_once_it_has_come_and_until_somebody_writes),
+                cmocka_unit_test(a_command_comes_after_what_it_waits_for_and_its_own_queue),
                 cmocka_unit_test(nothing_is_claimed_when_memory_runs_out),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
