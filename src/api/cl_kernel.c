@@ -2,6 +2,7 @@
 #include <CL/cl_ext.h>
 
 #include "api/dispatch.h"
+#include "api/enqueue.h"
 #include "api/reply.h"
 #include "core/build.h"
 #include "core/device.h"
@@ -386,12 +387,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(
                 return e;
         if (!suggested_local_work_size)
                 return CL_INVALID_VALUE;
-        /* "CL_INVALID_KERNEL_ARGS if all argument values for kernel have not been set." */
-        client_lock(kernel->program->context->client);
-        bool ready = kernel_is_ready(kernel);
-        client_unlock(kernel->program->context->client);
-        if (!ready)
-                return CL_INVALID_KERNEL_ARGS;
+        /* "These error conditions are consistent with error conditions for clEnqueueNDRangeKernel." */
+        e = check_launch_args(d, kernel, false);
+        if (e != CL_SUCCESS)
+                return e;
         size_t input[6] = { 0 };
         for (cl_uint i = 0; i < work_dim; i++) {
                 input[i] = global_work_offset ? global_work_offset[i] : 0;

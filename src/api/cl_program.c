@@ -477,6 +477,12 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
                 return CL_INVALID_OPERATION;
         if (program->kind != PROGRAM_IL)
                 return CL_INVALID_PROGRAM;
+        /* CL_COMPILER_NOT_AVAILABLE if a compiler is not available: to none of them. */
+        bool compiler = false;
+        for (cl_uint i = 0; i < program->device_count; i++)
+                compiler |= device_flag(program->devices[i], CL_DEVICE_COMPILER_AVAILABLE);
+        if (!compiler)
+                return CL_COMPILER_NOT_AVAILABLE;
         /* CL_INVALID_SPEC_ID if spec_id is not a valid specialization constant identifier;
          * CL_INVALID_VALUE if spec_size does not match its size, or if spec_value is NULL. */
         struct bytes il = bytes_of(program->il, program->il_size);

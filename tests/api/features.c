@@ -174,7 +174,17 @@ static void local_size(const struct api *a, const struct one *o)
         cl_int err;
         cl_mem m = clCreateBuffer(o->context, 0, sizeof(used), NULL, &err);
         OK(err);
+        EXPECT(CL_INVALID_KERNEL_ARGS, suggest(o->queue, k, 1, NULL, &all, &local));
         OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        const size_t none = 0, most = SIZE_MAX, sizes[4] = { 1, 1, 1, 1 };
+        EXPECT(CL_INVALID_COMMAND_QUEUE, suggest(NULL, k, 1, NULL, &all, &local));
+        EXPECT(CL_INVALID_KERNEL, suggest(o->queue, NULL, 1, NULL, &all, &local));
+        EXPECT(CL_INVALID_WORK_DIMENSION, suggest(o->queue, k, 0, NULL, &all, &local));
+        EXPECT(CL_INVALID_WORK_DIMENSION, suggest(o->queue, k, 4, NULL, sizes, &local));
+        EXPECT(CL_INVALID_GLOBAL_WORK_SIZE, suggest(o->queue, k, 1, NULL, NULL, &local));
+        EXPECT(CL_INVALID_GLOBAL_WORK_SIZE, suggest(o->queue, k, 1, NULL, &none, &local));
+        EXPECT(CL_INVALID_GLOBAL_OFFSET, suggest(o->queue, k, 1, &most, &all, &local));
+        EXPECT(CL_INVALID_VALUE, suggest(o->queue, k, 1, NULL, &all, NULL));
         OK(suggest(o->queue, k, 1, NULL, &all, &local));
         CHECK(local > 0 && local <= all);
         run(o, k, all, 0, &used, 1);

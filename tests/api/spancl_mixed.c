@@ -2,6 +2,8 @@
  * images, programs and events go from any to any. With an argument there have to be so many
  * implementations, else the status is 77. */
 
+#include <CL/cl_ext.h>
+
 #include "api.h"
 
 enum { SKIP = 77, N = 4096, SIDE = 32 };
@@ -293,6 +295,47 @@ static void programs(struct api *a)
         OK(clReleaseMemObject(m));
 }
 
+static cl_uint align_of(cl_device_id d)
+{
+        cl_uint bits = 0;
+        OK(clGetDeviceInfo(d, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, NULL));
+        return bits / 8;
+}
+
+/* A sub-buffer that is aligned for one device only is no argument on the other, for launches and for those who ask
+ * for a local size. */
+static void aligned(struct api *a, cl_kernel add)
+{
+        static clGetKernelSuggestedLocalWorkSizeKHR_fn suggest;
+        void *found = clGetExtensionFunctionAddressForPlatform(
+                a->platform, "clGetKernelSuggestedLocalWorkSizeKHR");
+        CHECK(found);
+        memcpy(&suggest, &found, sizeof(suggest));
+        for (cl_uint i = 0; i < a->count * a->count; i++) {
+                cl_uint fits = i / a->count, not = i % a->count, n = 1;
+                cl_uint small = align_of(a->devices[fits]), large = align_of(a->devices[not ]);
+                if (small % large == 0)
+                        continue;
+                cl_int err;
+                const size_t size = N;
+                size_t local;
+                const cl_buffer_region region = { small, N * sizeof(cl_uint) };
+                cl_mem all = api_buffer(a, 0, small + region.size, NULL);
+                cl_mem part =
+                        clCreateSubBuffer(all, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+                OK(err);
+                OK(clSetKernelArg(add, 0, sizeof(part), &part));
+                OK(clSetKernelArg(add, 1, sizeof(n), &n));
+                EXPECT(CL_MISALIGNED_SUB_BUFFER_OFFSET, launch(a, not, add, 0, NULL, NULL));
+                EXPECT(CL_MISALIGNED_SUB_BUFFER_OFFSET,
+                       suggest(a->queues[not ], add, 1, NULL, &size, &local));
+                OK(launch(a, fits, add, 0, NULL, NULL));
+                OK(clFinish(a->queues[fits]));
+                OK(clReleaseMemObject(part));
+                OK(clReleaseMemObject(all));
+        }
+}
+
 int main(int argc, char **argv)
 {
         struct api a = api_open(0);
@@ -310,6 +353,7 @@ int main(int argc, char **argv)
         parts(&a, p);
         images(&a);
         programs(&a);
+        aligned(&a, add);
         OK(clReleaseKernel(add));
         OK(clReleaseKernel(copy));
         OK(clReleaseProgram(p));
