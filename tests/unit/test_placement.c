@@ -363,6 +363,15 @@ TEST(the_view_is_current_once_it_has_come_and_until_somebody_writes)
         assert_true(placement_arrival_failed(&p, PLACEMENT_VIEW, 6));
         assert_false(placement_view_has(&p, half));
         /* Nothing is brought from it. */
+        const struct range large = { 0, 2 * placement_chain_bytes };
+        const uint32_t rates[4] = { 0 };
+        struct share shares[PLACEMENT_SHARES_MAX];
+        assert_int_equal(placement_write(&p, 0, 0, large, 7, 0), 0);
+        assert_int_equal(placement_copy(&p, PLACEMENT_VIEW, 0, large, 8), 0);
+        placement_view_arrived(&p, 8);
+        assert_int_equal(placement_stale(&p, 1, 0, large, &part, &from), 1);
+        assert_int_equal(placement_share(&p, 1, part, from, rates, shares), 1);
+        assert_int_equal(shares[0].server, 0);
         placement_forget_server(&p, 0);
         assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 0);
         placement_fini(&p);
