@@ -10,21 +10,55 @@
 #include "daemon/control.h"
 #include "session/hello.h"
 
+/* The descriptor that the next open gets. */
+static int next_descriptor(void)
+{
+        int fd = dup(STDERR_FILENO);
+        close(fd);
+        return fd;
+}
+
+/* The packet, with as many descriptors as its first byte says. */
+static void say(int socket, const uint8_t *data, size_t size)
+{
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(3 * sizeof(int))];
+        } ancillary = { 0 };
+        struct iovec iov = { (void *)(uintptr_t)data, size };
+        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+        size_t count = data[0] % 4;
+        if (count) {
+                m.msg_control = &ancillary;
+                m.msg_controllen = CMSG_SPACE(count * sizeof(int));
+                struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+                c->cmsg_level = SOL_SOCKET;
+                c->cmsg_type = SCM_RIGHTS;
+                c->cmsg_len = CMSG_LEN(count * sizeof(int));
+                for (size_t i = 0; i < count; i++)
+                        ((int *)(void *)CMSG_DATA(c))[i] = STDERR_FILENO;
+        }
+        (void)!sendmsg(socket, &m, MSG_NOSIGNAL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         static struct control c;
         struct buf out = { 0 };
-        int pair[2];
+        int pair[2], free_one = next_descriptor();
         fuzz_check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) ==
                    0);
         if (size)
-                (void)!send(pair[1], data, size, MSG_NOSIGNAL);
+                say(pair[1], data, size);
         else
                 close(pair[1]);
         int r = control_receive(pair[0], &c);
         fuzz_check(size ? r == 0 || (r == SP_E_PROTO && size > CONTROL_MAX + 1) : r == SP_E_LINK);
         if (!r) {
-                fuzz_check(c.size == size - 1 && c.fd == -1 && !c.data[c.size]);
+                fuzz_check(c.size == size - 1 && !c.data[c.size]);
+                fuzz_check((c.fd >= 0) == (data[0] % 4 > 0));
+                if (c.fd >= 0)
+                        close(c.fd);
                 const struct wire_session_stats m = {
                         .name = bytes_str("name"),
                         .links = bytes_of(c.data + 8, c.size >= 8 ? c.size - 8 : 0),
@@ -35,5 +69,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         close(pair[0]);
         if (size)
                 close(pair[1]);
+        fuzz_check(next_descriptor() == free_one);
         return 0;
 }

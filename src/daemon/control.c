@@ -43,10 +43,11 @@ int control_receive(int socket, struct control *ret)
                 struct cmsghdr header;
                 char space[CMSG_SPACE(sizeof(int))];
         } ancillary = { 0 };
+        /* CMSG_SPACE would leave room for a second one, which nobody would close. */
         struct msghdr m = { .msg_iov = iov,
                             .msg_iovlen = 2,
                             .msg_control = &ancillary,
-                            .msg_controllen = sizeof(ancillary.space) };
+                            .msg_controllen = CMSG_LEN(sizeof(int)) };
         ssize_t n;
         do
                 n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -373,11 +374,16 @@ static const unsigned forbidden[] = {
         SYS_process_vm_writev,
 };
 
-enum { OF_LANDLOCK = 3 };
+/* What peers and names are found over. The services of the host that listen on Unix sockets would do a lot for our user,
+ * and Landlock does not keep anybody from connecting. */
+static const unsigned families[] = { AF_INET, AF_INET6, AF_NETLINK, AF_UNIX };
 
-static bool shut_calls(bool landlock)
+enum { OF_LANDLOCK = 3, OF_SOCKET = 2 + array_size(families) };
+
+/* `local`: peers may be found over Unix sockets. */
+static bool shut_calls(bool landlock, bool local)
 {
-        struct sock_filter code[array_size(forbidden) + 8];
+        struct sock_filter code[array_size(forbidden) + 8 + OF_SOCKET];
         unsigned short n = 0;
         size_t count = array_size(forbidden) - (landlock ? OF_LANDLOCK : 0);
         code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
@@ -389,11 +395,21 @@ static bool shut_calls(bool landlock)
 #ifdef __x86_64__
         /* The other numbers for the same calls (x32). */
         code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000,
-                                                 (uint8_t)count + 1, 0);
+                                                 (uint8_t)count + OF_SOCKET + 1, 0);
 #endif
         for (size_t i = 0; i < count; i++)
                 code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i],
-                                                         (uint8_t)(count - i), 0);
+                                                         (uint8_t)(count - i + OF_SOCKET), 0);
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0,
+                                                 OF_SOCKET - 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                                 offsetof(struct seccomp_data, args));
+        for (size_t i = 0; i < array_size(families); i++) {
+                unsigned family = families[i] == AF_UNIX && !local ? AF_INET : families[i];
+                unsigned left = array_size(families) - 1 - i;
+                code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, family,
+                                                         (uint8_t)left, !left);
+        }
         code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
         code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
         struct sock_fprog program = { .len = n, .filter = code };
@@ -403,9 +419,9 @@ static bool shut_calls(bool landlock)
         return errno == EINVAL;
 }
 #else
-static bool shut_calls(bool landlock)
+static bool shut_calls(bool landlock, bool local)
 {
-        (void)landlock;
+        (void)landlock, (void)local;
         return true;
 }
 #endif
@@ -434,5 +450,8 @@ bool sandbox_enter(const struct config_options *o, const char *scratch_dir, cons
                 log_error(LOG, "no-new-privs: %s", strerror(errno));
                 return false;
         }
-        return shut_files(o, scratch_dir, cache_dir, &landlock) && shut_calls(landlock);
+        bool local = false;
+        for (size_t i = 0; i < o->list_count; i++)
+                local |= o->list[i].id == CONFIG_socket;
+        return shut_files(o, scratch_dir, cache_dir, &landlock) && shut_calls(landlock, local);
 }

@@ -17,14 +17,48 @@
 
 #define LOG "supervisor"
 
-/* Run our own program with `control` as its descriptor 3: `first` arguments, NULL behind the last, the supervisor's own,
+/* The environment without what opens doors of the host to our user: no driver needs it, and a worker runs what
+ * clients send. */
+static char **worker_environment(void)
+{
+        static const char *const ours[] = {
+                "NOTIFY_SOCKET=",
+                "LISTEN_PID=",
+                "LISTEN_FDS=",
+                "WATCHDOG_PID=",
+                "CREDENTIALS_DIRECTORY=",
+                "DBUS_SESSION_BUS_ADDRESS=",
+                "SSH_AUTH_SOCK=",
+                "GPG_AGENT_INFO=",
+        };
+        size_t n = 0, count = 0;
+        while (environ[count])
+                count++;
+        char **env = mem_alloc((count + 1) * sizeof(*env));
+        for (size_t i = 0; env && i < count; i++) {
+                bool keep = true;
+                for (size_t k = 0; k < array_size(ours) && keep; k++)
+                        keep = strncmp(environ[i], ours[k], strlen(ours[k])) != 0;
+                if (keep)
+                        env[n++] = environ[i];
+        }
+        if (env)
+                env[n] = NULL;
+        return env;
+}
+
+/* Run our own program with `control` as its descriptor 3, the last one that it gets of ours: `first` arguments, NULL behind the last, the supervisor's own,
  * and `last` ones. */
 static int run_self(const struct spawner *s, char *const *first, char *const *last, int control,
                     pid_t *ret_pid)
 {
         char **argv = mem_alloc(((size_t)s->argc + 6) * sizeof(*argv));
-        if (!argv)
+        char **env = worker_environment();
+        if (!argv || !env) {
+                mem_free(argv);
+                mem_free(env);
                 return SP_E_NOMEM;
+        }
         int n = 0;
         argv[n++] = s->argv[0];
         while (*first)
@@ -44,16 +78,18 @@ static int run_self(const struct spawner *s, char *const *first, char *const *la
         posix_spawnattr_init(&attr);
         posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
         posix_spawn_file_actions_adddup2(&files, control, CONTROL_FD);
+        posix_spawn_file_actions_addclosefrom_np(&files, CONTROL_FD + 1);
         posix_spawnattr_setsigmask(&attr, &none);
         posix_spawnattr_setsigdefault(&attr, &standard);
         /* A process group of its own: a terminal's ^C is for the supervisor. */
         posix_spawnattr_setpgroup(&attr, 0);
         posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
                                                 POSIX_SPAWN_SETPGROUP);
-        int r = posix_spawn(ret_pid, "/proc/self/exe", &files, &attr, argv, environ);
+        int r = posix_spawn(ret_pid, "/proc/self/exe", &files, &attr, argv, env);
         posix_spawnattr_destroy(&attr);
         posix_spawn_file_actions_destroy(&files);
         mem_free(argv);
+        mem_free(env);
         return r ? SP_E_LIMIT : 0;
 }
 

@@ -42,6 +42,7 @@ enum {
         BACKOFF_MAX_MS = 10000,
         ACCEPT_PAUSE_MS = 100, /* when out of descriptors */
         ACCEPT_BATCH = 64,
+        HEAR_BATCH = 64, /* packets of one worker before it is somebody else's turn */
         SHUTDOWN_MS = 5000,
         EVENTS = 64,
 };
@@ -242,6 +243,17 @@ static void worker_kill(const struct worker *w)
                 (void)shutdown(w->control, SHUT_RDWR);
 }
 
+/* Nothing that a worker could hand us is wanted, and closing it may take as long as its socket lingers. Kernels before
+ * 6.16 let it; then each is closed where it comes in (control.c). */
+static void refuse_descriptors(int socket)
+{
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+        static const int none = 0;
+        (void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
+}
+
 static int worker_start(struct supervisor *s, const char *devices)
 {
         int pair[2];
@@ -260,6 +272,7 @@ static int worker_start(struct supervisor *s, const char *devices)
                 return r;
         }
         w->control = pair[0];
+        refuse_descriptors(w->control);
         r = spawn_worker(&s->spawner, w->scratch, w->devices, pair[1], &w->pid);
         close(pair[1]);
         if (!r && watch(s, w->control, w) < 0) {
@@ -692,8 +705,8 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
 static void hear(struct supervisor *s, struct worker *w)
 {
         static struct control c;
-        int r;
-        while (!(r = control_receive(w->control, &c))) {
+        int r = SP_E_AGAIN;
+        for (int i = 0; i < HEAR_BATCH && !(r = control_receive(w->control, &c)); i++) {
                 if (c.fd >= 0)
                         close(c.fd);
                 if (c.kind == CONTROL_STATS)

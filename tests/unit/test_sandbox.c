@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -135,6 +136,37 @@ static void the_host_cannot_be_administered(void **state)
         assert_int_equal(within(administers, NULL), 0);
 }
 
+static bool makes_socket(int family)
+{
+        int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0)
+                close(fd);
+        return fd >= 0;
+}
+
+static int reaches_services(void)
+{
+        int pair[2];
+        bool bad = makes_socket(AF_UNIX) || makes_socket(AF_ALG) || makes_socket(AF_VSOCK);
+        bool good = makes_socket(AF_INET) && makes_socket(AF_NETLINK) &&
+                    socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0;
+        return bad || !good;
+}
+
+static int makes_unix_sockets(void)
+{
+        return makes_socket(AF_UNIX);
+}
+
+static void services_of_the_host_cannot_be_reached(void **state)
+{
+        (void)state;
+        assert_int_equal(within(reaches_services, NULL), 0);
+        /* Then peers may be behind one. */
+        char *const sockets[] = { (char[]){ "--socket=/nowhere" }, NULL };
+        assert_int_equal(within(makes_unix_sockets, sockets), 1);
+}
+
 static int is_nobody(void)
 {
         struct stat st;
@@ -191,6 +223,7 @@ int main(void)
                 cmocka_unit_test(nothing_else_can_be_written),
                 cmocka_unit_test(other_processes_cannot_be_looked_into),
                 cmocka_unit_test(the_host_cannot_be_administered),
+                cmocka_unit_test(services_of_the_host_cannot_be_reached),
                 cmocka_unit_test(root_becomes_the_user_named),
                 cmocka_unit_test(memory_has_the_limit_given),
         };
