@@ -708,9 +708,12 @@ static void servers_hand_data_to_each_other(void **state)
         (void)state;
         struct daemon d, e;
         struct probe a, b;
-        static char socket_option[] = "--socket", path[64];
+        static char socket_option[] = "--socket", path[64], other[64];
         snprintf(path, sizeof(path), "/tmp/spancl-peer-%d.sock", (int)getpid());
-        start(&d, NULL);
+        snprintf(other, sizeof(other), "/tmp/spancl-other-%d.sock", (int)getpid());
+        /* One without a socket of its own is not let to those of others. */
+        start(&d,
+              (char *[]){ (char[]){ "--linger" }, (char[]){ "5" }, socket_option, other, NULL });
         start(&e, (char *[]){ (char[]){ "--linger" }, (char[]){ "5" }, socket_option, path, NULL });
         for (int round = 0; round < 2; round++) {
                 pid_t worker = warm_worker(&e);
