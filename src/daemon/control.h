@@ -15,7 +15,7 @@ enum control_kind {
          * records behind it; the last answer has none. */
         CONTROL_STATS = 'T',
         CONTROL_FORK =
-                'W', /* to the zygote: a worker's end, its folder and its devices, each with a NUL */
+                'W', /* to the zygote: a worker's end, its folder, its devices and its owner, each with a NUL */
         /* worker to supervisor */
         CONTROL_PID =
                 'P', /* text: the number of its process; of one that was forked the first thing */

@@ -267,14 +267,14 @@ static bool is_own(const struct gate *g, const struct tls_peer *peer)
 }
 
 /* A client that showed who it is. */
-static bool is_friend(const struct gate *g, const struct tls_peer *peer,
-                      char devices[KEYS_NAME_MAX + 1])
+static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct gate_grant *ret)
 {
         char hex[KEYS_HEX + 1];
         struct keys_entry e;
-        devices[0] = 0;
-        if (!strcmp(peer->psk, KEYS_PSK_TOKEN))
+        if (!strcmp(peer->psk, KEYS_PSK_TOKEN)) {
+                strcpy(ret->owner, KEYS_PSK_TOKEN);
                 return true;
+        }
         if (!peer->known)
                 return false;
         keys_hex(peer->fingerprint, hex);
@@ -283,17 +283,20 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer,
                                  is_heir(g, peer, clients, &e));
         drop(clients);
         if (found)
-                strcpy(devices, e.devices);
+                strcpy(ret->devices, e.devices);
         else
                 log_info(LOG, "a client that is not known has the key %s", hex);
-        return found || peer->vouched || is_own(g, peer);
+        bool own = is_own(g, peer);
+        if (!own)
+                strcpy(ret->owner, hex);
+        return found || peer->vouched || own;
 }
 
 int gate_admit(const struct gate *g, const struct gate_origin *from, const struct conn *c,
-               const struct wire_hello *m, char devices[KEYS_NAME_MAX + 1], const char **ret_text)
+               const struct wire_hello *m, struct gate_grant *ret, const char **ret_text)
 {
         const struct tls_peer *peer = tls_peer(c);
-        devices[0] = 0;
+        *ret = (struct gate_grant){ 0 };
         if (from->stranger) {
                 log_warn(LOG, "user %u may not use this socket (--socket-users)", from->uid);
                 *ret_text = "this socket is for other users: the server's --socket-users says whom";
@@ -308,7 +311,7 @@ int gate_admit(const struct gate *g, const struct gate_origin *from, const struc
                 return from->local ? 0 : SP_E_AUTH;
         }
         /* A peer shows the token that the client gave both: the worker knows it. */
-        if (m->role == 1 || is_friend(g, peer, devices))
+        if (m->role == 1 || is_friend(g, peer, ret))
                 return 0;
         *ret_text =
                 "this server does not know this client: run `spancld pair` there, and `spancl pair "

@@ -26,6 +26,14 @@ struct gate_origin {
                 [16]; /* the address, as far as one of IPv6 belongs to one customer; zeros: local */
 };
 
+/* What a session has that is let in: another process is made ready for each kind. */
+struct gate_grant {
+        char devices[KEYS_NAME_MAX + 1]; /* that it may use; "": all of the server's */
+        /* Whose compile caches it shares: a key's fingerprint, "token" for all who have that; "": those of the server's own
+         * user, whom connections of this host belong to. */
+        char owner[KEYS_HEX + 1];
+};
+
 /* Zeroed memory is a valid gate without keys. */
 void gate_init(struct gate *g, const struct config_options *o);
 void gate_fini(struct gate *g);
@@ -47,11 +55,10 @@ struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c);
  * caller's. */
 SP_NODISCARD int gate_listen(struct gate *g, struct conn **c);
 
-/* May who sent this hello come in? 0, with the devices that it may use ("": all); or SP_E_AUTH with what to
- * tell it (static). */
+/* May who sent this hello come in? 0, with what it has; or SP_E_AUTH with what to tell it (static). */
 SP_NODISCARD int gate_admit(const struct gate *g, const struct gate_origin *from,
                             const struct conn *c, const struct wire_hello *m,
-                            char devices[KEYS_NAME_MAX + 1], const char **ret_text);
+                            struct gate_grant *ret, const char **ret_text);
 
 /* Put who showed the code into the list of clients. SP_E_AUTH: it showed none; SP_E_PROTO, SP_E_INVAL,
  * SP_E_NOMEM; with what to tell it (static). */

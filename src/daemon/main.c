@@ -44,7 +44,7 @@ static void print_help(void)
 /* What spancld is started as. */
 struct part {
         bool pair, rotate, zygote;
-        const char *scratch_dir; /* a worker's */
+        const char *scratch_dir, *owner; /* a worker's */
 };
 
 static int run(struct config_options *o, int argc, char **argv, const struct part *part)
@@ -63,19 +63,20 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 return part->rotate ? gate_rotate(o) : gate_show_code(o);
         if (part->zygote)
                 return zygote_main(o);
-        return part->scratch_dir ? worker_main(o, part->scratch_dir)
+        return part->scratch_dir ? worker_main(o, part->scratch_dir, part->owner)
                                  : supervisor_main(o, argc, argv);
 }
 
 int main(int argc, char **argv)
 {
-        /* Workers are started as "spancld --worker SCRATCH_DIR" and the supervisor's own
+        /* Workers are started as "spancld --worker SCRATCH_DIR OWNER" and the supervisor's own
          * options, and what they are forked from as "spancld --zygote". */
         struct part part = { 0 };
-        if (argc >= 3 && !strcmp(argv[1], "--worker")) {
+        if (argc >= 4 && !strcmp(argv[1], "--worker")) {
                 part.scratch_dir = argv[2];
-                argc -= 2;
-                argv += 2;
+                part.owner = argv[3];
+                argc -= 3;
+                argv += 3;
         } else if (argc >= 2 && !strcmp(argv[1], "--zygote")) {
                 part.zygote = true;
                 argc--;

@@ -214,14 +214,17 @@ static void allow_caches(const struct rules *r, const char *cache_dir)
                 snprintf(nv, sizeof(nv), "%s/.nv", home);
                 (void)mkdir(nv, 0700);
         }
-        allow_below(r, home, ".nv");
         const char *pocl_dir = getenv("POCL_CACHE_DIR"), *cuda = getenv("CUDA_CACHE_PATH");
+        if (!cuda)
+                allow_below(r, home, ".nv");
         if (pocl_dir) {
                 (void)mkdir(pocl_dir, 0700);
                 allow(r, pocl_dir, r->handled);
         }
-        if (cuda)
+        if (cuda) {
+                (void)mkdir(cuda, 0700);
                 allow(r, cuda, r->handled);
+        }
 }
 
 /* Accelerators: the memory and the files that --almaif names. */
@@ -242,21 +245,27 @@ static void allow_accelerators(const struct rules *r, const char *text)
 static void allow_all_needed(const struct rules *r, const struct config_options *o,
                              const char *scratch_dir, const char *cache_dir)
 {
-        static const char *const read[] = { "/usr",           "/lib",  "/lib32", "/lib64",
-                                            "/bin",           "/sbin", "/etc",   "/opt",
-                                            "/proc",          "/sys",  "/run",   "/nix/store",
-                                            "/var/lib/nvidia" };
-        static const char *const devices[] = { "/dev/null",    "/dev/zero",    "/dev/full",
-                                               "/dev/random",  "/dev/urandom", "/dev/shm",
-                                               "/dev/dri",     "/dev/kfd",     "/dev/nvidia*",
-                                               "/dev/nvhost*", "/dev/nvmap",   "/dev/mali*",
-                                               "/dev/accel",   "/dev/uio*",    "/dev/xdma*",
-                                               "/dev/dxg",     "/dev/udmabuf" };
+        static const char *const read[] = { "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
+                                            "/etc", "/opt", "/proc", "/sys", "/nix/store",
+                                            "/var/lib/nvidia",
+                                            /* Of /run, where secrets of services are, too. */
+                                            "/run/opengl-driver*", "/run/nvidia*",
+                                            "/run/systemd/resolve", "/run/NetworkManager",
+                                            "/run/resolvconf", "/run/connman" };
+        static const char *const devices[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+                                               "/dev/random", "/dev/urandom", "/dev/dri",
+                                               "/dev/kfd",    "/dev/nvidia*", "/dev/nvhost*",
+                                               "/dev/nvmap",  "/dev/mali*",   "/dev/accel",
+                                               "/dev/uio*",   "/dev/xdma*",   "/dev/dxg",
+                                               "/dev/udmabuf" };
         char own[PATH_MAX];
         for (size_t i = 0; i < array_size(read); i++)
-                allow(r, read[i], ACCESS_READ);
+                allow_matching(r, read[i], ACCESS_READ);
         for (size_t i = 0; i < array_size(devices); i++)
                 allow_matching(r, devices[i], r->handled);
+        /* All sessions' drivers share it; where none needs it, it is nobody's. */
+        if (!access("/dev/kfd", F_OK) || !access("/dev/nvidiactl", F_OK))
+                allow(r, "/dev/shm", r->handled);
         allow(r, "/proc/self", ACCESS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE);
         ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 4);
         if (n > 0) { /* bin/spancld: what was installed beside it */

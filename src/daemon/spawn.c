@@ -146,20 +146,23 @@ bool spawner_hear(struct spawner *s)
         return false;
 }
 
-int spawn_worker(struct spawner *s, const char *scratch_dir, const char *devices, int control,
-                 pid_t *ret_pid)
+int spawn_worker(struct spawner *s, const char *scratch_dir, const struct gate_grant *grant,
+                 int control, pid_t *ret_pid)
 {
+        const char *devices = grant->devices, *owner = grant->owner;
         if (s->zygote >= 0) {
-                char text[SCRATCH_PATH_MAX + KEYS_NAME_MAX + 2];
-                size_t n = strlen(scratch_dir) + 1, m = strlen(devices) + 1;
-                memcpy(text, scratch_dir, n);
-                memcpy(text + n, devices, m);
+                char text[SCRATCH_PATH_MAX + sizeof(*grant) + 1];
+                size_t n = 0;
+                n = (size_t)(stpcpy(text, scratch_dir) - text) + 1;
+                n = (size_t)(stpcpy(text + n, devices) - text) + 1;
+                n = (size_t)(stpcpy(text + n, owner) - text) + 1;
                 *ret_pid = 0;
-                if (control_send(s->zygote, CONTROL_FORK, bytes_of(text, n + m), control) == 0)
+                if (control_send(s->zygote, CONTROL_FORK, bytes_of(text, n), control) == 0)
                         return 0;
         }
         static char word[] = "--worker", option[] = "--devices";
-        char *const first[] = { word, (char *)(uintptr_t)scratch_dir, NULL };
+        char *const first[] = { word, (char *)(uintptr_t)scratch_dir, (char *)(uintptr_t)owner,
+                                NULL };
         /* The last one counts. */
         char *const last[] = { *devices ? option : NULL, (char *)(uintptr_t)devices, NULL };
         return run_self(s, first, last, control, ret_pid);

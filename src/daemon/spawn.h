@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/config.h"
+#include "daemon/gate.h"
 
 struct spawner {
         int argc; /* the supervisor's own */
@@ -23,9 +23,9 @@ void spawner_fini(struct spawner *s);
 /* The zygote has said something or is gone. False: the latter. */
 bool spawner_hear(struct spawner *s);
 
-/* Start a worker with this folder, these devices ("": the server's) and `control` as its CONTROL_FD. *ret_pid 0: it will
+/* Start a worker with this folder, for sessions that have this, and `control` as its CONTROL_FD. *ret_pid 0: it will
  * tell. SP_E_LIMIT, SP_E_NOMEM. */
-SP_NODISCARD int spawn_worker(struct spawner *s, const char *scratch_dir, const char *devices,
-                              int control, pid_t *ret_pid);
+SP_NODISCARD int spawn_worker(struct spawner *s, const char *scratch_dir,
+                              const struct gate_grant *grant, int control, pid_t *ret_pid);
 
 #endif

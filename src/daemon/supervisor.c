@@ -72,7 +72,7 @@ struct visitor {
         uint64_t look;    /* it looks at this server, under this number; 0: it does not */
         unsigned answers; /* that it still gets */
         struct buf state; /* of the connection, for the worker */
-        char devices[KEYS_NAME_MAX + 1]; /* that it may use; "": all of the server's */
+        struct gate_grant grant;
 };
 
 enum worker_state { WORKER_WARMING, WORKER_WARM, WORKER_BUSY };
@@ -87,9 +87,9 @@ struct worker {
         char name[64];  /* the client's program */
         char scratch[SCRATCH_PATH_MAX];
         int scratch_lock;
-        char devices[KEYS_NAME_MAX + 1]; /* that it was started with; "": the server's */
-        bool told;                       /* it said why it can't serve */
-        bool gone;                       /* it hears nothing any more; SIGCHLD will follow */
+        struct gate_grant grant; /* for sessions that have this */
+        bool told;               /* it said why it can't serve */
+        bool gone;               /* it hears nothing any more; SIGCHLD will follow */
 };
 
 struct supervisor {
@@ -178,12 +178,20 @@ static void refuse(struct visitor *v, int status, const char *text)
                 (void)shutdown(v->conn->fd, SHUT_WR);
 }
 
-/* Those who wait for a worker with these devices; NULL: all. */
-static void refuse_waiting(struct supervisor *s, const char *devices, int status, const char *text)
+static const struct gate_grant usual; /* what one worker is always warm for */
+
+static bool is_same(const struct gate_grant *a, const struct gate_grant *b)
+{
+        return !strcmp(a->devices, b->devices) && !strcmp(a->owner, b->owner);
+}
+
+/* Those who wait for a worker like this; NULL: all. */
+static void refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
+                           const char *text)
 {
         list_each(v, &s->waiting, struct visitor, link)
         {
-                if (devices && strcmp(v->devices, devices) != 0)
+                if (grant && !is_same(&v->grant, grant))
                         continue;
                 refuse(v, status, text);
                 visitor_leave(s, v);
@@ -213,11 +221,12 @@ static struct worker *find_worker(struct supervisor *s, uint64_t hi, uint64_t lo
 }
 
 /* One that has no session: warm or, if told, warming. */
-static struct worker *find_free(struct supervisor *s, const char *devices, enum worker_state state)
+static struct worker *find_free(struct supervisor *s, const struct gate_grant *grant,
+                                enum worker_state state)
 {
         list_each(w, &s->workers, struct worker, link)
         {
-                if (w->state == state && !w->gone && !strcmp(w->devices, devices))
+                if (w->state == state && !w->gone && is_same(&w->grant, grant))
                         return w;
         }
         return NULL;
@@ -254,7 +263,7 @@ static void refuse_descriptors(int socket)
         (void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
 }
 
-static int worker_start(struct supervisor *s, const char *devices)
+static int worker_start(struct supervisor *s, const struct gate_grant *grant)
 {
         int pair[2];
         struct worker *w = mem_zalloc(sizeof(*w));
@@ -263,7 +272,7 @@ static int worker_start(struct supervisor *s, const char *devices)
         list_init(&w->link);
         w->source.kind = SOURCE_WORKER;
         w->control = w->scratch_lock = -1;
-        strcpy(w->devices, devices);
+        w->grant = *grant;
         int r = scratch_make(w->scratch, &w->scratch_lock);
         if (!r && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 r = SP_E_LIMIT;
@@ -273,7 +282,7 @@ static int worker_start(struct supervisor *s, const char *devices)
         }
         w->control = pair[0];
         refuse_descriptors(w->control);
-        r = spawn_worker(&s->spawner, w->scratch, w->devices, pair[1], &w->pid);
+        r = spawn_worker(&s->spawner, w->scratch, grant, pair[1], &w->pid);
         close(pair[1]);
         if (!r && watch(s, w->control, w) < 0) {
                 worker_kill(w);
@@ -300,9 +309,9 @@ static void back_off(struct supervisor *s, const char *why)
 }
 
 /* Start a worker. False: it failed, and is tried again later. */
-static bool provide_one(struct supervisor *s, const char *devices)
+static bool provide_one(struct supervisor *s, const struct gate_grant *grant)
 {
-        int r = worker_start(s, devices);
+        int r = worker_start(s, grant);
         if (!r)
                 return true;
         log_error(LOG, "a worker can't be started: %s", status_text(r));
@@ -319,19 +328,19 @@ static void provide(struct supervisor *s)
         s->spawn_ns = UINT64_MAX;
         list_each(v, &s->waiting, struct visitor, link)
         {
-                if (!*v->devices)
+                if (is_same(&v->grant, &usual))
                         waiting++;
-                else if (warming < WARMING_MAX && !find_free(s, v->devices, WORKER_WARMING) &&
-                         !provide_one(s, v->devices))
+                else if (warming < WARMING_MAX && !find_free(s, &v->grant, WORKER_WARMING) &&
+                         !provide_one(s, &v->grant))
                         return;
         }
         size_t wanted = waiting ? waiting : 1;
-        if (!waiting && find_free(s, "", WORKER_WARM))
+        if (!waiting && find_free(s, &usual, WORKER_WARM))
                 wanted = 0;
         if (wanted > WARMING_MAX)
                 wanted = WARMING_MAX;
         for (warming = count_workers(s, WORKER_WARMING); warming < wanted; warming++)
-                if (!provide_one(s, ""))
+                if (!provide_one(s, &usual))
                         return;
 }
 
@@ -459,7 +468,7 @@ static enum routed route(struct supervisor *s, struct visitor *v)
                 pair(s, v, &m);
                 return ROUTED;
         }
-        r = gate_admit(&s->gate, &v->from, v->conn, &m, v->devices, &text);
+        r = gate_admit(&s->gate, &v->from, v->conn, &m, &v->grant, &text);
         if (r < 0) {
                 refuse(v, r, text);
                 return ROUTED;
@@ -483,7 +492,7 @@ static enum routed route(struct supervisor *s, struct visitor *v)
                 return ROUTED;
         }
         do
-                w = find_free(s, v->devices, WORKER_WARM);
+                w = find_free(s, &v->grant, WORKER_WARM);
         while (w && !hand_over(s, v, w));
         if (!w)
                 return ROUTED_WAIT;
@@ -727,7 +736,7 @@ static void hear(struct supervisor *s, struct worker *w)
                         log_warn(LOG, "%s", (const char *)c.data);
                         w->told = w->gone = true;
                         s->crashes = 0;
-                        refuse_waiting(s, w->devices, SP_E_NODEV, (const char *)c.data);
+                        refuse_waiting(s, &w->grant, SP_E_NODEV, (const char *)c.data);
                 }
         }
         if (r != SP_E_LINK)

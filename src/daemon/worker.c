@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,6 +40,7 @@ struct worker {
         bool attached;               /* a connection came */
         char identity[KEYS_HEX + 1]; /* what the server's key is known by; "": it has none */
         int ended_fd;                /* an eventfd, set when the session is over */
+        char cache[PATH_MAX];        /* where compiled programs are kept; "": nowhere */
 };
 
 /* The supervisor died: the main thread sees that too and cleans up, but may hang in a driver. */
@@ -112,12 +114,39 @@ static void tell(enum control_kind kind, const char *text)
                 log_debug(LOG, "the supervisor is gone");
 }
 
-/* Where compiled programs are kept; NULL: nowhere. */
-static const char *cache_folder(const struct config_options *o, char path[PATH_MAX])
+/* Folders of their own for what is compiled for `owner`, by us and by drivers: a program that one client's session left
+ * there is not run in another's. Where they can't be made it lasts as long as the session. */
+static void part_caches(const char *owner, const char *scratch_dir, char cache[PATH_MAX])
 {
-        return config_option_number(o, CONFIG_cache_size)
-                       ? config_cache_folder(config_option_text(o, CONFIG_cache), path, PATH_MAX)
-                       : NULL;
+        char all[PATH_MAX - KEYS_HEX - 16], own[PATH_MAX - 8];
+        snprintf(all, sizeof(all), "%.*s-clients", (int)sizeof(all) - 16, cache);
+        snprintf(own, sizeof(own), "%s/%s", all, owner);
+        (void)mkdir(all, 0700);
+        if (!*cache || (mkdir(own, 0700) < 0 && errno != EEXIST)) {
+                log_info(LOG, "what is compiled for clients is not kept: no folder beside '%s'",
+                         cache);
+                snprintf(own, sizeof(own), "%s", scratch_dir);
+        }
+        setenv("XDG_CACHE_HOME", own, 1);
+        unsetenv("POCL_CACHE_DIR");
+        snprintf(cache, PATH_MAX, "%s/nv", own);
+        setenv("CUDA_CACHE_PATH", cache, 1);
+        snprintf(cache, PATH_MAX, "%s/spancl", own);
+}
+
+/* Where compiled programs are kept. */
+static void find_caches(struct worker *w, const struct config_options *o, const char *scratch_dir,
+                        const char *owner)
+{
+        char path[PATH_MAX];
+        const char *folder =
+                config_cache_folder(config_option_text(o, CONFIG_cache), path, sizeof(path));
+        if (folder)
+                snprintf(w->cache, sizeof(w->cache), "%s", folder);
+        if (*owner)
+                part_caches(owner, scratch_dir, w->cache);
+        if (!config_option_number(o, CONFIG_cache_size))
+                w->cache[0] = 0;
 }
 
 static enum backend_clear clear_of(const struct config_options *o)
@@ -156,7 +185,6 @@ static struct engine_limits limits_of(const struct config_options *o)
 static int open_backend(struct worker *w, const struct config_options *o, const char *scratch_dir)
 {
         int output = capture_stdout();
-        char folder[PATH_MAX];
         int mine = output < 0 ? -1 : fcntl(output, F_DUPFD_CLOEXEC, 0);
         const char *accelerators = config_option_text(o, CONFIG_almaif);
         const struct server_loop_params params = {
@@ -164,7 +192,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .devices = config_option_text(o, CONFIG_devices),
                 .accelerators = *accelerators ? accelerators : NULL,
                 .scratch_dir = scratch_dir,
-                .cache_dir = cache_folder(o, folder),
+                .cache_dir = *w->cache ? w->cache : NULL,
                 .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,
                 .share = config_option_number(o, CONFIG_share) == 1,
                 .limits = limits_of(o),
@@ -284,15 +312,15 @@ static bool obey(struct worker *w)
         return true;
 }
 
-int worker_main(const struct config_options *o, const char *scratch_dir)
+int worker_main(const struct config_options *o, const char *scratch_dir, const char *owner)
 {
-        struct worker w = { 0 };
+        static struct worker w; /* large */
         bool orphan = false, ended = false;
         watch_supervisor();
         take_short_turns();
-        char folder[PATH_MAX];
-        if (!sandbox_user(o, scratch_dir) ||
-            !sandbox_enter(o, scratch_dir, cache_folder(o, folder))) {
+        bool user = sandbox_user(o, scratch_dir);
+        find_caches(&w, o, scratch_dir, owner);
+        if (!user || !sandbox_enter(o, scratch_dir, *w.cache ? w.cache : NULL)) {
                 tell(CONTROL_FAILED, "this server can't shut its sessions in; see its log");
                 return 1;
         }

@@ -5,7 +5,8 @@
 
 #include "base/config.h"
 
-/* Never returns before the session, or the supervisor, has ended: the process's exit status. */
-int worker_main(const struct config_options *o, const char *scratch_dir);
+/* `owner`: whose compile caches it uses (gate.h). Never returns before the session, or the supervisor, has ended: the
+ * process's exit status. */
+int worker_main(const struct config_options *o, const char *scratch_dir, const char *owner);
 
 #endif

@@ -68,6 +68,7 @@ static int be_worker(struct config_options *o, struct control *c, pid_t supervis
         char number[24];
         const char *scratch_dir = (const char *)c->data;
         const char *devices = scratch_dir + strlen(scratch_dir) + 1;
+        const char *owner = devices + strlen(devices) + 1;
         setpgid(0, 0);
         dup2(c->fd, CONTROL_FD);
         close(c->fd);
@@ -75,8 +76,9 @@ static int be_worker(struct config_options *o, struct control *c, pid_t supervis
         if (*devices)
                 o->values[CONFIG_devices] = devices;
         snprintf(number, sizeof(number), "%d", (int)getpid());
-        return is_adopted(supervisor) && tell(CONTROL_PID, number) ? worker_main(o, scratch_dir)
-                                                                   : 1;
+        return is_adopted(supervisor) && tell(CONTROL_PID, number)
+                       ? worker_main(o, scratch_dir, owner)
+                       : 1;
 }
 
 /* 1: this is the worker. */
@@ -113,7 +115,7 @@ int zygote_main(struct config_options *o)
                         return 0;
                 if (r < 0)
                         continue;
-                /* Two texts, each with its NUL. */
+                /* Three texts, each with its NUL. */
                 if (c.kind == CONTROL_FORK && c.fd >= 0 && fork_twice())
                         return be_worker(o, &c, supervisor);
                 if (c.fd >= 0)

@@ -430,6 +430,26 @@ def a_client_may_have_some_devices_only():
         works(p.ping(s.ports[0]))
 
 
+def what_is_compiled_is_kept_apart_for_each_client():
+    with tempfile.TemporaryDirectory() as folder, Place() as p, \
+            p.spancld("--cache", f"{folder}/cache") as s:
+        works(p.ping(s.ports[0], "tcp:"))
+        clients = Path(folder) / "cache-clients"
+        assert not clients.exists()
+        for n in (1, 2):
+            p.client = Path(p.folder.name) / f"client{n}"
+            p.pair(s.ports[0])
+            for _ in range(2):
+                works(p.ping(s.ports[0]))
+            assert len(list(clients.iterdir())) == n
+        for one in clients.iterdir():
+            assert one.name in (p.server / "clients").read_text()
+            assert one.stat().st_mode & 0o777 == 0o700
+        shutil.rmtree(clients)  # then they last as long as a session
+        clients.touch()
+        works(p.ping(s.ports[0]))
+
+
 def keys_that_others_can_read_are_not_used():
     with Place() as p, p.spancld() as s:
         p.pair(s.ports[0])
