@@ -149,6 +149,94 @@ static void legacy_errors(const struct api *a)
                      clCreateImage2D(a->context, 0, &format, 4, 4, 0, data, &error));
 }
 
+/* What commands must not do with images, beside what images.c has. */
+static void errors(const struct api *a)
+{
+        static const cl_image_format other_format = { CL_RGBA, CL_SIGNED_INT8 };
+        const cl_mem_properties unknown[] = { 0x7777, 1, 0 }, none[] = { 0 };
+        cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+                               .image_width = WIDTH,
+                               .image_height = HEIGHT };
+        const size_t zero[3] = { 0 }, one[3] = { 1, 1, 1 }, last[3] = { WIDTH - 1, HEIGHT - 1, 0 },
+                     two[3] = { 2, 1, 1 };
+        static cl_uint data[WIDTH * HEIGHT * LAYERS];
+        cl_command_queue q = a->queues[0];
+        size_t row = 0, slice = 0;
+        cl_int e;
+        EXPECT_ERROR(
+                CL_INVALID_PROPERTY,
+                clCreateImageWithProperties(a->context, unknown, 0, &format, &desc, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_CONTEXT,
+                     clCreateImageWithProperties(NULL, none, 0, &format, &desc, NULL, &error));
+        cl_mem m = clCreateImageWithProperties(a->context, none, 0, &format, &desc, NULL, &e);
+        OK(e);
+        cl_mem other = clCreateImage(a->context, 0, &other_format, &desc, NULL, &e);
+        OK(e);
+        desc.image_type = CL_MEM_OBJECT_IMAGE3D;
+        desc.image_depth = LAYERS;
+        cl_mem deep = clCreateImage(a->context, 0, &format, &desc, NULL, &e);
+        OK(e);
+        cl_mem b = api_buffer(a, 0, 4 * WIDTH, NULL);
+        const cl_image_desc in_buffer = { .image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+                                          .image_width = WIDTH,
+                                          .mem_object = b };
+        cl_mem line = clCreateImage(a->context, 0, &format, &in_buffer, NULL, &e);
+        OK(e);
+        cl_context x = clCreateContext(NULL, 1, a->devices, NULL, NULL, &e);
+        OK(e);
+        cl_mem foreign = clCreateBuffer(x, 0, 4 * WIDTH, NULL, &e);
+        OK(e);
+
+        EXPECT(CL_INVALID_VALUE,
+               clEnqueueReadImage(q, m, CL_TRUE, NULL, one, 0, 0, data, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE,
+               clEnqueueReadImage(q, m, CL_TRUE, zero, NULL, 0, 0, data, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, /* a 2D image has no slices */
+               clEnqueueReadImage(q, m, CL_TRUE, zero, one, 0, 4, data, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, /* nor are these as long as what they hold */
+               clEnqueueReadImage(q, deep, CL_TRUE, zero, two, 7, 0, data, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE,
+               clEnqueueReadImage(q, deep, CL_TRUE, zero, two, 8, 7, data, 0, NULL, NULL));
+        EXPECT(CL_INVALID_EVENT_WAIT_LIST,
+               clEnqueueReadImage(q, m, CL_TRUE, zero, one, 0, 0, data, 1, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, clEnqueueFillImage(q, m, data, last, two, 0, NULL, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT, clEnqueueFillImage(q, b, data, zero, one, 0, NULL, NULL));
+        EXPECT(CL_IMAGE_FORMAT_MISMATCH,
+               clEnqueueCopyImage(q, m, other, zero, zero, one, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, clEnqueueCopyImage(q, m, deep, last, zero, two, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, clEnqueueCopyImage(q, deep, m, zero, last, two, 0, NULL, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT, clEnqueueCopyImage(q, b, m, zero, zero, one, 0, NULL, NULL));
+        EXPECT(CL_INVALID_CONTEXT,
+               clEnqueueCopyImageToBuffer(q, m, foreign, zero, one, 0, 0, NULL, NULL));
+        EXPECT(CL_INVALID_CONTEXT,
+               clEnqueueCopyBufferToImage(q, foreign, m, 0, zero, one, 0, NULL, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT,
+               clEnqueueCopyImageToBuffer(q, line, b, zero, one, 0, 0, NULL, NULL));
+        EXPECT(CL_INVALID_MEM_OBJECT,
+               clEnqueueCopyBufferToImage(q, b, line, 0, zero, one, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE,
+               clEnqueueCopyBufferToImage(q, b, m, 4 * WIDTH - 4, zero, two, 0, NULL, NULL));
+        EXPECT_ERROR(CL_INVALID_VALUE, clEnqueueMapImage(q, m, CL_TRUE, CL_MAP_READ, zero, one,
+                                                         NULL, &slice, 0, NULL, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_VALUE, clEnqueueMapImage(q, deep, CL_TRUE, CL_MAP_READ, zero, one,
+                                                         &row, NULL, 0, NULL, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_VALUE,
+                     clEnqueueMapImage(q, m, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE_INVALIDATE_REGION,
+                                       zero, one, &row, NULL, 0, NULL, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_MEM_OBJECT,
+                     clEnqueueMapBuffer(q, m, CL_TRUE, CL_MAP_READ, 0, 4, 0, NULL, NULL, &error));
+        void *p = clEnqueueMapImage(q, m, CL_TRUE, CL_MAP_READ, zero, one, &row, NULL, 0, NULL,
+                                    NULL, &e);
+        OK(e);
+        EXPECT(CL_INVALID_VALUE, clEnqueueUnmapMemObject(q, deep, p, 0, NULL, NULL));
+        OK(clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
+        OK(clFinish(q));
+        const cl_mem all[] = { foreign, line, b, deep, other, m };
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+                OK(clReleaseMemObject(all[i]));
+        OK(clReleaseContext(x));
+}
+
 /* Every command on a 1D image of a buffer; the buffer has what the image has. */
 static void lines(const struct api *a)
 {
@@ -201,6 +289,7 @@ int main(void)
 {
         struct api a = api_open(0);
         legacy_errors(&a);
+        errors(&a);
         for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
                 own_memory(&a, &shapes[i]);
         lines(&a);

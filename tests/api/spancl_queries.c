@@ -403,6 +403,105 @@ static void events(struct api *a)
         OK(clReleaseCommandQueue(q));
 }
 
+/* Of the kernel's argument 0 and of the program on the first device. */
+static cl_device_id first_device;
+
+static cl_int arg_info(cl_kernel k, cl_kernel_arg_info name, size_t size, void *value, size_t *ret)
+{
+        return clGetKernelArgInfo(k, 0, name, size, value, ret);
+}
+
+static cl_int group_info(cl_kernel k, cl_kernel_work_group_info name, size_t size, void *value,
+                         size_t *ret)
+{
+        return clGetKernelWorkGroupInfo(k, first_device, name, size, value, ret);
+}
+
+static cl_int build_info(cl_program p, cl_program_build_info name, size_t size, void *value,
+                         size_t *ret)
+{
+        return clGetProgramBuildInfo(p, first_device, name, size, value, ret);
+}
+
+static void programs(struct api *a)
+{
+        static const char source[] = "kernel void one(global const uint *from, uint n) {}\n"
+                                     "kernel void two(global uint *to) { *to = 1; }\n";
+        const size_t n = a->count;
+        first_device = a->devices[0];
+        cl_program p = api_build(a, source, "-cl-kernel-arg-info");
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_REFERENCE_COUNT, sizeof(cl_uint));
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_CONTEXT, sizeof(cl_context));
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_NUM_DEVICES, sizeof(cl_uint));
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_DEVICES, n * sizeof(cl_device_id));
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_SOURCE, sizeof(source));
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_IL, 0);
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_BINARY_SIZES, n * sizeof(size_t));
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_NUM_KERNELS, sizeof(size_t));
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_KERNEL_NAMES, sizeof("one;two"));
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT, sizeof(cl_bool));
+        QUERY(clGetProgramInfo, p, CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT, sizeof(cl_bool));
+        NO_QUERY(clGetProgramInfo, p, 0x1158);
+        IS(clGetProgramInfo, p, CL_PROGRAM_NUM_DEVICES, cl_uint, n);
+        IS_LIST(clGetProgramInfo, p, CL_PROGRAM_DEVICES, a->devices, n * sizeof(cl_device_id));
+        IS_LIST(clGetProgramInfo, p, CL_PROGRAM_SOURCE, source, sizeof(source));
+        size_t size;
+        void *places[API_DEVICES_MAX] = { NULL }; /* no binary is wanted */
+        OK(clGetProgramInfo(p, CL_PROGRAM_BINARIES, 0, NULL, &size));
+        CHECK(size == n * sizeof(places[0]));
+        OK(clGetProgramInfo(p, CL_PROGRAM_BINARIES, size, places, NULL));
+        EXPECT(CL_INVALID_VALUE, clGetProgramInfo(p, CL_PROGRAM_BINARIES, size - 1, places, NULL));
+        EXPECT(CL_INVALID_PROGRAM, clGetProgramInfo(NULL, CL_PROGRAM_SOURCE, 0, NULL, NULL));
+
+        QUERY(build_info, p, CL_PROGRAM_BUILD_STATUS, sizeof(cl_build_status));
+        QUERY(build_info, p, CL_PROGRAM_BUILD_OPTIONS, sizeof("-cl-kernel-arg-info"));
+        QUERY(build_info, p, CL_PROGRAM_BINARY_TYPE, sizeof(cl_program_binary_type));
+        QUERY(build_info, p, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE, sizeof(size_t));
+        NO_QUERY(build_info, p, 0x1186);
+        EXPECT(CL_INVALID_DEVICE,
+               clGetProgramBuildInfo(p, NULL, CL_PROGRAM_BUILD_STATUS, 0, NULL, NULL));
+        EXPECT(CL_INVALID_PROGRAM, build_info(NULL, CL_PROGRAM_BUILD_STATUS, 0, NULL, NULL));
+
+        cl_kernel k = api_kernel(p, "one");
+        QUERY(clGetKernelInfo, k, CL_KERNEL_FUNCTION_NAME, sizeof("one"));
+        QUERY(clGetKernelInfo, k, CL_KERNEL_NUM_ARGS, sizeof(cl_uint));
+        QUERY(clGetKernelInfo, k, CL_KERNEL_REFERENCE_COUNT, sizeof(cl_uint));
+        QUERY(clGetKernelInfo, k, CL_KERNEL_CONTEXT, sizeof(cl_context));
+        QUERY(clGetKernelInfo, k, CL_KERNEL_PROGRAM, sizeof(cl_program));
+        NO_QUERY(clGetKernelInfo, k, 0x1196);
+        EXPECT(CL_INVALID_KERNEL, clGetKernelInfo(NULL, CL_KERNEL_NUM_ARGS, 0, NULL, NULL));
+        QUERY(arg_info, k, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(cl_uint));
+        QUERY(arg_info, k, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof(cl_uint));
+        QUERY(arg_info, k, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof(cl_kernel_arg_type_qualifier));
+        QUERY(arg_info, k, CL_KERNEL_ARG_TYPE_NAME, sizeof("uint*"));
+        QUERY(arg_info, k, CL_KERNEL_ARG_NAME, sizeof("from"));
+        NO_QUERY(arg_info, k, 0x119B);
+        EXPECT(CL_INVALID_KERNEL, arg_info(NULL, CL_KERNEL_ARG_NAME, 0, NULL, NULL));
+        EXPECT(CL_INVALID_ARG_INDEX, clGetKernelArgInfo(k, 2, CL_KERNEL_ARG_NAME, 0, NULL, NULL));
+        QUERY(group_info, k, CL_KERNEL_WORK_GROUP_SIZE, sizeof(size_t));
+        QUERY(group_info, k, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, 3 * sizeof(size_t));
+        QUERY(group_info, k, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(cl_ulong));
+        QUERY(group_info, k, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof(size_t));
+        QUERY(group_info, k, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof(cl_ulong));
+        NO_QUERY(group_info, k, 0x11B6);
+        EXPECT(CL_INVALID_KERNEL, group_info(NULL, CL_KERNEL_WORK_GROUP_SIZE, 0, NULL, NULL));
+
+        /* Arguments are of the kernel's context. */
+        cl_int e;
+        cl_context x = clCreateContext(NULL, 1, a->devices, NULL, NULL, &e);
+        OK(e);
+        cl_mem foreign = clCreateBuffer(x, 0, 64, NULL, &e);
+        OK(e);
+        EXPECT(CL_INVALID_CONTEXT, clSetKernelArg(k, 0, sizeof(foreign), &foreign));
+        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 1, 1, &size));
+        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 1, 8, &size));
+        EXPECT(CL_INVALID_KERNEL, clSetKernelArg(NULL, 0, 4, &size));
+        OK(clReleaseMemObject(foreign));
+        OK(clReleaseContext(x));
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+}
+
 int main(void)
 {
         struct api a = api_open(0);
@@ -413,6 +512,7 @@ int main(void)
         host_access(&a);
         samplers(&a);
         events(&a);
+        programs(&a);
         api_close(&a);
         printf("queries: %u devices\n", a.count);
         return 0;

@@ -84,7 +84,7 @@ cl_int native_image_create(struct backend *b, unsigned domain, cl_mem_flags flag
         cl_int r = wrap_image(in, mem, d, err, ret);
         op_leave();
         if (r == CL_SUCCESS && d->type == CL_MEM_OBJECT_IMAGE1D_BUFFER &&
-            in->quirks->buffer_images == BUFFER_IMAGES_CRASH)
+            in->quirks->buffer_images == BUFFER_IMAGES_FAIL)
                 (*ret)->bytes = parent->mem;
         return r == CL_SUCCESS && !parent ? native_cleared(b, *ret) : r;
 }

@@ -8,11 +8,11 @@ static const struct quirks table[] = {
          * made twice at the same time fails once, and a build meanwhile gives no kernels; commands on 1D images
          * of buffers end the process. */
         { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME,
-          SUB_DEVICES_STAY, GROUP_SIZE_TOLD, DISK_CACHE_RACES, BUFFER_IMAGES_CRASH,
+          SUB_DEVICES_STAY, GROUP_SIZE_TOLD, DISK_CACHE_RACES, BUFFER_IMAGES_FAIL,
           .binary = BINARY_COMPILES },
-        /* 22.3 tells the size of a sub-group. */
+        /* 22.3 tells the size of a sub-group; commands on 1D images of buffers move wrong bytes. */
         { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME, SUB_DEVICES_GO,
-          GROUP_SIZE_DEVICE },
+          GROUP_SIZE_DEVICE, DISK_CACHE_SAFE, BUFFER_IMAGES_FAIL },
         /* The CPU runtime 2026.2.0 cannot build a program whose build failed, nor compile one that was
          * built, compiled and linked. */
         { "Intel(R) OpenCL", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_ANEW },

@@ -43,7 +43,7 @@ enum disk_cache {
 /* Commands on 1D images of buffers; kernels are another thing. */
 enum buffer_images {
         BUFFER_IMAGES_WORK,
-        BUFFER_IMAGES_CRASH, /* done as commands on the buffer */
+        BUFFER_IMAGES_FAIL, /* they crash, or go wrong: done as commands on the buffer */
 };
 
 /* What a command that fails does to those behind it in an in-order queue. */
