@@ -2,6 +2,7 @@
  * stream is cut; then each piece starts with a byte that says on which lane, and its length. */
 #include "fuzz/target.h"
 
+#include "base/lz4.h"
 #include "base/mem.h"
 #include "session/session.h"
 
@@ -83,6 +84,13 @@ static bool feed(struct session *s, unsigned lane, struct bytes data)
                 data.size -= given;
                 if (session_lane_received(s, lane, given) < 0)
                         return false;
+                struct session_parcel u;
+                if (lane && session_lane_closed(s, lane, &u)) {
+                        bool good = lz4_is_here() &&
+                                    lz4_unpack(u.packed.data, u.packed.size, u.to, u.size);
+                        if (session_lane_unpacked(s, lane, good) < 0)
+                                return false;
+                }
         }
         return true;
 }
@@ -100,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct session *s = sink.session;
         for (unsigned lane = 0; lane < SESSION_LANES; lane++)
                 fuzz_check(session_lane_up(s, lane, 0) == 0);
+        session_lane_packs(s, 1);
         fuzz_check(session_send(s, clock_query, .time_ns = 1) == 0);
         fuzz_check(session_bulk_send(s, &bulk, 50000) == 0);
         drain(s);
@@ -119,6 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         session_lane_down(s, lane);
                         if (session_lane_up(s, lane, len) < 0)
                                 break;
+                        if (lane)
+                                session_lane_packs(s, lane);
                 }
         }
         session_free(s);

@@ -36,6 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   .window_bytes = { take_size(&r, 22), take_size(&r, 22) },
                                   .inline_bytes = take_size(&r, 15),
                                   .pipe_room = 100 + take_size(&r, 17),
+                                  .packs = take(&r) % 101,
                           }) < 0)
                 abort();
         for (unsigned step = 0; r.left && step < STEPS_MAX; step++) {

@@ -179,6 +179,19 @@ static void frames(void)
                 snprintf(name, sizeof(name), "frame_%zu", i);
                 save("frame", name, &b);
         }
+        /* 40 bytes, all equal, as an LZ4 block; and one that holds fewer. */
+        static const uint8_t block[] = { 0x1F, 'a', 1, 0, 15, 0x50, 'a', 'a', 'a', 'a', 'a' };
+        for (uint16_t words = 5; words < 7; words++) {
+                char name[32];
+                b.size = 0;
+                need(buf_put(&b, (uint8_t[]){ 1, 100 }, 2) == 0);
+                frame_put(h,
+                          &(struct frame){ sizeof(block), FRAME_BULK, words, 6, 0, FRAME_PACKED });
+                need(buf_put(&b, h, sizeof(h)) == 0);
+                need(buf_put(&b, block, sizeof(block)) == 0);
+                snprintf(name, sizeof(name), "packed_%u", words);
+                save("frame", name, &b);
+        }
         buf_fini(&b);
 }
 

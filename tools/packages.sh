@@ -42,7 +42,7 @@ packages_needs() {
                 apt-cache depends "$@" 2>/dev/null | sed -n 's/^ *|\{0,1\}Depends: \([^<]*\)$/\1/p'
 }
 
-packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev"
+packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev"
 packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
 packages_test="libcmocka-dev clang lld libssl-dev iproute2 nftables"
 # AES-GCM for wide instructions (src/tls/gcm.h), on amd64 only.

@@ -1,5 +1,7 @@
 #include "engine/transfer.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "engine/command.h"
 
@@ -14,6 +16,8 @@ enum {
         /* Bytes that a read is ahead of what the other end has received. */
         READ_AHEAD = 16 << 20,
 };
+/* What one packed frame holds has one place (session_ops.bulk_place). */
+static_assert(STAGING_CHUNK % FRAME_PLAIN_MAX == 0, "chunks are whole packed frames");
 
 /* Where transfers with a domain have their memory. */
 static struct staging *staging_of(struct engine *e, unsigned domain)

@@ -111,16 +111,18 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         uint64_t next_seq = lane ? 0 : session_next_seq(s), now = clock_now_ns();
         bool share = l->params.share && m->features & FEATURE_SHARED_MEMORY &&
                      conn->ops == &transport_unix;
+        bool packs = lane && m->features & FEATURE_LZ4 && link_can_pack(l->params.packing);
+        uint64_t features = (share ? FEATURE_SHARED_MEMORY : 0) | (packs ? FEATURE_LZ4 : 0);
         int r = c ? 0 : SP_E_NOMEM;
         if (!r && c->failed)
                 r = SP_E_GONE;
         if (!r && !reply)
-                r = answer(conn, &(struct wire_hello_reply){
-                                         .version = WIRE_VERSION,
-                                         .features = share ? FEATURE_SHARED_MEMORY : FEATURE_NONE,
-                                         .next_seq = next_seq,
-                                         .time_ns = now,
-                                         .identity = bytes_str(l->params.identity) });
+                r = answer(conn,
+                           &(struct wire_hello_reply){ .version = WIRE_VERSION,
+                                                       .features = features,
+                                                       .next_seq = next_seq,
+                                                       .time_ns = now,
+                                                       .identity = bytes_str(l->params.identity) });
         if (r < 0) {
                 conn_close(conn);
                 return r;
@@ -135,6 +137,8 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                 channel_await(l, c);
         }
         r = link_up(&c->lanes[lane], s, lane, conn, m->next_seq);
+        if (r == 0)
+                link_pack(&c->lanes[lane], features, l->params.packing);
         if (r == 0 && again) {
                 r = session_resume(s, m->generation);
                 engine_settle(l->engine);

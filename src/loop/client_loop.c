@@ -39,6 +39,7 @@ struct client_loop {
         bool asleep; /* a thread is in loop_wait, which polls for what it knew of; client's lock */
         int timeout_ms;
         bool share;
+        enum packing_mode packing;
         unsigned lanes; /* for bulk, to each server */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
@@ -92,7 +93,7 @@ static int dial(struct server_loop *local, const struct dial_params *p, struct c
 }
 
 /* The engine for this host's own devices. */
-static int start_local(struct io_link *l, struct dial_reply *reply)
+static int start_local(struct io_link *l, enum packing_mode packing, struct dial_reply *reply)
 {
         const struct backend_ops *backend = backend_find(l->spec->backend);
         if (!backend)
@@ -117,6 +118,7 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
                                        : NULL,
                 .cache_bytes = cache_mib << 20,
                 .in_process = true,
+                .packing = packing,
                 .output_fd = -1,
         };
         /* Native implementations are not all ready to be opened by two threads at a time. */
@@ -146,7 +148,7 @@ static void *dial_run(void *arg)
         struct dialling *d = arg;
         struct io_link *l = d->link;
         if (l->spec->in_process) {
-                d->status = start_local(l, &d->reply);
+                d->status = start_local(l, d->loop->packing, &d->reply);
                 if (d->status < 0)
                         return NULL;
         }
@@ -363,6 +365,7 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
                 .generation = generation,
                 .name = program_invocation_short_name,
                 .share = loop->share,
+                .packs = link_can_pack(loop->packing),
         };
         pthread_mutex_init(&a->lock, NULL);
         cond_init(&a->given_up);
@@ -477,6 +480,8 @@ static int attach_finish(struct io_link *l)
                 log_error("client", "%s", a->reply.text);
         else
                 log_info("client", "one lane less: %s", a->reply.text);
+        if (r == 0)
+                link_pack(&l->lanes[lane], a->reply.features, a->loop->packing);
         if (a->fresh) {
                 l->opened = a->reply;
                 memcpy(l->id, a->dial.session_id, sizeof(l->id));
@@ -825,36 +830,28 @@ const struct client_io client_io_loop = {
         .output = loop_output,
 };
 
+/* `otherwise` if what the environment says is wrong. */
+static uint64_t configured(enum config_id id, uint64_t otherwise)
+{
+        uint64_t value = otherwise;
+        char *error = NULL;
+        if (config_number(id, &value, &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        mem_free(error);
+        return value;
+}
+
 int client_io_loop_new(void **ret)
 {
         struct client_loop *loop = mem_zalloc(sizeof(*loop));
         if (!loop)
                 return SP_E_NOMEM;
-        uint64_t timeout = 10000, spin_us = 0, share = 0, link_timeout = transport_timeout_ms;
-        uint64_t lanes = 0;
-        char *error = NULL;
-        if (config_number(CONFIG_client_link_timeout, &link_timeout, &error) < 0)
-                log_error("client", "%s", error ? error : "out of memory");
-        mem_free(error);
-        error = NULL;
-        transport_timeout_ms = (unsigned)link_timeout;
-        if (config_number(CONFIG_client_spin, &spin_us, &error) < 0)
-                log_error("client", "%s", error ? error : "out of memory");
-        mem_free(error);
-        error = NULL;
-        if (config_number(CONFIG_lanes, &lanes, &error) < 0)
-                log_error("client", "%s", error ? error : "out of memory");
-        mem_free(error);
-        error = NULL;
-        if (config_number(CONFIG_connect_timeout, &timeout, &error) < 0)
-                log_error("client", "%s", error ? error : "out of memory");
-        mem_free(error);
-        error = NULL;
-        if (config_number(CONFIG_client_share, &share, &error) < 0)
-                log_error("client", "%s", error ? error : "out of memory");
-        mem_free(error);
-        loop->share = share == 1;
-        loop->timeout_ms = (int)timeout;
+        transport_timeout_ms =
+                (unsigned)configured(CONFIG_client_link_timeout, transport_timeout_ms);
+        uint64_t lanes = configured(CONFIG_lanes, 0);
+        loop->packing = (enum packing_mode)configured(CONFIG_client_compression, PACKING_OFF);
+        loop->share = configured(CONFIG_client_share, 0) == 1;
+        loop->timeout_ms = (int)configured(CONFIG_connect_timeout, 10000);
         loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (loop->wake_fd < 0) {
                 mem_free(loop);
@@ -862,7 +859,7 @@ int client_io_loop_new(void **ret)
         }
         loop->address_fd = -1;
         loop->lanes = lanes ? (unsigned)lanes : carrier_lanes();
-        loop->spin_ns = spin_us * 1000;
+        loop->spin_ns = configured(CONFIG_client_spin, 0) * 1000;
         spin_init(&loop->spin, loop->spin_ns, 0);
         spin_init(&loop->still, 0, 1);
         *ret = loop;

@@ -138,8 +138,8 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
         struct wire_hello hello = {
                 .version_min = WIRE_VERSION,
                 .version_max = WIRE_VERSION,
-                .features = p->share && c->ops == &transport_unix ? FEATURE_SHARED_MEMORY
-                                                                  : FEATURE_NONE,
+                .features = (p->share && c->ops == &transport_unix ? FEATURE_SHARED_MEMORY : 0) |
+                            (p->packs && p->lane ? FEATURE_LZ4 : 0),
                 .role = p->role,
                 .lane = p->lane,
                 .session_hi = p->session_id[0],
@@ -173,12 +173,12 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
                 return m.status < 0 && m.status > -20000 ? (int)m.status : SP_E_PROTO;
         }
         reply->version = m.version;
-        reply->features = m.features;
+        reply->features = m.features & hello.features;
         reply->next_seq = m.next_seq;
         reply->time_ns = m.time_ns;
         memcpy(reply->identity, m.identity.data, m.identity.size);
         reply->identity[m.identity.size] = 0;
-        if (m.features & hello.features & FEATURE_SHARED_MEMORY)
+        if (reply->features & FEATURE_SHARED_MEMORY)
                 return accept_memory(conn, deadline_ns);
         return 0;
 }

@@ -25,10 +25,11 @@ struct dial_params {
         uint64_t generation;            /* of hello */
         const char *name;               /* of this program, for the server's log; NULL: none */
         bool share; /* go on over shared memory if the server agrees (transport_shm) */
+        bool packs; /* this side unpacks FRAME_PACKED */
 };
 
 struct dial_reply {
-        uint64_t version, features;
+        uint64_t version, features;    /* features: of both sides */
         uint64_t next_seq;             /* for session_lane_up */
         uint64_t time_ns;              /* the server's clock when it answered */
         uint64_t sent_ns, received_ns; /* this side's, when hello went and the answer came */

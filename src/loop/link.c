@@ -1,10 +1,21 @@
 #include "loop/link.h"
 
+#include "base/log.h"
+#include "base/lz4.h"
+#include "base/mem.h"
+#include "loop/clock.h"
 #include "trace/trace.h"
 
 enum {
         PIECES = 16,
         RECEIVE_MAX = 512 << 10, /* bytes of one recvv on a bulk lane */
+};
+
+/* What a link that packs has beside others. */
+struct packer {
+        struct packing packing;
+        bool offered; /* the conn was offered what is pending, and took nothing of it */
+        uint8_t packed[FRAME_PLAIN_MAX], plain[FRAME_PLAIN_MAX];
 };
 
 int link_up(struct link *l, struct session *s, unsigned lane, struct conn *conn,
@@ -22,6 +33,31 @@ int link_up(struct link *l, struct session *s, unsigned lane, struct conn *conn,
         }
         *l = (struct link){ .session = s, .lane = lane, .conn = conn };
         return 0;
+}
+
+bool link_can_pack(enum packing_mode mode)
+{
+        bool can = mode != PACKING_OFF && lz4_is_here();
+        if (mode == PACKING_ALWAYS && !can)
+                log_warn(
+                        "link",
+                        "nothing is compressed: liblz4 is not installed, or was not when SpanCL was built");
+        return can;
+}
+
+void link_pack(struct link *l, uint64_t features, enum packing_mode mode)
+{
+        if (!l->lane || !(features & FEATURE_LZ4))
+                return;
+        session_lane_packs(l->session, l->lane);
+        if (mode == PACKING_OFF || l->conn->ops == &transport_shm)
+                return;
+        l->packer = mem_alloc(sizeof(*l->packer));
+        if (!l->packer)
+                return; /* nothing depends on it */
+        l->packer->offered = false;
+        packing_init(&l->packer->packing, mode);
+        session_lane_small(l->session, l->lane, l->packer->packing.on);
 }
 
 bool link_busy(const struct link *l)
@@ -42,6 +78,8 @@ void link_down(struct link *l)
         l->doomed = false;
         l->blocked = false;
         session_lane_down(l->session, l->lane);
+        mem_free(l->packer);
+        l->packer = NULL;
 }
 
 /* Is the link still there after the lock was released? Else it is taken down now. */
@@ -59,6 +97,99 @@ static const struct link_lock *bulk_lock(const struct link *l, const struct link
         return l->lane ? unlock : NULL;
 }
 
+/* ---- packing -------------------------------------------------------------------------------- */
+
+static struct packing_cost pack_bytes(struct packer *p, const void *plain, size_t size)
+{
+        TRACE_SPAN(pack, size);
+        struct packing_cost c = { .plain = size };
+        uint64_t begin = clock_now_ns();
+        c.packed = lz4_pack(plain, size, p->packed, size - size / 16);
+        c.pack_ns = clock_now_ns() - begin;
+        return c;
+}
+
+static void try_sample(struct packer *p, const struct iovec *piece)
+{
+        size_t size = piece->iov_len < PACKING_SAMPLE ? piece->iov_len : PACKING_SAMPLE;
+        const uint8_t *at = piece->iov_base;
+        struct packing_cost c = pack_bytes(p, at + (piece->iov_len - size) / 2, size);
+        uint64_t begin = clock_now_ns();
+        if (c.packed)
+                (void)lz4_unpack(p->packed, c.packed, p->plain, size);
+        c.unpack_ns = clock_now_ns() - begin;
+        packing_tried(&p->packing, &c);
+}
+
+/* Pack the frame that `iov` is of, if it is a new one and that pays. Returns what is to be sent now; in *ret_more
+ * what it stands for beyond that. SP_E_LINK: the link was taken down meanwhile. */
+static int pack_frame(struct link *l, struct iovec *iov, int n, const struct link_lock *unlock,
+                      size_t *ret_more)
+{
+        struct packer *p = l->packer;
+        size_t size = p->offered ? 0 : session_lane_fresh(l->session, l->lane);
+        if (!size)
+                return n;
+        if (packing_asks(&p->packing))
+                packing_told(&p->packing, conn_rate(l->conn));
+        enum packing_step step = packing_next(&p->packing, size);
+        if (step == PACKING_SEND ||
+            (step == PACKING_PACK && !session_lane_packable(l->session, l->lane)))
+                return n;
+        const void *plain = iov[1].iov_base;
+        if (step == PACKING_PACK && iov[1].iov_len < size) {
+                session_lane_copy(l->session, l->lane, p->plain);
+                plain = p->plain;
+        }
+        if (unlock) {
+                l->sending = true;
+                unlock->unlock(unlock->user);
+        }
+        struct packing_cost c = { 0 };
+        if (step == PACKING_PACK)
+                c = pack_bytes(p, plain, size);
+        else
+                try_sample(p, &iov[1]);
+        if (unlock) {
+                unlock->lock(unlock->user);
+                l->sending = false;
+                if (!survived(l))
+                        return SP_E_LINK;
+        }
+        bool packed = step == PACKING_PACK && packing_pays(&p->packing, &c);
+        session_lane_small(l->session, l->lane, p->packing.on);
+        if (!packed)
+                return n;
+        session_lane_pack(l->session, l->lane, bytes_of(p->packed, c.packed));
+        *ret_more = size - c.packed;
+        return session_lane_pending(l->session, l->lane, iov, PIECES);
+}
+
+/* A packed frame has come. Returns how many bytes it held, or why the session has ended. */
+static int unpack_frame(struct link *l, const struct link_lock *unlock)
+{
+        struct session_parcel u;
+        if (!session_lane_closed(l->session, l->lane, &u))
+                return 0;
+        if (unlock) {
+                l->receiving = true;
+                unlock->unlock(unlock->user);
+        }
+        struct trace_span span = trace_begin(TRACE_unpack, u.size);
+        bool good = lz4_unpack(u.packed.data, u.packed.size, u.to, u.size);
+        trace_end(&span);
+        if (unlock) {
+                unlock->lock(unlock->user);
+                l->receiving = false;
+                if (!survived(l))
+                        return SP_E_LINK;
+        }
+        int r = session_lane_unpacked(l->session, l->lane, good);
+        return r < 0 ? r : (int)u.size;
+}
+
+/* ---- moving bytes --------------------------------------------------------------------------- */
+
 int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
 {
         if (!l->conn || l->doomed)
@@ -71,10 +202,16 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                 int n = session_lane_pending(l->session, l->lane, iov, PIECES);
                 if (n <= 0) {
                         l->blocked = false;
+                        if (l->packer)
+                                packing_idle(&l->packer->packing);
                         return 0;
                 }
                 if (sent >= budget)
                         return SP_E_BUSY;
+                size_t more = 0;
+                n = l->packer ? pack_frame(l, iov, n, unlock, &more) : n;
+                if (n < 0)
+                        return n;
                 if (unlock) {
                         l->sending = true;
                         unlock->unlock(unlock->user);
@@ -91,11 +228,19 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                 }
                 if (r <= 0) {
                         l->blocked = r == SP_E_AGAIN;
+                        if (l->packer && l->blocked) {
+                                packing_blocked(&l->packer->packing, clock_now_ns());
+                                l->packer->offered = true;
+                        }
                         return r == SP_E_AGAIN ? SP_E_AGAIN : SP_E_LINK;
                 }
                 l->blocked = false;
+                if (l->packer) {
+                        packing_sent(&l->packer->packing, (size_t)r);
+                        l->packer->offered = false;
+                }
                 session_lane_sent(l->session, l->lane, (size_t)r);
-                sent += (size_t)r;
+                sent += (size_t)r + more;
         }
 }
 
@@ -151,9 +296,12 @@ int link_receive(struct link *l, size_t budget, const struct link_lock *unlock)
                 int status = session_lane_received(l->session, l->lane, (size_t)r);
                 if (status < 0)
                         return status;
+                int unpacked = l->lane ? unpack_frame(l, unlock) : 0;
+                if (unpacked < 0)
+                        return unpacked;
                 if (!l->conn) /* an op of the session took it down */
                         return SP_E_LINK;
-                got += (size_t)r;
+                got += (size_t)r + (size_t)unpacked;
                 if ((size_t)r < asked)
                         return 0;
         }

@@ -13,6 +13,7 @@
 
 #include <poll.h>
 
+#include "loop/packing.h"
 #include "session/session.h"
 #include "transport/transport.h"
 
@@ -33,6 +34,7 @@ struct link {
         bool sending;   /* a thread is in sendv without the lock */
         bool receiving; /* the same for recvv */
         bool doomed;    /* link_down was called meanwhile */
+        struct packer *packer; /* NULL: frames go as they are */
 };
 
 enum {
@@ -44,6 +46,13 @@ enum {
  * lane is up. SP_E_PROTO: see session_lane_up. A conn that the link has is closed before. */
 SP_NODISCARD int link_up(struct link *l, struct session *s, unsigned lane, struct conn *conn,
                          uint64_t peer_next_seq);
+
+/* Just up; both hellos said these FEATURE_*. With FEATURE_LZ4 bulk frames may be packed from now on: those that
+ * come, and ours where `mode` says so, but in shared memory none. */
+void link_pack(struct link *l, uint64_t features, enum packing_mode mode);
+
+/* Does this side unpack, so that a hello may say FEATURE_LZ4? */
+bool link_can_pack(enum packing_mode mode);
 
 /* Close the conn, the session's lane is down. Harmless when it is down. While another thread is in
  * sendv or recvv without the lock, that thread does it when it returns (until then link_busy). */

@@ -21,7 +21,7 @@ struct arrival {
         /* One that was dialled: where it belongs. */
         struct session *session;
         unsigned lane;
-        uint64_t next_seq, generation;
+        uint64_t next_seq, generation, features;
         int status;
         char text[sizeof(((struct dial_reply *)NULL)->text)];
 };

@@ -47,7 +47,7 @@ struct dialling {
         struct target target;
         uint64_t next_seq;
         unsigned lanes; /* for bulk */
-        bool share;
+        bool share, packs;
 };
 
 static void *dial_thread(void *arg)
@@ -67,6 +67,7 @@ static void *dial_thread(void *arg)
                         .generation = t->try,
                         .name = "peer",
                         .share = d->share,
+                        .packs = d->packs,
                 };
                 struct dial_reply reply;
                 struct arrival *a = mem_zalloc(sizeof(*a));
@@ -77,6 +78,7 @@ static void *dial_thread(void *arg)
                 a->lane = lane;
                 a->status = loop_connect(&p, &a->conn, &reply);
                 a->next_seq = reply.next_seq;
+                a->features = reply.features;
                 snprintf(a->text, sizeof(a->text), "%s", reply.text);
                 bool failed = a->status < 0;
                 if (!failed && !carrier_takes(a->conn))
@@ -128,6 +130,7 @@ static int start_try(struct server_loop *l, struct channel *c)
         d->next_seq = session_next_seq(c->session);
         d->lanes = l->params.lanes ? l->params.lanes : carrier_lanes();
         d->share = l->params.share;
+        d->packs = link_can_pack(l->params.packing);
         d->box = box_ref(l->box);
         int r = thread_start(NULL, true, dial_thread, d);
         if (r < 0) {
@@ -225,6 +228,8 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
                 channel_await(l, c);
         }
         int r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn), a->next_seq);
+        if (!r)
+                link_pack(&c->lanes[a->lane], a->features, l->params.packing);
         if (!r && !a->lane) {
                 r = session_resume(c->session, a->generation);
                 engine_settle(l->engine);

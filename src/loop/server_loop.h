@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "engine/engine.h"
 #include "loop/dial.h"
+#include "loop/packing.h"
 
 struct server_loop;
 
@@ -25,8 +26,9 @@ struct server_loop_params {
         struct engine_limits limits;
         bool in_process; /* see engine.h */
         enum backend_clear clear;
-        bool share;        /* offer shared memory to those who ask, on Unix sockets */
-        unsigned lanes;    /* for bulk, to each other server; 0: by the number of cores */
+        bool share;                /* offer shared memory to those who ask, on Unix sockets */
+        enum packing_mode packing; /* of bulk data, with those who agree */
+        unsigned lanes;            /* for bulk, to each other server; 0: by the number of cores */
         uint64_t spin_ns;  /* how long the thread may look for messages before it sleeps (spin.h) */
         unsigned linger_s; /* how long a session without lane 0 waits to be attached again */
         /* The reading end of a pipe with what kernels print; taken over; -1: none. */

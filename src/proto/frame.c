@@ -7,7 +7,7 @@ void frame_put(void *out, const struct frame *f)
         uint8_t *p = out;
         bytes_put_u32(p, f->size);
         p[4] = (uint8_t)f->type;
-        p[5] = 0;
+        p[5] = f->flags;
         bytes_put_u16(p + 6, f->count);
         bytes_put_u64(p + 8, f->seq);
         bytes_put_u64(p + 16, f->ack);
@@ -19,14 +19,13 @@ int frame_get(const void *in, struct frame *ret)
         struct frame f = {
                 .size = bytes_get_u32(p),
                 .type = p[4],
+                .flags = p[5],
                 .count = bytes_get_u16(p + 6),
                 .seq = bytes_get_u64(p + 8),
                 .ack = bytes_get_u64(p + 16),
         };
-        if (p[5])
-                return SP_E_PROTO;
-        bool data = f.type == FRAME_DATA;
-        if (data != (f.count != 0))
+        bool data = f.type == FRAME_DATA, packed = f.type == FRAME_BULK && f.flags == FRAME_PACKED;
+        if ((f.flags && !packed) || (data || packed) != (f.count != 0))
                 return SP_E_PROTO;
         switch (f.type) {
         case FRAME_HELLO:
@@ -43,6 +42,9 @@ int frame_get(const void *in, struct frame *ret)
                 break;
         case FRAME_BULK:
                 if (!f.size || f.size > FRAME_BULK_MAX || !f.seq || f.ack > WIRE_BULK_MAX)
+                        return SP_E_PROTO;
+                if (packed && (f.size >= frame_plain(&f) ||
+                               frame_plain(&f) > FRAME_PLAIN_MAX - f.ack % FRAME_PLAIN_MAX))
                         return SP_E_PROTO;
                 break;
         default:

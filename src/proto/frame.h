@@ -4,10 +4,13 @@
  * Header, 24 bytes, little-endian:
  *   u32 size    bytes that follow the header; a multiple of 8 except for BULK
  *   u8  type    FRAME_*
- *   u8  zero
- *   u16 count   DATA: messages in the frame, at least 1; else 0
+ *   u8  flags   BULK: FRAME_PACKED or 0; else 0
+ *   u16 count   DATA: messages in the frame, at least 1; packed: 8-byte words that it holds; else 0
  *   u64 seq     DATA: sequence number of the first message; BULK: transfer; else 0
  *   u64 ack     DATA, ACK: every message below it was received; BULK: offset of the first byte
+ *
+ * The payload of a BULK frame is bytes of the transfer; with FRAME_PACKED an LZ4 block, smaller than the bytes
+ * that it holds. These are of no two of the pieces that FRAME_PLAIN_MAX divides the transfer into.
  */
 #ifndef SPANCL_PROTO_FRAME_H
 #define SPANCL_PROTO_FRAME_H
@@ -22,6 +25,7 @@ enum {
         FRAME_COUNT_MAX = 65535,
         FRAME_DATA_TARGET = 256 << 10, /* a sender closes a DATA frame at this size */
         FRAME_BULK_MAX = 4 << 20,      /* payload of one BULK frame */
+        FRAME_PLAIN_MAX = 256 << 10,   /* bytes of the transfer in one that is packed */
         FRAME_HELLO_MAX = 4096,
 };
 
@@ -32,12 +36,17 @@ enum frame_type {
         FRAME_BULK = 4,
 };
 
+enum {
+        FRAME_PACKED = 1, /* only if both hellos said FEATURE_LZ4 */
+};
+
 struct frame {
         uint32_t size;
         enum frame_type type;
         uint16_t count;
         uint64_t seq;
         uint64_t ack;
+        uint8_t flags;
 };
 
 /* Encode into FRAME_HEADER_SIZE bytes. */
@@ -45,5 +54,11 @@ void frame_put(void *out, const struct frame *f);
 
 /* Decode and check a header. SP_E_PROTO: no valid header of a frame. */
 SP_NODISCARD int frame_get(const void *in, struct frame *ret);
+
+/* How many bytes a packed frame holds. */
+static inline size_t frame_plain(const struct frame *f)
+{
+        return 8 * (size_t)f->count;
+}
 
 #endif

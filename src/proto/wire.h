@@ -55,10 +55,11 @@ enum {
 
 /* Feature bits of hello. */
 enum {
-        FEATURE_NONE = 0,
         /* Behind the answer the connection goes on over shared memory (transport/shm.c). Of Unix
          * sockets only. */
         FEATURE_SHARED_MEMORY = 1,
+        /* Of bulk lanes: both sides unpack FRAME_PACKED (proto/frame.h); each packs as it likes. */
+        FEATURE_LZ4 = 2,
 };
 
 /* A borrowed array of 64-bit values in wire byte order, or in host order when to be encoded (equal on

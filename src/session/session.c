@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "session/parcel.h"
 
 enum {
         IN_CHUNK = 64 << 10,
@@ -21,7 +22,8 @@ struct sending {
         size_t header_left;        /* bytes of the header not sent yet */
         uint64_t at;               /* lane 0: offset in the outbox; bulk: offset in the transfer */
         size_t left;               /* payload bytes not sent yet */
-        size_t size;               /* payload bytes in all */
+        size_t size;               /* bytes in all; packed: that it holds */
+        const uint8_t *packed;     /* what is sent of it instead; `at` stays where it begins */
         uint64_t seq;              /* lane 0: of the first message */
         struct session_bulk *bulk; /* NULL between frames */
 };
@@ -50,6 +52,9 @@ struct lane {
         struct sending tx;
         struct receiving rx; /* lanes from 1 on */
         struct remnant remnant;
+        struct parcel parcel;
+        bool packs; /* FRAME_PACKED may be on it */
+        bool small; /* session_lane_small */
 };
 
 struct session {
@@ -117,6 +122,8 @@ struct session *session_free(struct session *s)
         fail_bulks(&s->unacked, s->status);
         fail_bulks(&s->bulks, s->status);
         fail_bulks(&s->stalled, s->status);
+        for (unsigned i = 1; i < SESSION_LANES; i++)
+                parcel_fini(&s->lanes[i].parcel);
         buf_fini(&s->out);
         buf_fini(&s->in);
         mem_free(s);
@@ -382,14 +389,23 @@ size_t session_bulk_frames(const struct session *s, size_t max)
         return n < max ? n : max;
 }
 
-static void seal_bulk(struct session *s, struct sending *tx, struct session_bulk *b)
+/* Of [at, at + size): so much that a frame of it can be packed, or just the few bytes that can't. */
+static uint64_t small_share(uint64_t at, uint64_t size)
 {
+        uint64_t most = FRAME_PLAIN_MAX - at % FRAME_PLAIN_MAX;
+        size = size < most ? size : most;
+        return size < 8 ? size : size & ~7ull;
+}
+
+static void seal_bulk(struct session *s, struct lane *lane, struct session_bulk *b)
+{
+        struct sending *tx = &lane->tx;
         uint64_t at = b->framed, size = sendable(b) - at, most = share(s, b);
         if (b->again_count) {
                 at = b->again[--b->again_count].begin;
                 size = b->again[b->again_count].end - at;
         } else {
-                size = size < most ? size : most;
+                size = lane->small ? small_share(at, size) : size < most ? size : most;
                 b->framed += size;
         }
         struct frame f = {
@@ -402,6 +418,7 @@ static void seal_bulk(struct session *s, struct sending *tx, struct session_bulk
         tx->header_left = FRAME_HEADER_SIZE;
         tx->at = at;
         tx->left = tx->size = (size_t)size;
+        tx->packed = NULL;
         tx->bulk = b;
         if (b->framed == sendable(b) && !b->again_count) {
                 list_remove(&b->link);
@@ -418,13 +435,15 @@ static int pending_bulk(struct session *s, struct lane *lane, struct iovec *ret,
         if (!is_sending(tx)) {
                 if (list_empty(&s->bulks))
                         return 0;
-                seal_bulk(s, tx, list_entry(s->bulks.next, struct session_bulk, link));
+                seal_bulk(s, lane, list_entry(s->bulks.next, struct session_bulk, link));
         }
         int n = 0;
         if (tx->header_left)
                 ret[n++] = (struct iovec){ tx->header + FRAME_HEADER_SIZE - tx->header_left,
                                            tx->header_left };
-        for (size_t o = 0; o < tx->left && n < max;) {
+        if (tx->packed && tx->left)
+                ret[n++] = (struct iovec){ (void *)(uintptr_t)tx->packed, tx->left };
+        for (size_t o = 0; !tx->packed && o < tx->left && n < max;) {
                 struct bytes piece = bulk_piece(tx->bulk, tx->at + o, tx->left - o);
                 ret[n++] = (struct iovec){ (void *)(uintptr_t)piece.data, piece.size };
                 o += piece.size;
@@ -545,7 +564,10 @@ void session_lane_sent(struct session *s, unsigned lane, size_t size)
         size_t h = size < tx->header_left ? size : tx->header_left;
         tx->header_left -= h;
         size -= h;
-        tx->at += size;
+        if (tx->packed)
+                tx->packed += size;
+        else
+                tx->at += size;
         tx->left -= size;
         if (!lane) {
                 s->stats.bytes_sent += h + size;
@@ -558,6 +580,59 @@ void session_lane_sent(struct session *s, unsigned lane, size_t size)
                 if (b->acked == b->total && !bulk_on_lane(s, b))
                         bulk_done(b);
         }
+}
+
+/* ---- packed frames -------------------------------------------------------------------------- */
+
+void session_lane_packs(struct session *s, unsigned lane)
+{
+        s->lanes[lane].packs = s->lanes[lane].up;
+}
+
+void session_lane_small(struct session *s, unsigned lane, bool small)
+{
+        s->lanes[lane].small = small;
+}
+
+size_t session_lane_fresh(const struct session *s, unsigned lane)
+{
+        const struct lane *l = &s->lanes[lane];
+        bool fresh = l->packs && l->tx.bulk && l->tx.header_left == FRAME_HEADER_SIZE;
+        return fresh && !l->tx.packed ? l->tx.size : 0;
+}
+
+bool session_lane_packable(const struct session *s, unsigned lane)
+{
+        size_t size = session_lane_fresh(s, lane);
+        return size && size == small_share(s->lanes[lane].tx.at, size) && size % 8 == 0;
+}
+
+void session_lane_copy(const struct session *s, unsigned lane, void *ret)
+{
+        const struct sending *tx = &s->lanes[lane].tx;
+        uint8_t *p = ret;
+        for (size_t o = 0; o < tx->size;) {
+                struct bytes piece = bulk_piece(tx->bulk, tx->at + o, tx->size - o);
+                memcpy(p + o, piece.data, piece.size);
+                o += piece.size;
+        }
+}
+
+void session_lane_pack(struct session *s, unsigned lane, struct bytes packed)
+{
+        struct sending *tx = &s->lanes[lane].tx;
+        assert(session_lane_packable(s, lane) && packed.size && packed.size < tx->size);
+        struct frame f = {
+                .size = (uint32_t)packed.size,
+                .type = FRAME_BULK,
+                .flags = FRAME_PACKED,
+                .count = (uint16_t)(tx->size / 8),
+                .seq = tx->bulk->transfer,
+                .ack = tx->at,
+        };
+        frame_put(tx->header, &f);
+        tx->packed = packed.data;
+        tx->left = packed.size;
 }
 
 /* ---- incoming ------------------------------------------------------------------------------- */
@@ -684,9 +759,15 @@ static int want_data(struct session *s, struct iovec *ret)
         return 1;
 }
 
-static int place_bulk(struct session *s, struct receiving *rx)
+static bool is_packed(const struct receiving *rx)
 {
-        size_t len = rx->left;
+        return rx->header_have == FRAME_HEADER_SIZE && rx->frame.flags;
+}
+
+static int place_bulk(struct session *s, struct lane *l)
+{
+        struct receiving *rx = &l->rx;
+        size_t asked = is_packed(rx) ? frame_plain(&rx->frame) : rx->left, len = asked;
         void *place;
         int r = s->params.ops->bulk_place(s->params.user, rx->frame.seq, rx->offset, false, &len,
                                           &place);
@@ -696,21 +777,26 @@ static int place_bulk(struct session *s, struct receiving *rx)
         }
         if (r < 0)
                 return r;
-        assert(len > 0 && len <= rx->left);
+        assert(len > 0 && len <= asked);
+        rx->run = rx->offset;
+        if (is_packed(rx)) {
+                rx->placed = rx->left;
+                return parcel_begin(&l->parcel, &rx->frame, place, len, &rx->place);
+        }
         rx->place = place;
         rx->placed = len;
-        rx->run = rx->offset;
         return 0;
 }
 
-static int want_bulk(struct session *s, struct receiving *rx, struct iovec *ret)
+static int want_bulk(struct session *s, struct lane *l, struct iovec *ret)
 {
+        struct receiving *rx = &l->rx;
         int n = 0;
-        if (rx->waiting)
+        if (rx->waiting || l->parcel.closed)
                 return 0;
         if (rx->header_have == FRAME_HEADER_SIZE) {
                 if (!rx->placed) {
-                        int r = place_bulk(s, rx);
+                        int r = place_bulk(s, l);
                         if (r < 0)
                                 return r == SP_E_AGAIN ? 0 : r;
                 }
@@ -733,25 +819,73 @@ static bool passes_step(uint64_t run, uint64_t below)
         return below > run && below / BULK_ACK_EVERY != run / BULK_ACK_EVERY;
 }
 
-static int received_bulk(struct session *s, struct receiving *rx, size_t size)
+/* Bytes from `run` on are in their place. */
+static int report(struct session *s, uint64_t transfer, uint64_t run, size_t len)
 {
+        uint64_t below;
+        int r = s->params.ops->bulk_arrived(s->params.user, transfer, run, len, &below);
+        if (r > 0 || (!r && passes_step(run, below)))
+                r = session_send(s, transfer_ack, .transfer = transfer, .received = below);
+        return r;
+}
+
+bool session_lane_closed(const struct session *s, unsigned lane, struct session_parcel *ret)
+{
+        const struct parcel *p = &s->lanes[lane].parcel;
+        if (s->status || !p->closed)
+                return false;
+        *ret = (struct session_parcel){ bytes_of(p->packed, p->size), parcel_target(p), p->plain };
+        return true;
+}
+
+/* It is unpacked: the pieces of its place. */
+static int deliver(struct session *s, const struct parcel *p)
+{
+        size_t len = p->placed;
+        void *place = p->place;
+        for (size_t at = 0;;) {
+                if (p->placed < p->plain)
+                        memcpy(place, p->loose + at, len);
+                int r = report(s, p->transfer, p->offset + at, len);
+                at += len;
+                if (r < 0 || at == p->plain)
+                        return r;
+                len = p->plain - at;
+                r = s->params.ops->bulk_place(s->params.user, p->transfer, p->offset + at, false,
+                                              &len, &place);
+                if (r < 0)
+                        return r == SP_E_AGAIN ? SP_E_PROTO : r;
+                assert(len > 0 && len <= p->plain - at);
+        }
+}
+
+int session_lane_unpacked(struct session *s, unsigned lane, bool good)
+{
+        struct parcel *p = &s->lanes[lane].parcel;
+        if (s->status)
+                return s->status;
+        p->closed = false;
+        int r = good ? deliver(s, p) : SP_E_PROTO;
+        if (r < 0)
+                s->status = r;
+        return r < 0 ? r : 0;
+}
+
+static int received_bulk(struct session *s, struct lane *l, size_t size)
+{
+        struct receiving *rx = &l->rx;
         s->stats.bulk_received += size;
         if (rx->header_have == FRAME_HEADER_SIZE) {
                 size_t n = size < rx->placed ? size : rx->placed;
                 rx->place += n;
                 rx->placed -= n;
                 rx->left -= n;
-                rx->offset += n;
+                rx->offset += is_packed(rx) ? 0 : n;
                 size -= n;
-                if (!rx->placed) {
-                        uint64_t below;
-                        int r = s->params.ops->bulk_arrived(s->params.user, rx->frame.seq, rx->run,
-                                                            (size_t)(rx->offset - rx->run), &below);
-                        if (r < 0)
-                                return r;
-                        if (r > 0 || passes_step(rx->run, below))
-                                r = session_send(s, transfer_ack, .transfer = rx->frame.seq,
-                                                 .received = below);
+                if (!rx->placed && is_packed(rx)) {
+                        l->parcel.closed = true;
+                } else if (!rx->placed) {
+                        int r = report(s, rx->frame.seq, rx->run, (size_t)(rx->offset - rx->run));
                         if (r < 0)
                                 return r;
                 }
@@ -764,7 +898,7 @@ static int received_bulk(struct session *s, struct receiving *rx, size_t size)
                 return 0;
         s->stats.frames_received++;
         int r = frame_get(rx->header, &rx->frame);
-        if (r < 0 || rx->frame.type != FRAME_BULK)
+        if (r < 0 || rx->frame.type != FRAME_BULK || (rx->frame.flags && !l->packs))
                 return SP_E_PROTO;
         rx->offset = rx->frame.ack;
         rx->left = rx->frame.size;
@@ -777,7 +911,7 @@ int session_lane_want(struct session *s, unsigned lane, struct iovec ret[2])
                 return s->status;
         if (!s->lanes[lane].up)
                 return 0;
-        int r = lane ? want_bulk(s, &s->lanes[lane].rx, ret) : want_data(s, ret);
+        int r = lane ? want_bulk(s, &s->lanes[lane], ret) : want_data(s, ret);
         if (r < 0)
                 s->status = r;
         return r;
@@ -787,7 +921,7 @@ int session_lane_received(struct session *s, unsigned lane, size_t size)
 {
         if (s->status)
                 return s->status;
-        int r = lane ? received_bulk(s, &s->lanes[lane].rx, size) : received_data(s, size);
+        int r = lane ? received_bulk(s, &s->lanes[lane], size) : received_data(s, size);
         if (r < 0)
                 s->status = r;
         return r;
@@ -840,7 +974,7 @@ static void unseal(struct session *s, unsigned lane)
         } else if (b && cut) {
                 assert(b->again_count < array_size(b->again));
                 b->again[b->again_count].begin = tx->at;
-                b->again[b->again_count++].end = tx->at + tx->left;
+                b->again[b->again_count++].end = tx->at + (tx->packed ? tx->size : tx->left);
                 list_remove(&b->link);
                 list_append(s->bulks.next, &b->link); /* in front */
         }
@@ -905,6 +1039,7 @@ void session_lane_down(struct session *s, unsigned lane)
         unseal(s, lane);
         memset(&l->tx, 0, sizeof(l->tx));
         memset(&l->rx, 0, sizeof(l->rx));
+        l->packs = l->small = l->parcel.closed = false;
         if (!lane)
                 s->in.size = s->in_head = 0;
 }

@@ -35,8 +35,9 @@ struct session_ops {
         /* Bytes [offset, offset + *len) of `transfer` are about to arrive: give their place in *ret,
          * and in *len how many fit there in one piece (at least 1, at most what was asked).
          * SP_E_AGAIN: the transfer is not known yet; the lane waits for session_bulk_retry (not
-         * allowed for data inline on lane 0, shown by `inlined`). Other errors end the session. Several
-         * lanes may have a place in one transfer at a time. */
+         * allowed for data inline on lane 0, shown by `inlined`, nor behind bytes of the same
+         * FRAME_PLAIN_MAX that it gave a place for). Other errors end the session. Several lanes may have
+         * a place in one transfer at a time. */
         int (*bulk_place)(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
                           void **ret);
 
@@ -182,6 +183,38 @@ bool session_lane_has_pending(const struct session *s, unsigned lane);
 
 /* The first `size` bytes of that were sent. */
 void session_lane_sent(struct session *s, unsigned lane, size_t size);
+
+/* ---- packed frames: who drives a bulk lane packs and unpacks them ---------------------------- */
+
+/* Both hellos said so, just now: packed frames may come and go on the lane. */
+void session_lane_packs(struct session *s, unsigned lane);
+
+/* From now on frames for the lane are made small enough to be packed, or as large as ever. */
+void session_lane_small(struct session *s, unsigned lane, bool small);
+
+/* The bytes of the frame that session_lane_pending gave, if nothing of it was sent yet on a lane that packs; else
+ * 0. Can it be packed as it is? */
+size_t session_lane_fresh(const struct session *s, unsigned lane);
+bool session_lane_packable(const struct session *s, unsigned lane);
+
+/* A copy of its bytes. */
+void session_lane_copy(const struct session *s, unsigned lane, void *ret);
+
+/* It goes as `packed` instead, which is smaller, and the caller's to keep until session_lane_fresh tells of another
+ * or the lane is down. */
+void session_lane_pack(struct session *s, unsigned lane, struct bytes packed);
+
+/* A packed frame has come, which the lane waits for: `packed` holds `size` bytes that belong at `to`. Both stay
+ * valid until session_lane_unpacked or session_lane_down. */
+struct session_parcel {
+        struct bytes packed;
+        void *to;
+        size_t size;
+};
+bool session_lane_closed(const struct session *s, unsigned lane, struct session_parcel *ret);
+
+/* They are there, or it did not hold them: SP_E_PROTO. Calls ops. Negative: the session has ended. */
+SP_NODISCARD int session_lane_unpacked(struct session *s, unsigned lane, bool good);
 
 const struct session_stats *session_get_stats(const struct session *s);
 

@@ -1,5 +1,7 @@
 #include "transport/transport.h"
 
+#include <linux/tcp.h> /* more of tcp_info than libc's */
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +24,17 @@ const struct transport_ops *transport_of(const char *address)
                 if (!strncmp(address, all[i].prefix, strlen(all[i].prefix)))
                         return all[i].ops;
         return NULL;
+}
+
+uint64_t conn_rate(const struct conn *c)
+{
+        struct tcp_info info;
+        socklen_t size = sizeof(info);
+        if ((c->ops != &transport_tcp && c->ops != &transport_tls) ||
+            getsockopt(c->room_fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
+            size < offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(info.tcpi_delivery_rate))
+                return 0;
+        return info.tcpi_delivery_rate_app_limited ? 0 : info.tcpi_delivery_rate;
 }
 
 int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2])

@@ -104,6 +104,10 @@ unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n);
  * came, or the thread was woken for what it has seen already. */
 int conn_wait(struct conn *c, bool in, bool out, int timeout_ms);
 
+/* How many bytes a second the connection carried, as the system has seen it; 0: it can't tell, or has not sent
+ * as much as it could have. */
+uint64_t conn_rate(const struct conn *c);
+
 /* A conn over a connected stream socket that this call takes over, also when it fails: for
  * descriptors received from another process. SP_E_NOMEM, SP_E_INVAL. */
 SP_NODISCARD int conn_from_fd(int fd, struct conn **ret);

@@ -88,7 +88,8 @@ static int on_place(void *user, uint64_t transfer, uint64_t offset, bool inlined
 {
         struct pair_side *s = user;
         struct pair_transfer *t = map_get(&s->incoming, transfer);
-        if (!inlined && (!t || rng_chance(&s->pair->rng, s->hold_places))) {
+        bool begun = t && offset % FRAME_PLAIN_MAX && arrivals_meet(&t->placed, offset - 1, offset);
+        if (!inlined && (!t || (!begun && rng_chance(&s->pair->rng, s->hold_places)))) {
                 s->places_refused++;
                 return SP_E_AGAIN;
         }
@@ -232,6 +233,8 @@ int pair_push(struct pair *p, int i, unsigned lane, size_t max)
         struct iovec iov[5];
         size_t taken = 0;
         int n = session_lane_pending(s->session, lane, iov, (int)rng_range(&p->rng, 2, 5));
+        if (n > 0 && lane && parcels_pack(&p->parcels, &p->rng, s->session, lane))
+                n = session_lane_pending(s->session, lane, iov, 2);
         if (n < 0)
                 return n;
         if (pipe->room && pipe->bytes.size + max > pipe->room)
@@ -274,7 +277,16 @@ int pair_pull(struct pair *p, int i, unsigned lane, size_t max)
         buf_consume(&pipe->bytes, given);
         pipe->passed += given;
         int r = session_lane_received(s->session, lane, given);
+        r = parcels_unpack(&p->parcels, s->session, lane, r);
         return r < 0 ? r : (int)given;
+}
+
+/* The lane is up on both sides. */
+static void agree_to_pack(struct pair *p, unsigned lane)
+{
+        bool packs = rng_chance(&p->rng, p->packs);
+        for (int i = 0; packs && i < 2; i++)
+                session_lane_packs(p->side[i].session, lane);
 }
 
 static size_t any_amount(struct rng *rng)
@@ -373,6 +385,8 @@ int pair_reattach_all(struct pair *p)
         for (int i = 0; i < 2 && r == 0; i++)
                 for (unsigned lane = 1; lane < SESSION_LANES && r == 0; lane++)
                         r = session_lane_up(p->side[i].session, lane, 0);
+        for (unsigned lane = 1; lane < SESSION_LANES && r == 0; lane++)
+                agree_to_pack(p, lane);
         return r;
 }
 
@@ -380,7 +394,10 @@ int pair_reattach_all(struct pair *p)
 
 int pair_init(struct pair *p, const struct pair_params *params)
 {
-        *p = (struct pair){ .rng = { params->seed }, .next_transfer = 1, .check_data = true };
+        *p = (struct pair){ .rng = { params->seed },
+                            .next_transfer = 1,
+                            .check_data = true,
+                            .packs = params->packs };
         for (int i = 0; i < 2; i++) {
                 struct pair_side *s = &p->side[i];
                 s->pair = p;
@@ -395,6 +412,8 @@ int pair_init(struct pair *p, const struct pair_params *params)
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)
                         must(session_lane_up(s->session, lane, 0) == 0);
         }
+        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                agree_to_pack(p, lane);
         return 0;
 }
 
@@ -417,6 +436,7 @@ void pair_fini(struct pair *p)
                 free_transfers(&s->outgoing);
                 free_transfers(&s->incoming);
         }
+        parcels_fini(&p->parcels);
 }
 
 void pair_check_complete(const struct pair *p)

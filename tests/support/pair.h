@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "session/arrivals.h"
 #include "session/session.h"
+#include "support/parcels.h"
 #include "support/random.h"
 
 /* Bytes on their way in one direction of one lane. */
@@ -45,12 +46,15 @@ struct pair {
         struct pair_side side[2];
         uint64_t next_transfer;
         bool check_data;
+        unsigned packs; /* percent of the bulk lanes that do; 0: frames go as they are */
+        struct parcels parcels;
 };
 
 struct pair_params {
         uint64_t seed;
         size_t window_bytes[2], inline_bytes;
         size_t pipe_room; /* 0: no limit */
+        unsigned packs;   /* percent of bulk lanes with packed frames */
 };
 
 /* Both lanes of both sides are up. -1: out of memory (when allocations are made to fail). */

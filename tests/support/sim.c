@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "core/io.h"
 #include "session/hello.h"
+#include "support/parcels.h"
 
 #define NEVER UINT64_MAX
 
@@ -107,6 +108,7 @@ struct sim {
         struct sim_link links[LINKS_MAX];
         unsigned link_count;
         struct dial dials[DIALS_MAX];
+        struct parcels parcels;
         struct buf output;
         struct kept *kept;
 };
@@ -257,6 +259,8 @@ static bool push(struct sim *sim, struct sim_link *l, int i)
                         return false;
                 if (l->broken || !l->end[!i].session)
                         return false;
+                if (l->lane && parcels_pack(&sim->parcels, &sim->rng, l->end[i].session, l->lane))
+                        n = session_lane_pending(l->end[i].session, l->lane, iov, 2);
                 size_t left = any_amount(&sim->rng), taken = 0;
                 size_t room = sim->room - (p->bytes.size < sim->room ? p->bytes.size : sim->room);
                 if (!room)
@@ -307,6 +311,7 @@ static int pull(struct sim *sim, struct sim_link *l, int i)
         p->arrived -= given;
         p->passed += given;
         int r = session_lane_received(l->end[i].session, l->lane, given);
+        r = parcels_unpack(&sim->parcels, l->end[i].session, l->lane, r);
         return r < 0 ? r : 1;
 }
 
@@ -333,9 +338,12 @@ static struct sim_link *connect_ends(struct sim *sim, unsigned lane, struct end 
 {
         struct sim_link *l = link_ends(sim, lane, a, b);
         uint64_t next[2] = { session_next_seq(a.session), session_next_seq(b.session) };
+        bool packs = rng_chance(&sim->rng, 50);
         for (int i = 0; i < 2; i++)
                 if (session_lane_up(l->end[i].session, lane, lane ? 0 : next[!i]) < 0)
                         must(sim, sim->params.forgiving); /* its session has ended */
+        for (int i = 0; lane && packs && i < 2; i++)
+                session_lane_packs(l->end[i].session, lane);
         return l;
 }
 
@@ -1233,6 +1241,7 @@ struct sim *sim_free(struct sim *sim)
                 free(k->memory);
         }
         buf_fini(&sim->output);
+        parcels_fini(&sim->parcels);
         mem_free(sim);
         return NULL;
 }

@@ -17,6 +17,7 @@ static int decode(const struct frame *f)
         assert_int_equal(got.size, f->size);
         assert_int_equal(got.type, f->type);
         assert_int_equal(got.count, f->count);
+        assert_int_equal(got.flags, f->flags);
         assert_true(got.seq == f->seq && got.ack == f->ack);
         return 0;
 }
@@ -31,6 +32,9 @@ TEST(what_is_allowed_comes_back_equal)
                 { 0, FRAME_ACK, 0, 0, 5 },
                 { 1, FRAME_BULK, 0, 1, 0 },
                 { FRAME_BULK_MAX, FRAME_BULK, 0, UINT64_MAX, WIRE_BULK_MAX },
+                { 1, FRAME_BULK, 1, 1, 12345, FRAME_PACKED },
+                { FRAME_PLAIN_MAX - 1, FRAME_BULK, FRAME_PLAIN_MAX / 8, 1, 0, FRAME_PACKED },
+                { 9, FRAME_BULK, 2, 1, FRAME_PLAIN_MAX - 16, FRAME_PACKED },
         };
         for (size_t i = 0; i < array_size(ok); i++)
                 assert_int_equal(decode(&ok[i]), 0);
@@ -60,6 +64,15 @@ TEST(what_is_not_allowed_is_refused)
                 { 8, FRAME_BULK, 1, 1, 0 },
                 { FRAME_BULK_MAX + 1, FRAME_BULK, 0, 1, 0 },
                 { 8, FRAME_BULK, 0, 1, WIRE_BULK_MAX + 1 },
+                { 8, FRAME_BULK, 0, 1, 0, 2 },
+                { 8, FRAME_BULK, 2, 1, 0, 3 },
+                { 8, FRAME_BULK, 0, 1, 0, FRAME_PACKED },
+                { 8, FRAME_BULK, 1, 1, 0, FRAME_PACKED },                    /* not smaller */
+                { 8, FRAME_BULK, 2, 1, FRAME_PLAIN_MAX - 15, FRAME_PACKED }, /* of two pieces */
+                { 8, FRAME_BULK, FRAME_PLAIN_MAX / 8 + 1, 1, 0, FRAME_PACKED },
+                { 8, FRAME_DATA, 1, 0, 0, FRAME_PACKED },
+                { 0, FRAME_ACK, 0, 0, 0, FRAME_PACKED },
+                { 72, FRAME_HELLO, 0, 0, 0, FRAME_PACKED },
         };
         for (size_t i = 0; i < array_size(bad); i++)
                 assert_int_equal(decode(&bad[i]), SP_E_PROTO);

@@ -58,6 +58,7 @@ static void random_traffic(uint64_t seed)
                           .window_bytes = { rng_range(&rng, 0, 1) << 16, rng_below(&rng, 1 << 18) },
                           .inline_bytes = rng_chance(&rng, 50) ? 0 : rng_range(&rng, 1, 1 << 17),
                           .pipe_room = rng_chance(&rng, 50) ? 0 : rng_range(&rng, 1, 1 << 16),
+                          .packs = rng_chance(&rng, 50) ? 0 : 60,
                   });
         p.side[0].hold_places = rng_chance(&rng, 30) ? 40 : 0;
         for (int step = 0; step < 150; step++) {
@@ -281,7 +282,8 @@ TEST(many_cuts_in_random_traffic)
                 struct pair p;
                 struct rng rng = { seed };
                 start(&p, &(struct pair_params){ .seed = seed,
-                                                 .pipe_room = rng_chance(&rng, 50) ? 0 : 5000 });
+                                                 .pipe_room = rng_chance(&rng, 50) ? 0 : 5000,
+                                                 .packs = rng_chance(&rng, 50) ? 0 : 60 });
                 for (int step = 0; step < 300; step++) {
                         int i = (int)rng_below(&rng, 2);
                         uint64_t total = rng_range(&rng, 1, 5000);
@@ -412,6 +414,92 @@ TEST(what_was_cut_on_one_lane_goes_out_on_another)
         pair_fini(&p);
 }
 
+TEST(packed_frames_bring_what_they_hold)
+{
+        for (uint64_t seed = 0; seed < 20; seed++) {
+                struct pair p;
+                struct pair_transfer *t;
+                start(&p, &(struct pair_params){ .seed = seed, .packs = 100 });
+                p.side[1].hold_places = seed % 2 ? 50 : 0;
+                for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                        session_lane_small(p.side[0].session, lane, true);
+                /* Its place is in one piece, or in many. */
+                size_t piece = seed % 3 ? 2 << 20 : 1000 + seed;
+                assert_int_equal(pair_bulk(&p, 0, (2 << 20) - 3, 1500001, piece, &t), 0);
+                for (int i = 0; i < 3; i++)
+                        pair_push(&p, 0, 1, 40);
+                pair_ready(t, (2 << 20) - 3);
+                assert_int_equal(pair_settle(&p), 0);
+                pair_check_complete(&p);
+                assert_true(p.parcels.count > 0);
+                assert_true(session_get_stats(p.side[0].session)->bulk_sent < 2 << 20);
+                pair_fini(&p);
+        }
+}
+
+TEST(a_packed_frame_that_was_cut_is_sent_again_whole)
+{
+        struct pair p;
+        struct pair_transfer *t;
+        start(&p, &(struct pair_params){ .seed = 1, .packs = 100 });
+        struct session *s = p.side[0].session;
+        assert_int_equal(pair_bulk(&p, 0, 100000, 100000, 777, &t), 0);
+        struct iovec iov[2];
+        uint8_t packed[500] = { 0 };
+        struct frame f;
+        assert_true(session_lane_pending(s, 1, iov, 2) > 0);
+        assert_int_equal(session_lane_fresh(s, 1), 100000);
+        assert_true(session_lane_packable(s, 1));
+        session_lane_pack(s, 1, bytes_of(packed, sizeof(packed)));
+        assert_int_equal(session_lane_fresh(s, 1), 0);
+        assert_int_equal(session_lane_pending(s, 1, iov, 2), 2);
+        assert_int_equal(frame_get(iov[0].iov_base, &f), 0);
+        assert_int_equal(f.flags, FRAME_PACKED);
+        assert_int_equal(f.size, 500);
+        assert_int_equal(frame_plain(&f), 100000);
+        session_lane_sent(s, 1, FRAME_HEADER_SIZE + 499);
+        assert_true(session_bulk_pending(s));
+        session_lane_down(s, 1);
+        assert_int_equal(session_lane_up(s, 1, 0), 0);
+        assert_true(session_lane_pending(s, 1, iov, 2) > 0);
+        assert_int_equal(frame_get(iov[0].iov_base, &f), 0);
+        assert_int_equal(f.flags, 0); /* nobody has agreed to that on the new connection */
+        assert_int_equal(f.ack, 0);
+        assert_int_equal(f.size, 100000);
+        pair_fini(&p);
+        (void)t;
+}
+
+TEST(what_a_packed_frame_does_not_hold_ends_the_session)
+{
+        struct pair p;
+        start(&p, &(struct pair_params){ .seed = 1, .packs = 100 });
+        struct pair_transfer *t;
+        assert_int_equal(pair_bulk(&p, 0, 100000, 100000, 777, &t), 0);
+        assert_true(pair_push(&p, 0, 0, 1000) > 0);
+        assert_true(pair_pull(&p, 1, 0, 1000) > 0);
+        struct session *s = p.side[1].session;
+        uint8_t h[FRAME_HEADER_SIZE];
+        frame_put(h, &(struct frame){ 5, FRAME_BULK, 100, t->id, 8000, FRAME_PACKED });
+        struct iovec iov[2];
+        assert_int_equal(session_lane_want(s, 1, iov), 1);
+        memcpy(iov[0].iov_base, h, sizeof(h));
+        assert_int_equal(session_lane_received(s, 1, sizeof(h)), 0);
+        /* Its bytes, and the next header. */
+        assert_int_equal(session_lane_want(s, 1, iov), 2);
+        assert_int_equal(iov[0].iov_len, 5);
+        struct session_parcel u;
+        assert_int_equal(session_lane_received(s, 1, 4), 0);
+        assert_false(session_lane_closed(s, 1, &u));
+        assert_int_equal(session_lane_received(s, 1, 1), 0);
+        assert_true(session_lane_closed(s, 1, &u));
+        assert_int_equal(u.size, 800);
+        assert_int_equal(session_lane_want(s, 1, iov), 0);
+        assert_int_equal(session_lane_unpacked(s, 1, false), SP_E_PROTO);
+        assert_int_equal(session_lane_want(s, 0, iov), SP_E_PROTO);
+        pair_fini(&p);
+}
+
 TEST(arrivals_are_told_apart)
 {
         struct arrivals a = { 0 };
@@ -523,6 +611,7 @@ TEST(malformed_frames_end_the_session)
                 { 1, { 24, FRAME_DATA, 1, 0, 0 } }, /* messages on lane 1 */
                 { 1, { 0, FRAME_ACK, 0, 0, 0 } },
                 { 1, { 0, FRAME_BULK, 0, 1, 0 } },
+                { 1, { 8, FRAME_BULK, 2, 1, 0, FRAME_PACKED } }, /* nobody agreed to that */
         };
         for (size_t i = 0; i < array_size(bad); i++) {
                 static uint8_t room[128];
@@ -698,7 +787,7 @@ static bool traffic_without_memory(unsigned long n)
 {
         struct pair p;
         mem_fail_at(n);
-        int r = pair_init(&p, &(struct pair_params){ .seed = n });
+        int r = pair_init(&p, &(struct pair_params){ .seed = n, .packs = 60 });
         for (int k = 0; !r && k < 4; k++) {
                 r = pair_send(&p, k & 1, (size_t)k * 50000);
                 if (!r)
@@ -740,6 +829,9 @@ int main(void)
                 cmocka_unit_test(a_bulk_lane_that_breaks_in_a_frame_goes_on_where_it_was),
                 cmocka_unit_test(lanes_share_a_transfer_and_its_bytes_come_in_any_order),
                 cmocka_unit_test(what_was_cut_on_one_lane_goes_out_on_another),
+                cmocka_unit_test(packed_frames_bring_what_they_hold),
+                cmocka_unit_test(a_packed_frame_that_was_cut_is_sent_again_whole),
+                cmocka_unit_test(what_a_packed_frame_does_not_hold_ends_the_session),
                 cmocka_unit_test(arrivals_are_told_apart),
                 cmocka_unit_test(malformed_frames_end_the_session),
                 cmocka_unit_test(a_frame_may_not_acknowledge_what_is_half_sent),

@@ -1,0 +1,129 @@
+#include "loop/packing.h"
+
+/* On connections that are faster, cores have better things to do. */
+#define RATE_MOST 1000000000ull
+
+enum {
+        WINDOW_BYTES = 64 << 10, /* a measurement is at least so much in so long */
+        WINDOW_NS = 1000000,
+        PATIENCE_FIRST = 16 << 20,
+        PATIENCE_MOST = 1 << 30,
+        MISSES = 2,
+};
+
+void packing_init(struct packing *p, enum packing_mode mode)
+{
+        *p = (struct packing){
+                .mode = mode,
+                .on = mode == PACKING_ALWAYS,
+                .idle = true,
+                .patience = PATIENCE_FIRST,
+                .skip = PACKING_SKIP_FIRST,
+        };
+}
+
+static uint64_t wire_ns(const struct packing *p, size_t bytes)
+{
+        return bytes * 1000000000ull / p->rate;
+}
+
+/* Packing, sending and unpacking one after the other must take less than sending. */
+static bool pays(const struct packing *p, const struct packing_cost *c)
+{
+        if (!c->packed)
+                return false;
+        if (p->mode == PACKING_ALWAYS)
+                return true;
+        if (!p->rate)
+                return false;
+        uint64_t plain = wire_ns(p, c->plain);
+        uint64_t unpack = p->unpacked ? p->unpack_ns * c->plain / p->unpacked : c->pack_ns;
+        return c->pack_ns + wire_ns(p, c->packed) + unpack < plain - plain / 8;
+}
+
+enum packing_step packing_next(struct packing *p, size_t size)
+{
+        if (p->on)
+                return PACKING_PACK;
+        if (p->mode != PACKING_AUTO || !p->rate || p->rate > RATE_MOST)
+                return PACKING_SEND;
+        if (p->left > size) {
+                p->left -= size;
+                return PACKING_SEND;
+        }
+        p->left = p->skip;
+        return PACKING_TRY;
+}
+
+static void turn_off(struct packing *p, uint64_t skip)
+{
+        p->on = false;
+        p->skip = p->left = skip < PACKING_SKIP_MOST ? skip : PACKING_SKIP_MOST;
+}
+
+void packing_tried(struct packing *p, const struct packing_cost *c)
+{
+        p->unpack_ns = c->unpack_ns;
+        p->unpacked = c->plain;
+        p->misses = p->free = 0;
+        if (pays(p, c))
+                p->on = true;
+        else
+                turn_off(p, 2 * p->skip);
+}
+
+bool packing_pays(struct packing *p, const struct packing_cost *c)
+{
+        bool it_does = pays(p, c);
+        p->misses = it_does ? 0 : p->misses + 1;
+        if (it_does)
+                p->skip = PACKING_SKIP_FIRST;
+        else if (p->mode == PACKING_AUTO && p->misses == MISSES)
+                turn_off(p, 2 * p->skip);
+        p->free += c->plain;
+        /* Never full: it may be faster than what packing makes. */
+        if (p->on && p->mode == PACKING_AUTO && p->free >= p->patience) {
+                p->rate *= 2;
+                p->patience = 2 * p->patience < PATIENCE_MOST ? 2 * p->patience : PATIENCE_MOST;
+                p->free = 0;
+        }
+        return it_does;
+}
+
+void packing_sent(struct packing *p, size_t bytes)
+{
+        p->bytes += bytes;
+        p->idle = false;
+}
+
+void packing_blocked(struct packing *p, uint64_t now_ns)
+{
+        p->free = 0;
+        if (p->since_ns) {
+                uint64_t ns = now_ns - p->since_ns;
+                if (p->bytes < WINDOW_BYTES || ns < WINDOW_NS)
+                        return;
+                uint64_t rate = p->bytes * 1000000000ull / ns;
+                p->rate = p->blocked ? (p->rate + rate) / 2 : rate;
+                p->blocked = true;
+        }
+        p->since_ns = now_ns;
+        p->bytes = 0;
+}
+
+void packing_idle(struct packing *p)
+{
+        p->idle = true;
+        p->since_ns = p->free = 0;
+}
+
+bool packing_asks(const struct packing *p)
+{
+        return p->mode == PACKING_AUTO && p->idle && !p->blocked;
+}
+
+void packing_told(struct packing *p, uint64_t rate)
+{
+        p->rate = rate ? rate : p->rate;
+        p->idle = false;
+}

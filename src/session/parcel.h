@@ -1,0 +1,31 @@
+/* A packed frame that comes on a bulk lane (FRAME_PACKED): its bytes are collected, then unpacked into their
+ * place. Zeroed memory: none. */
+#ifndef SPANCL_SESSION_PARCEL_H
+#define SPANCL_SESSION_PARCEL_H
+
+#include <stdbool.h>
+
+#include "base/bytes.h"
+#include "proto/frame.h"
+
+struct parcel {
+        uint8_t *packed, *loose;   /* FRAME_PLAIN_MAX bytes each, made when needed */
+        uint64_t transfer, offset; /* of its first byte */
+        size_t size, plain;        /* bytes that come, and that they hold */
+        uint8_t *place;            /* of the first `placed` of them */
+        size_t placed;
+        bool closed; /* all have come */
+};
+
+/* Keeps nothing. */
+void parcel_fini(struct parcel *p);
+
+/* The frame's payload is about to come, for which there is a place, or for the first bytes of it: where to collect
+ * it. SP_E_NOMEM. */
+SP_NODISCARD int parcel_begin(struct parcel *p, const struct frame *f, void *place, size_t placed,
+                              uint8_t **ret);
+
+/* Where to unpack to: if its place is in several pieces, to memory of ours first. */
+uint8_t *parcel_target(const struct parcel *p);
+
+#endif

@@ -1,0 +1,223 @@
+/* src/loop/packing: frames are packed where and while that is faster, by what is measured; base/lz4.h. */
+#include "support/check.h"
+
+#include "base/bytes.h"
+#include "base/lz4.h"
+#include "base/mem.h"
+#include "loop/packing.h"
+#include "support/random.h"
+
+#define MS 1000000ull
+
+enum { FRAME = 256 << 10 };
+
+/* The connection was full, and takes so many bytes a second until it is full again, ... */
+static void measure(struct packing *p, uint64_t rate, uint64_t *now)
+{
+        packing_blocked(p, *now);
+        for (int i = 0; i < 4; i++) {
+                packing_sent(p, rate / 100);
+                *now += 10 * MS;
+                packing_blocked(p, *now);
+        }
+}
+
+/* What a core does at so many MB/s: packing, a fifth of that, and unpacking. */
+static struct packing_cost cost(size_t plain, size_t packed, uint64_t mb_per_s)
+{
+        return (struct packing_cost){ plain, packed, plain * 1000 / mb_per_s,
+                                      plain * 200 / mb_per_s };
+}
+
+static enum packing_step bytes_until_sample(struct packing *p, uint64_t *ret)
+{
+        enum packing_step s;
+        for (*ret = 0; (s = packing_next(p, FRAME)) == PACKING_SEND && *ret < 1ull << 32;)
+                *ret += FRAME;
+        return s;
+}
+
+TEST(without_a_slow_connection_nothing_is_tried)
+{
+        struct packing p;
+        uint64_t now = 1, bytes;
+        packing_init(&p, PACKING_AUTO);
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND); /* never full */
+        measure(&p, 3000000000u, &now);
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND);
+        packing_init(&p, PACKING_OFF);
+        measure(&p, 1000000, &now);
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND);
+}
+
+TEST(on_a_slow_connection_a_sample_that_pays_turns_it_on)
+{
+        struct packing p;
+        uint64_t now = 1, bytes;
+        packing_init(&p, PACKING_AUTO);
+        measure(&p, 12500000, &now);
+        assert_int_equal(p.rate, 12500000);
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
+        struct packing_cost c = cost(PACKING_SAMPLE, PACKING_SAMPLE / 2, 500);
+        packing_tried(&p, &c);
+        assert_true(p.on);
+        assert_int_equal(packing_next(&p, FRAME), PACKING_PACK);
+        c = cost(FRAME, FRAME / 2, 500);
+        assert_true(packing_pays(&p, &c));
+}
+
+TEST(what_pays_depends_on_the_connection)
+{
+        /* Half the bytes, by a core that packs 500 MB/s. */
+        static const struct {
+                uint64_t rate;
+                bool pays;
+        } some[] = { { 12500000, true }, { 125000000, true }, { 400000000, false } };
+        for (size_t i = 0; i < array_size(some); i++) {
+                struct packing p;
+                uint64_t now = 1, bytes;
+                packing_init(&p, PACKING_AUTO);
+                measure(&p, some[i].rate, &now);
+                assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
+                struct packing_cost c = cost(PACKING_SAMPLE, PACKING_SAMPLE / 2, 500);
+                packing_tried(&p, &c);
+                assert_int_equal(p.on, some[i].pays);
+        }
+}
+
+TEST(data_that_gets_no_smaller_is_tried_ever_more_seldom)
+{
+        struct packing p;
+        uint64_t now = 1, bytes, before = 0;
+        packing_init(&p, PACKING_AUTO);
+        measure(&p, 12500000, &now);
+        for (int i = 0; i < 12; i++) {
+                assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
+                assert_true(bytes >= before && bytes <= PACKING_SKIP_MOST);
+                before = bytes;
+                packing_tried(&p,
+                              &(struct packing_cost){ .plain = PACKING_SAMPLE, .pack_ns = 9000 });
+                assert_false(p.on);
+        }
+        assert_true(before > PACKING_SKIP_MOST / 2);
+        /* Once it pays again: from the next frame on. */
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
+        struct packing_cost c = cost(PACKING_SAMPLE, 1000, 500);
+        packing_tried(&p, &c);
+        assert_int_equal(packing_next(&p, FRAME), PACKING_PACK);
+        /* And when the data is another: not the first frame. */
+        c = (struct packing_cost){ .plain = FRAME, .pack_ns = 100000 };
+        assert_false(packing_pays(&p, &c));
+        assert_true(p.on);
+        assert_false(packing_pays(&p, &c));
+        assert_false(p.on);
+}
+
+TEST(a_connection_that_is_never_full_may_have_become_fast)
+{
+        struct packing p;
+        uint64_t now = 1, bytes;
+        packing_init(&p, PACKING_AUTO);
+        measure(&p, 12500000, &now);
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
+        struct packing_cost c = cost(PACKING_SAMPLE, PACKING_SAMPLE / 4, 500);
+        packing_tried(&p, &c);
+        c = cost(FRAME, FRAME / 4, 500);
+        int frames = 0;
+        for (; p.on && frames < 1000000; frames++) {
+                (void)packing_pays(&p, &c);
+                packing_sent(&p, FRAME / 4);
+        }
+        assert_false(p.on);
+        /* It is not: that is seen at once, and believed for longer. */
+        measure(&p, 12500000, &now);
+        measure(&p, 12500000, &now);
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
+        c = cost(PACKING_SAMPLE, PACKING_SAMPLE / 4, 500);
+        packing_tried(&p, &c);
+        assert_true(p.on);
+        c = cost(FRAME, FRAME / 4, 500);
+        int more = 0;
+        for (; p.on && more < 1000000; more++)
+                (void)packing_pays(&p, &c);
+        assert_true(more > frames);
+}
+
+TEST(what_the_system_says_counts_until_the_connection_was_full)
+{
+        struct packing p;
+        uint64_t now = 1, bytes;
+        packing_init(&p, PACKING_AUTO);
+        assert_true(packing_asks(&p));
+        packing_told(&p, 0); /* it does not know yet */
+        assert_false(packing_asks(&p));
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND);
+        packing_sent(&p, 1000);
+        packing_idle(&p);
+        assert_true(packing_asks(&p));
+        packing_told(&p, 5000000);
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
+        measure(&p, 2000000000, &now);
+        packing_idle(&p);
+        assert_false(packing_asks(&p));
+        packing_tried(&p, &(struct packing_cost){ .plain = PACKING_SAMPLE, .pack_ns = 9000 });
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND);
+}
+
+TEST(always_is_always_but_not_for_what_gets_no_smaller)
+{
+        struct packing p;
+        packing_init(&p, PACKING_ALWAYS);
+        struct packing_cost slow = cost(FRAME, FRAME - 1, 1), none = cost(FRAME, 0, 1000);
+        for (int i = 0; i < 10; i++) {
+                assert_int_equal(packing_next(&p, FRAME), PACKING_PACK);
+                assert_true(packing_pays(&p, &slow));
+                assert_false(packing_pays(&p, &none));
+                assert_true(p.on);
+        }
+}
+
+TEST(blocks_hold_what_was_packed_and_nothing_else_is_written)
+{
+        static uint8_t plain[FRAME], packed[FRAME], got[FRAME + 8];
+        if (!lz4_is_here())
+                skip();
+        for (size_t i = 0; i < FRAME; i++)
+                plain[i] = (uint8_t)(i / 50);
+        size_t n = lz4_pack(plain, FRAME, packed, FRAME);
+        assert_true(n > 0 && n < FRAME / 4);
+        assert_true(lz4_unpack(packed, n, got, FRAME));
+        assert_memory_equal(plain, got, FRAME);
+        /* Fewer, more, or cut. */
+        assert_false(lz4_unpack(packed, n, got, FRAME - 1));
+        assert_false(lz4_unpack(packed, n, got, FRAME + 1));
+        assert_false(lz4_unpack(packed, n - 1, got, FRAME));
+        struct rng rng = { 1 };
+        for (int i = 0; i < 2000; i++) {
+                size_t size = rng_range(&rng, 1, 3000);
+                for (int k = 0; k < 8; k++)
+                        packed[rng_below(&rng, n)] = (uint8_t)rng_u64(&rng);
+                memset(got + size, 0xEE, 8);
+                (void)lz4_unpack(packed, n, got, size);
+                for (int k = 0; k < 8; k++)
+                        assert_int_equal(got[size + (size_t)k], 0xEE);
+        }
+        for (size_t i = 0; i < FRAME; i++)
+                plain[i] = (uint8_t)rng_u64(&rng);
+        assert_int_equal(lz4_pack(plain, FRAME, packed, FRAME - FRAME / 16), 0);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(without_a_slow_connection_nothing_is_tried),
+                cmocka_unit_test(on_a_slow_connection_a_sample_that_pays_turns_it_on),
+                cmocka_unit_test(what_pays_depends_on_the_connection),
+                cmocka_unit_test(data_that_gets_no_smaller_is_tried_ever_more_seldom),
+                cmocka_unit_test(a_connection_that_is_never_full_may_have_become_fast),
+                cmocka_unit_test(what_the_system_says_counts_until_the_connection_was_full),
+                cmocka_unit_test(always_is_always_but_not_for_what_gets_no_smaller),
+                cmocka_unit_test(blocks_hold_what_was_packed_and_nothing_else_is_written),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
