@@ -15,7 +15,7 @@ enum {
 struct packer {
         struct packing packing;
         bool offered; /* the conn was offered what is pending, and took nothing of it */
-        uint8_t packed[FRAME_PLAIN_MAX], plain[FRAME_PLAIN_MAX];
+        uint8_t packed[FRAME_PLAIN_MAX], plain[FRAME_PLAIN_MAX], sample[PACKING_SAMPLE];
 };
 
 int link_up(struct link *l, struct session *s, unsigned lane, struct conn *conn,
@@ -57,7 +57,7 @@ void link_pack(struct link *l, uint64_t features, enum packing_mode mode)
                 return; /* nothing depends on it */
         l->packer->offered = false;
         packing_init(&l->packer->packing, mode);
-        session_lane_small(l->session, l->lane, l->packer->packing.on);
+        session_lane_small(l->session, l->lane, packing_small(&l->packer->packing));
 }
 
 bool link_busy(const struct link *l)
@@ -116,7 +116,7 @@ static void try_sample(struct packer *p, const struct iovec *piece)
         struct packing_cost c = pack_bytes(p, at + (piece->iov_len - size) / 2, size);
         uint64_t begin = clock_now_ns();
         if (c.packed)
-                (void)lz4_unpack(p->packed, c.packed, p->plain, size);
+                (void)lz4_unpack(p->packed, c.packed, p->sample, size);
         c.unpack_ns = clock_now_ns() - begin;
         packing_tried(&p->packing, &c);
 }
@@ -133,31 +133,33 @@ static int pack_frame(struct link *l, struct iovec *iov, int n, const struct lin
         if (packing_asks(&p->packing))
                 packing_told(&p->packing, conn_rate(l->conn));
         enum packing_step step = packing_next(&p->packing, size);
-        if (step == PACKING_SEND ||
-            (step == PACKING_PACK && !session_lane_packable(l->session, l->lane)))
+        session_lane_small(l->session, l->lane, packing_small(&p->packing));
+        bool packable = session_lane_packable(l->session, l->lane);
+        if (step == PACKING_SEND || (step == PACKING_PACK && !packable))
                 return n;
-        const void *plain = iov[1].iov_base;
-        if (step == PACKING_PACK && iov[1].iov_len < size) {
+        struct iovec plain = iov[1];
+        if (packable && plain.iov_len < size) {
                 session_lane_copy(l->session, l->lane, p->plain);
-                plain = p->plain;
+                plain = (struct iovec){ p->plain, size };
         }
         if (unlock) {
                 l->sending = true;
                 unlock->unlock(unlock->user);
         }
         struct packing_cost c = { 0 };
-        if (step == PACKING_PACK)
-                c = pack_bytes(p, plain, size);
-        else
-                try_sample(p, &iov[1]);
+        if (step == PACKING_TRY)
+                try_sample(p, &plain);
+        bool packed = p->packing.on && packable;
+        if (packed)
+                c = pack_bytes(p, plain.iov_base, size);
         if (unlock) {
                 unlock->lock(unlock->user);
                 l->sending = false;
                 if (!survived(l))
                         return SP_E_LINK;
         }
-        bool packed = step == PACKING_PACK && packing_pays(&p->packing, &c);
-        session_lane_small(l->session, l->lane, p->packing.on);
+        packed = packed && packing_pays(&p->packing, &c);
+        session_lane_small(l->session, l->lane, packing_small(&p->packing));
         if (!packed)
                 return n;
         session_lane_pack(l->session, l->lane, bytes_of(p->packed, c.packed));

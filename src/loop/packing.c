@@ -9,6 +9,8 @@ enum {
         PATIENCE_FIRST = 16 << 20,
         PATIENCE_MOST = 1 << 30,
         MISSES = 2,
+        SAMPLES_SHARE =
+                256, /* samples take at most this part of the time of what is sent between them */
 };
 
 void packing_init(struct packing *p, enum packing_mode mode)
@@ -41,11 +43,16 @@ static bool pays(const struct packing *p, const struct packing_cost *c)
         return c->pack_ns + wire_ns(p, c->packed) + unpack < plain - plain / 8;
 }
 
+bool packing_small(const struct packing *p)
+{
+        return p->on || (p->mode == PACKING_AUTO && p->rate && p->rate <= RATE_MOST);
+}
+
 enum packing_step packing_next(struct packing *p, size_t size)
 {
         if (p->on)
                 return PACKING_PACK;
-        if (p->mode != PACKING_AUTO || !p->rate || p->rate > RATE_MOST)
+        if (!packing_small(p))
                 return PACKING_SEND;
         if (p->left > size) {
                 p->left -= size;
@@ -55,10 +62,16 @@ enum packing_step packing_next(struct packing *p, size_t size)
         return PACKING_TRY;
 }
 
-static void turn_off(struct packing *p, uint64_t skip)
+/* For longer than the last time while samples cost more than they may. */
+static void turn_off(struct packing *p, uint64_t sample_ns)
 {
+        uint64_t enough = sample_ns * SAMPLES_SHARE * p->rate / 1000000000ull;
         p->on = false;
-        p->skip = p->left = skip < PACKING_SKIP_MOST ? skip : PACKING_SKIP_MOST;
+        if (p->skip < enough)
+                p->skip = 2 * p->skip < PACKING_SKIP_MOST ? 2 * p->skip : PACKING_SKIP_MOST;
+        else if (p->skip / 2 > enough && p->skip > PACKING_SKIP_FIRST)
+                p->skip /= 2;
+        p->left = p->skip;
 }
 
 void packing_tried(struct packing *p, const struct packing_cost *c)
@@ -69,7 +82,7 @@ void packing_tried(struct packing *p, const struct packing_cost *c)
         if (pays(p, c))
                 p->on = true;
         else
-                turn_off(p, 2 * p->skip);
+                turn_off(p, c->pack_ns + c->unpack_ns);
 }
 
 bool packing_pays(struct packing *p, const struct packing_cost *c)
@@ -79,7 +92,7 @@ bool packing_pays(struct packing *p, const struct packing_cost *c)
         if (it_does)
                 p->skip = PACKING_SKIP_FIRST;
         else if (p->mode == PACKING_AUTO && p->misses == MISSES)
-                turn_off(p, 2 * p->skip);
+                turn_off(p, c->pack_ns * PACKING_SAMPLE / c->plain);
         p->free += c->plain;
         /* Never full: it may be faster than what packing makes. */
         if (p->on && p->mode == PACKING_AUTO && p->free >= p->patience) {

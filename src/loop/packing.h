@@ -18,14 +18,14 @@ enum packing_mode {
 };
 
 enum {
-        PACKING_SAMPLE = 16 << 10, /* bytes of a frame that are tried */
-        PACKING_SKIP_FIRST = 1 << 20,
-        PACKING_SKIP_MOST = 64 << 20, /* bytes between two samples that brought nothing */
+        PACKING_SAMPLE = 16 << 10,      /* bytes of a frame that are tried */
+        PACKING_SKIP_FIRST = 256 << 10, /* bytes between two samples that brought nothing */
+        PACKING_SKIP_MOST = 64 << 20,
 };
 
 struct packing {
         enum packing_mode mode;
-        bool on;       /* frames are packed, and small enough for that */
+        bool on;       /* frames are packed */
         uint64_t rate; /* bytes per second that the connection takes; 0: not known */
 
         /* The module's own. */
@@ -50,10 +50,13 @@ enum packing_step { PACKING_SEND, PACKING_TRY, PACKING_PACK };
 
 void packing_init(struct packing *p, enum packing_mode mode);
 
+/* Are frames to be small, so that each can be packed or not? */
+bool packing_small(const struct packing *p);
+
 /* What to do with a frame of `size` bytes: send it as it is, try a sample of it first, pack it. */
 enum packing_step packing_next(struct packing *p, size_t size);
 
-/* The sample's cost: from the next frame on `on` may be another. */
+/* The sample's cost: now `on` may be another. */
 void packing_tried(struct packing *p, const struct packing_cost *c);
 
 /* A frame's cost: send it packed? */

@@ -15,7 +15,7 @@ enum { FRAME = 256 << 10 };
 static void measure(struct packing *p, uint64_t rate, uint64_t *now)
 {
         packing_blocked(p, *now);
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 16; i++) {
                 packing_sent(p, rate / 100);
                 *now += 10 * MS;
                 packing_blocked(p, *now);
@@ -85,21 +85,45 @@ TEST(what_pays_depends_on_the_connection)
         }
 }
 
-TEST(data_that_gets_no_smaller_is_tried_ever_more_seldom)
+/* Samples of data that gets no smaller take so long; how many bytes are sent between two of them at last? */
+static uint64_t distance(uint64_t rate, uint64_t sample_ns)
 {
         struct packing p;
         uint64_t now = 1, bytes, before = 0;
         packing_init(&p, PACKING_AUTO);
-        measure(&p, 12500000, &now);
-        for (int i = 0; i < 12; i++) {
+        measure(&p, rate, &now);
+        for (int i = 0; i < 20; i++) {
                 assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
-                assert_true(bytes >= before && bytes <= PACKING_SKIP_MOST);
-                before = bytes;
-                packing_tried(&p,
-                              &(struct packing_cost){ .plain = PACKING_SAMPLE, .pack_ns = 9000 });
+                assert_true(bytes <= PACKING_SKIP_MOST);
+                before = bytes > before ? bytes : before;
+                packing_tried(&p, &(struct packing_cost){ .plain = PACKING_SAMPLE,
+                                                          .pack_ns = sample_ns });
                 assert_false(p.on);
         }
-        assert_true(before > PACKING_SKIP_MOST / 2);
+        return before;
+}
+
+TEST(data_that_gets_no_smaller_is_tried_ever_more_seldom)
+{
+        /* Until the samples cost less than a hundredth. */
+        static const uint64_t rates[] = { 1000000, 12500000, 125000000, 900000000 };
+        for (size_t i = 0; i < array_size(rates); i++)
+                for (uint64_t ns = 1000; ns < 200000; ns *= 3) {
+                        uint64_t bytes = distance(rates[i], ns);
+                        assert_true((bytes + FRAME) * 1000000000 / rates[i] > 100 * ns);
+                }
+        assert_true(distance(1000000, 9000) <= FRAME);
+        assert_true(distance(900000000, 1000000) > PACKING_SKIP_MOST / 2);
+}
+
+TEST(it_goes_on_and_off_with_the_data)
+{
+        struct packing p;
+        uint64_t now = 1, bytes;
+        packing_init(&p, PACKING_AUTO);
+        measure(&p, 12500000, &now);
+        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
+        packing_tried(&p, &(struct packing_cost){ .plain = PACKING_SAMPLE, .pack_ns = 9000 });
         /* Once it pays again: from the next frame on. */
         assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
         struct packing_cost c = cost(PACKING_SAMPLE, 1000, 500);
@@ -214,6 +238,7 @@ int main(void)
                 cmocka_unit_test(on_a_slow_connection_a_sample_that_pays_turns_it_on),
                 cmocka_unit_test(what_pays_depends_on_the_connection),
                 cmocka_unit_test(data_that_gets_no_smaller_is_tried_ever_more_seldom),
+                cmocka_unit_test(it_goes_on_and_off_with_the_data),
                 cmocka_unit_test(a_connection_that_is_never_full_may_have_become_fast),
                 cmocka_unit_test(what_the_system_says_counts_until_the_connection_was_full),
                 cmocka_unit_test(always_is_always_but_not_for_what_gets_no_smaller),
