@@ -106,5 +106,9 @@ class Servers:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
         self.stop()
+        # What sanitizers found, in builds with them.
+        log = self.log_text()
+        if kind is None and ("Sanitizer" in log or "runtime error:" in log):
+            raise RuntimeError("a server has a fault:\n" + log)

@@ -1,8 +1,8 @@
 /* greedy WHAT: sessions that want more than is theirs.
  *
  *   endless   starts a kernel that never ends, and says what becomes of the commands behind it
- *   mark      fills the device's memory with a pattern, as far as some buffers and images go
- *   look      makes such buffers and images, and says how much of the pattern is in them */
+ *   mark      fills the device's memory with a pattern, as far as some buffers, images and shared virtual memory go
+ *   look      makes such ones, and says how much of the pattern is in them */
 #include <CL/cl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -89,6 +89,14 @@ static cl_mem buffer_new(void)
         return buffer;
 }
 
+/* NULL: the device has none. */
+static void *svm_new(void)
+{
+        cl_device_svm_capabilities svm = 0;
+        TRY(clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof(svm), &svm, NULL));
+        return svm ? clSVMAlloc(context, CL_MEM_READ_WRITE, SIZE, 0) : NULL;
+}
+
 static int mark(void)
 {
         static const size_t origin[3] = { 0 }, region[3] = { SIDE, SIDE, 1 };
@@ -97,9 +105,24 @@ static int mark(void)
                 TRY(clEnqueueFillBuffer(queue, buffer_new(), &pattern, sizeof(pattern), 0, SIZE, 0,
                                         NULL, NULL));
                 TRY(clEnqueueFillImage(queue, image_new(), colour, origin, region, 0, NULL, NULL));
+                void *svm = svm_new();
+                if (svm)
+                        TRY(clEnqueueSVMMemFill(queue, svm, &pattern, sizeof(pattern), SIZE, 0,
+                                                NULL, NULL));
         }
         TRY(clFinish(queue));
         return 0;
+}
+
+/* Its second half. */
+static cl_mem part_of(cl_mem buffer)
+{
+        const cl_buffer_region half = { SIZE / 2, SIZE / 2 };
+        cl_int err;
+        cl_mem part = clCreateSubBuffer(buffer, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                        &half, &err);
+        TRY(err);
+        return part;
 }
 
 static size_t count(const uint32_t *data)
@@ -122,6 +145,14 @@ static int look(void)
                 TRY(clEnqueueReadImage(queue, image_new(), CL_TRUE, origin, region, 0, 0, data, 0,
                                        NULL, NULL));
                 found += count(data);
+                TRY(clEnqueueReadBuffer(queue, part_of(buffer_new()), CL_TRUE, 0, SIZE / 2, data, 0,
+                                        NULL, NULL));
+                found += count(data);
+                void *svm = svm_new();
+                if (svm) {
+                        TRY(clEnqueueSVMMemcpy(queue, CL_TRUE, data, svm, SIZE, 0, NULL, NULL));
+                        found += count(data);
+                }
         }
         printf("%zu\n", found);
         free(data);

@@ -228,7 +228,7 @@ cl_int native_svm_buffer_create(struct backend *b, unsigned domain, struct backe
                                             size, host, &err);
         cl_int r = native_wrap_buffer(d, mem, size, err, ret);
         op_leave();
-        return r;
+        return r == CL_SUCCESS && !has ? native_cleared(b, *ret) : r;
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */
