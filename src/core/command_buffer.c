@@ -233,7 +233,9 @@ static int take_properties(cl_mutable_command_khr c, const command_property *pro
 
 cl_mutable_command_khr recorded_alloc(cl_command_buffer_khr b, cl_command_type type)
 {
-        if (b->count == b->cap) {
+        /* A command is made before the migrations in front of it, and appended after them: there has to be
+         * room for one more. */
+        if (b->cap - b->count < 2) {
                 size_t cap = b->cap ? b->cap * 2 : 16;
                 cl_mutable_command_khr *all = mem_realloc(b->commands, cap * sizeof(*all));
                 if (!all)

@@ -299,6 +299,31 @@ static cl_uint neighbours(const struct api *a, cl_device_id ret[API_DEVICES_MAX]
         return count > 1 ? count : 0;
 }
 
+/* However many commands are recorded before one that data has to be moved for. */
+static void anywhere(struct api *a, cl_kernel add, cl_mem m)
+{
+        cl_command_queue *q = a->queues;
+        for (cl_uint before = 0; before <= 16; before++) {
+                void *b = cb_create(a->count, a->queues, 0);
+                cl_uint sync = 0;
+                for (cl_uint i = 0; i < before; i++)
+                        OK(cb.barrier(b, q[0], NULL, 0, NULL, &sync, NULL));
+                for (cl_uint i = 0; i < 2; i++) {
+                        add_args(add, m, 1);
+                        OK(cb.kernel(b, i ? q[a->count - 1] : q[0], NULL, add, 1, NULL, &items,
+                                     NULL, sync > 0, sync ? &sync : NULL, &sync, NULL));
+                }
+                OK(cb.finalize(b));
+                set(q[0], m, (int)before);
+                OK(clFinish(q[0]));
+                OK(cb.enqueue(a->count, a->queues, b, 0, NULL, NULL));
+                CHECK(at(a, m, 3) == (int)before + 2);
+                for (cl_uint i = 0; i < a->count; i++)
+                        OK(clFinish(q[i]));
+                OK(cb.release(b));
+        }
+}
+
 /* Devices of one server whose memories differ: data moves between them in the middle of the recording. */
 static void spans_domains(const struct api *outer)
 {
@@ -360,6 +385,7 @@ static void spans_domains(const struct api *outer)
                 OK(clReleaseEvent(over));
         }
         OK(cb.release(b));
+        anywhere(a, add, m);
         OK(clReleaseMemObject(m));
         OK(clReleaseMemObject(other));
         OK(clReleaseMemObject(to));
