@@ -5,17 +5,20 @@
 #include "api.h"
 #include "stats.h"
 
-enum { SIZE = 4 << 20, CONTENT = 100000, ROUND = 64 << 10 };
+/* ITEMS: llvmpipe ends each loop after 65,535 times. */
+enum { SIZE = 4 << 20, CONTENT = 100000, ROUND = 64 << 10, ITEMS = 64 };
 
 typedef cl_int(CL_API_CALL *set_fn)(cl_mem buffer, cl_mem content_size_buffer);
 
 static const char source[] =
         "__kernel void make(__global uint *p, __global ulong *size, uint n, uint seed) {\n"
-        "        for (uint i = 0; i < n / 4; i++) p[i] = i * 2654435761u + seed;\n"
+        "        for (uint i = get_global_id(0); i < n / 4; i += get_global_size(0))\n"
+        "                p[i] = i * 2654435761u + seed;\n"
         "        size[512] = n;\n"
         "}\n"
         "__kernel void check(__global const uint *p, uint n, uint seed, __global uint *wrong) {\n"
-        "        for (uint i = 0; i < n / 4; i++) wrong[0] += p[i] != i * 2654435761u + seed;\n"
+        "        for (uint i = get_global_id(0); i < n / 4; i += get_global_size(0))\n"
+        "                if (p[i] != i * 2654435761u + seed) wrong[0] = 1;\n"
         "}\n";
 
 struct test {
@@ -28,26 +31,26 @@ struct test {
 
 static void make(struct test *t, cl_uint device, cl_uint n, cl_uint seed)
 {
-        size_t one = 1;
+        size_t items = ITEMS;
         OK(clSetKernelArg(t->make, 0, sizeof(cl_mem), &t->buffer));
         OK(clSetKernelArg(t->make, 1, sizeof(cl_mem), &t->sizes));
         OK(clSetKernelArg(t->make, 2, sizeof(n), &n));
         OK(clSetKernelArg(t->make, 3, sizeof(seed), &seed));
-        OK(clEnqueueNDRangeKernel(t->a.queues[device], t->make, 1, NULL, &one, NULL, 0, NULL,
+        OK(clEnqueueNDRangeKernel(t->a.queues[device], t->make, 1, NULL, &items, NULL, 0, NULL,
                                   NULL));
         OK(clFinish(t->a.queues[device]));
 }
 
 static void check_there(struct test *t, cl_uint device, cl_uint n, cl_uint seed)
 {
-        size_t one = 1;
+        size_t items = ITEMS;
         cl_uint wrong = 0;
         cl_mem out = api_buffer(&t->a, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, 4, &wrong);
         OK(clSetKernelArg(t->check, 0, sizeof(cl_mem), &t->buffer));
         OK(clSetKernelArg(t->check, 1, sizeof(n), &n));
         OK(clSetKernelArg(t->check, 2, sizeof(seed), &seed));
         OK(clSetKernelArg(t->check, 3, sizeof(cl_mem), &out));
-        OK(clEnqueueNDRangeKernel(t->a.queues[device], t->check, 1, NULL, &one, NULL, 0, NULL,
+        OK(clEnqueueNDRangeKernel(t->a.queues[device], t->check, 1, NULL, &items, NULL, 0, NULL,
                                   NULL));
         OK(clEnqueueReadBuffer(t->a.queues[device], out, CL_TRUE, 0, 4, &wrong, 0, NULL, NULL));
         CHECK(wrong == 0);
