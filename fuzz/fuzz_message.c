@@ -3,6 +3,9 @@
  * frames with messages that may be anything. Ids that the schema does not know are instructions:
  *
  *   0xFF00 + k   what follows the header are raw bytes for lane 1, as transfer k in one BULK frame
+ *   0xFC00 + k   the same on lane 2, with the frame's size and its offset (u32 each) in front: perhaps not all of the
+ *                bytes come
+ *   0xFB00       more bytes for lane 2
  *   0xFE00       let the backend run commands
  *   0xFD00 + k   the messages behind it come from the k-th session (0: the client, others: peers)
  */
@@ -12,7 +15,14 @@
 #include "base/mem.h"
 #include "engine/engine.h"
 
-enum { MESSAGES_MAX = 200, BULK = 0xFF00, STEP = 0xFE00, SESSION = 0xFD00 };
+enum {
+        MESSAGES_MAX = 200,
+        BULK = 0xFF00,
+        STEP = 0xFE00,
+        SESSION = 0xFD00,
+        PART = 0xFC00,
+        REST = 0xFB00
+};
 
 static void on_flush(void *user, struct session *s)
 {
@@ -95,6 +105,18 @@ static int one(struct engine *e, struct session **s, uint64_t *now, uint8_t *msg
                 struct frame f = { (uint32_t)(size - WIRE_HEADER_SIZE), FRAME_BULK, 0, k, 0 };
                 return k && f.size ? feed_frame(*s, 1, &f, msg + WIRE_HEADER_SIZE) : 0;
         }
+        case PART: {
+                const uint8_t *p = msg + WIRE_HEADER_SIZE;
+                uint8_t h[FRAME_HEADER_SIZE];
+                if (!k || size < WIRE_HEADER_SIZE + 8)
+                        return 0;
+                struct frame f = { bytes_get_u32(p), FRAME_BULK, 0, k, bytes_get_u32(p + 4) };
+                frame_put(h, &f);
+                int r = feed(*s, 2, h, sizeof(h));
+                return r < 0 ? r : feed(*s, 2, p + 8, size - WIRE_HEADER_SIZE - 8);
+        }
+        case REST:
+                return feed(*s, 2, msg + WIRE_HEADER_SIZE, size - WIRE_HEADER_SIZE);
         case STEP:
                 engine_settle(e);
                 engine_unlock(e);
@@ -243,7 +265,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
         }
         case 1: /* an instruction */
                 (void)!buf_put_u64(&fresh,
-                                   (0xFD + next(&seed) % 3) << 8 | next(&seed) % 8 | 16ull << 32);
+                                   (0xFB + next(&seed) % 5) << 8 | next(&seed) % 8 | 24ull << 32);
+                (void)!buf_put_u64(&fresh, any_value(&seed));
                 (void)!buf_put_u64(&fresh, any_value(&seed));
                 grown = insert(data, size, max_size, at, bytes_of(fresh.data, fresh.size));
                 break;
