@@ -612,6 +612,15 @@ static bool may_be_now(const struct command *c)
                !c->batch && !c->queue->profiling && !c->queue->object.engine->running;
 }
 
+/* Of a rectangle's or an image's `total` bytes those that begin at `at`: some rows of the only slice, or some slices. */
+static void take_box(struct backend_command *n, uint64_t total, uint64_t at, uint64_t len)
+{
+        unsigned along = n->region[2] > 1 ? 2 : 1;
+        uint64_t step = total / n->region[along];
+        n->box.origin[along] += (size_t)(at / step);
+        n->region[along] = (size_t)(len / step);
+}
+
 /* Submit the part that begins at c->sent. */
 static cl_int submit_part(struct command *c)
 {
@@ -623,6 +632,8 @@ static cl_int submit_part(struct command *c)
         if (n.op == BACKEND_WRITE || n.op == BACKEND_READ) {
                 n.size = (size_t)len;
                 n.offset_bytes += (size_t)c->sent;
+        } else if (len < c->transfer->announced) {
+                take_box(&n, c->transfer->announced, c->sent, len);
         }
         n.now = may_be_now(c);
         cl_int status = command_submit(c, &n);

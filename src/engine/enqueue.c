@@ -235,6 +235,14 @@ static int bulk_size(const struct command *c, const struct kind *kind, uint64_t 
         return size && size <= WIRE_BULK_MAX ? 0 : SP_E_PROTO;
 }
 
+/* The bytes of the smallest box that a rectangle or an image is cut into: a slice or, where there is only one, a row.
+ * 0: a range, which is cut anywhere. */
+static uint64_t box_step(const struct command *c, const struct kind *kind, uint64_t total)
+{
+        const size_t *region = c->native.region;
+        return !kind->region ? 0 : region[2] > 1 ? total / region[2] : total / region[1];
+}
+
 static int take_bulk(struct command *c, const struct action *a, const struct kind *kind)
 {
         struct engine *e = c->queue->object.engine;
@@ -245,17 +253,15 @@ static int take_bulk(struct command *c, const struct action *a, const struct kin
         int r = p || a->peer == PEER_SELF ? bulk_size(c, kind, &total) : SP_E_PROTO;
         if (r < 0)
                 return r;
+        uint64_t step = box_step(c, kind, total);
         if (c->queue->recording)
                 return p ? SP_E_PROTO
-                         : engine_recording_bulk(c, kind->bulk == GIVES, a->transfer, total,
-                                                 kind->region);
-        /* Rectangles and images travel in one piece. */
+                         : engine_recording_bulk(c, kind->bulk == GIVES, a->transfer, total, step);
         if (kind->bulk == TAKES)
-                return engine_transfer_expect(e, p, a->transfer, total, kind->region, c,
-                                              &c->transfer);
+                return engine_transfer_expect(e, p, a->transfer, total, step, c, &c->transfer);
         if (p && p->lost)
                 engine_command_fail(c, CL_DEVICE_NOT_AVAILABLE);
-        return engine_transfer_offer(e, p, a->transfer, total, kind->region, c, &c->transfer);
+        return engine_transfer_offer(e, p, a->transfer, total, step, c, &c->transfer);
 }
 
 static bool fits(const struct command *c)

@@ -108,19 +108,20 @@ int engine_recording_add(struct command *c, const struct command_params *params)
         return 0;
 }
 
-int engine_recording_bulk(struct command *c, bool gives, uint64_t id, uint64_t total, bool whole)
+int engine_recording_bulk(struct command *c, bool gives, uint64_t id, uint64_t total, uint64_t step)
 {
         struct recording *rec = c->queue->recording;
         struct recorded *n = &rec->commands[c->number];
         n->bulk = total;
-        n->whole = whole;
+        n->step = step;
         rec->has_bulk = true;
         if (gives)
                 return map_get(&rec->offers, id)
                                ? SP_E_PROTO
                                : map_put(&rec->offers, id, (void *)(uintptr_t)(c->number + 1));
         n->from = (size_t)(uintptr_t)map_del(&rec->offers, id);
-        return n->from && rec->commands[n->from - 1].bulk == total ? 0 : SP_E_PROTO;
+        const struct recorded *from = n->from ? &rec->commands[n->from - 1] : NULL;
+        return from && from->bulk == total && from->step == step ? 0 : SP_E_PROTO;
 }
 
 /* ---- a run ---------------------------------------------------------------------------------- */
@@ -257,7 +258,7 @@ static void skip_empty(struct command *c)
 static int run_bulk(const struct run *x, const struct recorded *n, size_t i, struct command *c)
 {
         if (n->bulk && !n->from)
-                return engine_transfer_local(x->engine, n->bulk, n->whole, c, &x->open[i]);
+                return engine_transfer_local(x->engine, n->bulk, n->step, c, &x->open[i]);
         if (n->bulk)
                 engine_transfer_adopt(steal(x->open[n->from - 1]), c);
         return 0;

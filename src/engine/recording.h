@@ -14,7 +14,7 @@ struct recorded {
         bool leaf;                 /* no later command waits for it */
         /* Bulk data from a read to a write. */
         uint64_t bulk; /* bytes; 0: none */
-        bool whole;    /* in one piece of memory */
+        uint64_t step; /* of its parts, see engine_transfer_expect */
         size_t from;   /* of a write: number of the read */
 };
 
@@ -49,7 +49,7 @@ SP_NODISCARD int engine_recording_add(struct command *c, const struct command_pa
 
 /* `c`, which was just recorded, gives (or takes) the bytes of transfer `id`. SP_E_PROTO, SP_E_NOMEM. */
 SP_NODISCARD int engine_recording_bulk(struct command *c, bool gives, uint64_t id, uint64_t total,
-                                       bool whole);
+                                       uint64_t step);
 
 /* `c` is complete. The command whose event completes now, and which is to be freed then: c, the batch's
  * last one instead of c, or none as the last one waits for the others. */

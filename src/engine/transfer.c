@@ -133,19 +133,21 @@ void engine_transfer_pass(struct transfer *t, uint64_t offset)
         }
 }
 
-static uint64_t part_size(uint64_t total)
+static uint64_t part_size(uint64_t total, uint64_t step)
 {
         uint64_t size = PART_MIN;
         while (size < PART_MAX && size < total / PARTS)
                 size *= 2;
-        return size;
+        if (!step)
+                return size;
+        return size > step ? size / step * step : step;
 }
 
-static int transfer_set_total(struct transfer *t, uint64_t total, bool whole)
+static int transfer_set_total(struct transfer *t, uint64_t total, uint64_t step)
 {
         t->total = t->announced = total;
-        t->chunk_size = whole || total < STAGING_CHUNK ? total : STAGING_CHUNK;
-        t->part_size = whole ? total : part_size(total);
+        t->chunk_size = step || total < STAGING_CHUNK ? total : STAGING_CHUNK;
+        t->part_size = part_size(total, step);
         uint64_t count = total ? (total - 1) / t->chunk_size + 1 : 1;
         t->chunks = &t->only;
         if (count > 1)
@@ -170,14 +172,14 @@ static void transfer_unref(struct transfer *t)
 
 /* `user`: the command that works with its memory; NULL: not known yet. */
 static int transfer_new(struct engine *e, const struct command *user, struct peer *peer,
-                        uint64_t id, uint64_t total, bool whole, struct transfer **ret)
+                        uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
 {
         if (e->transfer_count >= ENGINE_TRANSFERS_MAX)
                 return SP_E_LIMIT;
         struct transfer *t = mem_zalloc(sizeof(*t));
         if (!t)
                 return SP_E_NOMEM;
-        if (transfer_set_total(t, total, whole) < 0) {
+        if (transfer_set_total(t, total, step) < 0) {
                 mem_free(t);
                 return SP_E_NOMEM;
         }
@@ -194,10 +196,10 @@ static int transfer_new(struct engine *e, const struct command *user, struct pee
 
 /* A new one in the table, which takes over its reference. */
 static int transfer_enter(struct engine *e, const struct command *user, struct peer *peer,
-                          uint64_t id, uint64_t total, bool whole, struct transfer **ret)
+                          uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
 {
         struct transfer *t;
-        int r = transfer_new(e, user, peer, id, total, whole, &t);
+        int r = transfer_new(e, user, peer, id, total, step, &t);
         if (r < 0)
                 return r;
         r = map_put(&e->transfers, id, t);
@@ -228,7 +230,7 @@ static void transfer_fail(struct transfer *t, cl_int status)
 /* ---- commands ------------------------------------------------------------------------------- */
 
 /* Was it announced before its command, by inlined data or a failure? */
-static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, bool whole)
+static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, uint64_t step)
 {
         struct engine *e = t->engine;
         if (t->peer != from)
@@ -238,7 +240,7 @@ static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, bo
         e->early_bytes -= t->only ? (size_t)t->total : 0;
         uint64_t cut = t->cut;
         if (t->swallow) {
-                int r = transfer_set_total(t, total, whole);
+                int r = transfer_set_total(t, total, step);
                 if (r < 0)
                         return r;
                 engine_peer_retry_all(e);
@@ -252,13 +254,13 @@ static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, bo
 }
 
 int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uint64_t total,
-                           bool whole, struct command *writer, struct transfer **ret)
+                           uint64_t step, struct command *writer, struct transfer **ret)
 {
         struct transfer *t = map_get(&e->transfers, id);
         bool all_there = false;
         int r;
         if (!t) {
-                r = transfer_enter(e, writer, from, id, total, whole, &t);
+                r = transfer_enter(e, writer, from, id, total, step, &t);
                 if (r < 0)
                         return r;
                 if (from)
@@ -268,12 +270,13 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
                         all_there = true;
                 }
         } else if (t->early && from) {
-                r = adopt_early(t, from, total, whole);
+                r = adopt_early(t, from, total, step);
                 if (r < 0)
                         return r;
                 all_there = !t->swallow;
         } else {
-                if (t->peer || from || t->writer || t->announced != total)
+                if (t->peer || from || t->writer || t->announced != total ||
+                    t->part_size != part_size(total, step))
                         return SP_E_PROTO;
                 all_there = true; /* both ends are */
         }
@@ -286,12 +289,12 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
 }
 
 int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64_t total,
-                          bool whole, struct command *reader, struct transfer **ret)
+                          uint64_t step, struct command *reader, struct transfer **ret)
 {
         struct transfer *t;
         int r;
         if (to) {
-                r = transfer_new(e, reader, to, id, total, whole, &t);
+                r = transfer_new(e, reader, to, id, total, step, &t);
                 if (r < 0)
                         return r;
                 t->reader = reader;
@@ -301,12 +304,13 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
         }
         t = map_get(&e->transfers, id);
         if (!t) {
-                r = transfer_enter(e, reader, NULL, id, total, whole, &t);
+                r = transfer_enter(e, reader, NULL, id, total, step, &t);
                 if (r < 0)
                         return r;
                 t->refs++;
         } else {
-                if (t->peer || t->reader || t->early || t->announced != total)
+                if (t->peer || t->reader || t->early || t->announced != total ||
+                    t->part_size != part_size(total, step))
                         return SP_E_PROTO;
                 t->refs++;
                 transfer_leave_table(t);
@@ -316,11 +320,11 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
         return 0;
 }
 
-int engine_transfer_local(struct engine *e, uint64_t total, bool whole, struct command *reader,
+int engine_transfer_local(struct engine *e, uint64_t total, uint64_t step, struct command *reader,
                           struct transfer **ret)
 {
         struct transfer *t;
-        int r = transfer_new(e, reader, NULL, 0, total, whole, &t);
+        int r = transfer_new(e, reader, NULL, 0, total, step, &t);
         if (r < 0)
                 return r;
         t->refs++;
@@ -473,7 +477,7 @@ static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len,
         if (e->early_transfers >= ENGINE_EARLY_TRANSFERS || len > ENGINE_EARLY_BYTES ||
             e->early_bytes > ENGINE_EARLY_BYTES - len)
                 return SP_E_LIMIT;
-        int r = transfer_enter(e, NULL, p, id, len, true, &t);
+        int r = transfer_enter(e, NULL, p, id, len, len, &t);
         if (r < 0)
                 return r;
         t->early = true;
@@ -605,7 +609,7 @@ static int cut_early(struct peer *p, const struct wire_transfer_cut *m)
         struct transfer *t;
         if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
                 return SP_E_LIMIT;
-        int r = transfer_enter(e, NULL, p, m->transfer, 0, true, &t);
+        int r = transfer_enter(e, NULL, p, m->transfer, 0, 0, &t);
         if (r < 0)
                 return r;
         t->early = t->swallow = true;
@@ -646,7 +650,7 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
         if (!t) {
                 if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
                         return SP_E_LIMIT;
-                int r = transfer_enter(e, NULL, p, m->transfer, 0, true, &t);
+                int r = transfer_enter(e, NULL, p, m->transfer, 0, 0, &t);
                 if (r < 0)
                         return r;
                 t->early = true;

@@ -40,20 +40,20 @@ struct transfer {
 };
 
 /* For a write: the transfer `id` of `total` bytes from `from`, NULL: from a read of this server.
- * `whole`: in one piece of memory. SP_E_PROTO: the id is in use, or the sizes differ; SP_E_NOMEM,
- * SP_E_LIMIT. */
+ * `step` not 0: in one piece of memory, and in parts that are multiples of so many bytes. SP_E_PROTO: the id is
+ * in use, or the sizes differ; SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id,
-                                        uint64_t total, bool whole, struct command *writer,
+                                        uint64_t total, uint64_t step, struct command *writer,
                                         struct transfer **ret);
 
 /* For a read: the same to `to`, NULL: to a write of this server. */
 SP_NODISCARD int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id,
-                                       uint64_t total, bool whole, struct command *reader,
+                                       uint64_t total, uint64_t step, struct command *reader,
                                        struct transfer **ret);
 
 /* The same for a run of a recording, which knows both: first the read, whose bytes are the caller's too until
  * the write adopts them. SP_E_NOMEM, SP_E_LIMIT. */
-SP_NODISCARD int engine_transfer_local(struct engine *e, uint64_t total, bool whole,
+SP_NODISCARD int engine_transfer_local(struct engine *e, uint64_t total, uint64_t step,
                                        struct command *reader, struct transfer **ret);
 void engine_transfer_adopt(struct transfer *t, struct command *writer);
 /* There will be no write. */

@@ -2865,6 +2865,16 @@ static void send_bad(struct world *w, unsigned which)
                 send(w, 0, image_read, .event = EVENT(1), .queue = QUEUE(1), .image = BUFFER(9),
                      .origin = WAITS(0, 0, 0), .region = WAITS(1, 1), .transfer = 1);
                 break;
+        case 34: /* bytes of a buffer as an image's, which come in other parts */
+                send(w, 0, image_create, .image = BUFFER(9), .type = CL_MEM_OBJECT_IMAGE2D,
+                     .order = CL_RGBA, .data_type = CL_UNSIGNED_INT8, .width = 1000,
+                     .height = 2000);
+                send(w, 0, buffer_read, .event = EVENT(1), .queue = QUEUE(1), .buffer = BUFFER(1),
+                     .size = 8000000, .peer = PEER_SELF, .transfer = 7, .waits = WAITS(EVENT(100)));
+                send(w, 0, image_write, .event = EVENT(2), .queue = QUEUE(1), .image = BUFFER(9),
+                     .origin = WAITS(0, 0, 0), .region = WAITS(1000, 2000, 1), .peer = PEER_SELF,
+                     .transfer = 7);
+                break;
         case 30: /* a buffer as the parent of a 2D image without a pitch */
                 make_image(w, BUFFER(9), BUFFER(1));
                 break;
@@ -2875,7 +2885,7 @@ static void send_bad(struct world *w, unsigned which)
 
 TEST(a_client_that_breaks_the_protocol_loses_its_session_alone)
 {
-        for (unsigned which = 0; which <= 33; which++) {
+        for (unsigned which = 0; which <= 34; which++) {
                 struct world *w = world_new(1);
                 make_objects(w, 0, 64);
                 send(w, 0, event_import, .event = EVENT(100));
