@@ -21,6 +21,9 @@
 enum {
         SERIAL_BITS = 127,
         LABEL_MAX = 32,
+        /* What a stranger may make us keep, and check signatures of: far more than a usual chain. */
+        CERTIFICATES_BYTES = 16 << 10,
+        CERTIFICATES_DEPTH = 8,
 };
 
 struct crypto_context {
@@ -221,6 +224,8 @@ static bool context_init(struct crypto_context *c, const struct crypto_params *p
         SSL_CTX_set_options(s, SSL_OP_NO_TICKET | SSL_OP_PRIORITIZE_CHACHA |
                                        SSL_OP_CIPHER_SERVER_PREFERENCE);
         SSL_CTX_set_verify(s, SSL_VERIFY_PEER, accept_any);
+        SSL_CTX_set_verify_depth(s, CERTIFICATES_DEPTH);
+        SSL_CTX_set_max_cert_list(s, CERTIFICATES_BYTES);
         SSL_CTX_set_keylog_callback(s, on_secret);
         if (p->server) {
                 /* OpenSSL wants one for secrets, which it treats as sessions. */

@@ -450,6 +450,20 @@ def what_is_compiled_is_kept_apart_for_each_client():
         works(p.ping(s.ports[0]))
 
 
+def certificates_have_a_limit():
+    with Place() as p, p.spancld() as s:
+        p.pair(s.ports[0])
+        identity = p.client / "identity.pem"
+        own = identity.read_text()
+        certificate = own[own.index("-----BEGIN CERTIFICATE"):]
+        identity.write_text(own + 7 * certificate)
+        works(p.ping(s.ports[0]))
+        identity.write_text(own + 100 * certificate)
+        fails(p.ping(s.ports[0]))
+        identity.write_text(own)
+        works(p.ping(s.ports[0]))
+
+
 def keys_that_others_can_read_are_not_used():
     with Place() as p, p.spancld() as s:
         p.pair(s.ports[0])
