@@ -70,7 +70,7 @@ static void sleep_in_poll(struct carrier *c)
         nfds_t n = 1 + (nfds_t)link_poll(p->link, fds + 1);
         c->asleep = true;
         p->lock->unlock(p->lock->user);
-        if (!spin_poll(&c->spin, fds, n, NULL, 0)) {
+        if (!spin_poll(&c->spin, &(struct spin_on){ .fds = fds, .count = n })) {
                 TRACE_SPAN(poll, n);
                 if (poll(fds, n, -1) < 0 && errno != EINTR)
                         sched_yield();

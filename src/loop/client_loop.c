@@ -637,12 +637,26 @@ static bool bulk_moved(struct client_loop *loop, struct io_link *const *links, s
         return moved;
 }
 
-static void sleep_in_poll(struct client_loop *loop, struct pollfd *fds, nfds_t n,
-                          struct conn *const *conns, size_t conn_count, bool spin,
-                          uint64_t deadline_ns)
+static void end_trials(const struct spin_on *on)
 {
-        if (spin_poll(spin ? &loop->spin : &loop->still, fds, n, conns, conn_count))
+        for (size_t i = 0; i < on->link_count; i++)
+                link_try_end(on->links[i]);
+}
+
+/* Without the lock, which it takes to end trials before it sleeps. */
+static void sleep_in_poll(struct client_loop *loop, struct spin_on *on, bool spin,
+                          uint64_t deadline_ns, pthread_mutex_t *lock)
+{
+        struct pollfd *fds = on->fds;
+        nfds_t n = on->count;
+        if (spin_poll(spin ? &loop->spin : &loop->still, on))
                 return;
+        if (on->link_count) {
+                pthread_mutex_lock(lock);
+                end_trials(on);
+                on->link_count = 0;
+                pthread_mutex_unlock(lock);
+        }
         TRACE_SPAN(sleep, n);
         struct timespec left, *timeout = NULL;
         if (deadline_ns != UINT64_MAX) {
@@ -687,8 +701,9 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
         struct client_loop *loop = user;
         struct pollfd fds[2 + CONFIG_SERVERS_MAX * PER_LINK];
         struct conn *conns[CONFIG_SERVERS_MAX * SESSION_LANES];
+        struct link *trials[CONFIG_SERVERS_MAX];
+        struct spin_on on = { .fds = fds, .conns = conns, .links = trials };
         nfds_t first[CONFIG_SERVERS_MAX + 1], n = 0;
-        size_t conn_count = 0;
         fds[n++] = (struct pollfd){ .fd = loop->wake_fd, .events = POLLIN };
         fds[n++] = (struct pollfd){ .fd = loop->address_fd, .events = POLLIN };
         for (size_t i = 0; i < count; i++) {
@@ -700,17 +715,21 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
                                 continue;
                         int added = link_poll(&links[i]->lanes[lane], fds + n);
                         if (added && links[i]->lanes[lane].conn->ops->peek)
-                                conns[conn_count++] = links[i]->lanes[lane].conn;
+                                conns[on.conn_count++] = links[i]->lanes[lane].conn;
                         n += (nfds_t)added;
                 }
         }
         first[count] = n;
         /* In the midst of bulk data one who looks again and again only finds smaller pieces of it. */
         bool spin = !bulk_moved(loop, links, count);
+        for (size_t i = 0; i < count && spin && deadline_ns && spin_wants(&loop->spin); i++)
+                if (link_try_begin(&links[i]->lanes[0]))
+                        trials[on.link_count++] = &links[i]->lanes[0];
+        on.count = n;
         loop->asleep = true;
         pthread_mutex_unlock(lock);
         if (deadline_ns)
-                sleep_in_poll(loop, fds, n, conns, conn_count, spin, deadline_ns);
+                sleep_in_poll(loop, &on, spin, deadline_ns, lock);
         else
                 poll(fds, n, 0);
         if (fds[0].revents) {
@@ -722,14 +741,14 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
         }
         pthread_mutex_lock(lock);
         loop->asleep = false;
+        end_trials(&on);
         if (fds[1].revents)
                 check_addresses(loop, links, count);
         for (size_t i = 0; i < count; i++) {
                 bool something = links[i]->more_in;
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)
-                        if (links[i]->lanes[lane].conn)
-                                something |= conn_polled(links[i]->lanes[lane].conn, fds + first[i],
-                                                         first[i + 1] - first[i]) != 0;
+                        something |= link_polled(&links[i]->lanes[lane], fds + first[i],
+                                                 first[i + 1] - first[i]) != 0;
                 links[i]->quiet = !something;
         }
 }

@@ -77,6 +77,7 @@ void link_down(struct link *l)
         l->conn = conn_close(l->conn);
         l->doomed = false;
         l->blocked = false;
+        l->trial.got = 0;
         session_lane_down(l->session, l->lane);
         mem_free(l->packer);
         l->packer = NULL;
@@ -266,6 +267,33 @@ static size_t limit(struct iovec *iov, int *n, size_t max)
         return asked;
 }
 
+/* One recvv: what it said. 0: nothing can be received now; else negative: the session has ended. */
+static ssize_t receive_once(struct link *l, const struct link_lock *unlock, size_t *ret_asked,
+                            int *ret_status)
+{
+        struct iovec iov[2];
+        int n = session_lane_want(l->session, l->lane, iov);
+        *ret_status = n < 0 ? n : 0;
+        if (n <= 0)
+                return 0;
+        *ret_asked = limit(iov, &n, RECEIVE_MAX);
+        if (unlock) {
+                l->receiving = true;
+                unlock->unlock(unlock->user);
+        }
+        struct trace_span span = trace_begin(TRACE_receive, 0);
+        ssize_t r = l->conn->ops->recvv(l->conn, iov, n);
+        span.value = r > 0 ? (uint64_t)r : 0;
+        trace_end(&span);
+        if (unlock) {
+                unlock->lock(unlock->user);
+                l->receiving = false;
+                if (!survived(l))
+                        return SP_E_LINK;
+        }
+        return r;
+}
+
 int link_receive(struct link *l, size_t budget, const struct link_lock *unlock)
 {
         if (!l->conn || l->doomed)
@@ -274,28 +302,17 @@ int link_receive(struct link *l, size_t budget, const struct link_lock *unlock)
                 return 0;
         unlock = bulk_lock(l, unlock);
         for (size_t got = 0; got < budget;) {
-                struct iovec iov[2];
-                int n = session_lane_want(l->session, l->lane, iov);
-                if (n <= 0)
-                        return n;
-                size_t asked = limit(iov, &n, RECEIVE_MAX);
-                if (unlock) {
-                        l->receiving = true;
-                        unlock->unlock(unlock->user);
-                }
-                struct trace_span span = trace_begin(TRACE_receive, 0);
-                ssize_t r = l->conn->ops->recvv(l->conn, iov, n);
-                span.value = r > 0 ? (uint64_t)r : 0;
-                trace_end(&span);
-                if (unlock) {
-                        unlock->lock(unlock->user);
-                        l->receiving = false;
-                        if (!survived(l))
-                                return SP_E_LINK;
-                }
-                if (r <= 0)
+                size_t asked = l->trial.asked;
+                int status = 0;
+                ssize_t r = l->trial.got;
+                l->trial.got = 0;
+                if (!r)
+                        r = receive_once(l, unlock, &asked, &status);
+                if (!r)
+                        return status;
+                if (r < 0)
                         return r == SP_E_AGAIN ? 0 : SP_E_LINK;
-                int status = session_lane_received(l->session, l->lane, (size_t)r);
+                status = session_lane_received(l->session, l->lane, (size_t)r);
                 if (status < 0)
                         return status;
                 int unpacked = l->lane ? unpack_frame(l, unlock) : 0;
@@ -308,6 +325,39 @@ int link_receive(struct link *l, size_t budget, const struct link_lock *unlock)
                         return 0;
         }
         return 1;
+}
+
+bool link_try_begin(struct link *l)
+{
+        bool stream =
+                l->conn && (l->conn->ops == &transport_tcp || l->conn->ops == &transport_unix);
+        if (l->lane || !stream || l->doomed || l->receiving)
+                return false;
+        int n = l->trial.count = session_lane_want(l->session, l->lane, l->trial.places);
+        if (n <= 0)
+                return false;
+        l->trial.asked = limit(l->trial.places, &l->trial.count, RECEIVE_MAX);
+        l->receiving = true;
+        return true;
+}
+
+bool link_try(struct link *l)
+{
+        ssize_t r = l->conn->ops->recvv(l->conn, l->trial.places, l->trial.count);
+        if (r != SP_E_AGAIN)
+                l->trial.got = r > 0 ? r : SP_E_LINK;
+        return r != SP_E_AGAIN;
+}
+
+void link_try_end(struct link *l)
+{
+        l->receiving = false;
+        (void)survived(l);
+}
+
+unsigned link_polled(struct link *l, const struct pollfd *fds, size_t n)
+{
+        return l->conn ? conn_polled(l->conn, fds, n) | (l->trial.got ? CONN_IN : 0) : 0;
 }
 
 int link_poll(struct link *l, struct pollfd ret[2])

@@ -35,6 +35,12 @@ struct link {
         bool receiving; /* the same for recvv */
         bool doomed;    /* link_down was called meanwhile */
         struct packer *packer; /* NULL: frames go as they are */
+        struct {
+                struct iovec places[2];
+                int count;
+                size_t asked;
+                ssize_t got; /* 0: nothing */
+        } trial;             /* link_try's */
 };
 
 enum {
@@ -74,6 +80,17 @@ bool link_can_send(const struct link *l);
  * session_bulk_retry; SP_E_LINK: the connection is lost, call link_down; other errors: the session has
  * ended. */
 SP_NODISCARD int link_receive(struct link *l, size_t budget, const struct link_lock *unlock);
+
+/* Receive without the lock, for a thread that looks again and again: one system call where asking first would be
+ * two. Between link_try_begin and link_try_end, both with the lock, link_try does not need it. True: bytes have come,
+ * or the connection is lost, which the next link_receive takes in. link_try_begin says whether there is anything
+ * to try: lane 0 of a stream socket. */
+bool link_try_begin(struct link *l);
+bool link_try(struct link *l);
+void link_try_end(struct link *l);
+
+/* conn_polled, and CONN_IN after link_try has found something. */
+unsigned link_polled(struct link *l, const struct pollfd *fds, size_t n);
 
 /* What poll(2) has to wait for; returns the number of entries, at most 2, 0 when down. */
 int link_poll(struct link *l, struct pollfd ret[2]);

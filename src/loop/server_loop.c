@@ -187,6 +187,10 @@ static int collect(struct server_loop *l, size_t *ret_count)
                         if (!conns)
                                 return SP_E_NOMEM;
                         l->conns = conns;
+                        struct link **trials = mem_realloc(l->trials, cap * sizeof(*trials));
+                        if (!trials)
+                                return SP_E_NOMEM;
+                        l->trials = trials;
                         l->fd_cap = cap;
                 }
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
@@ -212,7 +216,7 @@ static void serve(struct server_loop *l, size_t count)
                         if (c->carriers[lane])
                                 continue;
                         struct link *k = &c->lanes[lane];
-                        unsigned can = k->conn ? conn_polled(k->conn, l->fds + 2, count - 2) : 0;
+                        unsigned can = link_polled(k, l->fds + 2, count - 2);
                         if (can & CONN_OUT)
                                 k->blocked = false;
                         if (can & CONN_IN && !l->over)
@@ -283,11 +287,43 @@ static uint64_t next_deadline(struct server_loop *l)
         return d;
 }
 
+/* What was just reported goes before anything else is looked at. Losses are for flush_all. */
+static void send_words(struct server_loop *l)
+{
+        engine_lock(l->engine);
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (link_can_send(&c->lanes[0]))
+                        (void)!link_flush(&c->lanes[0], LINK_BUDGET, NULL);
+        }
+        engine_unlock(l->engine);
+}
+
 static enum spin_also poll_completions(void *loop)
 {
         struct server_loop *l = loop;
         enum backend_polled r = engine_poll(l->engine, false);
+        if (r == BACKEND_REPORTED)
+                send_words(l);
         return r == BACKEND_REPORTED ? SPIN_FOUND : r == BACKEND_WAITING ? SPIN_SOON : SPIN_NOTHING;
+}
+
+/* With the lock, which is then released while it spins. */
+static void begin_trials(struct server_loop *l)
+{
+        if (!spin_wants(&l->spin))
+                return;
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (link_try_begin(&c->lanes[0]))
+                        l->trials[l->trial_count++] = &c->lanes[0];
+        }
+}
+
+static void end_trials(struct server_loop *l)
+{
+        while (l->trial_count)
+                link_try_end(l->trials[--l->trial_count]);
 }
 
 /* Without the engine's lock. */
@@ -299,9 +335,15 @@ static int look(struct server_loop *l, size_t count)
 
 static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
 {
-        int n = spin_poll(&l->spin, l->fds, count, l->conns, l->conn_count);
+        int n = spin_poll(&l->spin, &(struct spin_on){ l->fds, count, l->conns, l->conn_count,
+                                                       l->trials, l->trial_count });
         if (n)
                 return n;
+        if (l->trial_count) {
+                engine_lock(l->engine);
+                end_trials(l);
+                engine_unlock(l->engine);
+        }
         if (l->spin.also)
                 engine_poll(l->engine, true);
         TRACE_SPAN(poll, count);
@@ -347,11 +389,13 @@ static void *loop_thread(void *arg)
                 more |= r > 0;
                 uint64_t deadline = next_deadline(l);
                 l->asleep = true;
+                begin_trials(l);
                 engine_unlock(l->engine);
                 bool told = l->spin.also && poll_completions(l) == SPIN_FOUND;
                 int n = more || told ? look(l, count) : sleep_in_poll(l, count, deadline);
                 engine_lock(l->engine);
                 l->asleep = false;
+                end_trials(l);
                 if (n <= 0)
                         continue;
                 if (l->fds[0].revents) {
@@ -405,7 +449,8 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         l->fd_cap = POLL_MAX;
         l->fds = mem_alloc(l->fd_cap * sizeof(*l->fds));
         l->conns = mem_alloc(l->fd_cap * sizeof(*l->conns));
-        int r = l->fds && l->conns ? box_new(&l->box) : SP_E_NOMEM;
+        l->trials = mem_alloc(l->fd_cap * sizeof(struct link *));
+        int r = l->fds && l->conns && l->trials ? box_new(&l->box) : SP_E_NOMEM;
         if (!r && params->output_fd >= 0 && fcntl(params->output_fd, F_SETFL, O_NONBLOCK) < 0)
                 r = SP_E_INVAL;
         if (!r)
@@ -486,6 +531,7 @@ struct server_loop *server_loop_free(struct server_loop *l)
                 close(l->params.output_fd);
         mem_free(l->fds);
         mem_free(l->conns);
+        mem_free(l->trials);
         if (l->common_fd >= 0)
                 close(l->common_fd);
         mem_free(l);

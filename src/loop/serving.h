@@ -73,6 +73,9 @@ struct server_loop {
         /* Those of them that can be peeked at; no other thread closes such a conn. Room for fd_cap. */
         struct conn **conns;
         size_t conn_count;
+        /* Links that it receives from while it spins. Room for fd_cap. */
+        struct link **trials;
+        size_t trial_count;
         struct spin spin;
 };
 

@@ -12,9 +12,13 @@ enum {
         LOOKS_SOON = 4, /* while something else is to be found soon, too */
 };
 
+unsigned spin_cores;
+
 void spin_init(struct spin *s, uint64_t max_ns, unsigned cores)
 {
         cpu_set_t set;
+        if (!cores)
+                cores = spin_cores;
         if (!cores && sched_getaffinity(0, sizeof(set), &set) == 0)
                 cores = (unsigned)CPU_COUNT(&set);
         *s = (struct spin){ .max_ns = cores < SPIN_CORES ? 0 : max_ns };
@@ -51,8 +55,15 @@ static int arm_all(struct conn *const *conns, size_t count)
         return 0;
 }
 
-static int spin(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const *conns,
-                size_t count)
+static bool try_links(const struct spin_on *on)
+{
+        for (size_t i = 0; i < on->link_count; i++)
+                if (link_try(on->links[i]))
+                        return true;
+        return false;
+}
+
+static int spin(struct spin *s, const struct spin_on *on)
 {
         s->began_ns = clock_now_ns();
         if (!s->now_ns)
@@ -63,16 +74,23 @@ static int spin(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const
                 enum spin_also also = s->also ? s->also(s->arg) : SPIN_NOTHING;
                 if (also == SPIN_FOUND)
                         return -1;
-                if (spin_peek(conns, count))
+                if (spin_peek(on->conns, on->conn_count))
                         return 1;
-                /* What comes otherwise is seen sooner than by a system call. */
-                unsigned enough = also == SPIN_SOON ? LOOKS_SOON : count ? LOOKS : 1;
-                if (++looks < enough) {
+                looks++;
+                bool soon = also == SPIN_SOON;
+                if ((!soon || looks % LOOKS_SOON == 0) && try_links(on))
+                        return 1;
+                /* What comes otherwise is seen sooner than by poll(2). */
+                unsigned enough = on->link_count   ? LOOKS
+                                  : soon           ? LOOKS_SOON
+                                  : on->conn_count ? LOOKS
+                                                   : 1;
+                if (looks < enough) {
                         cpu_relax();
                         continue;
                 }
                 looks = 0;
-                int r = poll(fds, n, 0);
+                int r = poll(on->fds, on->count, 0);
                 if (r)
                         return r;
                 if (clock_now_ns() - s->began_ns >= s->now_ns)
@@ -83,14 +101,14 @@ static int spin(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const
         return 0;
 }
 
-int spin_poll(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const *conns, size_t count)
+int spin_poll(struct spin *s, const struct spin_on *on)
 {
-        for (nfds_t i = 0; i < n; i++)
-                fds[i].revents = 0;
-        int r = spin_peek(conns, count);
+        for (nfds_t i = 0; i < on->count; i++)
+                on->fds[i].revents = 0;
+        int r = spin_peek(on->conns, on->conn_count);
         if (!r && s->max_ns)
-                r = spin(s, fds, n, conns, count);
-        return r ? r : arm_all(conns, count);
+                r = spin(s, on);
+        return r ? r : arm_all(on->conns, on->conn_count);
 }
 
 void spin_slept(struct spin *s)

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "transport/transport.h"
+#include "loop/link.h"
 
 enum spin_also {
         SPIN_NOTHING, /* nor will there be */
@@ -25,6 +25,21 @@ struct spin {
         void *arg;
 };
 
+/* What is looked at. */
+struct spin_on {
+        struct pollfd *fds;
+        nfds_t count;
+        /* Conns that can be peeked at, and links that can be tried (link_try_begin); their entries are among
+         * `fds`. */
+        struct conn *const *conns;
+        size_t conn_count;
+        struct link *const *links;
+        size_t link_count;
+};
+
+/* For tests: the number of cores that the system would tell. 0: ask it. */
+extern unsigned spin_cores;
+
 /* At most `max_ns` each time; never with fewer cores than both sides and the device need: the number of
  * those that this process may run on is `cores`, 0: ask the system. */
 void spin_init(struct spin *s, uint64_t max_ns, unsigned cores);
@@ -32,11 +47,15 @@ void spin_init(struct spin *s, uint64_t max_ns, unsigned cores);
 /* Has one of the conns something of what it was asked for (conn_peek)? */
 bool spin_peek(struct conn *const *conns, size_t count);
 
-/* poll(2) without sleeping, for as long as it seems to pay: its result, or 1 when one of the `count`
- * conns, whose entries are among `fds`, has something. Negative: `also` has found something. 0: nothing
- * yet; then the conns are armed, sleep. */
-int spin_poll(struct spin *s, struct pollfd *fds, nfds_t n, struct conn *const *conns,
-              size_t count);
+/* Would spin_poll do anything but look once? */
+static inline bool spin_wants(const struct spin *s)
+{
+        return s->max_ns && s->now_ns;
+}
+
+/* poll(2) without sleeping, for as long as it seems to pay: its result, or 1 when one of the conns or links
+ * has something. Negative: `also` has found something. 0: nothing yet; then the conns are armed, sleep. */
+int spin_poll(struct spin *s, const struct spin_on *on);
 
 /* The sleep that followed has ended: learns from how long it was. */
 void spin_slept(struct spin *s);

@@ -20,7 +20,7 @@ TEST(what_is_there_is_found_without_sleeping)
         struct spin s;
         spin_init(&s, 1000000, 8);
         assert_int_equal(write(fds[1], "x", 1), 1);
-        assert_int_equal(spin_poll(&s, &p, 1, NULL, 0), 1);
+        assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 1);
         assert_int_equal(p.revents, POLLIN);
         assert_true(s.now_ns == 1000000);
         close(fds[0]);
@@ -40,7 +40,7 @@ TEST(it_looks_at_other_things_in_turn)
         spin_init(&s, 60000000000, 8);
         s.also = found;
         s.arg = &looks;
-        assert_true(spin_poll(&s, &p, 1, NULL, 0) < 0);
+        assert_true(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }) < 0);
         assert_int_equal(looks, 30);
         close(fds[0]);
         close(fds[1]);
@@ -53,13 +53,13 @@ TEST(it_never_spins_with_too_few_cores_or_when_told_not_to)
         struct spin s;
         assert_int_equal(write(fds[1], "x", 1), 1);
         spin_init(&s, 1000000, 2);
-        assert_int_equal(spin_poll(&s, &p, 1, NULL, 0), 0);
+        assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
         spin_slept(&s);
-        assert_int_equal(spin_poll(&s, &p, 1, NULL, 0), 0);
+        assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
         spin_init(&s, 0, 64);
-        assert_int_equal(spin_poll(&s, &p, 1, NULL, 0), 0);
+        assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
         spin_slept(&s);
-        assert_int_equal(spin_poll(&s, &p, 1, NULL, 0), 0);
+        assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
         close(fds[0]);
         close(fds[1]);
 }
@@ -71,12 +71,12 @@ TEST(long_waits_make_it_stop_and_a_short_one_begin_again)
         struct spin s;
         spin_init(&s, 1000, 8);
         for (int i = 0; i < 20; i++) {
-                assert_int_equal(spin_poll(&s, &p, 1, NULL, 0), 0);
+                assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
                 s.began_ns = 1; /* long ago */
                 spin_slept(&s);
         }
         assert_true(s.now_ns == 0);
-        assert_int_equal(spin_poll(&s, &p, 1, NULL, 0), 0);
+        assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
         s.max_ns = UINT64_MAX / 4; /* so long that this wait was short, however long it took */
         spin_slept(&s);
         assert_true(s.now_ns == s.max_ns);
