@@ -1,7 +1,7 @@
 /* Bulk data that is compressed arrives as it was, between client and servers and between servers, in fewer bytes
  * on the wire; data that does not get smaller, or that is not to be compressed, takes as many as it has. The
  * program runs itself and reads what SPANCL_STATS says. Servers with `--compression lz4`, and
- * SPANCL_COMPRESSION=lz4, or neither: `auto` leaves fast links alone. */
+ * SPANCL_COMPRESSION=lz4, or neither: what `auto` does depends on how busy the host is, but it never takes more. */
 
 #include "api.h"
 #include "stats.h"
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         long mixed = bulk(argv[0], "mixed");
         if (!packs) {
                 enum { HEADERS = 10000 };
-                CHECK(labs(even - noise) < HEADERS && labs(mixed - noise) < HEADERS);
+                CHECK(even < noise + HEADERS && mixed < noise + HEADERS);
                 return 0;
         }
         long all = 3L * SIZE + (long)ROW * ROWS;
