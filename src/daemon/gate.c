@@ -230,6 +230,8 @@ int gate_listen(struct gate *g, struct conn **c)
         struct conn *plain = *c, *secure;
         int r = tls_accept(g->tls, plain, &secure);
         *c = r < 0 ? NULL : secure;
+        if (*c)
+                tls_be_careful(*c);
         return r < 0 ? r : 1;
 }
 

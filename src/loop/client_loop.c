@@ -28,7 +28,8 @@ enum {
         RECEIVE_BUDGET = 4 << 20,
         RETRY_FIRST_MS = 20, /* between two tries to reach a server again, doubled each time */
         RETRY_MAX_MS = 1000,
-        TRY_FIRST_MS = 1000,      /* the first of these tries, doubled each time */
+        TRY_FIRST_MS = 1000,  /* the first of these tries, doubled each time */
+        EARLY_MAX = 64 << 10, /* bytes sent behind the hello of a connection that is made again */
         RETRY_REFUSED_MS = 10000, /* the server answers, but does not want us */
 };
 
@@ -50,6 +51,8 @@ struct client_loop {
 struct attach {
         struct client_loop *loop;
         struct dial_params dial;
+        struct buf
+                early; /* for the first try; a server that refuses would then not always be understood */
         struct server_loop *local;
         unsigned lane;
         uint64_t until_ns;    /* it is tried again and again; 0: once */
@@ -245,6 +248,7 @@ static void attach_free(struct attach *a)
         conn_close(a->conn);
         pthread_cond_destroy(&a->given_up);
         pthread_mutex_destroy(&a->lock);
+        buf_fini(&a->early);
         mem_free(a);
 }
 
@@ -289,6 +293,7 @@ static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *r
                         a->dial.timeout_ms = first_ms < patience_ms ? first_ms : patience_ms;
                 first_ms = first_ms < patience_ms ? 2 * first_ms : first_ms;
                 int r = dial(a->local, &a->dial, ret, reply);
+                a->dial.early.size = 0;
                 bool later = may_work_later(r);
                 if (r == 0 || (!later && !a->fresh) || clock_now_ns() >= a->until_ns)
                         return r;
@@ -369,6 +374,9 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
         };
         pthread_mutex_init(&a->lock, NULL);
         cond_init(&a->given_up);
+        /* Without memory it takes a round trip more. */
+        if (!lane && generation && session_early(l->session, EARLY_MAX, &a->early) == 0)
+                a->dial.early = bytes_of(a->early.data, a->early.size);
         *start = (struct attach_start){ a, &l->attached };
         pthread_t thread;
         if (pthread_create(&thread, NULL, attach_run, start) != 0) {
@@ -482,6 +490,8 @@ static int attach_finish(struct io_link *l)
                 log_info("client", "one lane less: %s", a->reply.text);
         if (r == 0)
                 link_pack(&l->lanes[lane], a->reply.features, a->loop->packing);
+        if (r >= 0 && a->reply.early)
+                session_early_sent(l->session);
         if (a->fresh) {
                 l->opened = a->reply;
                 memcpy(l->id, a->dial.session_id, sizeof(l->id));

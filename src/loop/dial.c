@@ -155,6 +155,9 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
                 return r;
         reply->sent_ns = clock_now_ns();
         r = send_all(c, bytes_of(out.data, out.size), deadline_ns);
+        reply->early = !r && p->early.size && !(hello.features & FEATURE_SHARED_MEMORY);
+        if (reply->early)
+                r = send_all(c, p->early, deadline_ns);
         if (r < 0)
                 return r;
 

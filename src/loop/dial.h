@@ -23,9 +23,11 @@ struct dial_params {
         uint64_t session_id[2], key[2]; /* hello's hi, lo */
         uint64_t next_seq;              /* session_next_seq of the session on this side, lane 0 */
         uint64_t generation;            /* of hello */
-        const char *name;               /* of this program, for the server's log; NULL: none */
-        bool share; /* go on over shared memory if the server agrees (transport_shm) */
-        bool packs; /* this side unpacks FRAME_PACKED */
+        struct bytes early; /* sent right behind the hello, but for shared memory; a server that
+                                         * refuses may then be SP_E_LINK without its reason */
+        const char *name;   /* of this program, for the server's log; NULL: none */
+        bool share;         /* go on over shared memory if the server agrees (transport_shm) */
+        bool packs;         /* this side unpacks FRAME_PACKED */
 };
 
 struct dial_reply {
@@ -33,6 +35,7 @@ struct dial_reply {
         uint64_t next_seq;             /* for session_lane_up */
         uint64_t time_ns;              /* the server's clock when it answered */
         uint64_t sent_ns, received_ns; /* this side's, when hello went and the answer came */
+        bool early;                    /* dial_params.early was sent */
         char identity[65]; /* what the server's key is known by, in hex; "": it has none */
         /* Always written: why it failed and what to do, as a sentence naming the address; "" on
          * success. */

@@ -71,6 +71,8 @@ struct session {
         uint64_t out_at; /* where in the stream of all messages offset 0 is */
         uint64_t framed; /* where the part of it begins that no frame ever held */
         uint64_t out_sent_seq;
+        uint64_t early_at,
+                early_seq; /* as out_at and out_next: the end of what session_early gave last */
 
         /* Incoming messages. */
         struct buf in;
@@ -956,6 +958,64 @@ int session_lane_up(struct session *s, unsigned lane, uint64_t peer_next_seq)
         }
         l->up = true;
         return 0;
+}
+
+static void early_frame(const struct session *s, struct frame *f, struct buf *ret, size_t at)
+{
+        f->type = FRAME_DATA;
+        f->ack = s->in_next;
+        frame_put(ret->data + at, f);
+}
+
+int session_early(struct session *s, size_t max, struct buf *ret)
+{
+        size_t offset = s->out_head, begin = ret->size, frame = 0;
+        struct frame f = { 0 };
+        uint64_t seq = s->out_base;
+        for (; offset < s->out_end; seq++) {
+                size_t size = wire_message_size(s->out.data + offset);
+                bool more =
+                        !f.count || f.count == FRAME_COUNT_MAX || f.size + size > FRAME_DATA_TARGET;
+                if (ret->size - begin + (more ? FRAME_HEADER_SIZE : 0) + size > max)
+                        break;
+                int r = buf_reserve(ret, (more ? FRAME_HEADER_SIZE : 0) + size);
+                if (r < 0) {
+                        ret->size = begin;
+                        return r;
+                }
+                if (more && f.count)
+                        early_frame(s, &f, ret, frame);
+                if (more) {
+                        f = (struct frame){ .seq = seq };
+                        frame = ret->size;
+                        ret->size += FRAME_HEADER_SIZE;
+                }
+                memcpy(ret->data + ret->size, s->out.data + offset, size);
+                ret->size += size;
+                f.size += (uint32_t)size;
+                f.count++;
+                offset += size;
+        }
+        if (f.count)
+                early_frame(s, &f, ret, frame);
+        s->early_at = s->out_at + offset;
+        s->early_seq = seq;
+        /* They count as sent, whatever becomes of the connection: the other side may have them. */
+        if (seq > s->out_sent_seq) {
+                s->out_sent_seq = seq;
+                s->out_sent = offset;
+        }
+        if (s->early_at > s->framed)
+                s->framed = s->early_at;
+        return 0;
+}
+
+void session_early_sent(struct session *s)
+{
+        if (s->early_seq <= s->out_sent_seq)
+                return; /* the other side had them, and more */
+        s->out_sent_seq = s->early_seq;
+        s->out_sent = (size_t)(s->early_at - s->out_at);
 }
 
 /* What was not sent whole is framed again. */

@@ -151,6 +151,15 @@ uint64_t session_next_seq(const struct session *s);
  * SP_E_PROTO: it claims what was never sent, or lacks what was already forgotten. */
 SP_NODISCARD int session_lane_up(struct session *s, unsigned lane, uint64_t peer_next_seq);
 
+/* Lane 0 is to be made again: append to `ret`, in frames, the oldest messages that are not acknowledged, as many as go into
+ * `max` bytes. They may be sent right behind the hello, before its answer: the other side knows by their numbers which it
+ * has. SP_E_NOMEM. */
+SP_NODISCARD int session_early(struct session *s, size_t max, struct buf *ret);
+
+/* Behind session_lane_up for lane 0: these bytes went that way on this connection, and need not be sent again. Nothing
+ * else was asked of the lane before. */
+void session_early_sent(struct session *s);
+
 /* Lane 0 is up again, as connection number `generation` (hello's; from 1 on, larger than before). All
  * older connections of the session are closed: the other lanes are down. What was received of a
  * bulk frame that was cut counts; what was sent and did not arrive is sent again once the other side has

@@ -56,6 +56,10 @@ struct tls_conn {
         uint8_t *plain; /* content of one record that did not fit its place */
         size_t plain_at, plain_end;
         bool broken; /* what came can't be understood */
+        /* Nothing is read beyond the record that is being received: of it so much of the head and so much else came. */
+        bool careful;
+        uint8_t head[HEAD];
+        size_t head_have, body_left;
 };
 
 static struct tls_conn *tls_of(const struct conn *c)
@@ -86,6 +90,33 @@ static void half_fini(struct tls_conn *t, struct half *h)
 {
         t->crypto->key_free(h->key);
         explicit_bzero(h, sizeof(*h));
+}
+
+/* ---- no more than a record ------------------------------------------------------------------- */
+
+/* Like recv, but for a careful conn not beyond the present record, whose rest others may read. */
+static ssize_t read_some(struct tls_conn *t, uint8_t *out, size_t size)
+{
+        size_t most = t->head_have < HEAD ? HEAD - t->head_have : t->body_left;
+        if (t->careful)
+                size = size < most ? size : most;
+        ssize_t n;
+        do
+                n = recv(t->socket, out, size, MSG_DONTWAIT);
+        while (n < 0 && errno == EINTR);
+        if (n <= 0 || !t->careful)
+                return n;
+        if (t->head_have == HEAD) {
+                t->body_left -= (size_t)n;
+        } else {
+                memcpy(t->head + t->head_have, out, (size_t)n);
+                t->head_have += (size_t)n;
+                if (t->head_have == HEAD)
+                        t->body_left = (size_t)t->head[3] << 8 | t->head[4];
+        }
+        if (t->head_have == HEAD && !t->body_left)
+                t->head_have = 0;
+        return n;
 }
 
 /* ---- the handshake -------------------------------------------------------------------------- */
@@ -148,10 +179,7 @@ int tls_conn_shake(struct conn *c)
                 }
                 if (r < 0 || step > 0)
                         return r < 0 ? r : shake_done(t);
-                ssize_t n;
-                do
-                        n = recv(t->socket, data, sizeof(data), MSG_DONTWAIT);
-                while (n < 0 && errno == EINTR);
+                ssize_t n = read_some(t, data, sizeof(data));
                 if (n <= 0)
                         return n < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
                 got = (size_t)n;
@@ -370,13 +398,12 @@ static int fill(struct tls_conn *t)
                 t->in_at = 0;
         }
         size_t room = t->in_cap - t->in_end;
-        ssize_t n;
-        do
-                n = recv(t->socket, t->in + t->in_end, room, MSG_DONTWAIT);
-        while (n < 0 && errno == EINTR);
+        ssize_t n = read_some(t, t->in + t->in_end, room);
         if (n <= 0)
                 return n < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
         t->in_end += (size_t)n;
+        if (t->careful)
+                return 1;
         if ((size_t)n < room)
                 return 0;
         if (t->in_cap < IN_MAX) { /* much at once: larger reads are worth it */
@@ -415,6 +442,8 @@ static ssize_t tls_recvv(struct conn *c, const struct iovec *iov, int n)
         }
         while (r >= 0 && cursor_left(&at)) {
                 done += (ssize_t)take_plain(t, &at);
+                if (t->careful && !cursor_left(&at))
+                        break;
                 size_t size = t->plain_at < t->plain_end ? 0 : record_size(t);
                 if (t->broken) {
                         r = SP_E_LINK;
@@ -484,6 +513,11 @@ int tls_conn_new(const struct crypto_ops *crypto, int fd, struct crypto_shake *s
         t->shake = shake;
         *ret = &t->base;
         return 0;
+}
+
+void tls_be_careful(struct conn *c)
+{
+        tls_of(c)->careful = true;
 }
 
 const struct tls_peer *tls_peer(const struct conn *c)

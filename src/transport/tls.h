@@ -34,6 +34,10 @@ const uint8_t *tls_server_fingerprint(const struct tls_server *s);
  * SP_E_INVAL (`plain` is no socket). */
 SP_NODISCARD int tls_accept(struct tls_server *s, struct conn *plain, struct conn **ret);
 
+/* For conns that will be exported: from now on nothing is read from the socket beyond the record that is being received, so
+ * that what comes behind it is left for who imports the conn. Costs a system call more for each record. */
+void tls_be_careful(struct conn *c);
+
 /* The client's side, as the transport's connect does it, but with a secret that both must have instead
  * of keys. */
 SP_NODISCARD int tls_connect_psk(const char *address, const struct crypto_psk *psk, int timeout_ms,

@@ -362,6 +362,48 @@ int pair_reattach(struct pair *p)
         return 0;
 }
 
+/* The first `size` bytes of what came right behind a hello. */
+static int hear_early(struct pair *p, struct session *s, const struct buf *early, size_t size)
+{
+        for (size_t at = 0; at < size;) {
+                struct iovec iov[2];
+                int r = session_lane_want(s, 0, iov);
+                if (r < 0)
+                        return r;
+                size_t len = rng_range(&p->rng, 1, size - at);
+                len = iov[0].iov_len < len ? iov[0].iov_len : len;
+                memcpy(iov[0].iov_base, early->data + at, len);
+                at += len;
+                r = session_lane_received(s, 0, len);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int pair_reattach_early(struct pair *p, int i, size_t max, bool answered)
+{
+        struct session *from = p->side[i].session, *to = p->side[!i].session;
+        auto_clean(buf_fini) struct buf early = { 0 };
+        for (int k = 0; k < 2; k++)
+                p->side[k].out[0].passed = p->side[k].out[0].stop_at = 0;
+        int r = session_early(from, max, &early);
+        must(early.size <= max);
+        uint64_t next = session_next_seq(to);
+        if (!r)
+                r = session_lane_up(to, 0, session_next_seq(from));
+        if (!r)
+                r = hear_early(p, to, &early,
+                               answered ? early.size : rng_below(&p->rng, early.size + 1));
+        if (!r && !answered)
+                session_lane_down(to, 0);
+        if (!r && answered)
+                r = session_lane_up(from, 0, next);
+        if (!r && answered)
+                session_early_sent(from);
+        return r;
+}
+
 void pair_cut_all(struct pair *p)
 {
         for (int i = 0; i < 2; i++) {

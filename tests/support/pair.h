@@ -81,6 +81,10 @@ int pair_settle(struct pair *p);
 void pair_cut(struct pair *p);
 int pair_reattach(struct pair *p);
 
+/* The same, and what session_early gives of side `i`, up to `max` bytes, comes behind its hello. Not `answered`: a part of
+ * it at most, and the connection is lost again. */
+int pair_reattach_early(struct pair *p, int i, size_t max, bool answered);
+
 /* The same with all lanes: of bulk data on its way some still arrives. */
 void pair_cut_all(struct pair *p);
 int pair_reattach_all(struct pair *p);

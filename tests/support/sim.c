@@ -68,6 +68,7 @@ struct io_link {
         uint64_t id[2];
         uint64_t generation; /* of the next try */
         bool redialled;      /* it came up since the last receive */
+        struct buf early;    /* sent behind the next hello */
         bool was_short;      /* the last send was short of room */
 };
 
@@ -623,6 +624,24 @@ static void attached(struct sim *sim, struct io_link *io, struct session *sessio
         serve(s);
 }
 
+/* The first `size` bytes of what came right behind a hello. Negative: the session has ended. */
+static int hear_early(struct session *there, const struct buf *early, size_t size)
+{
+        for (size_t at = 0; at < size;) {
+                struct iovec iov[2];
+                int r = session_lane_want(there, 0, iov);
+                if (r < 0)
+                        return r;
+                size_t len = iov[0].iov_len < size - at ? iov[0].iov_len : size - at;
+                memcpy(iov[0].iov_base, early->data + at, len);
+                at += len;
+                r = session_lane_received(there, 0, len);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 /* A try to reach the server again: a hello may get lost on its way there, or its answer on its way back. */
 static void redialled(struct sim *sim, struct io_link *io)
 {
@@ -643,8 +662,14 @@ static void redialled(struct sim *sim, struct io_link *io)
                 uint64_t next_seq = session_next_seq(there);
                 must(sim, session_lane_up(there, 0, session_next_seq(io->session)) == 0);
                 must(sim, session_resume(there, generation) == 0);
+                size_t heard = arrives ? io->early.size : rng_below(&sim->rng, io->early.size + 1);
+                bool over = hear_early(there, &io->early, heard) < 0;
+                must(sim, !over || sim->params.forgiving);
+                engine_settle(s->engine);
                 if (arrives) {
                         must(sim, session_lane_up(io->session, 0, next_seq) == 0);
+                        if (io->early.size)
+                                session_early_sent(io->session);
                         must(sim, session_resume(io->session, generation) == 0);
                         link_ends(sim, 0, (struct end){ io->session, NULL },
                                   (struct end){ there, s });
@@ -652,6 +677,7 @@ static void redialled(struct sim *sim, struct io_link *io)
                 } else {
                         session_lane_down(there, 0);
                         s->away = true;
+                        s->over |= over;
                 }
                 engine_unlock(s->engine);
                 if (arrives) {
@@ -659,6 +685,7 @@ static void redialled(struct sim *sim, struct io_link *io)
                         return;
                 }
         }
+        io->early.size = 0; /* it goes with the first try */
         if (sim->now < io->redial_until)
                 io->redial_at = sim->now + rng_range(&sim->rng, 1, 4 * sim->delay_ns + 1);
         else
@@ -948,6 +975,9 @@ static int io_reconnect(void *user, struct io_link *io, uint64_t until_ns)
         io->generation = session_generation(io->session) + 1;
         if (io->generation <= session_generation(engine_session(io->server->engine)))
                 io->generation = session_generation(engine_session(io->server->engine)) + 1;
+        io->early.size = 0;
+        if (rng_chance(&sim->rng, 70))
+                must(sim, session_early(io->session, any_amount(&sim->rng), &io->early) == 0);
         io->redial_until = until_ns;
         io->redial_at = sim->now + rng_range(&sim->rng, 1, 2 * sim->delay_ns + 1);
         return 0;
@@ -1093,6 +1123,7 @@ static void io_close(void *user, struct io_link *io, bool after_fork)
         for (unsigned i = 0; i < CLIENT_LINKS_MAX; i++)
                 if (sim->client_links[i] == io)
                         sim->client_links[i] = NULL;
+        buf_fini(&io->early);
         mem_free(io);
 }
 

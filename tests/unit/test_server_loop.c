@@ -320,6 +320,45 @@ static void a_client_over_a_socket_is_answered_and_may_come_again(void **state)
         stop(&w);
 }
 
+static bool answered(const struct probe *p)
+{
+        return p->clocks == 1;
+}
+
+static void what_comes_behind_a_hello_is_heard_once_the_session_goes_on(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct probe p;
+        auto_clean(buf_fini) struct buf early = { 0 };
+        start(&w, 60);
+        open_probe(&w, &p);
+        assert_int_equal(probe_ping(&p), 0);
+        link_down(&p.lanes[0]);
+
+        assert_int_equal(session_send(p.session, clock_query), 0);
+        assert_int_equal(session_early(p.session, 1000, &early), 0);
+        p.clocks = 0;
+        struct conn *conn = NULL;
+        struct dial_params d = { .session_id = { p.id[0], p.id[1] },
+                                 .key = { p.key[0], p.key[1] ^ 1 },
+                                 .next_seq = session_next_seq(p.session),
+                                 .generation = 1,
+                                 .early = bytes_of(early.data, early.size) };
+        assert_true(greet(&w, &d, &conn, &p.reply) < 0); /* nothing of it is looked at */
+        d.key[1] ^= 1;
+        assert_int_equal(greet(&w, &d, &conn, &p.reply), 0);
+        assert_true(p.reply.early);
+        assert_int_equal(link_up(&p.lanes[0], p.session, 0, conn, p.reply.next_seq), 0);
+        session_early_sent(p.session);
+        assert_int_equal(session_unsent(p.session), 0);
+        assert_int_equal(session_resume(p.session, d.generation), 0);
+        assert_int_equal(probe_drive(&p, answered, 20000), 0);
+        assert_int_equal(probe_ping(&p), 0);
+        probe_fini(&p);
+        stop(&w);
+}
+
 /* A connection that is handed to the loop with a whole hello, and whose other side is closed already. */
 static void hand_over_dead(struct watch *w, const struct wire_hello *m)
 {
@@ -389,6 +428,7 @@ int main(void)
                 cmocka_unit_test(a_client_that_breaks_the_protocol_ends_its_session),
                 cmocka_unit_test(connections_from_elsewhere_are_answered),
                 cmocka_unit_test(a_client_over_a_socket_is_answered_and_may_come_again),
+                cmocka_unit_test(what_comes_behind_a_hello_is_heard_once_the_session_goes_on),
                 cmocka_unit_test(a_client_that_is_gone_before_its_first_answer_ends_the_session),
                 cmocka_unit_test(a_client_that_is_gone_before_its_answer_may_come_again),
         };

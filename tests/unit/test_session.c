@@ -302,7 +302,16 @@ TEST(many_cuts_in_random_traffic)
                                                 break;
                                         }
                                         pair_cut(&p);
-                                        assert_int_equal(pair_reattach(&p), 0);
+                                        size_t early = rng_below(&rng, 1 << rng_below(&rng, 21));
+                                        while (rng_chance(&rng, 30)) /* no answer comes */
+                                                assert_int_equal(
+                                                        pair_reattach_early(&p, i, early, false),
+                                                        0);
+                                        assert_int_equal(
+                                                rng_chance(&rng, 50)
+                                                        ? pair_reattach(&p)
+                                                        : pair_reattach_early(&p, i, early, true),
+                                                0);
                                 }
                                 break;
                         default: {
@@ -316,6 +325,36 @@ TEST(many_cuts_in_random_traffic)
                 pair_check_complete(&p);
                 pair_fini(&p);
         }
+}
+
+TEST(what_came_behind_the_hello_is_not_sent_again)
+{
+        struct pair p;
+        start(&p, &(struct pair_params){ .seed = 1 });
+        struct session *s = p.side[0].session;
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(pair_send(&p, 0, 1000), 0);
+        pair_cut(&p);
+        assert_int_equal(pair_send(&p, 0, 1000), 0); /* while there is no connection */
+        uint64_t before = session_get_stats(s)->bytes_sent;
+        assert_int_equal(pair_reattach_early(&p, 0, 3500, true), 0);
+        assert_int_equal(p.side[1].received, 3);
+        assert_int_equal(pair_settle(&p), 0);
+        assert_int_equal(p.side[1].received, 4);
+        assert_true(session_get_stats(s)->bytes_sent - before < 1500);
+        pair_check_complete(&p);
+
+        /* Its answer was lost, and it had come */
+        pair_cut(&p);
+        assert_int_equal(pair_send(&p, 0, 1000), 0);
+        do
+                assert_int_equal(pair_reattach_early(&p, 0, 1 << 20, false), 0);
+        while (p.side[1].received < 5);
+        assert_int_equal(pair_reattach(&p), 0);
+        assert_int_equal(pair_settle(&p), 0);
+        assert_int_equal(p.side[1].received, 5);
+        pair_check_complete(&p);
+        pair_fini(&p);
 }
 
 TEST(a_new_connection_that_contradicts_the_old_one_is_refused)
@@ -825,6 +864,7 @@ int main(void)
                 cmocka_unit_test(a_message_can_be_changed_until_a_frame_has_held_it),
                 cmocka_unit_test(a_cut_at_any_byte_loses_and_repeats_nothing),
                 cmocka_unit_test(many_cuts_in_random_traffic),
+                cmocka_unit_test(what_came_behind_the_hello_is_not_sent_again),
                 cmocka_unit_test(a_new_connection_that_contradicts_the_old_one_is_refused),
                 cmocka_unit_test(a_bulk_lane_that_breaks_in_a_frame_goes_on_where_it_was),
                 cmocka_unit_test(lanes_share_a_transfer_and_its_bytes_come_in_any_order),

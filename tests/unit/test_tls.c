@@ -387,6 +387,40 @@ static void a_connection_moves_with_its_keys(void **state)
         end(&s);
 }
 
+/* What the other side sends without waiting, in records of its own, is still there for who takes the connection over. */
+static void a_careful_reader_leaves_what_it_was_not_asked_for(void **state)
+{
+        (void)state;
+        struct server s = { 0 };
+        struct conn *c = pair_up(&s), *moved;
+        struct buf b = { 0 };
+        uint8_t data[3][600] = { { 1 }, { 2 }, { 3 } }, got[600];
+        tls_be_careful(s.conn);
+        for (int i = 0; i < 3; i++) {
+                struct iovec out = { data[i], sizeof(data[i]) };
+                assert_int_equal(c->ops->sendv(c, &out, 1), sizeof(data[i]));
+        }
+        for (size_t at = 0; at < sizeof(got); at += 200) { /* in pieces, as a hello is read */
+                struct iovec in = { got + at, 200 };
+                assert_int_equal(s.conn->ops->recvv(s.conn, &in, 1), 200);
+        }
+        assert_memory_equal(got, data[0], sizeof(got));
+        assert_int_equal(conn_export(s.conn, &b), 0);
+        int fd = fcntl(s.conn->room_fd, F_DUPFD_CLOEXEC, 0);
+        s.conn = conn_close(s.conn);
+        assert_int_equal(conn_import(fd, bytes_of(b.data, b.size), &moved), 0);
+        for (int i = 1; i < 3; i++) {
+                struct iovec in = { got, sizeof(got) };
+                assert_int_equal(moved->ops->recvv(moved, &in, 1), sizeof(got));
+                assert_memory_equal(got, data[i], sizeof(got));
+        }
+        cross(moved, c, 4, 50000);
+        conn_close(moved);
+        buf_fini(&b);
+        conn_close(c);
+        end(&s);
+}
+
 /* A relay in the middle changes one bit. */
 static void a_changed_byte_ends_the_connection(void **state)
 {
@@ -463,6 +497,7 @@ int main(void)
                 cmocka_unit_test(keys_are_renewed_and_nothing_is_lost),
                 cmocka_unit_test(what_is_left_in_memory_is_polled_for),
                 cmocka_unit_test(a_connection_moves_with_its_keys),
+                cmocka_unit_test(a_careful_reader_leaves_what_it_was_not_asked_for),
                 cmocka_unit_test(a_changed_byte_ends_the_connection),
                 cmocka_unit_test(what_is_no_handshake_fails),
         };
