@@ -117,7 +117,8 @@ void packing_blocked(struct packing *p, uint64_t now_ns)
                 if (p->bytes < WINDOW_BYTES || ns < WINDOW_NS)
                         return;
                 uint64_t rate = p->bytes * 1000000000ull / ns;
-                p->rate = p->blocked ? (p->rate + rate) / 2 : rate;
+                /* Hosts that are busy make it look slow, and little makes it look fast. */
+                p->rate = !p->blocked || rate > p->rate ? rate : (7 * p->rate + rate) / 8;
                 p->blocked = true;
         }
         p->since_ns = now_ns;
