@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/lz4.h"
 #include "base/mem.h"
+#include "loop/address.h"
 #include "loop/clock.h"
 #include "trace/trace.h"
 
@@ -15,6 +16,7 @@ enum {
 struct packer {
         struct packing packing;
         bool offered; /* the conn was offered what is pending, and took nothing of it */
+        bool far;     /* not over loopback, where the system's rate is that of the two processes */
         uint8_t packed[FRAME_PLAIN_MAX], plain[FRAME_PLAIN_MAX], sample[PACKING_SAMPLE];
 };
 
@@ -57,6 +59,7 @@ void link_pack(struct link *l, uint64_t features, enum packing_mode mode)
                 return; /* nothing depends on it */
         l->packer->offered = false;
         packing_init(&l->packer->packing, mode);
+        l->packer->far = address_may_go(l->conn);
         session_lane_small(l->session, l->lane, packing_small(&l->packer->packing));
 }
 
@@ -131,7 +134,7 @@ static int pack_frame(struct link *l, struct iovec *iov, int n, const struct lin
         size_t size = p->offered ? 0 : session_lane_fresh(l->session, l->lane);
         if (!size)
                 return n;
-        if (packing_asks(&p->packing))
+        if (p->far && packing_asks(&p->packing))
                 packing_told(&p->packing, conn_rate(l->conn));
         enum packing_step step = packing_next(&p->packing, size);
         session_lane_small(l->session, l->lane, packing_small(&p->packing));
