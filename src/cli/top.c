@@ -28,6 +28,17 @@ static const char *size_text(uint64_t bytes, char out[16])
         return out;
 }
 
+/* Of the bulk bytes, if there are such. */
+static void print_fabric(struct bytes link)
+{
+        char bytes[2][16];
+        uint64_t sent = info_u64(link, INFO_LINK_FABRIC_SENT, 0);
+        uint64_t received = info_u64(link, INFO_LINK_FABRIC_RECEIVED, 0);
+        if (sent || received)
+                printf("      %-34s%10s%12s%12s%10s%12s%12s\n", "by fabric", "", "",
+                       size_text(sent, bytes[0]), "", "", size_text(received, bytes[1]));
+}
+
 static void print_link(struct bytes link)
 {
         char name[128] = "client", bytes[4][16];
@@ -49,6 +60,7 @@ static void print_link(struct bytes link)
                info_u64(link, INFO_LINK_MESSAGES_RECEIVED, 0),
                size_text(info_u64(link, INFO_LINK_BYTES_RECEIVED, 0), bytes[2]),
                size_text(info_u64(link, INFO_LINK_BULK_RECEIVED, 0), bytes[3]));
+        print_fabric(link);
 }
 
 static int print_session(struct bytes exchange, uint64_t *last)

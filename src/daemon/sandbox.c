@@ -259,6 +259,13 @@ static void allow_all_needed(const struct rules *r, const struct config_options 
                                                "/dev/uio*",   "/dev/xdma*",   "/dev/dxg",
                                                "/dev/udmabuf" };
         char own[PATH_MAX];
+        static const char *const fabrics[] = { "/dev/infiniband", "/dev/hfi1*" };
+        const char *named = config_option_text(o, CONFIG_fabric);
+        bool fabric = strcmp(named, "off") != 0;
+        if (!strcmp(named, "shm"))
+                allow(r, "/dev/shm", r->handled);
+        for (size_t i = 0; fabric && i < array_size(fabrics); i++)
+                allow_matching(r, fabrics[i], r->handled);
         for (size_t i = 0; i < array_size(read); i++)
                 allow_matching(r, read[i], ACCESS_READ);
         for (size_t i = 0; i < array_size(devices); i++)

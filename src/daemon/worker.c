@@ -24,6 +24,7 @@
 #include "loop/server_loop.h"
 #include "proto/info.h"
 #include "session/hello.h"
+#include "transport/fabric.h"
 #include "transport/keys.h"
 
 #define LOG "worker"
@@ -326,6 +327,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
                 return 1;
         }
         watch_supervisor(); /* again: a change of user has undone it */
+        fabric_configure(config_option_text(o, CONFIG_fabric));
         w.ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (w.ended_fd < 0)
                 return 1;

@@ -253,6 +253,10 @@ static int put_link(struct buf *b, const struct peer *p)
                 r = info_put_u64(b, entries[i].key, entries[i].value);
         if (!r && p->relay)
                 r = info_put_u64(b, INFO_LINK_RELAYED, 1);
+        if (!r && s->fabric_sent + s->fabric_received)
+                r = info_put_u64(b, INFO_LINK_FABRIC_SENT, s->fabric_sent);
+        if (!r && s->fabric_sent + s->fabric_received)
+                r = info_put_u64(b, INFO_LINK_FABRIC_RECEIVED, s->fabric_received);
         if (!r && p->name)
                 r = info_put(b, INFO_LINK_NAME, p->name, strlen(p->name));
         if (r < 0)

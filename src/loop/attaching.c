@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "loop/clock.h"
 #include "session/hello.h"
+#include "transport/fabric.h"
 
 #define LOG "server"
 
@@ -114,19 +115,32 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         bool packs = lane && m->features & FEATURE_LZ4 && link_can_pack(l->params.packing);
         uint64_t features = (share ? FEATURE_SHARED_MEMORY : 0) | (packs ? FEATURE_LZ4 : 0);
         int r = c ? 0 : SP_E_NOMEM;
+        struct rma *rma = NULL;
         if (!r && c->failed)
                 r = SP_E_GONE;
-        if (!r && !reply)
-                r = answer(conn,
-                           &(struct wire_hello_reply){ .version = WIRE_VERSION,
-                                                       .features = features,
-                                                       .next_seq = next_seq,
-                                                       .time_ns = now,
-                                                       .identity = bytes_str(l->params.identity) });
+        if (!r && m->role && lane && !share && !reply && !c->no_fabric)
+                rma = fabric_open(conn, m->fabrics);
+        if (rma)
+                features &= ~(uint64_t)FEATURE_LZ4;
+        if (!r && !reply) {
+                struct wire_hello_reply out = { .version = WIRE_VERSION,
+                                                .features = features,
+                                                .next_seq = next_seq,
+                                                .time_ns = now,
+                                                .identity = bytes_str(l->params.identity) };
+                if (rma) {
+                        out.fabric = bytes_str(rma_provider(rma));
+                        out.fabric_address = rma_address(rma, &out.fabric_form);
+                }
+                r = answer(conn, &out);
+        }
         if (r < 0) {
+                rma_free(rma);
                 conn_close(conn);
                 return r;
         }
+        if (rma)
+                r = fabric_begin(&conn, rma, bytes_of(NULL, 0), 0);
         if (share)
                 r = offer_memory(l, &conn, lane, !lane && !m->role && l->common_fd < 0);
         if (r < 0)

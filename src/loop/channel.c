@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "loop/clock.h"
+#include "transport/fabric.h"
 
 #define LOG "server"
 
@@ -84,6 +85,8 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                 }
                 return;
         }
+        for (unsigned i = 1; i < SESSION_LANES; i++)
+                c->no_fabric |= fabric_failed(c->lanes[i].conn);
         channel_down(c);
         if (status == SP_E_LINK)
                 peering_away(c);

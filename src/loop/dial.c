@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "loop/clock.h"
 #include "session/hello.h"
+#include "transport/fabric.h"
 #include "transport/tls.h"
 
 enum { TIMEOUT_DEFAULT_MS = 10000 };
@@ -130,11 +131,21 @@ static int accept_memory(struct conn **c, uint64_t deadline_ns)
         return r;
 }
 
+/* The server has an endpoint. `*c` is closed when it fails; without one here it stays as it is. */
+static int join_fabric(struct conn **c, const struct wire_hello_reply *m)
+{
+        struct rma *r = fabric_open(*c, m->fabric);
+        return fabric_begin(c, r, m->fabric_address, m->fabric_form);
+}
+
 static int exchange(const struct dial_params *p, struct conn **conn, struct dial_reply *reply,
                     uint64_t deadline_ns)
 {
         struct conn *c = *conn;
         auto_clean(buf_fini) struct buf out = { 0 };
+        char fabrics[FABRIC_NAMES_MAX] = "";
+        if (p->fabric)
+                fabric_offer(c, fabrics);
         struct wire_hello hello = {
                 .version_min = WIRE_VERSION,
                 .version_max = WIRE_VERSION,
@@ -149,6 +160,7 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
                 .next_seq = p->next_seq,
                 .generation = p->generation,
                 .name = bytes_str(p->name ? p->name : ""),
+                .fabrics = bytes_str(fabrics),
         };
         int r = hello_put(&out, &hello);
         if (r < 0)
@@ -183,7 +195,7 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
         reply->identity[m.identity.size] = 0;
         if (reply->features & FEATURE_SHARED_MEMORY)
                 return accept_memory(conn, deadline_ns);
-        return 0;
+        return m.fabric.size ? join_fabric(conn, &m) : 0;
 }
 
 static int hello_until(const struct dial_params *p, struct conn *conn, struct conn **ret,

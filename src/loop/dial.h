@@ -28,6 +28,7 @@ struct dial_params {
         const char *name;   /* of this program, for the server's log; NULL: none */
         bool share;         /* go on over shared memory if the server agrees (transport_shm) */
         bool packs;         /* this side unpacks FRAME_PACKED */
+        bool fabric;        /* offer what this host has of fabrics (transport/fabric.h) */
 };
 
 struct dial_reply {

@@ -6,6 +6,7 @@
 #include "loop/address.h"
 #include "loop/clock.h"
 #include "trace/trace.h"
+#include "transport/fabric.h"
 
 enum {
         PIECES = 16,
@@ -196,6 +197,16 @@ static int unpack_frame(struct link *l, const struct link_lock *unlock)
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
 
+/* What of the last bytes went beside the connection. */
+static void count_fabric(struct link *l)
+{
+        uint64_t sent, received;
+        if (l->conn->ops != &transport_fabric)
+                return;
+        fabric_count(l->conn, &sent, &received);
+        session_count_fabric(l->session, sent, received);
+}
+
 int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
 {
         if (!l->conn || l->doomed)
@@ -246,6 +257,7 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                         l->packer->offered = false;
                 }
                 session_lane_sent(l->session, l->lane, (size_t)r);
+                count_fabric(l);
                 sent += (size_t)r + more;
         }
 }
@@ -279,7 +291,8 @@ static ssize_t receive_once(struct link *l, const struct link_lock *unlock, size
         *ret_status = n < 0 ? n : 0;
         if (n <= 0)
                 return 0;
-        *ret_asked = limit(iov, &n, RECEIVE_MAX);
+        bool placed = l->conn->ops->caps & TRANSPORT_PLACED;
+        *ret_asked = limit(iov, &n, placed ? SIZE_MAX : RECEIVE_MAX);
         if (unlock) {
                 l->receiving = true;
                 unlock->unlock(unlock->user);
@@ -315,6 +328,7 @@ int link_receive(struct link *l, size_t budget, const struct link_lock *unlock)
                         return status;
                 if (r < 0)
                         return r == SP_E_AGAIN ? 0 : SP_E_LINK;
+                count_fabric(l);
                 status = session_lane_received(l->session, l->lane, (size_t)r);
                 if (status < 0)
                         return status;

@@ -47,7 +47,7 @@ struct dialling {
         struct target target;
         uint64_t next_seq;
         unsigned lanes; /* for bulk */
-        bool share, packs;
+        bool share, packs, fabric;
 };
 
 static void *dial_thread(void *arg)
@@ -68,6 +68,7 @@ static void *dial_thread(void *arg)
                         .name = "peer",
                         .share = d->share,
                         .packs = d->packs,
+                        .fabric = d->fabric && lane == 1,
                 };
                 struct dial_reply reply;
                 struct arrival *a = mem_zalloc(sizeof(*a));
@@ -131,6 +132,7 @@ static int start_try(struct server_loop *l, struct channel *c)
         d->lanes = l->params.lanes ? l->params.lanes : carrier_lanes();
         d->share = l->params.share;
         d->packs = link_can_pack(l->params.packing);
+        d->fabric = !c->no_fabric;
         d->box = box_ref(l->box);
         int r = thread_start(NULL, true, dial_thread, d);
         if (r < 0) {

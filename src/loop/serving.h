@@ -25,6 +25,7 @@ struct channel {
         bool wide;                 /* there are several bulk lanes, or were: each with a carrier */
         int broken[SESSION_LANES]; /* negative: what a carrier found, for the loop's thread */
         bool failed;               /* a peer that the engine was told is lost */
+        bool no_fabric;            /* a fabric to it has failed */
         /* A peer that this side dials; NULL: it comes. */
         struct target *target;
 };

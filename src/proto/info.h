@@ -52,8 +52,10 @@ enum info_key {
         INFO_LINK_MESSAGES_RECEIVED,
         INFO_LINK_BYTES_RECEIVED,
         INFO_LINK_BULK_RECEIVED,
-        INFO_LINK_NAME,    /* text: where the peer was connected to; not there: it connected */
-        INFO_LINK_RELAYED, /* u64: 1: through the client */
+        INFO_LINK_NAME,        /* text: where the peer was connected to; not there: it connected */
+        INFO_LINK_RELAYED,     /* u64: 1: through the client */
+        INFO_LINK_FABRIC_SENT, /* of the bulk bytes, those that a fabric carried; not there: none */
+        INFO_LINK_FABRIC_RECEIVED,
 
         /* trace */
         INFO_TRACE_THREAD = 0x10140, /* block */

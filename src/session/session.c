@@ -137,6 +137,12 @@ const struct session_stats *session_get_stats(const struct session *s)
         return &s->stats;
 }
 
+void session_count_fabric(struct session *s, uint64_t sent, uint64_t received)
+{
+        s->stats.fabric_sent += sent;
+        s->stats.fabric_received += received;
+}
+
 /* ---- outgoing messages ---------------------------------------------------------------------- */
 
 static bool is_sending(const struct sending *tx)

@@ -63,8 +63,9 @@ struct session_params {
 struct session_stats {
         uint64_t frames_sent, frames_received;
         uint64_t messages_sent, messages_received;
-        uint64_t bytes_sent, bytes_received; /* lane 0 */
-        uint64_t bulk_sent, bulk_received;   /* other lanes */
+        uint64_t bytes_sent, bytes_received;   /* lane 0 */
+        uint64_t bulk_sent, bulk_received;     /* other lanes */
+        uint64_t fabric_sent, fabric_received; /* of these, by a fabric */
 };
 
 /* An outgoing bulk transfer; its owner embeds it and keeps it and the data until `done`. */
@@ -226,5 +227,8 @@ bool session_lane_closed(const struct session *s, unsigned lane, struct session_
 SP_NODISCARD int session_lane_unpacked(struct session *s, unsigned lane, bool good);
 
 const struct session_stats *session_get_stats(const struct session *s);
+
+/* So many bytes of bulk lanes went by a fabric. */
+void session_count_fabric(struct session *s, uint64_t sent, uint64_t received);
 
 #endif

@@ -2,7 +2,8 @@
  * and knows nothing of sessions. Non-blocking; a conn has one owner at a time for each direction
  * (one thread may send while another receives).
  *
- * Shared memory (shm) is what a connected Unix socket becomes when both sides agree.
+ * Shared memory (shm) is what a connected Unix socket becomes when both sides agree, a fabric
+ * (transport/fabric.h) what a connection between servers becomes.
  *
  * Addresses: "tcp:HOST:PORT" (HOST an IPv4, [IPv6] or name), "unix:PATH", "inproc:NAME" (buffered) and
  * "inproc:NAME/bulk" (rendezvous, see inproc_pair), "tls:HOST:PORT[#FINGERPRINT]" (transport/tls.h). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
@@ -28,10 +29,11 @@ enum transport_caps {
         TRANSPORT_ORDERED = 1,   /* ordered bytes */
         TRANSPORT_SAME_HOST = 2, /* both ends on one host */
         TRANSPORT_PASS_FD = 4,   /* its descriptor can be handed to another process */
+        TRANSPORT_PLACED = 8, /* bytes go straight into the place given: the larger, the better */
 };
 
 struct transport_ops {
-        const char *name; /* "tcp", "unix", "shm", "inproc", "tls" */
+        const char *name; /* "tcp", "unix", "shm", "inproc", "tls", "fabric" */
         unsigned caps;
 
         /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
@@ -53,7 +55,9 @@ struct transport_ops {
         ssize_t (*sendv)(struct conn *c, const struct iovec *iov, int n);
 
         /* Scatter into `n` places; bytes received (at least 1), SP_E_AGAIN, SP_E_LINK (closed). Fewer
-         * than asked for: nothing more is there now, and fd becomes ready when more comes. */
+         * than asked for: nothing more is there now, and fd becomes ready when more comes.
+         * TRANSPORT_PLACED: after SP_E_AGAIN the next call has the same first place, which stays valid
+         * until then or until the conn is closed: the other side may write there. */
         ssize_t (*recvv)(struct conn *c, const struct iovec *iov, int n);
 
         void (*close)(struct conn *c);
@@ -78,7 +82,7 @@ struct listener {
 };
 
 extern const struct transport_ops transport_tcp, transport_unix, transport_shm, transport_inproc,
-        transport_tls;
+        transport_tls, transport_fabric;
 
 /* The transport of an address by its prefix. NULL: none. */
 const struct transport_ops *transport_of(const char *address);

@@ -1,5 +1,5 @@
 /* One set of claims over every transport: tcp over IPv4 and IPv6, unix, shared memory, in-process buffered,
- * in-process rendezvous, and TLS. */
+ * in-process rendezvous, TLS, and libfabric's providers beside a socket. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +21,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "transport/fabric.h"
 #include "transport/tls.h"
 
 struct kind {
@@ -29,6 +30,7 @@ struct kind {
         const char *suffix; /* behind the listener's address to connect */
         bool optional;      /* the host may lack it */
         bool shared;        /* and then over shared memory */
+        const char *fabric; /* and then with this provider beside it */
 };
 
 static char unix_address[64];
@@ -41,6 +43,10 @@ static const struct kind kinds[] = {
         { "inproc", "inproc:test", "", false, false },
         { "inproc rendezvous", "inproc:test", "/bulk", false, false },
         { "tls", "tls:127.0.0.1:0", "", true, false },
+        { "fabric tcp", "tcp:127.0.0.1:0", "", false, false, "tcp;ofi_rxm" },
+        { "fabric shm", "tcp:127.0.0.1:0", "", false, false, "shm" },
+        { "fabric shm, unix", unix_address, "", false, false, "shm" },
+        { "fabric tcp, tls", "tls:127.0.0.1:0", "", true, false, "tcp;ofi_rxm" },
 };
 
 enum { SHARED_SIZE = 64 << 10 };
@@ -79,6 +85,32 @@ static void *dial(void *arg)
         d->done = true;
         return NULL;
 }
+
+/* What both sides of a connection between servers do after their hellos. False: there is no such provider. */
+static bool begin_fabric(const char *provider, struct fixture *f)
+{
+        char offer[FABRIC_NAMES_MAX];
+        fabric_configure(provider);
+        fabric_offer(f->a, offer);
+        if (!*offer)
+                return false;
+        uint64_t form;
+        struct rma *theirs = fabric_open(f->b, bytes_str(offer));
+        assert_non_null(theirs);
+        assert_string_equal(rma_provider(theirs), provider);
+        uint8_t at[RMA_ADDRESS_MAX];
+        struct bytes address = rma_address(theirs, &form);
+        memcpy(at, address.data, address.size);
+        struct rma *ours = fabric_open(f->a, bytes_str(offer));
+        assert_non_null(ours);
+        assert_int_equal(fabric_begin(&f->b, theirs, bytes_of(NULL, 0), 0), 0);
+        assert_int_equal(fabric_begin(&f->a, ours, bytes_of(at, address.size), form), 0);
+        assert_ptr_equal(f->a->ops, &transport_fabric);
+        wait_for(f->b, false, true); /* it has heard where the other endpoint is */
+        return true;
+}
+
+static void close_pair(struct fixture *f);
 
 /* False: this host lacks the transport. */
 static bool open_pair(const struct kind *k, struct fixture *f)
@@ -119,6 +151,10 @@ static bool open_pair(const struct kind *k, struct fixture *f)
                 assert_int_equal(shm_accept(&f->a), 0);
                 assert_ptr_equal(f->a->ops, &transport_shm);
                 wait_for(f->b, false, true); /* it has heard that the offer was taken */
+        }
+        if (k->fabric && !begin_fabric(k->fabric, f)) {
+                close_pair(f);
+                return false;
         }
         return true;
 }

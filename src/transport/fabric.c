@@ -1,0 +1,878 @@
+/* What is said over the connection is records: a header and, with some, bytes behind it.
+ *
+ *     READY      the side that dialled: my endpoint is here (form, address); NOT_READY: we go on without
+ *     DATA       so many bytes of the stream; at most CREDIT of them are not taken by the receiver
+ *     TAKEN      so many of these were taken
+ *     OFFER      so many bytes of the stream come next, by the fabric
+ *     PLACE      the first so many of those go to this address, with this key
+ *
+ * So the receiver's memory is never overrun, and bytes go from where the sender has them to where the receiver
+ * wants them. Each write has a number of the place and how many writes it takes as remote completion data:
+ * they may arrive in any order.
+ *
+ * An error of the fabric loses the connection, as any error of a transport does: the session's next one goes on
+ * from where this one ended, without a fabric. */
+#include "transport/fabric.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#define LOG "fabric"
+
+enum {
+        RECORD = 24,
+        DATA_MAX = 64 << 10, /* bytes in one record */
+        CREDIT = 256 << 10,
+        LARGE = 128 << 10, /* bytes from which on they go by the fabric */
+        SMALL = 4 << 10,   /* a piece below it goes by itself: a frame's header */
+        OFFER_MAX = 1 << 30,
+        PIECES = 16,
+        EVENTS = 16,
+        IN_SIZE = 2 * (RECORD + DATA_MAX),
+};
+
+enum kind { READY = 1, NOT_READY, DATA, TAKEN, OFFER, PLACE };
+
+struct record {
+        uint32_t kind, size;
+        uint64_t address, key;
+};
+
+/* A place of the other side's. */
+struct target {
+        size_t size; /* 0: none */
+        uint64_t address, key;
+};
+
+struct writing {
+        struct bytes data;
+        struct rma_region from;
+        bool posted;
+};
+
+struct fabric {
+        struct conn base;
+        struct conn *inner;
+        int epoll;            /* of the connection, the endpoint and `bell`; what base.fd is */
+        int bell;             /* wakes who sleeps, for what another thread has found */
+        pthread_mutex_t lock; /* all that follows: the directions share endpoint and connection */
+        struct rma *rma;      /* NULL: bytes go through the connection as they are */
+        bool ready;           /* both endpoints know each other */
+        bool failed;          /* the fabric has */
+        int status;           /* 0, or SP_E_LINK */
+        bool wants_room;      /* of the connection */
+        bool asleep;          /* the thread that polls is, or is about to */
+        struct buf out;       /* records to be sent */
+        size_t out_head;
+        uint8_t in[IN_SIZE]; /* records received, up to the first that is not whole */
+        size_t in_have;
+        uint64_t counted_sent, counted_received;
+
+        /* What this side sends. */
+        uint64_t on_way;  /* bytes of DATA that the other side has not taken */
+        uint64_t offered; /* the first to.size of these have a place */
+        struct iovec
+                pieces[PIECES]; /* what the caller has to send, while it waits; it keeps them */
+        int piece_count;
+        struct target to, to_next; /* the next: told before this side heard that it is done */
+        uint16_t place_number;
+        struct writing writes[PIECES];
+        unsigned write_count, posted, written; /* of the place */
+
+        /* What it receives. */
+        struct buf stream; /* of DATA, from stream_head on not taken */
+        size_t stream_head;
+        size_t untold; /* taken, but not told */
+        /* Bytes of the stream that come by the fabric: behind those of `stream`, but once the last of them have
+         * their place in front; then `next` come behind. */
+        uint64_t expected, next;
+        struct iovec place;
+        struct rma_region region; /* of it */
+        bool placed;              /* it was told */
+        uint16_t number;          /* of the next place */
+        unsigned arrived, coming; /* writes to it; coming 0: not known yet */
+};
+
+static struct {
+        char names[FABRIC_NAMES_MAX]; /* separated by commas */
+        bool named;                   /* by the user */
+} choice;
+
+/* Better than TCP, the best first. */
+static const char *const better[] = { "efa", "opx", "psm3", "verbs;ofi_rxm" };
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+static bool has_hardware(void)
+{
+        return access("/sys/class/infiniband", F_OK) == 0;
+}
+
+static void add_name(const char *name)
+{
+        size_t at = strlen(choice.names);
+        snprintf(choice.names + at, sizeof(choice.names) - at, "%s%s", at ? "," : "", name);
+}
+
+void fabric_configure(const char *setting)
+{
+        choice.names[0] = '\0';
+        choice.named = strcmp(setting, "auto") && strcmp(setting, "off");
+        if (choice.named) {
+                int r = strlen(setting) < RMA_NAME_MAX && !strchr(setting, ',') ? rma_find(setting)
+                                                                                : SP_E_NOENT;
+                if (!r)
+                        add_name(setting);
+                else if (r == SP_E_UNSUPP)
+                        log_warn(
+                                LOG,
+                                "--fabric=%s: there is no libfabric here, or was none when this was built (on "
+                                "Debian: apt install libfabric1); data between servers goes over TCP",
+                                setting);
+                else
+                        log_warn(
+                                LOG,
+                                "--fabric=%s: libfabric has no such provider on this host (fi_info -l lists "
+                                "those that there are); data between servers goes over TCP",
+                                setting);
+        } else if (!strcmp(setting, "auto") && has_hardware()) {
+                /* Without such devices the library is not even loaded. */
+                for (size_t i = 0; i < array_size(better); i++)
+                        if (rma_find(better[i]) == 0)
+                                add_name(better[i]);
+        }
+}
+
+static bool address_of(const struct conn *c, bool other, struct sockaddr_storage *ret)
+{
+        socklen_t size = sizeof(*ret);
+        struct sockaddr *a = (struct sockaddr *)ret;
+        memset(ret, 0, sizeof(*ret));
+        return (other ? getpeername(c->fd, a, &size) : getsockname(c->fd, a, &size)) == 0;
+}
+
+static bool on_same_host(const struct conn *c)
+{
+        struct sockaddr_storage a, b;
+        if (c->ops->caps & TRANSPORT_SAME_HOST)
+                return true;
+        if (!address_of(c, false, &a) || !address_of(c, true, &b) || a.ss_family != b.ss_family)
+                return false;
+        if (a.ss_family == AF_INET)
+                return ((struct sockaddr_in *)&a)->sin_addr.s_addr ==
+                       ((struct sockaddr_in *)&b)->sin_addr.s_addr;
+        return a.ss_family == AF_INET6 &&
+               !memcmp(&((struct sockaddr_in6 *)&a)->sin6_addr,
+                       &((struct sockaddr_in6 *)&b)->sin6_addr, sizeof(struct in6_addr));
+}
+
+/* What crosses a fabric is not encrypted: where the connection is, somebody must have said that this is fine. */
+static bool may_use(const struct conn *c, const char *name)
+{
+        if (c->ops == &transport_tls && !choice.named)
+                return false;
+        return strcmp(name, "shm") != 0 || on_same_host(c);
+}
+
+/* Call with each name of a list until one is taken. */
+static const char *next_name(const char *list, char name[RMA_NAME_MAX])
+{
+        size_t n = strcspn(list, ",");
+        snprintf(name, RMA_NAME_MAX, "%.*s", (int)(n < RMA_NAME_MAX ? n : 0), list);
+        return list + n + (list[n] == ',');
+}
+
+void fabric_offer(const struct conn *c, char *ret)
+{
+        char name[RMA_NAME_MAX];
+        ret[0] = '\0';
+        for (const char *p = choice.names; *p;) {
+                size_t at = strlen(ret);
+                p = next_name(p, name);
+                if (may_use(c, name))
+                        snprintf(ret + at, FABRIC_NAMES_MAX - at, "%s%s", at ? "," : "", name);
+        }
+}
+
+struct rma *fabric_open(const struct conn *c, struct bytes offer)
+{
+        char theirs[FABRIC_NAMES_MAX], name[RMA_NAME_MAX], mine[RMA_NAME_MAX];
+        snprintf(theirs, sizeof(theirs), "%.*s", (int)offer.size, (const char *)offer.data);
+        for (const char *p = choice.names; *p;) {
+                p = next_name(p, mine);
+                if (!may_use(c, mine))
+                        continue;
+                for (const char *q = theirs; *q;) {
+                        q = next_name(q, name);
+                        if (strcmp(name, mine) != 0)
+                                continue;
+                        struct sockaddr_storage near;
+                        const char *why;
+                        struct rma *r;
+                        bool has = address_of(c, false, &near);
+                        int s = rma_open(mine, has ? (struct sockaddr *)&near : NULL, &r, &why);
+                        if (!s)
+                                return r;
+                        log_warn(
+                                LOG,
+                                "%s can't be used (%s: %s); data goes over TCP. FI_LOG_LEVEL=warn tells more",
+                                mine, why, status_text(s));
+                        return NULL;
+                }
+        }
+        return NULL;
+}
+
+/* ---- the connection ------------------------------------------------------------------------- */
+
+static int lost(struct fabric *f)
+{
+        f->status = SP_E_LINK;
+        return SP_E_LINK;
+}
+
+static int broken(struct fabric *f)
+{
+        /* A server that has gone takes its endpoint along. */
+        uint8_t byte;
+        struct iovec iov = { &byte, 1 };
+        if (!f->status && f->inner->ops->recvv(f->inner, &iov, 1) != SP_E_LINK) {
+                log_warn(
+                        LOG,
+                        "%s: %s; data to and from that server goes over TCP from now on (--fabric=off: from the "
+                        "beginning; FI_LOG_LEVEL=warn tells more)",
+                        rma_provider(f->rma), rma_error(f->rma));
+                f->failed = true;
+        }
+        return lost(f);
+}
+
+static void watch(struct fabric *f, bool room)
+{
+        if (room == f->wants_room)
+                return;
+        struct epoll_event e = { .events = EPOLLIN | (room ? EPOLLOUT : 0) };
+        if (epoll_ctl(f->epoll, EPOLL_CTL_MOD, f->inner->fd, &e) == 0)
+                f->wants_room = room;
+}
+
+static int flush(struct fabric *f)
+{
+        while (f->out_head < f->out.size) {
+                struct iovec iov = { f->out.data + f->out_head, f->out.size - f->out_head };
+                ssize_t n = f->inner->ops->sendv(f->inner, &iov, 1);
+                if (n == SP_E_AGAIN) {
+                        watch(f, true);
+                        return 0;
+                }
+                if (n <= 0)
+                        return lost(f);
+                f->out_head += (size_t)n;
+        }
+        f->out.size = f->out_head = 0;
+        watch(f, false);
+        return 0;
+}
+
+/* With the bytes of `iov` behind it; sent when the caller flushes. */
+static int say(struct fabric *f, const struct record *m, const struct iovec *iov, int n)
+{
+        uint8_t header[RECORD];
+        bytes_put_u32(header, m->kind);
+        bytes_put_u32(header + 4, m->size);
+        bytes_put_u64(header + 8, m->address);
+        bytes_put_u64(header + 16, m->key);
+        if (f->out_head == f->out.size)
+                f->out.size = f->out_head = 0;
+        int r = buf_put(&f->out, header, sizeof(header));
+        size_t left = n ? m->size : 0;
+        for (int i = 0; !r && left; i++) {
+                size_t size = iov[i].iov_len < left ? iov[i].iov_len : left;
+                r = buf_put(&f->out, iov[i].iov_base, size);
+                left -= size;
+        }
+        return r < 0 ? lost(f) : 0;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static void writes_end(struct fabric *f)
+{
+        for (unsigned i = 0; i < f->write_count; i++)
+                rma_release(f->rma, &f->writes[i].from);
+        f->write_count = f->posted = f->written = 0;
+}
+
+/* The caller's pieces up to the end of the place. */
+static int writes_begin(struct fabric *f)
+{
+        size_t left = f->to.size;
+        for (int i = 0; i < f->piece_count && left; i++) {
+                size_t size = f->pieces[i].iov_len < left ? f->pieces[i].iov_len : left;
+                if (!size)
+                        continue;
+                struct writing *w = &f->writes[f->write_count];
+                *w = (struct writing){ .data = bytes_of(f->pieces[i].iov_base, size) };
+                if (rma_register(f->rma, w->data.data, size, false, &w->from) < 0)
+                        return broken(f);
+                f->write_count++;
+                left -= size;
+        }
+        return left ? lost(f) : 0; /* the caller does not offer what it did before */
+}
+
+/* Begin what can be begun. */
+static int write_on(struct fabric *f)
+{
+        if (!f->to.size || !f->piece_count)
+                return 0;
+        if (!f->write_count && writes_begin(f) < 0)
+                return SP_E_LINK;
+        uint64_t at = f->to.address;
+        for (unsigned i = 0; i < f->posted; i++)
+                at += f->writes[i].data.size;
+        while (f->posted < f->write_count) {
+                struct writing *w = &f->writes[f->posted];
+                uint32_t tell = (uint32_t)f->place_number << 16 | f->write_count;
+                int r = rma_write(f->rma, w->data, &w->from, at, f->to.key, tell, w);
+                if (r == SP_E_AGAIN)
+                        return 0;
+                if (r < 0)
+                        return broken(f);
+                f->posted++;
+                at += w->data.size;
+        }
+        return 0;
+}
+
+static bool is_written(const struct fabric *f)
+{
+        return f->to.size && f->write_count && f->written == f->write_count;
+}
+
+static bool is_arrived(const struct fabric *f)
+{
+        return f->placed && f->coming && f->arrived == f->coming;
+}
+
+static int take_event(struct fabric *f, const struct rma_event *e)
+{
+        if (!e->arrived) {
+                f->written++;
+                return 0;
+        }
+        unsigned coming = e->data & 0xffff;
+        if (!f->placed || e->data >> 16 != f->number || !coming ||
+            (f->coming && coming != f->coming) || f->arrived == coming)
+                return lost(f);
+        f->coming = coming;
+        f->arrived++;
+        return 0;
+}
+
+static int poll_fabric(struct fabric *f)
+{
+        struct rma_event events[EVENTS];
+        int n;
+        do {
+                n = rma_poll(f->rma, events, EVENTS);
+                for (int i = 0; i < n; i++)
+                        if (take_event(f, &events[i]) < 0)
+                                return SP_E_LINK;
+        } while (n == EVENTS);
+        return n < 0 ? broken(f) : 0;
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+/* The bytes behind a record of this kind. */
+static size_t payload(const struct record *m)
+{
+        return m->kind == DATA || m->kind == READY ? m->size : 0;
+}
+
+static int take_ready(struct fabric *f, const struct record *m, const uint8_t *bytes)
+{
+        if (f->ready || !f->rma)
+                return lost(f);
+        if (m->kind == NOT_READY) {
+                f->rma = rma_free(f->rma);
+                return 0;
+        }
+        if (rma_connect(f->rma, bytes_of(bytes, m->size), m->address) < 0)
+                return broken(f);
+        f->ready = true;
+        return 0;
+}
+
+/* The other side knows that all it offered is written, perhaps before this one does, and goes on. */
+static bool is_last_place(const struct fabric *f)
+{
+        return f->placed && f->place.iov_len == f->expected;
+}
+
+static int take_data(struct fabric *f, const struct record *m, const uint8_t *bytes)
+{
+        if ((f->expected && !is_last_place(f)) || f->next ||
+            f->stream.size - f->stream_head + f->untold + m->size > CREDIT)
+                return lost(f);
+        if (f->stream_head) {
+                buf_consume(&f->stream, f->stream_head);
+                f->stream_head = 0;
+        }
+        return buf_put(&f->stream, bytes, m->size) < 0 ? lost(f) : 0;
+}
+
+static int take(struct fabric *f, const struct record *m, const uint8_t *bytes)
+{
+        if (m->kind == READY || m->kind == NOT_READY)
+                return take_ready(f, m, bytes);
+        if (!f->ready)
+                return lost(f);
+        switch (m->kind) {
+        case DATA:
+                return take_data(f, m, bytes);
+        case TAKEN:
+                if (m->size > f->on_way)
+                        return lost(f);
+                f->on_way -= m->size;
+                return 0;
+        case OFFER:
+                if ((f->expected && !is_last_place(f)) || f->next || !m->size ||
+                    m->size > OFFER_MAX)
+                        return lost(f);
+                *(f->expected ? &f->next : &f->expected) = m->size;
+                return 0;
+        case PLACE: {
+                struct target *p = f->to.size ? &f->to_next : &f->to;
+                if (p->size || !m->size || m->size > f->offered - f->to.size)
+                        return lost(f);
+                *p = (struct target){ m->size, m->address, m->key };
+                return 0;
+        }
+        default:
+                return lost(f);
+        }
+}
+
+/* Those that are whole. */
+static int take_records(struct fabric *f)
+{
+        size_t at = 0;
+        while (f->rma && f->in_have - at >= RECORD) {
+                const uint8_t *p = f->in + at;
+                struct record m = { bytes_get_u32(p), bytes_get_u32(p + 4), bytes_get_u64(p + 8),
+                                    bytes_get_u64(p + 16) };
+                size_t behind = payload(&m);
+                if (behind > (m.kind == DATA ? DATA_MAX : RMA_ADDRESS_MAX))
+                        return lost(f);
+                if (f->in_have - at < RECORD + behind)
+                        break;
+                if (take(f, &m, p + RECORD) < 0)
+                        return SP_E_LINK;
+                at += RECORD + behind;
+        }
+        memmove(f->in, f->in + at, f->in_have - at);
+        f->in_have -= at;
+        return 0;
+}
+
+/* How much may be received: before it is known what follows the first record, only that. */
+static size_t hear_at_most(const struct fabric *f)
+{
+        if (f->ready)
+                return sizeof(f->in) - f->in_have;
+        size_t size = RECORD;
+        if (f->in_have >= RECORD && bytes_get_u32(f->in) == READY)
+                size += bytes_get_u32(f->in + 4);
+        return size - f->in_have;
+}
+
+static int hear(struct fabric *f)
+{
+        while (f->rma) {
+                struct iovec iov = { f->in + f->in_have, hear_at_most(f) };
+                ssize_t n = f->inner->ops->recvv(f->inner, &iov, 1);
+                if (n == SP_E_AGAIN)
+                        return 0;
+                if (n <= 0)
+                        return lost(f);
+                f->in_have += (size_t)n;
+                if (take_records(f) < 0)
+                        return SP_E_LINK;
+        }
+        return 0;
+}
+
+/* All that can be done now. */
+static int go_on(struct fabric *f)
+{
+        if (f->status)
+                return f->status;
+        if (hear(f) < 0 || !f->rma)
+                return f->status;
+        /* A place that came may be written to; what that sets free comes with the next event. */
+        if ((f->ready && poll_fabric(f) < 0) || write_on(f) < 0)
+                return f->status;
+        return flush(f);
+}
+
+/* ---- as a conn ------------------------------------------------------------------------------ */
+
+/* After NOT_READY: everything is as the connection has it. */
+static void follow(struct fabric *f)
+{
+        f->base.fd = f->inner->fd;
+        f->base.room_fd = f->inner->room_fd;
+        f->base.room_events = f->inner->room_events;
+}
+
+static uint64_t size_of(const struct iovec *iov, int n)
+{
+        uint64_t all = 0;
+        for (int i = 0; i < n; i++)
+                all += iov[i].iov_len;
+        return all;
+}
+
+/* Through the connection: a header alone, or a little. Returns how much. */
+static ssize_t send_data(struct fabric *f, const struct iovec *iov, int n, bool all)
+{
+        uint64_t size = 0;
+        for (int i = 0; i < n && (all || iov[i].iov_len < SMALL); i++)
+                size += iov[i].iov_len;
+        if (size > CREDIT - f->on_way)
+                size = CREDIT - f->on_way;
+        if (size > DATA_MAX)
+                size = DATA_MAX;
+        if (!size)
+                return SP_E_AGAIN;
+        f->on_way += size;
+        if (say(f, &(struct record){ .kind = DATA, .size = (uint32_t)size }, iov, n) < 0 ||
+            flush(f) < 0)
+                return SP_E_LINK;
+        return (ssize_t)size;
+}
+
+static ssize_t send_some(struct fabric *f, const struct iovec *iov, int n)
+{
+        if (!f->ready)
+                return SP_E_AGAIN;
+        if (n > PIECES)
+                n = PIECES;
+        while (n && !iov->iov_len) {
+                iov++;
+                n--;
+        }
+        uint64_t all = size_of(iov, n);
+        if (!f->offered && (all < LARGE || iov->iov_len < SMALL))
+                return send_data(f, iov, n, all < LARGE);
+        if (is_written(f)) {
+                size_t size = f->to.size;
+                writes_end(f);
+                f->offered -= size;
+                f->to = f->to_next;
+                f->to_next.size = 0;
+                f->place_number++;
+                f->piece_count = 0;
+                f->counted_sent += size;
+                return (ssize_t)size;
+        }
+        if (!f->write_count) {
+                memcpy(f->pieces, iov, (size_t)n * sizeof(*iov));
+                f->piece_count = n;
+        }
+        if (!f->offered) {
+                f->offered = all < OFFER_MAX ? all : OFFER_MAX;
+                if (say(f, &(struct record){ .kind = OFFER, .size = (uint32_t)f->offered }, NULL,
+                        0) < 0 ||
+                    flush(f) < 0)
+                        return SP_E_LINK;
+        }
+        return write_on(f) < 0 ? SP_E_LINK : SP_E_AGAIN;
+}
+
+static unsigned look(const struct fabric *f)
+{
+        unsigned found = 0;
+        if (f->status)
+                found = CONN_IN | CONN_OUT;
+        else if (f->ready) {
+                if (f->placed ? is_arrived(f) : f->stream_head < f->stream.size || f->expected)
+                        found |= CONN_IN;
+                if (f->offered ? is_written(f) || (f->to.size && !f->piece_count)
+                               : f->on_way < CREDIT / 2)
+                        found |= CONN_OUT;
+        }
+        return (f->base.in ? found & CONN_IN : 0) | (f->base.out ? found & CONN_OUT : 0);
+}
+
+/* Is something on its way of which no descriptor tells? */
+static bool must_poll(const struct fabric *f)
+{
+        if (!f->ready || f->status)
+                return false;
+        return f->posted < f->write_count || (rma_fd(f->rma) < 0 && (f->placed || f->write_count));
+}
+
+/* What this thread has seen or begun, the one that polls has not. */
+static void rouse(struct fabric *f)
+{
+        if (!f->asleep || !f->rma || (!look(f) && !must_poll(f)))
+                return;
+        f->asleep = false;
+        while (eventfd_write(f->bell, 1) < 0 && errno == EINTR)
+                ;
+}
+
+static ssize_t fabric_sendv(struct conn *c, const struct iovec *iov, int n)
+{
+        struct fabric *f = container_of(c, struct fabric, base);
+        pthread_mutex_lock(&f->lock);
+        ssize_t r = go_on(f);
+        if (r == 0)
+                r = f->rma ? send_some(f, iov, n) : f->inner->ops->sendv(f->inner, iov, n);
+        rouse(f);
+        pthread_mutex_unlock(&f->lock);
+        return r;
+}
+
+/* Of what came through the connection. */
+static ssize_t receive_data(struct fabric *f, const struct iovec *iov, int n)
+{
+        size_t done = 0;
+        for (int i = 0; i < n && f->stream_head < f->stream.size; i++) {
+                size_t have = f->stream.size - f->stream_head;
+                size_t size = iov[i].iov_len < have ? iov[i].iov_len : have;
+                memcpy(iov[i].iov_base, f->stream.data + f->stream_head, size);
+                f->stream_head += size;
+                done += size;
+        }
+        f->untold += done;
+        if (f->untold >= CREDIT / 4) {
+                const struct record m = { .kind = TAKEN, .size = (uint32_t)f->untold };
+                f->untold = 0;
+                if (say(f, &m, NULL, 0) < 0 || flush(f) < 0)
+                        return SP_E_LINK;
+        }
+        return (ssize_t)done;
+}
+
+static int give_place(struct fabric *f, const struct iovec *iov)
+{
+        f->place = *iov;
+        if (f->place.iov_len > f->expected)
+                f->place.iov_len = (size_t)f->expected;
+        if (rma_register(f->rma, f->place.iov_base, f->place.iov_len, true, &f->region) < 0)
+                return broken(f);
+        f->placed = true;
+        const struct record m = { PLACE, (uint32_t)f->place.iov_len, f->region.address,
+                                  f->region.key };
+        return say(f, &m, NULL, 0) < 0 ? SP_E_LINK : flush(f);
+}
+
+static ssize_t receive_some(struct fabric *f, const struct iovec *iov, int n)
+{
+        while (n && !iov->iov_len) {
+                iov++;
+                n--;
+        }
+        if (!f->placed && f->stream_head < f->stream.size)
+                return receive_data(f, iov, n);
+        if (!f->expected)
+                return SP_E_AGAIN;
+        if (!f->placed && give_place(f, iov) < 0)
+                return SP_E_LINK;
+        if (iov->iov_base != f->place.iov_base || iov->iov_len < f->place.iov_len)
+                return lost(f); /* the caller wants it elsewhere now */
+        if (!is_arrived(f))
+                return SP_E_AGAIN;
+        rma_release(f->rma, &f->region);
+        f->placed = false;
+        f->number++;
+        f->arrived = f->coming = 0;
+        f->expected -= f->place.iov_len;
+        if (!f->expected) {
+                f->expected = f->next;
+                f->next = 0;
+        }
+        f->counted_received += f->place.iov_len;
+        return (ssize_t)f->place.iov_len;
+}
+
+static ssize_t fabric_recvv(struct conn *c, const struct iovec *iov, int n)
+{
+        struct fabric *f = container_of(c, struct fabric, base);
+        pthread_mutex_lock(&f->lock);
+        ssize_t r = go_on(f);
+        bool some = f->placed ? is_arrived(f) : f->stream_head < f->stream.size;
+        if (!f->rma) {
+                r = f->inner->ops->recvv(f->inner, iov, n);
+                follow(f);
+        } else if (!r || some) { /* what came before the end counts */
+                r = f->ready ? receive_some(f, iov, n) : SP_E_AGAIN;
+        }
+        pthread_mutex_unlock(&f->lock);
+        return r;
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+static bool fabric_peek(struct conn *c, bool arm)
+{
+        struct fabric *f = container_of(c, struct fabric, base);
+        bool found = false, yield = false;
+        pthread_mutex_lock(&f->lock);
+        if (f->rma) {
+                if (f->ready && !f->status && (arm || rma_fd(f->rma) < 0))
+                        (void)!poll_fabric(f);
+                found = look(f) != 0;
+                if (arm && !found)
+                        found = yield = must_poll(f) ||
+                                        (f->ready && rma_fd(f->rma) >= 0 && !rma_may_sleep(f->rma));
+                f->asleep = arm && !found;
+        }
+        pthread_mutex_unlock(&f->lock);
+        if (yield)
+                sched_yield(); /* the other side may need this core for it */
+        return found;
+}
+
+static unsigned fabric_polled(struct conn *c, bool reported)
+{
+        struct fabric *f = container_of(c, struct fabric, base);
+        unsigned found;
+        eventfd_t v;
+        pthread_mutex_lock(&f->lock);
+        f->asleep = false;
+        if (reported)
+                (void)!eventfd_read(f->bell, &v);
+        if (f->rma)
+                (void)!go_on(f);
+        if (f->rma)
+                found = look(f);
+        else
+                found = (reported ? CONN_IN : 0) | CONN_OUT;
+        pthread_mutex_unlock(&f->lock);
+        return found;
+}
+
+/* ---- beginning and end ---------------------------------------------------------------------- */
+
+static void fabric_close(struct conn *c)
+{
+        struct fabric *f = container_of(c, struct fabric, base);
+        /* First the endpoint: then nothing is read from or written to the caller's memory. Regions belong to
+         * its domain, and can only be closed before that. */
+        if (f->rma) {
+                rma_stop(f->rma);
+                writes_end(f);
+                rma_release(f->rma, &f->region);
+                rma_free(f->rma);
+        }
+        if (f->epoll >= 0)
+                close(f->epoll);
+        if (f->bell >= 0)
+                close(f->bell);
+        conn_close(f->inner);
+        buf_fini(&f->out);
+        buf_fini(&f->stream);
+        pthread_mutex_destroy(&f->lock);
+        mem_free(f);
+}
+
+const struct transport_ops transport_fabric = {
+        .name = "fabric",
+        .caps = TRANSPORT_ORDERED | TRANSPORT_PLACED,
+        .sendv = fabric_sendv,
+        .recvv = fabric_recvv,
+        .close = fabric_close,
+        .peek = fabric_peek,
+        .polled = fabric_polled,
+};
+
+static int set_up(struct fabric *f)
+{
+        struct epoll_event in = { .events = EPOLLIN };
+        f->epoll = epoll_create1(EPOLL_CLOEXEC);
+        f->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (f->epoll < 0 || f->bell < 0 || epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->bell, &in) < 0 ||
+            epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->inner->fd, &in) < 0 ||
+            (rma_fd(f->rma) >= 0 && epoll_ctl(f->epoll, EPOLL_CTL_ADD, rma_fd(f->rma), &in) < 0))
+                return SP_E_LIMIT;
+        f->base.fd = f->base.room_fd = f->epoll;
+        f->base.room_events = POLLIN;
+        return 0;
+}
+
+/* One record before everything else. */
+static int decline(struct conn *c)
+{
+        uint8_t header[RECORD] = { NOT_READY };
+        struct iovec iov = { header, sizeof(header) };
+        return c->ops->sendv(c, &iov, 1) == sizeof(header) ? 0 : SP_E_LINK;
+}
+
+int fabric_begin(struct conn **c, struct rma *r, struct bytes other, uint64_t form)
+{
+        int s = r && other.size ? rma_connect(r, other, form) : 0;
+        if (s < 0) {
+                log_warn(LOG, "%s: %s; data goes over TCP", rma_provider(r), rma_error(r));
+                r = rma_free(r);
+        }
+        if (!r) {
+                s = decline(*c);
+                if (s < 0)
+                        *c = conn_close(*c);
+                return s;
+        }
+        struct fabric *f = mem_zalloc(sizeof(*f));
+        if (!f) {
+                rma_free(r);
+                *c = conn_close(*c);
+                return SP_E_NOMEM;
+        }
+        *f = (struct fabric){
+                .base.ops = &transport_fabric, .inner = *c, .rma = r, .epoll = -1, .bell = -1
+        };
+        pthread_mutex_init(&f->lock, NULL);
+        s = set_up(f);
+        if (!s && other.size) {
+                uint64_t my_form;
+                struct bytes mine = rma_address(r, &my_form);
+                struct iovec iov = { (void *)(uintptr_t)mine.data, mine.size };
+                f->ready = true;
+                s = say(f, &(struct record){ READY, (uint32_t)mine.size, my_form, 0 }, &iov, 1);
+                if (!s)
+                        s = flush(f);
+        }
+        *c = &f->base;
+        if (s < 0)
+                *c = conn_close(*c);
+        return s;
+}
+
+bool fabric_failed(const struct conn *c)
+{
+        return c && c->ops == &transport_fabric &&
+               container_of(c, const struct fabric, base)->failed;
+}
+
+void fabric_count(struct conn *c, uint64_t *ret_sent, uint64_t *ret_received)
+{
+        struct fabric *f = container_of(c, struct fabric, base);
+        pthread_mutex_lock(&f->lock);
+        *ret_sent = f->counted_sent;
+        *ret_received = f->counted_received;
+        f->counted_sent = f->counted_received = 0;
+        pthread_mutex_unlock(&f->lock);
+}
