@@ -54,8 +54,8 @@ class Hosts:
     def inside(self, host):
         return ["ip", "netns", "exec", self.names[host]]
 
-    def spancld(self, build, host, vendors=None):
-        self.servers.append(Servers(build, 1, ("--listen", "*:7777", "--insecure"),
+    def spancld(self, build, host, vendors=None, options=()):
+        self.servers.append(Servers(build, 1, ("--listen", "*:7777", "--insecure", *options),
                                     prefix=self.inside(host), vendors=vendors))
 
     def __enter__(self):

@@ -5,6 +5,7 @@
  *     TAKEN      so many of these were taken
  *     OFFER      so many bytes of the stream come next, by the fabric
  *     PLACE      the first so many of those go to this address, with this key
+ *     PROBE      a first write, to try whether this can be reached, goes to this address, with this key
  *
  * So the receiver's memory is never overrun, and bytes go from where the sender has them to where the receiver
  * wants them. Each write has a number of the place and how many writes it takes as remote completion data:
@@ -36,11 +37,17 @@ enum {
         SMALL = 4 << 10,   /* a piece below it goes by itself: a frame's header */
         OFFER_MAX = 1 << 30,
         PIECES = 16,
+        PATIENCE =
+                64
+                << 20, /* bytes that go through the connection before the other side has been reached */
         EVENTS = 16,
         IN_SIZE = 2 * (RECORD + DATA_MAX),
 };
 
-enum kind { READY = 1, NOT_READY, DATA, TAKEN, OFFER, PLACE };
+/* Remote completion data of the first write; a place has at most PIECES. */
+#define PROBED UINT32_MAX
+
+enum kind { READY = 1, NOT_READY, DATA, TAKEN, OFFER, PLACE, PROBE };
 
 struct record {
         uint32_t kind, size;
@@ -67,6 +74,8 @@ struct fabric {
         pthread_mutex_t lock; /* all that follows: the directions share endpoint and connection */
         struct rma *rma;      /* NULL: bytes go through the connection as they are */
         bool ready;           /* both endpoints know each other */
+        bool proven;          /* the other endpoint was reached: large pieces go there */
+        uint64_t unproven;    /* bytes sent before */
         bool failed;          /* the fabric has */
         int status;           /* 0, or SP_E_LINK */
         bool wants_room;      /* of the connection */
@@ -76,6 +85,12 @@ struct fabric {
         uint8_t in[IN_SIZE]; /* records received, up to the first that is not whole */
         size_t in_have;
         uint64_t counted_sent, counted_received;
+
+        /* The first write: where to, and what it writes; and the memory that the other side's goes to. */
+        struct target probe;
+        struct writing probing;
+        uint8_t probe_out[8], probe_in[8];
+        struct rma_region probe_region;
 
         /* What this side sends. */
         uint64_t on_way;  /* bytes of DATA that the other side has not taken */
@@ -132,6 +147,11 @@ void fabric_configure(const char *setting)
                                                                                 : SP_E_NOENT;
                 if (!r)
                         add_name(setting);
+                else if (r == SP_E_VERSION)
+                        log_warn(
+                                LOG,
+                                "--fabric=%s: that of this libfabric is faulty (it needs 1.18); data between servers goes over TCP",
+                                setting);
                 else if (r == SP_E_UNSUPP)
                         log_warn(
                                 LOG,
@@ -250,7 +270,7 @@ static int broken(struct fabric *f)
                         LOG,
                         "%s: %s; data to and from that server goes over TCP from now on (--fabric=off: from the "
                         "beginning; FI_LOG_LEVEL=warn tells more)",
-                        rma_provider(f->rma), rma_error(f->rma));
+                        rma_provider(f->rma), *rma_error(f->rma) ? rma_error(f->rma) : "no answer");
                 f->failed = true;
         }
         return lost(f);
@@ -364,12 +384,42 @@ static bool is_arrived(const struct fabric *f)
         return f->placed && f->coming && f->arrived == f->coming;
 }
 
+/* What this side's first write goes to has to be told before. */
+static int probe_offer(struct fabric *f)
+{
+        if (rma_register(f->rma, f->probe_in, sizeof(f->probe_in), true, &f->probe_region) < 0)
+                return broken(f);
+        const struct record m = { PROBE, sizeof(f->probe_in), f->probe_region.address,
+                                  f->probe_region.key };
+        return say(f, &m, NULL, 0);
+}
+
+static int probe_on(struct fabric *f)
+{
+        struct writing *w = &f->probing;
+        if (!f->probe.size || w->posted)
+                return 0;
+        w->data = bytes_of(f->probe_out, sizeof(f->probe_out));
+        int r = w->from.handle
+                        ? 0
+                        : rma_register(f->rma, f->probe_out, sizeof(f->probe_out), false, &w->from);
+        if (!r)
+                r = rma_write(f->rma, w->data, &w->from, f->probe.address, f->probe.key, PROBED, w);
+        w->posted = !r;
+        return !r || r == SP_E_AGAIN ? 0 : broken(f);
+}
+
 static int take_event(struct fabric *f, const struct rma_event *e)
 {
         if (!e->arrived) {
-                f->written++;
+                if (e->context == &f->probing)
+                        f->proven = true;
+                else
+                        f->written++;
                 return 0;
         }
+        if (e->data == PROBED)
+                return 0;
         unsigned coming = e->data & 0xffff;
         if (!f->placed || e->data >> 16 != f->number || !coming ||
             (f->coming && coming != f->coming) || f->arrived == coming)
@@ -411,7 +461,7 @@ static int take_ready(struct fabric *f, const struct record *m, const uint8_t *b
         if (rma_connect(f->rma, bytes_of(bytes, m->size), m->address) < 0)
                 return broken(f);
         f->ready = true;
-        return 0;
+        return probe_offer(f);
 }
 
 /* The other side knows that all it offered is written, perhaps before this one does, and goes on. */
@@ -451,6 +501,11 @@ static int take(struct fabric *f, const struct record *m, const uint8_t *bytes)
                     m->size > OFFER_MAX)
                         return lost(f);
                 *(f->expected ? &f->next : &f->expected) = m->size;
+                return 0;
+        case PROBE:
+                if (f->probe.size || m->size != sizeof(f->probe_out))
+                        return lost(f);
+                f->probe = (struct target){ m->size, m->address, m->key };
                 return 0;
         case PLACE: {
                 struct target *p = f->to.size ? &f->to_next : &f->to;
@@ -521,7 +576,7 @@ static int go_on(struct fabric *f)
         if (hear(f) < 0 || !f->rma)
                 return f->status;
         /* A place that came may be written to; what that sets free comes with the next event. */
-        if ((f->ready && poll_fabric(f) < 0) || write_on(f) < 0)
+        if ((f->ready && (probe_on(f) < 0 || poll_fabric(f) < 0)) || write_on(f) < 0)
                 return f->status;
         return flush(f);
 }
@@ -574,8 +629,12 @@ static ssize_t send_some(struct fabric *f, const struct iovec *iov, int n)
                 n--;
         }
         uint64_t all = size_of(iov, n);
-        if (!f->offered && (all < LARGE || iov->iov_len < SMALL))
-                return send_data(f, iov, n, all < LARGE);
+        bool large = all >= LARGE && f->proven;
+        if (!f->offered && (!large || iov->iov_len < SMALL)) {
+                ssize_t r = send_data(f, iov, n, !large);
+                f->unproven += !f->proven && r > 0 ? (uint64_t)r : 0;
+                return f->unproven > PATIENCE && !f->proven ? broken(f) : r;
+        }
         if (is_written(f)) {
                 size_t size = f->to.size;
                 writes_end(f);
@@ -621,7 +680,8 @@ static bool must_poll(const struct fabric *f)
 {
         if (!f->ready || f->status)
                 return false;
-        return f->posted < f->write_count || (rma_fd(f->rma) < 0 && (f->placed || f->write_count));
+        bool some = f->placed || f->write_count || (f->probing.posted && !f->proven);
+        return f->posted < f->write_count || (some && rma_must_poll(f->rma));
 }
 
 /* What this thread has seen or begun, the one that polls has not. */
@@ -733,7 +793,7 @@ static bool fabric_peek(struct conn *c, bool arm)
         bool found = false, yield = false;
         pthread_mutex_lock(&f->lock);
         if (f->rma) {
-                if (f->ready && !f->status && (arm || rma_fd(f->rma) < 0))
+                if (f->ready && !f->status && (arm || rma_must_poll(f->rma)))
                         (void)!poll_fabric(f);
                 found = look(f) != 0;
                 if (arm && !found)
@@ -777,6 +837,8 @@ static void fabric_close(struct conn *c)
                 rma_stop(f->rma);
                 writes_end(f);
                 rma_release(f->rma, &f->region);
+                rma_release(f->rma, &f->probe_region);
+                rma_release(f->rma, &f->probing.from);
                 rma_free(f->rma);
         }
         if (f->epoll >= 0)
@@ -852,6 +914,8 @@ int fabric_begin(struct conn **c, struct rma *r, struct bytes other, uint64_t fo
                 struct iovec iov = { (void *)(uintptr_t)mine.data, mine.size };
                 f->ready = true;
                 s = say(f, &(struct record){ READY, (uint32_t)mine.size, my_form, 0 }, &iov, 1);
+                if (!s)
+                        s = probe_offer(f);
                 if (!s)
                         s = flush(f);
         }

@@ -33,7 +33,8 @@ struct rma_event {
 };
 
 /* Is there such a provider on this host? SP_E_UNSUPP: there is no libfabric, here or when this was built;
- * SP_E_NOENT: it knows none of that name that can do what is needed. */
+ * SP_E_VERSION: the one of this version of libfabric is faulty; SP_E_NOENT: it knows none of that name that can do
+ * what is needed. */
 SP_NODISCARD int rma_find(const char *provider);
 
 /* `near`: an address of this host, to be used where addresses of the provider are of its kind; NULL: any.
@@ -53,8 +54,11 @@ struct bytes rma_address(const struct rma *r, uint64_t *ret_form);
 /* Whom to write to. SP_E_PROTO: that is no address of the same form; SP_E_LINK. */
 SP_NODISCARD int rma_connect(struct rma *r, struct bytes address, uint64_t form);
 
-/* To poll for POLLIN while rma_may_sleep; -1: the provider has none, and rma_poll has to be called. */
+/* To poll for POLLIN while rma_may_sleep; -1: the provider has none. */
 int rma_fd(const struct rma *r);
+
+/* While something is under way rma_poll has to be called: no fd tells of it. */
+bool rma_must_poll(const struct rma *r);
 
 /* Nothing is there: sleep until rma_fd is ready. */
 bool rma_may_sleep(struct rma *r);

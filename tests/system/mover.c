@@ -1,0 +1,94 @@
+/* mover [ROUNDS]: buffers of 1 byte to 64 MiB go from the first device to the last and back, others at the
+ * same time the other way, and after each journey every byte is what it should be. Says "round" after each. */
+#include "../api/api.h"
+
+enum { SIZES_MAX = 16 };
+
+static const size_t sizes[] = { 1,      5,         4096,          16385,         65537,  131071,
+                                131072, 300 << 10, (1 << 20) + 1, (2 << 20) + 7, 5 << 20 };
+static const size_t huge[] = { (16 << 20) + 3, 64 << 20 };
+
+static const char source[] =
+        "__kernel void add(__global uchar *p, uchar x) { p[get_global_id(0)] += x; }\n";
+
+static struct api a;
+static cl_kernel kernel;
+
+static uint8_t expected(size_t i, unsigned seed)
+{
+        return (uint8_t)((i * 2654435761u + seed) >> 13);
+}
+
+static cl_mem fill(cl_command_queue q, size_t size, unsigned seed)
+{
+        uint8_t *data = malloc(size);
+        CHECK(data);
+        for (size_t i = 0; i < size; i++)
+                data[i] = expected(i, seed);
+        cl_mem m = api_buffer(&a, CL_MEM_READ_WRITE, size, NULL);
+        OK(clEnqueueWriteBuffer(q, m, CL_TRUE, 0, size, data, 0, NULL, NULL));
+        free(data);
+        return m;
+}
+
+/* A kernel there changes every byte: so that is where they are now. */
+static void move(cl_command_queue to, cl_mem m, size_t size)
+{
+        cl_uchar one = 1;
+        OK(clSetKernelArg(kernel, 0, sizeof(m), &m));
+        OK(clSetKernelArg(kernel, 1, sizeof(one), &one));
+        OK(clEnqueueNDRangeKernel(to, kernel, 1, NULL, &size, NULL, 0, NULL, NULL));
+        OK(clFlush(to));
+}
+
+static void compare(cl_command_queue q, cl_mem m, size_t size, unsigned seed, unsigned added)
+{
+        uint8_t *data = calloc(1, size);
+        CHECK(data);
+        OK(clEnqueueReadBuffer(q, m, CL_TRUE, 0, size, data, 0, NULL, NULL));
+        for (size_t i = 0; i < size; i++)
+                CHECK(data[i] == (uint8_t)(expected(i, seed) + added));
+        free(data);
+        OK(clReleaseMemObject(m));
+}
+
+/* All of them at once. */
+static void journey(const size_t *list, size_t count)
+{
+        cl_command_queue first = a.queues[0], last = a.queues[a.count - 1];
+        cl_mem out[SIZES_MAX], home[SIZES_MAX];
+        for (unsigned i = 0; i < count; i++) {
+                out[i] = fill(first, list[i], i);
+                home[i] = fill(last, list[i], 77 + i);
+        }
+        for (unsigned leg = 0; leg < 2; leg++)
+                for (size_t i = 0; i < count; i++) {
+                        move(leg ? first : last, out[i], list[i]);
+                        move(leg ? last : first, home[i], list[i]);
+                }
+        OK(clFinish(first));
+        OK(clFinish(last));
+        for (unsigned i = 0; i < count; i++) {
+                /* Where it was last, and where it has to be brought to. */
+                compare(i % 2 ? first : last, out[i], list[i], i, 2);
+                compare(i % 2 ? last : first, home[i], list[i], 77 + i, 2);
+        }
+}
+
+int main(int argc, char **argv)
+{
+        a = api_open(0);
+        cl_program program = api_build(&a, source, "");
+        kernel = api_kernel(program, "add");
+        int rounds = argc > 1 ? atoi(argv[1]) : 1;
+        for (int i = 0; i < rounds; i++) {
+                journey(sizes, sizeof(sizes) / sizeof(*sizes));
+                journey(huge, sizeof(huge) / sizeof(*huge));
+                printf("round\n");
+                fflush(stdout);
+        }
+        OK(clReleaseKernel(kernel));
+        OK(clReleaseProgram(program));
+        api_close(&a);
+        return 0;
+}
