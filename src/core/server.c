@@ -560,8 +560,8 @@ void server_kick(struct server *s)
                 server_send(s);
                 return;
         }
-        if (s->unsent_since)
-                return; /* the keeper knows */
+        if (s->unsent_since || !session_unsent(s->session))
+                return; /* the keeper knows, or has nothing to do */
         s->unsent_since = now;
         keeper_wake(c);
         if (c->keeper_pumping && c->sleeping)

@@ -233,8 +233,9 @@ cl_int transfer_finish_write(struct command *m, int r, struct host_box from)
         if (r == 0)
                 r = transfer_send(m, from, NULL, only_data ? &w.sent : NULL);
         if (r == 0 && only_data) {
-                server_kick(m->server);
-                if (!w.sent.done)
+                if (w.sent.done)
+                        server_kick(m->server);
+                else /* sends, too, and needs no keeper for the rest */
                         client_wait(m->client, is_sent, &w);
                 r = w.sent.status < 0 || !w.sent.done ? SP_E_GONE : 0;
                 if (!w.sent.done)
