@@ -11,7 +11,7 @@ uint64_t native_now_ns(void)
 
 bool clock_sync(struct native_device *d)
 {
-        cl_api_clGetDeviceAndHostTimer read = d->platform->api.clGetDeviceAndHostTimer;
+        __typeof__(clGetDeviceAndHostTimer) *read = d->platform->api.clGetDeviceAndHostTimer;
         if (!read)
                 return false;
         /* The shortest of a few readings is the most exact. Its host time is of an unknown clock, so
@@ -57,7 +57,7 @@ static int64_t learn(struct backend_event *e, const cl_ulong t[4])
 
 struct backend_times clock_times(struct backend_event *e)
 {
-        cl_api_clGetEventProfilingInfo ask = e->queue->domain->api->clGetEventProfilingInfo;
+        __typeof__(clGetEventProfilingInfo) *ask = e->queue->domain->api->clGetEventProfilingInfo;
         static const cl_profiling_info names[4] = {
                 CL_PROFILING_COMMAND_QUEUED,
                 CL_PROFILING_COMMAND_SUBMIT,

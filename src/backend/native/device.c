@@ -21,7 +21,7 @@ static bool context_has(const struct native_domain *domain, cl_device_id id)
 {
         size_t size = 0;
         bool found = false;
-        cl_api_clGetContextInfo ask = domain->api->clGetContextInfo;
+        __typeof__(clGetContextInfo) *ask = domain->api->clGetContextInfo;
         if (!ask || ask(domain->context, CL_CONTEXT_DEVICES, 0, NULL, &size) != CL_SUCCESS)
                 return true;
         cl_device_id *ids = mem_alloc(size);
@@ -43,7 +43,7 @@ static cl_device_id context_id(const struct native_domain *domain, const struct 
 void native_add_domain(struct backend *b, const struct icd_platform *p, cl_context context,
                        const struct native_device *parent, const cl_device_id *ids, unsigned count)
 {
-        cl_api_clGetDeviceInfo ask = p->api.clGetDeviceInfo;
+        __typeof__(clGetDeviceInfo) *ask = p->api.clGetDeviceInfo;
         struct native_domain *domain = &b->domains[b->domain_count];
         *domain = (struct native_domain){ .platform = p,
                                           .api = &p->api,

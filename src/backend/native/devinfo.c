@@ -45,7 +45,7 @@ static void emit_list(struct emit *e, cl_device_info key, const struct buf *poin
  * applications see what they would see there. `scratch` holds the value. */
 static void emit_query(struct emit *e, const struct native_device *d, size_t i, struct buf *scratch)
 {
-        cl_api_clGetDeviceInfo ask = d->platform->api.clGetDeviceInfo;
+        __typeof__(clGetDeviceInfo) *ask = d->platform->api.clGetDeviceInfo;
         size_t size = 0;
         if (e->status < 0 || ask(d->id, queries[i].key, 0, NULL, &size) != CL_SUCCESS ||
             size > VALUE_MAX)

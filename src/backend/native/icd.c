@@ -154,7 +154,7 @@ static void add_library(struct search *s, const char *name)
                 log_info("native", "%s is no OpenCL ICD", name);
                 return;
         }
-        cl_api_clGetPlatformIDs platform_ids;
+        __typeof__(clGetPlatformIDs) *platform_ids;
         memcpy(&platform_ids, &found, sizeof(platform_ids));
         cl_platform_id ids[PLATFORMS_MAX];
         cl_uint count = 0;

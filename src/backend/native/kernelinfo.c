@@ -166,7 +166,7 @@ static void emit_probed_arg(struct kernel_context *k, cl_uint index)
 
 static bool emit_told_arg(struct kernel_context *k, cl_uint index)
 {
-        cl_api_clGetKernelArgInfo ask = k->api->clGetKernelArgInfo;
+        __typeof__(clGetKernelArgInfo) *ask = k->api->clGetKernelArgInfo;
         cl_uint address, access;
         cl_ulong qualifier = 0;
         char type[TEXT_MAX] = "", name[TEXT_MAX] = "";

@@ -32,7 +32,7 @@ static cl_uint kernels_named(struct backend_program *p, char *names, size_t size
 /* Intel's clCreateKernelsInProgram of 2026 wants a program that was built for all of its devices. */
 static cl_uint kernels_by_told_names(struct backend_program *p, cl_kernel **ret)
 {
-        cl_api_clGetProgramInfo ask = p->domain->api->clGetProgramInfo;
+        __typeof__(clGetProgramInfo) *ask = p->domain->api->clGetProgramInfo;
         size_t size = 0;
         cl_uint count = 0;
         if (ask(p->program, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) != CL_SUCCESS)

@@ -4,7 +4,7 @@
 
 static void *extension_find(const struct native_domain *d, const char *name)
 {
-        cl_api_clGetExtensionFunctionAddressForPlatform find =
+        __typeof__(clGetExtensionFunctionAddressForPlatform) *find =
                 d->api->clGetExtensionFunctionAddressForPlatform;
         return find ? find(d->platform->id, name) : NULL;
 }

@@ -231,7 +231,7 @@ static void wait_elsewhere(struct backend_event *e)
                 notifier_push(q->notifier, e);
                 return;
         }
-        cl_api_clSetEventCallback set = q->domain->api->clSetEventCallback;
+        __typeof__(clSetEventCallback) *set = q->domain->api->clSetEventCallback;
         cl_int r = set ? set(e->event, CL_COMPLETE, on_complete, e) : CL_INVALID_OPERATION;
         if (r != CL_SUCCESS) {
                 log_info("native", "no completion callback (%d), waiting instead", r);

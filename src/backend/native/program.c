@@ -245,7 +245,7 @@ static bool was_disturbed(const struct native_domain *d, cl_program made, cl_int
 
 static void emit_log(struct emit *e, struct backend_program *p, cl_device_id id)
 {
-        cl_api_clGetProgramBuildInfo ask = p->domain->api->clGetProgramBuildInfo;
+        __typeof__(clGetProgramBuildInfo) *ask = p->domain->api->clGetProgramBuildInfo;
         size_t size = 0;
         char *text = NULL;
         if (ask(p->program, id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS && size)
@@ -259,7 +259,7 @@ static void emit_log(struct emit *e, struct backend_program *p, cl_device_id id)
 
 static void emit_build(struct emit *e, struct backend_program *p, unsigned number, cl_int result)
 {
-        cl_api_clGetProgramBuildInfo ask = p->domain->api->clGetProgramBuildInfo;
+        __typeof__(clGetProgramBuildInfo) *ask = p->domain->api->clGetProgramBuildInfo;
         cl_device_id id = p->backend->devices[number].context_id;
         cl_int status;
         cl_uint type;
@@ -456,7 +456,7 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
         if (device >= p->backend->device_count)
                 return CL_INVALID_DEVICE;
         cl_device_id id = p->backend->devices[device].context_id;
-        cl_api_clGetProgramInfo ask = p->domain->api->clGetProgramInfo;
+        __typeof__(clGetProgramInfo) *ask = p->domain->api->clGetProgramInfo;
         cl_uint count = 0;
         op_enter();
         cl_int r = ask(p->program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, NULL);
