@@ -24,10 +24,11 @@ extern "C" {
 
 #define CL_SPANCL_DEVICE_AVAILABILITY_EXTENSION_NAME "cl_spancl_device_availability"
 
-/* `available`: whether the device is, when the call is made. On a thread of SpanCL's, the one on which event and
- * context callbacks come, without any lock: it may call OpenCL, but what waits there holds up other callbacks.
- * Changes that follow each other quickly may be told as one, so compare with what was told before: it is always
- * the other value. */
+/* `available`: whether the device is. On a thread of SpanCL's, the one on which event and context callbacks come,
+ * without any lock: it may call OpenCL, but what waits there holds up other callbacks. It is always the other value
+ * than the time before. Several outages that follow each other quickly may be told as one, and one that is over
+ * when it is told is told all the same, by two calls: after a call failed for it there is always word that the
+ * device is there again. */
 typedef void(CL_CALLBACK *spancl_availability_fn)(cl_device_id device, cl_bool available,
                                                   void *user_data);
 

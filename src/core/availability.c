@@ -4,34 +4,43 @@
 #include "core/device.h"
 #include "core/server.h"
 
+/* What is to be told next. An outage that is over already is told all the same: a call may have failed for it,
+ * or the application may have asked meanwhile, and waits for word. */
+static bool next_word(const cl_device_id d, bool *available)
+{
+        *available = device_present(d)->available && !(d->watch.told && d->watch.gone);
+        return d->watch.fn && *available != d->watch.told;
+}
+
 /* In the keeper's thread, without the lock; whatever changed since it was deferred is told at once. */
 static void tell(void *data)
 {
         cl_device_id d = data;
         struct client *c = d->client;
+        bool available;
         client_lock(c);
         d->watch.due = false;
-        bool available = device_present(d)->available;
-        spancl_availability_fn fn = d->watch.fn;
-        void *user_data = d->watch.user_data;
-        bool wanted = fn && available != d->watch.told;
-        d->watch.told = available;
-        if (wanted) {
+        while (next_word(d, &available)) {
+                spancl_availability_fn fn = d->watch.fn;
+                void *user_data = d->watch.user_data;
+                d->watch.told = available;
+                d->watch.gone = false;
                 c->telling = d;
                 c->teller = pthread_self();
-        }
-        client_unlock(c);
-        if (wanted)
+                client_unlock(c);
                 fn(d, available ? CL_TRUE : CL_FALSE, user_data);
-        client_lock(c);
-        c->telling = NULL;
-        client_changed(c);
+                client_lock(c);
+                c->telling = NULL;
+                client_changed(c);
+        }
         device_unhold(d);
         client_unlock(c);
 }
 
 void device_changed(cl_device_id d)
 {
+        if (!device_present(d)->available)
+                d->watch.gone = true;
         if (!d->watch.fn || d->watch.due)
                 return;
         device_hold(d);
@@ -59,6 +68,7 @@ void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
         d->watch.fn = fn;
         d->watch.user_data = user_data;
         d->watch.told = device_is_available(d);
+        d->watch.gone = false;
         /* Of the one before. */
         if (c->telling == d && !pthread_equal(c->teller, pthread_self()))
                 client_wait(c, is_told, d);

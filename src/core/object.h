@@ -73,6 +73,7 @@ struct _cl_device_id {
                 spancl_availability_fn fn; /* NULL: nobody */
                 void *user_data;
                 bool told; /* what was told last */
+                bool gone; /* it was not available at some time since */
                 bool due;  /* a call is deferred */
         } watch;
         struct buf mirror; /* what clGetDeviceInfo answers: `info` with core/device.c's masks */

@@ -13,7 +13,10 @@
  *   notices   calls of the context's callback so far
  *   watch     have calls of the availability callback counted, for each device
  *   told N    how often that was, when it is at least N; each call told the other value
+ *   hold      from now on a call returns only after `go`
+ *   go        calls return, and do so at once
  *   unwatch   no more calls
+ *   reads D.. from the last device, one after the other, until `devices` says so
  *   gap MS    small commands, one after the other, for so long; says how many microseconds the longest took
  *   leave     end without releasing anything */
 #include "../api/command_buffer.h"
@@ -57,12 +60,16 @@ static struct watch {
         cl_device_id device;
 } watches[API_DEVICES_MAX];
 
+static atomic_bool held;
+
 static void CL_CALLBACK on_change(cl_device_id d, cl_bool available, void *user)
 {
         struct watch *w = user;
         CHECK(w->device == d && available != w->told);
         w->told = available;
         atomic_fetch_add(&w->calls, 1);
+        while (atomic_load(&held))
+                usleep(1000);
 }
 
 static void watch(bool on)
@@ -408,6 +415,18 @@ static void tell_devices(char *ret)
         ret[device_count] = 0;
 }
 
+static void reads(const char *until, char *ret)
+{
+        cl_int err;
+        cl_command_queue q = a.queues[a.count - 1];
+        cl_mem there = clCreateBuffer(a.context, CL_MEM_READ_WRITE, sizeof(err), NULL, &err);
+        OK(err);
+        OK(clEnqueueWriteBuffer(q, there, CL_TRUE, 0, sizeof(err), &err, 0, NULL, NULL));
+        for (tell_devices(ret); strcmp(ret, until) != 0; tell_devices(ret))
+                OK(clEnqueueReadBuffer(q, there, CL_TRUE, 0, sizeof(err), &err, 0, NULL, NULL));
+        OK(clReleaseMemObject(there));
+}
+
 /* False: leave. */
 static bool act(const char *word, const char *rest, char *ret)
 {
@@ -434,6 +453,10 @@ static bool act(const char *word, const char *rest, char *ret)
                 watch(false);
         else if (!strcmp(word, "told"))
                 sprintf(ret, "%u", told((unsigned)atoi(rest)));
+        else if (!strcmp(word, "hold") || !strcmp(word, "go"))
+                atomic_store(&held, word[0] == 'h');
+        else if (!strcmp(word, "reads"))
+                reads(rest, ret);
         else if (!strcmp(word, "gap"))
                 sprintf(ret, "%u", gap((unsigned)atoi(rest)));
         else if (!strcmp(word, "notices"))

@@ -151,6 +151,28 @@ def idle_application_is_told_that_devices_go_and_come():
         client.leave()
 
 
+def outage_that_is_over_is_told_all_the_same():
+    with servers(2) as s:
+        relay = Relay(s.ports[0])
+        with Actor(f"{at(relay.port)} {at(s.ports[1])}") as client:
+            client.do("begin")
+            client.do("watch")
+            relay.hold(True)
+            client.do("told 1")
+            client.do("hold")
+            relay.hold(False)
+            client.do("told 2")  # and the call does not return: nothing more is told
+            relay.hold(True)
+            client.do("reads 01")
+            relay.hold(False)
+            client.do("reads 11")
+            client.do("go")
+            assert client.do("told 4") == "4"
+            client.do("end")
+            client.leave()
+        relay.close()
+
+
 def idle_application_is_told_that_a_link_is_cut_and_made_again():
     with servers() as s:
         relay = Relay(s.ports[0])
