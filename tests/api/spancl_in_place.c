@@ -216,6 +216,7 @@ static int traffic(int count)
 
 int main(int argc, char **argv)
 {
+        setenv("SPANCL_COMPRESSION", "off", 1); /* what travels is counted */
         if (argc > 1)
                 return traffic(atoi(argv[1]));
         struct api a = api_open(0);

@@ -344,6 +344,7 @@ static void nothing_twice(char *self, bool svm)
 
 int main(int argc, char **argv)
 {
+        setenv("SPANCL_COMPRESSION", "off", 1); /* what travels is counted */
         if (argc > 1)
                 return maps(argv[1][0], !strcmp(argv[2], "svm"), atoi(argv[3]));
         struct api a = api_open(0);
