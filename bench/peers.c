@@ -158,6 +158,31 @@ static void spread(const char *name, size_t size, cl_uint last, const char *unit
         clReleaseMemObject(m);
 }
 
+/* All but the last device have what the first changed; then the last one has it, too. */
+static void join(const char *name, size_t size)
+{
+        if (!wanted(name) || size > max_mib * MIB || count < 3)
+                return;
+        int rounds = times(8);
+        cl_mem m = buffer_new(size);
+        for (int i = 0; i < rounds + 1; i++) {
+                launch(0, m, 0, NULL, NULL);
+                check(clFinish(queues[0]), "clFinish");
+                double begin = 0;
+                for (cl_uint k = 1; k < count; k++) {
+                        begin = now_us();
+                        check(clEnqueueMigrateMemObjects(queues[k], 1, &m, 0, 0, NULL, NULL),
+                              "clEnqueueMigrateMemObjects");
+                        check(clFinish(queues[k]), "clFinish");
+                }
+                if (i)
+                        samples_add(&samples, (now_us() - begin) * 1e-3);
+        }
+        expect(count - 1, m, (cl_uint)(rounds + 1), name);
+        samples_print(&samples, name, "ms");
+        clReleaseMemObject(m);
+}
+
 static void start(void)
 {
         cl_platform_id platform;
@@ -219,8 +244,10 @@ int main(int argc, char **argv)
         spread("migrate_256m", 256 * MIB, 1, "GB/s");
         spread("send_64m", 64 * MIB, 1, "ms");
         spread("broadcast_64m", 64 * MIB, count - 1, "ms");
+        join("join_64m", 64 * MIB);
         spread("send_256m", 256 * MIB, 1, "ms");
         spread("broadcast_256m", 256 * MIB, count - 1, "ms");
+        join("join_256m", 256 * MIB);
         printf("\n}\n");
         clReleaseKernel(tick);
         for (cl_uint i = 0; i < count; i++)

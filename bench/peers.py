@@ -53,7 +53,7 @@ def client_bytes(bench, env):
 
 
 def spread(build, vendors, bench, count, rate, mib):
-    """One send, and one to all, between hosts whose links are limited."""
+    """One send, one to all, and one from all others, between hosts whose links are limited."""
     names = ["client", *(f"s{i}" for i in range(count + 1))]
     with Hosts(names, hub=True, rate=rate) as hosts:
         for name in names[1:]:
@@ -61,7 +61,7 @@ def spread(build, vendors, bench, count, rate, mib):
         env = {**hosts.servers[0].environment(),
                "SPANCL_SERVERS": " ".join(f"tcp:10.77.0.{i + 2}:7777" for i in range(count + 1))}
         values = {}
-        for what in ("send", "broadcast"):
+        for what in ("send", "broadcast", "join"):
             name = f"{what}_{mib}m"
             values[what] = measure([*hosts.inside("client"), bench, "--only", name, "--scale", "40"], env)[name]
         return values
