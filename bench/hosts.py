@@ -15,7 +15,7 @@ def _ip(*words, tool="ip"):
 class Hosts:
     """("a", "b", "10.77.1") joins hosts a, as 10.77.1.1, and b, as .2; over IPv6 they are fd77:N::1 and ::2 for
     link N, from 1 on. A `hub` is a network that all hosts are in: the K-th as 10.77.0.K, and with `rate` each
-    sends no more than that."""
+    sends no more than that. They have one file system, but their servers don't use that."""
 
     def __init__(self, names, links=(), hub=False, rate=None):
         self.names = {n: f"spancl-{os.getpid()}-{n}" for n in names}
@@ -55,7 +55,8 @@ class Hosts:
         return ["ip", "netns", "exec", self.names[host]]
 
     def spancld(self, build, host, vendors=None, options=()):
-        self.servers.append(Servers(build, 1, ("--listen", "*:7777", "--insecure", *options),
+        self.servers.append(Servers(build, 1, ("--listen", "*:7777", "--insecure", "--shared-memory", "off",
+                                               *options),
                                     prefix=self.inside(host), vendors=vendors))
 
     def __enter__(self):

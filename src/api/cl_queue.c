@@ -4,6 +4,7 @@
 #include "api/reply.h"
 #include "core/context.h"
 #include "core/device.h"
+#include "core/event.h"
 #include "core/queue.h"
 
 enum {
@@ -145,8 +146,10 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue command_q
         /* "clReleaseCommandQueue performs an implicit flush." */
         queue_flush(command_queue);
         int last = handle_release(&command_queue->h);
-        if (last > 0)
+        if (last > 0) {
+                events_watch(command_queue); /* they hold it */
                 queue_unhold(command_queue);
+        }
         client_unlock(c);
         return last < 0 ? CL_INVALID_COMMAND_QUEUE : CL_SUCCESS;
 }

@@ -279,6 +279,7 @@ static char *bare_host(const char *host)
 static int parse_peer(struct server_spec *s, const char *p, size_t n)
 {
         char host[256];
+        s->peer_given = true;
         if (n > 5 && !memcmp(p, "unix:", 5)) {
                 s->peer_host = text_of(p, n);
                 s->peer_port = 0;

@@ -81,6 +81,7 @@ struct server_spec {
         char *peer_host; /* where other servers reach it, as in peer_open: host, "tls:HOST", "tcp:HOST",
                              "unix:PATH"; NULL if in_process */
         unsigned peer_port; /* 0 with unix: */
+        bool peer_given;    /* it was said */
 };
 
 /* The servers configured. SP_E_INVAL with *ret_error, SP_E_NOMEM. */

@@ -137,7 +137,7 @@ static void event_tell(cl_event e, uint64_t to)
 void event_unhold(cl_event e)
 {
         unsigned left = atomic_fetch_sub(&e->h.holds, 1) - 1;
-        if (left == 1 && e->tracked && !e->watched && e->parts == 1) {
+        if (left == 1 && e->tracked && !e->watched && !e->imported && e->parts == 1) {
                 /* Only the map knows it, and nobody will ask how it ends. */
                 map_del(&e->context->client->events, e->id);
                 list_remove(&e->queue_link);
@@ -304,6 +304,19 @@ int event_watch(cl_event e)
         return r;
 }
 
+void events_watch(cl_command_queue q)
+{
+        bool ordered = queue_in_order(q) && !q->failed, some = false;
+        list_each(e, &q->commands, struct _cl_event, queue_link)
+        {
+                some |= e->imported && !e->watched;
+                /* The last one tells of all before it. */
+                bool tells = ordered ? some && e->queue_link.next == &q->commands : e->imported;
+                if (tells && event_watch(e) < 0)
+                        e->server->lost_status = SP_E_NOMEM;
+        }
+}
+
 void events_passed(cl_command_queue q, uint64_t id)
 {
         queue_hold(q);
@@ -354,8 +367,10 @@ void event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
                 e->watched = true;
         cl_command_queue q = e ? e->queue : queue ? map_get(&c->queues, queue) : NULL;
         if (q && q->device->server == s) {
-                if (status < 0)
-                        q->failed = true;
+                bool first = status < 0 && !q->failed;
+                q->failed |= status < 0;
+                if (first)
+                        events_watch(q);
                 else if (!q->failed && id > q->completed)
                         q->completed = id;
                 if (status == CL_COMPLETE && !q->failed && queue_in_order(q))
@@ -400,10 +415,26 @@ void events_relay(struct server *a, struct server *b)
                         e->relay |= e->imported & 1ull << b->index;
                 if (e->server == b)
                         e->relay |= e->imported & 1ull << a->index;
+                if (e->relay && event_watch(e) < 0)
+                        e->server->lost_status = SP_E_NOMEM;
         }
 }
 
 /* ---- use in wait lists ---------------------------------------------------------------------- */
+
+/* Is the client to be told how e ends, which servers tell each other? It may become the client's to tell
+ * (events_relay), and has to be forgotten some time: later events of an order tell that, of which some are told. */
+static bool to_be_watched(cl_event e)
+{
+        enum { UNWATCHED = 64 };
+        cl_command_queue q = e->queue;
+        if (!q || !queue_in_order(q) || q->failed || ++q->unwatched == UNWATCHED) {
+                if (q)
+                        q->unwatched = 0;
+                return true;
+        }
+        return false;
+}
 
 int event_reach(cl_event e, struct server *s)
 {
@@ -415,11 +446,10 @@ int event_reach(cl_event e, struct server *s)
         struct session *to = server_session(s);
         if (!to)
                 return SP_E_GONE;
-        /* It may become this client's to tell. */
-        int r = event_watch(e);
+        bool peers = e->server && !event_is_done(e) && server_introduce(e->server, s) == 0;
+        int r = !peers || to_be_watched(e) ? event_watch(e) : 0;
         if (r < 0)
                 return r;
-        bool peers = e->server && !event_is_done(e) && server_introduce(e->server, s) == 0;
         if (peers) {
                 struct session *from = server_session(e->server);
                 if (!from)

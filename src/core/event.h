@@ -20,4 +20,7 @@ cl_int event_status(cl_event e);
 /* Wait for all. SP_OK, or the cl_int CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST. Lock held. */
 cl_int events_wait(struct client *c, cl_uint count, const cl_event *events);
 
+/* Hear of the ends of q's events that other servers wait for and the client is not told of. Lock held. */
+void events_watch(cl_command_queue q);
+
 #endif

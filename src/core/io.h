@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "proto/wire.h"
 
 struct server_spec;
 struct session;
@@ -26,10 +27,11 @@ struct io_connect {
         struct session *session;        /* for session_next_seq and session_lane_up */
         uint64_t id[2], key[2];         /* of the session: hello's hi, lo */
         /* Out: */
-        int status;           /* 0, or the SP_E_* why not */
-        char text[256];       /* what the server said about it; "" if nothing */
-        char identity[65];    /* what the server's key is known by, in hex; "": it has none */
-        struct io_link *link; /* status 0: to be closed with `close` */
+        int status;        /* 0, or the SP_E_* why not */
+        char text[256];    /* what the server said about it; "" if nothing */
+        char identity[65]; /* what the server's key is known by, in hex; "": it has none */
+        char near[WIRE_NEAR_MAX + 1]; /* where servers of its host reach it; "": nowhere */
+        struct io_link *link;         /* status 0: to be closed with `close` */
         /* Client's clock when hello left and the answer came; the server's clock in between. */
         uint64_t sent_ns, received_ns, remote_ns;
 };

@@ -131,6 +131,8 @@ struct _cl_command_queue {
         uint64_t last_at;    /* where its message is (session_unsent_at) */
         uint64_t completed;  /* in-order: every command up to this id is known to be complete */
         bool failed;         /* in-order: a command failed, so that ids tell nothing any more */
+        unsigned
+                unwatched; /* in-order: events that other servers wait for, since one was watched */
         struct list
                 commands; /* events not known to be complete (queue_link), in order of their ids */
         cl_event fence;   /* out-of-order: the last barrier, if it lags; not held */

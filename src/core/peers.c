@@ -75,8 +75,8 @@ static int introduce(struct server *dialler, struct server *target)
         server_send(target); /* the earlier it is there, the less the dialler waits */
         return session_send(to_dialler, peer_open, .peer = target->peer_id, .host = bytes_str(host),
                             .port = target->spec->peer_port, .session_hi = target->id[0],
-                            .session_lo = target->id[1], .token_hi = token[0],
-                            .token_lo = token[1]);
+                            .session_lo = target->id[1], .token_hi = token[0], .token_lo = token[1],
+                            .near = bytes_str(target->spec->peer_given ? "" : target->near));
 }
 
 /* What they have to say to each other goes through here from now on. */

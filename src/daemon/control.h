@@ -9,11 +9,14 @@
 enum control_kind {
         /* supervisor to worker */
         CONTROL_CONNECTION = 'C', /* a connection's descriptor, the hello read from it, the server's
-                                   * identity, its state */
+                                   * identity and Unix socket, its state */
         CONTROL_STOP = 'S',       /* end the session; the reason as text */
         /* both ways: somebody looks at this server. A number, which the answers repeat with some INFO_LINK
          * records behind it; the last answer has none. */
         CONTROL_STATS = 'T',
+        /* A number, and behind it the path of a Unix socket that a worker wants to be connected to
+         * (daemon/near.h). The answer repeats the number, with a descriptor if there is one. */
+        CONTROL_NEAR = 'N',
         CONTROL_FORK =
                 'W', /* to the zygote: a worker's end, its folder, its devices and its owner, each with a NUL */
         /* worker to supervisor */
@@ -25,7 +28,7 @@ enum control_kind {
 
 enum {
         CONTROL_FD = 3,          /* the worker's end */
-        CONTROL_STATE_MAX = 256, /* of a connection, behind its hello (conn_export) */
+        CONTROL_STATE_MAX = 384, /* behind the hello; of the connection, conn_export */
         CONTROL_MAX = FRAME_MAGIC_SIZE + FRAME_HEADER_SIZE + FRAME_HELLO_MAX + CONTROL_STATE_MAX,
 };
 

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/near.h"
 
 #define LOG "listen"
 
@@ -178,18 +180,42 @@ static int open_socket(struct listeners *l, const char *path)
         return r;
 }
 
+/* Where servers of the same user and host find this one, for their sessions with each other; without it they
+ * connect as those of other hosts do. */
+static int open_near(struct listeners *l)
+{
+        char address[sizeof(l->near) + 5];
+        struct listener *one;
+        int r = scratch_make(l->near_folder, &l->near_lock);
+        if (r < 0)
+                return 0;
+        int n = snprintf(address, sizeof(address), "unix:%s/" NEAR_NAME, l->near_folder);
+        if (n >= (int)sizeof(address) || transport_unix.listen(address, &one) < 0)
+                return 0;
+        strcpy(l->near, address + 5);
+        log_debug(LOG, "listening on %s for servers of this host", l->near);
+        return add(l, one);
+}
+
+/* Who names a fabric wants it between servers of one host, too. */
+static bool wants_near(const struct config_options *o)
+{
+        const char *fabric = config_option_text(o, CONFIG_fabric);
+        return config_option_number(o, CONFIG_share) == 1 &&
+               (!strcmp(fabric, "auto") || !strcmp(fabric, "off"));
+}
+
 int listeners_open(const struct config_options *o, struct gate *gate, struct listeners *ret)
 {
-        *ret = (struct listeners){ .gate = gate };
+        *ret = (struct listeners){ .gate = gate, .near_lock = -1 };
         for (size_t i = 0; i < o->list_count; i++) {
                 int r = o->list[i].id == CONFIG_socket ? open_socket(ret, o->list[i].value)
                                                        : open_listen(ret, o->list[i].value);
                 if (r < 0)
                         return r;
         }
-        if (o->list_count)
-                return 0;
-        return open_listen(ret, config_entry(CONFIG_listen)->fallback);
+        int r = o->list_count ? 0 : open_listen(ret, config_entry(CONFIG_listen)->fallback);
+        return !r && wants_near(o) ? open_near(ret) : r;
 }
 
 void listeners_close(struct listeners *l)
@@ -197,5 +223,8 @@ void listeners_close(struct listeners *l)
         for (size_t i = 0; i < l->count; i++)
                 listener_close(l->all[i]);
         mem_free(l->all);
+        scratch_remove(l->near_folder);
+        if (l->near_lock > 0)
+                close(l->near_lock);
         *l = (struct listeners){ 0 };
 }

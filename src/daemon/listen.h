@@ -6,6 +6,8 @@
 
 #include "base/config.h"
 #include "daemon/gate.h"
+#include "daemon/scratch.h"
+#include "proto/wire.h"
 #include "transport/transport.h"
 
 struct listeners {
@@ -13,6 +15,10 @@ struct listeners {
         size_t count;
         struct gate *gate;
         unsigned port; /* of the first TCP listener; 0: none */
+        /* The Unix socket for servers of this host; "": none. */
+        char near[WIRE_NEAR_MAX + 1];
+        char near_folder[SCRATCH_PATH_MAX];
+        int near_lock;
 };
 
 /* Listen on everything that the options name; beyond loopback only if the gate knows anybody, or strangers

@@ -52,6 +52,33 @@ int scratch_make(char path[SCRATCH_PATH_MAX], int *ret_lock)
         return SP_E_INVAL;
 }
 
+int scratch_socket(const char *path, const char *name)
+{
+        char folder[SCRATCH_PATH_MAX];
+        struct stat st;
+        const char *base = base_folder(), *end = strrchr(path, '/');
+        size_t n = end ? (size_t)(end - path) : 0, base_len = strlen(base);
+        if (n != base_len + sizeof("/" PREFIX "XXXXXX") - 1 || n >= sizeof(folder) ||
+            strcmp(end + 1, name) != 0)
+                return -1;
+        memcpy(folder, path, n);
+        folder[n] = 0;
+        if (strncmp(folder, base, base_len) != 0 ||
+            strncmp(folder + base_len, "/" PREFIX, sizeof("/" PREFIX) - 1) != 0 ||
+            strchr(folder + base_len + 1, '/'))
+                return -1;
+        int dir = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int fd = dir < 0 ? -1 : openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        bool own = fd >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+                   fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_nlink == 1;
+        if (dir >= 0)
+                close(dir);
+        if (own || fd < 0)
+                return fd;
+        close(fd);
+        return -1;
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
         (void)st;

@@ -20,6 +20,7 @@
 #include "daemon/control.h"
 #include "daemon/gate.h"
 #include "daemon/listen.h"
+#include "daemon/near.h"
 #include "daemon/notify.h"
 #include "daemon/rate.h"
 #include "daemon/scratch.h"
@@ -412,6 +413,8 @@ static bool hand_over(struct supervisor *s, struct visitor *v, struct worker *w)
         if (!r)
                 r = buf_put(&both, s->gate.identity, KEYS_HEX);
         if (!r)
+                r = buf_put(&both, s->listeners.near, sizeof(s->listeners.near));
+        if (!r)
                 r = buf_put(&both, v->state.data, v->state.size);
         if (!r)
                 r = control_send(w->control, CONTROL_CONNECTION, bytes_of(both.data, both.size),
@@ -720,6 +723,8 @@ static void hear(struct supervisor *s, struct worker *w)
                         close(c.fd);
                 if (c.kind == CONTROL_STATS)
                         pass_on(s, w, &c);
+                if (c.kind == CONTROL_NEAR)
+                        near_answer(w->control, &c);
                 if (c.kind == CONTROL_PID && !w->pid) {
                         w->pid = (pid_t)strtol((const char *)c.data, NULL, 10);
                         log_debug(LOG, "worker %d was forked", (int)w->pid);

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/near.h"
 #include "daemon/sandbox.h"
 #include "daemon/scratch.h"
 #include "loop/server_loop.h"
@@ -38,10 +39,11 @@ enum {
 
 struct worker {
         struct server_loop *loop;
-        bool attached;               /* a connection came */
-        char identity[KEYS_HEX + 1]; /* what the server's key is known by; "": it has none */
-        int ended_fd;                /* an eventfd, set when the session is over */
-        char cache[PATH_MAX];        /* where compiled programs are kept; "": nowhere */
+        bool attached;                /* a connection came */
+        char near[WIRE_NEAR_MAX + 1]; /* where servers of this host reach the server */
+        char identity[KEYS_HEX + 1];  /* what the server's key is known by; "": it has none */
+        int ended_fd;                 /* an eventfd, set when the session is over */
+        char cache[PATH_MAX];         /* where compiled programs are kept; "": nowhere */
 };
 
 /* The supervisor died: the main thread sees that too and cleans up, but may hang in a driver. */
@@ -201,6 +203,8 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .clear = clear_of(o),
                 .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
                 .lanes = (unsigned)config_option_number(o, CONFIG_peer_lanes),
+                .near = w->near,
+                .reach = near_connect,
                 .identity = w->identity,
                 .linger_s = (unsigned)config_option_number(o, CONFIG_linger),
                 .output_fd = output,
@@ -282,11 +286,13 @@ static bool obey(struct worker *w)
         case CONTROL_CONNECTION: {
                 bool first = !w->attached;
                 int hello = hello_size(bytes_of(c.data, c.size));
-                size_t size = hello > 0 ? (size_t)hello : c.size, state = size + KEYS_HEX;
+                size_t size = hello > 0 ? (size_t)hello : c.size;
+                size_t near = size + KEYS_HEX, state = near + sizeof(w->near);
                 if (c.size < state) {
                         size = state = c.size;
                 } else if (first) { /* what the session's clients are told from now on */
                         memcpy(w->identity, c.data + size, KEYS_HEX);
+                        memcpy(w->near, c.data + near, sizeof(w->near));
                         w->attached = true;
                 }
                 if (c.fd < 0 ||
@@ -304,6 +310,9 @@ static bool obey(struct worker *w)
         case CONTROL_STATS:
                 if (c.size != sizeof(uint64_t) || tell_links(w, bytes_get_u64(c.data)) < 0)
                         log_warn(LOG, "the counters of this session can't be told");
+                break;
+        case CONTROL_NEAR:
+                near_answered(&c);
                 break;
         case CONTROL_STOP:
                 server_loop_stop(w->loop, (const char *)c.data);

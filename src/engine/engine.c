@@ -177,7 +177,8 @@ static void flush_queues(struct engine *e)
 static bool flush_peers(struct engine *e)
 {
         bool dirty = false;
-        for (size_t i = 0; i < e->peer_count; i++) {
+        /* Those whose devices wait come before the client. */
+        for (size_t i = e->peer_count; i-- > 0;) {
                 struct peer *p = e->peers[i];
                 if (!p->dirty)
                         continue;
@@ -185,7 +186,7 @@ static bool flush_peers(struct engine *e)
                 if (p->lost || p->relay)
                         continue;
                 e->params.ops->flush(e->params.user, p->session);
-                for (size_t k = 0; k <= i; k++)
+                for (size_t k = i; k < e->peer_count; k++)
                         dirty |= e->peers[k]->dirty;
         }
         return dirty || !list_empty(&e->ready);

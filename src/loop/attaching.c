@@ -127,7 +127,8 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                                                 .features = features,
                                                 .next_seq = next_seq,
                                                 .time_ns = now,
-                                                .identity = bytes_str(l->params.identity) };
+                                                .identity = bytes_str(l->params.identity),
+                                                .near = bytes_str(l->params.near) };
                 if (rma) {
                         out.fabric = bytes_str(rma_provider(rma));
                         out.fabric_address = rma_address(rma, &out.fabric_form);

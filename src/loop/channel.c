@@ -23,7 +23,8 @@ struct channel *channel_of(struct server_loop *l, struct session *s)
                 return NULL;
         c->session = s;
         c->loop = l;
-        list_append(&l->channels, &c->link);
+        list_append(l->channels.next,
+                    &c->link); /* first: devices wait for peers, before the client does */
         return c;
 }
 

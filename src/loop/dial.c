@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "loop/clock.h"
@@ -193,6 +195,8 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
         reply->time_ns = m.time_ns;
         memcpy(reply->identity, m.identity.data, m.identity.size);
         reply->identity[m.identity.size] = 0;
+        memcpy(reply->near, m.near.data, m.near.size);
+        reply->near[m.near.size] = 0;
         if (reply->features & FEATURE_SHARED_MEMORY)
                 return accept_memory(conn, deadline_ns);
         return m.fabric.size ? join_fabric(conn, &m) : 0;
@@ -225,6 +229,16 @@ int loop_hello(const struct dial_params *p, struct conn *conn, struct conn **ret
         return hello_until(p, conn, ret, reply, deadline_of(p));
 }
 
+/* Is the other end of the Unix socket of this user, or root? */
+static bool is_own(const struct conn *c)
+{
+        struct ucred who;
+        socklen_t size = sizeof(who);
+        return c->ops == &transport_unix &&
+               getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+               (who.uid == geteuid() || !who.uid);
+}
+
 int loop_connect(const struct dial_params *p, struct conn **ret, struct dial_reply *reply)
 {
         uint64_t deadline = deadline_of(p);
@@ -235,6 +249,11 @@ int loop_connect(const struct dial_params *p, struct conn **ret, struct dial_rep
         if (r < 0) {
                 explain(p, r, reply);
                 return r;
+        }
+        if (p->own_user && !is_own(conn)) {
+                conn_close(conn);
+                snprintf(reply->text, sizeof(reply->text), "another user listens there");
+                return SP_E_AUTH;
         }
         return hello_until(p, conn, ret, reply, deadline);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "proto/wire.h"
 #include "transport/transport.h"
 
 enum dial_role {
@@ -26,9 +27,10 @@ struct dial_params {
         struct bytes early; /* sent right behind the hello, but for shared memory; a server that
                                          * refuses may then be SP_E_LINK without its reason */
         const char *name;   /* of this program, for the server's log; NULL: none */
-        bool share;         /* go on over shared memory if the server agrees (transport_shm) */
-        bool packs;         /* this side unpacks FRAME_PACKED */
-        bool fabric;        /* offer what this host has of fabrics (transport/fabric.h) */
+        bool own_user; /* only if who listens there, at a Unix socket, is of this user, or root */
+        bool share;    /* go on over shared memory if the server agrees (transport_shm) */
+        bool packs;    /* this side unpacks FRAME_PACKED */
+        bool fabric;   /* offer what this host has of fabrics (transport/fabric.h) */
 };
 
 struct dial_reply {
@@ -38,6 +40,8 @@ struct dial_reply {
         uint64_t sent_ns, received_ns; /* this side's, when hello went and the answer came */
         bool early;                    /* dial_params.early was sent */
         char identity[65]; /* what the server's key is known by, in hex; "": it has none */
+        char near[WIRE_NEAR_MAX +
+                  1]; /* a Unix socket where servers of its host reach it; "": nowhere */
         /* Always written: why it failed and what to do, as a sentence naming the address; "" on
          * success. */
         char text[1200];

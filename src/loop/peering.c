@@ -48,12 +48,29 @@ struct dialling {
         uint64_t next_seq;
         unsigned lanes; /* for bulk */
         bool share, packs, fabric;
+        /* server_loop_params */
+        int (*reach)(void *user, const char *path, struct conn **ret);
+        void *user;
 };
+
+/* Over the Unix socket that the other server has on its host, which may be this one. */
+static int connect_near(const struct dialling *d, struct dial_params *p, struct conn **ret,
+                        struct dial_reply *reply)
+{
+        struct conn *conn;
+        p->address = d->target.near;
+        p->own_user = true;
+        *reply = (struct dial_reply){ 0 };
+        if (!d->reach)
+                return loop_connect(p, ret, reply);
+        int r = d->reach(d->user, d->target.near + strlen("unix:"), &conn);
+        return r < 0 ? r : loop_hello(p, conn, ret, reply);
+}
 
 static void *dial_thread(void *arg)
 {
         struct dialling *d = arg;
-        const struct target *t = &d->target;
+        struct target *t = &d->target;
         pthread_setname_np(pthread_self(), "spancl-dial");
         for (unsigned lane = 0; lane <= d->lanes; lane++) {
                 struct dial_params p = {
@@ -66,7 +83,8 @@ static void *dial_thread(void *arg)
                         .next_seq = d->next_seq,
                         .generation = t->try,
                         .name = "peer",
-                        .share = d->share,
+                        /* Several lanes for bulk have a thread each, which is faster than memory is. */
+                        .share = d->share && (!lane || d->lanes == 1),
                         .packs = d->packs,
                         .fabric = d->fabric && lane == 1,
                 };
@@ -77,12 +95,18 @@ static void *dial_thread(void *arg)
                 a->session = d->session;
                 a->generation = t->try;
                 a->lane = lane;
-                a->status = loop_connect(&p, &a->conn, &reply);
+                a->status = *t->near ? connect_near(d, &p, &a->conn, &reply) : SP_E_UNSUPP;
+                if (a->status < 0 && (!*t->near || !lane)) {
+                        *t->near = 0;
+                        p.address = t->address;
+                        p.own_user = false;
+                        a->status = loop_connect(&p, &a->conn, &reply);
+                }
                 a->next_seq = reply.next_seq;
                 a->features = reply.features;
                 snprintf(a->text, sizeof(a->text), "%s", reply.text);
                 bool failed = a->status < 0;
-                if (!failed && !carrier_takes(a->conn))
+                if (!failed && lane && !carrier_takes(a->conn))
                         d->lanes = 1;
                 box_post(d->box, a);
                 if (failed)
@@ -133,6 +157,8 @@ static int start_try(struct server_loop *l, struct channel *c)
         d->share = l->params.share;
         d->packs = link_can_pack(l->params.packing);
         d->fabric = !c->no_fabric;
+        d->reach = l->params.reach;
+        d->user = l->params.user;
         d->box = box_ref(l->box);
         int r = thread_start(NULL, true, dial_thread, d);
         if (r < 0) {
@@ -177,7 +203,7 @@ static void try_now(struct server_loop *l, struct channel *c)
 }
 
 void peering_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                  const uint64_t session_id[2], const uint64_t token[2])
+                  const char *near, const uint64_t session_id[2], const uint64_t token[2])
 {
         struct server_loop *l = user;
         struct channel *c = channel_of(l, s);
@@ -197,6 +223,8 @@ void peering_dial(void *user, struct session *s, uint64_t peer, const char *host
                               .tell_ns = clock_now_ns() + PATIENCE_MS * 1000000ull,
                               .pause_ms = RETRY_FIRST_MS };
         make_address(host, port, t->address, sizeof(t->address));
+        if (l->params.share && *near)
+                snprintf(t->near, sizeof(t->near), "unix:%s", near);
 }
 
 void peering_hang_up(void *user, struct session *s)

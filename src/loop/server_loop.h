@@ -22,6 +22,9 @@ struct server_loop_params {
         const char *scratch_dir;  /* see engine.h */
         const char *cache_dir;    /* see engine.h */
         uint64_t cache_bytes;
+        const char *near; /* where servers of this host reach it, a Unix socket; NULL: nowhere */
+        /* Connect to another server's, on any thread; NULL: as everybody does. SP_E_*. */
+        int (*reach)(void *user, const char *path, struct conn **ret);
         const char *identity; /* what the server's key is known by, in hex; NULL: it has none */
         struct engine_limits limits;
         bool in_process; /* see engine.h */

@@ -33,6 +33,7 @@ struct channel {
 /* Where a peer is, and how it goes. */
 struct target {
         char address[1100];
+        char near[WIRE_NEAR_MAX + 6]; /* as an address; empty: none */
         uint64_t id[2], token[2];
         uint64_t try;      /* the generation of the last one */
         uint64_t again_ns; /* when to try again; UINT64_MAX: it is connected, or being dialled */
@@ -132,7 +133,7 @@ void attaching_take(struct server_loop *l);
 
 /* engine_ops.dial, hang_up. */
 void peering_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                  const uint64_t session_id[2], const uint64_t token[2]);
+                  const char *near, const uint64_t session_id[2], const uint64_t token[2]);
 void peering_hang_up(void *user, struct session *s);
 
 /* The session with a peer has ended. */

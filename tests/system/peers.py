@@ -3,6 +3,7 @@
 hosts that can't reach each other, a client that stands still. tests/api/migrate.c is the program: it
 checks each byte. What needs hosts of its own makes network namespaces, where that is permitted."""
 
+import json
 import os
 import random
 import signal
@@ -83,6 +84,46 @@ def top_tells_what_is_relayed():
                                   stdout=subprocess.PIPE, text=True, timeout=HANG_S, check=False).stdout
         passes(client)
         assert "through the client" in seen, seen
+
+
+def servers_of_one_host_reach_each_other_over_shared_memory():
+    def carried_by(where, *options):
+        with servers(2, "--log", "info", *options) as s:
+            assert WARNING not in passes(start(where(s.ports)))
+            log = s.log_text()
+            return {t for t in ("shm", "unix", "tcp") if f"a peer attached lane 0 (peer, {t})" in log}
+
+    def plain(ports):
+        return " ".join(map(at, ports))
+
+    assert carried_by(plain) == {"shm"}
+    assert carried_by(plain, "--shared-memory", "off") == {"tcp"}
+    # Who says where servers reach each other means it.
+    assert carried_by(lambda ports: " ".join(f"{at(p)}#{at(p)}" for p in ports)) == {"tcp"}
+
+
+def _client_links(where, name, count):
+    """Bytes of the client's links, and messages that it got, for bench_peers' measurement."""
+    with tempfile.NamedTemporaryFile() as stats:
+        done = subprocess.run([str(BUILD / "bin/bench_peers"), "--only", name, "--count", str(count)],
+                              env=client_env(where, SPANCL_STATS=stats.name), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
+        assert done.returncode == 0, done.stderr
+        links = json.loads(stats.read())["links"]
+    return (sum(l["bytes"] + l["bulk_bytes"] for l in links if "client" in (l["from"], l["to"])),
+            sum(l["messages"] for l in links if l["to"] == "client"))
+
+
+def what_servers_exchange_costs_the_client_next_to_nothing():
+    with servers(2) as s:
+        where = " ".join(map(at, s.ports))
+        migrations = [_client_links(where, "migrate_16m", n) for n in (1, 11)]
+        hops = [_client_links(where, "event_hop", n) for n in (1, 11)]
+    each = (migrations[1][0] - migrations[0][0]) / 10
+    assert each < 1024, each
+    told = (hops[1][1] - hops[0][1]) / 10 / 200  # bench_peers' chains have 200 kernels
+    assert told < 1 / 8, told
+    return f"{each:.0f} bytes for a migration, {told:.3f} messages for a hop"
 
 
 # --- Hosts of their own ---------------------------------------------------------------------------

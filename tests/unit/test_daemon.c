@@ -562,9 +562,10 @@ static void workers_end_with_their_supervisor(void **state)
         waitpid(d.pid, NULL, 0);
         assert_int_equal(probe_drive(&p, never, 15000), SP_E_LINK);
         probe_fini(&p);
-        for (int i = 0; i < 600 && count_scratch(&d); i++)
+        /* The supervisor's own, with its socket for other servers, is left to the next one. */
+        for (int i = 0; i < 600 && count_scratch(&d) > 1; i++)
                 nap(20);
-        assert_int_equal(count_scratch(&d), 0);
+        assert_int_equal(count_scratch(&d), 1);
         forget(&d);
 }
 
@@ -605,7 +606,8 @@ static void what_a_killed_server_left_behind_is_cleaned_up_by_the_next(void **st
         next_folder = d.folder;
         start(&next, NULL);
         warm_worker(&next);
-        assert_int_equal(count_scratch(&next), 2); /* what is held, and the warm worker's */
+        assert_int_equal(count_scratch(&next),
+                         3); /* what is held, the warm worker's, and its own */
         close(dead);
         close(held);
         close(other);
