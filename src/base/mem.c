@@ -7,6 +7,44 @@
 
 static atomic_ulong fail_countdown;
 
+/* Builds for tests count blocks; in others an atomic addition for each would be too much. */
+#ifndef NDEBUG
+static atomic_long live;
+
+static void *counted(void *p)
+{
+        if (p)
+                atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+        return p;
+}
+
+static void uncounted(const void *p)
+{
+        if (p)
+                atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+}
+
+long mem_live(void)
+{
+        return atomic_load(&live);
+}
+#else
+static void *counted(void *p)
+{
+        return p;
+}
+
+static void uncounted(const void *p)
+{
+        (void)p;
+}
+
+long mem_live(void)
+{
+        return 0;
+}
+#endif
+
 void mem_fail_at(unsigned long n)
 {
         atomic_store(&fail_countdown, n);
@@ -20,7 +58,7 @@ static int must_fail(void)
 
 void *mem_alloc(size_t size)
 {
-        return must_fail() ? NULL : malloc(size ? size : 1);
+        return must_fail() ? NULL : counted(malloc(size ? size : 1));
 }
 
 void *mem_zalloc(size_t size)
@@ -29,7 +67,7 @@ void *mem_zalloc(size_t size)
          * frees of what it gave, too. Large ones may be zero already. */
         enum { SMALL = 1024 };
         if (size > SMALL)
-                return must_fail() ? NULL : calloc(1, size);
+                return must_fail() ? NULL : counted(calloc(1, size));
         void *p = mem_alloc(size);
         if (p)
                 memset(p, 0, size);
@@ -38,7 +76,10 @@ void *mem_zalloc(size_t size)
 
 void *mem_realloc(void *p, size_t size)
 {
-        return must_fail() ? NULL : realloc(p, size ? size : 1);
+        if (must_fail())
+                return NULL;
+        void *q = realloc(p, size ? size : 1);
+        return p ? q : counted(q);
 }
 
 void *mem_dup(const void *p, size_t size)
@@ -63,10 +104,11 @@ void *mem_alloc_bulk(size_t size)
         if (must_fail() || posix_memalign(&p, HUGE_PAGE, size))
                 return NULL;
         madvise(p, size, MADV_HUGEPAGE); /* a hint: without it there are small pages */
-        return p;
+        return counted(p);
 }
 
 void mem_free(void *p)
 {
+        uncounted(p);
         free(p);
 }

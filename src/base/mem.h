@@ -18,6 +18,9 @@ void mem_free(void *p);
 /* Let the n-th allocation from now on fail (1 = the next); 0 = none. For tests. */
 void mem_fail_at(unsigned long n);
 
+/* Blocks that were taken and not freed, of this process; always 0 in builds with NDEBUG. */
+long mem_live(void);
+
 /* Move a pointer out of a variable, leaving NULL: the end of a constructor. */
 #define steal(p)                            \
         __extension__({                     \

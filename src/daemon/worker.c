@@ -323,9 +323,20 @@ static bool obey(struct worker *w)
         return true;
 }
 
+/* Of builds that count: is everything freed that was taken since there were `before` blocks? What threads that dial still
+ * hold they give back soon. */
+static void check_memory(long before)
+{
+        for (int i = 0; mem_live() != before && i < 200; i++)
+                usleep(10000);
+        if (mem_live() != before)
+                log_error(LOG, "%ld blocks of memory were not freed", mem_live() - before);
+}
+
 int worker_main(const struct config_options *o, const char *scratch_dir, const char *owner)
 {
         static struct worker w; /* large */
+        long blocks = mem_live();
         bool orphan = false, ended = false;
         watch_supervisor();
         take_short_turns();
@@ -359,6 +370,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         alarm(END_SECONDS);
         w.loop = server_loop_free(w.loop);
         close(w.ended_fd);
+        check_memory(blocks);
         if (orphan)
                 scratch_remove(scratch_dir);
         return 0;

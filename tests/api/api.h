@@ -4,10 +4,12 @@
 #define TESTS_API_API_H
 
 #include <CL/cl.h>
+#include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHECK(...)                                                                                \
         do {                                                                                      \
@@ -39,6 +41,41 @@
 #define OK(...) EXPECT(CL_SUCCESS, __VA_ARGS__)
 
 enum { API_DEVICES_MAX = 16 };
+
+static inline int api_entries(const char *folder)
+{
+        int n = 0;
+        DIR *d = opendir(folder);
+        while (d && readdir(d))
+                n++;
+        if (d)
+                closedir(d);
+        return n;
+}
+
+static int api_descriptors, api_threads;
+
+/* What is left when everything is released is what each server costs: nothing of objects, commands, or waits. */
+static void api_leaks(void)
+{
+        int servers = atoi(getenv("TEST_LEAKS"));
+        int descriptors = api_entries("/proc/self/fd") - api_descriptors;
+        int threads = api_entries("/proc/self/task") - api_threads;
+        if (descriptors <= 4 + 20 * servers && threads <= 2 + 6 * servers)
+                return;
+        fprintf(stderr, "%d descriptors and %d threads are left\n", descriptors, threads);
+        _exit(97);
+}
+
+/* Before main; with-servers says of how many servers. */
+__attribute__((constructor)) static void api_watch_leaks(void)
+{
+        if (!getenv("TEST_LEAKS"))
+                return;
+        api_descriptors = api_entries("/proc/self/fd");
+        api_threads = api_entries("/proc/self/task");
+        atexit(api_leaks);
+}
 
 struct api {
         cl_platform_id platform;

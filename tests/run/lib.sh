@@ -2,6 +2,7 @@
 
 server_pids=()
 server_ports=()
+server_usual=()
 run_tmp=$(mktemp -d "${TMPDIR:-/tmp}/spancl.XXXXXX")
 
 # package_unpack BUILD PACKAGE: the files of a Debian package, not installed, in $package_root.
@@ -58,6 +59,49 @@ server_start() {
                 return 1
         fi
         server_ports+=("$port")
+        server_usual+=("$(server_idle "$pid")")
+}
+
+# server_usage PID: its descriptors, threads, and workers.
+server_usage() {
+        local fds=("/proc/$1/fd/"*) tasks=("/proc/$1/task/"*) child name workers=0
+        for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+                read -r name <"/proc/$child/comm" && [ "$name" != spancld-zygote ] && workers=$((workers + 1))
+        done 2>/dev/null
+        echo "${#fds[@]} ${#tasks[@]} $workers"
+}
+
+# server_idle PID: the same when only the warm worker is there; nothing when there is none within a while.
+server_idle() {
+        local i now before=""
+        for ((i = 0; i < 200; i++)); do
+                now=$(server_usage "$1")
+                [ "$now" = "$before" ] && [ "${now##* }" = 1 ] && echo "$now" && return
+                before=$now
+                sleep 0.02
+        done
+}
+
+# server_leaks: fails, and says of what, when a server does not become as it was. To be called when the clients have ended
+# in order.
+server_leaks() {
+        local bad=0 i n now
+        for i in "${!server_pids[@]}"; do
+                [ -n "${server_usual[$i]}" ] || continue
+                for ((n = 0; n < 2400; n++)); do
+                        now=$(server_usage "${server_pids[$i]}")
+                        [ "$now" = "${server_usual[$i]}" ] && break
+                        sleep 0.05
+                done
+                if [ $n = 2400 ]; then
+                        echo "spancld has descriptors, threads, workers: $now; had ${server_usual[$i]}" >&2
+                        bad=1
+                fi
+                if grep "were not freed" "${server_logs[$i]}" >&2; then
+                        bad=1
+                fi
+        done
+        return $bad
 }
 
 # server_list: what SPANCL_SERVERS has to be.
@@ -101,6 +145,7 @@ server_stop_all() {
         done
         server_pids=()
         server_ports=()
+        server_usual=()
         server_logs=()
         return $bad
 }
