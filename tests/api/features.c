@@ -147,7 +147,8 @@ static void sub_groups(const struct one *o)
         OK(clGetKernelSubGroupInfo(k, o->device, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, NULL,
                                    sizeof(most), &most, NULL));
         run(o, k, GROUP, GROUP, out, 2 * GROUP);
-        CHECK(out[0] <= size && out[1] == groups && groups <= most);
+        /* 0: PoCL 6 does not know it. */
+        CHECK(out[0] <= size && out[1] == groups && (groups <= most || !most));
         OK(clGetKernelSubGroupInfo(k, o->device, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT,
                                    sizeof(groups), &groups, sizeof(back[0]), back, NULL));
         CHECK(back[0] > 0);
