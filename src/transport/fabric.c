@@ -150,7 +150,7 @@ void fabric_configure(const char *setting)
                 else if (r == SP_E_VERSION)
                         log_warn(
                                 LOG,
-                                "--fabric=%s: that of this libfabric is faulty (it needs 1.18); data between servers goes over TCP",
+                                "--fabric=%s: not used with a libfabric before 1.18, see docs/internals/fabric.md; data between servers goes over TCP",
                                 setting);
                 else if (r == SP_E_UNSUPP)
                         log_warn(
@@ -161,8 +161,9 @@ void fabric_configure(const char *setting)
                 else
                         log_warn(
                                 LOG,
-                                "--fabric=%s: libfabric has no such provider on this host (fi_info -l lists "
-                                "those that there are); data between servers goes over TCP",
+                                "--fabric=%s: libfabric has no such provider on this host, or it finds no device or not "
+                                "the address of the host's name (fi_info -l lists those that there are, "
+                                "FI_LOG_LEVEL=warn tells more); data between servers goes over TCP",
                                 setting);
         } else if (!strcmp(setting, "auto") && has_hardware()) {
                 /* Without such devices the library is not even loaded. */

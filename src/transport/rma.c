@@ -76,9 +76,9 @@ static void load(void)
         loaded = true;
 }
 
-/* Up to 1.17 ofi_rxm over tcp crashes when an endpoint is closed while somebody writes to it, and what became tcp
- * with 1.18, net, now and then stops in the middle of a write. */
-static bool is_faulty(const char *provider)
+/* With 1.17 ofi_rxm over tcp was seen to crash in fi_close during a write, and a test over what became tcp with
+ * 1.18, net, to hang now and then. */
+static bool is_too_old(const char *provider)
 {
         return lib.version() < FI_VERSION(1, 18) &&
                (!strncmp(provider, "tcp", 3) || !strncmp(provider, "net", 3));
@@ -88,7 +88,7 @@ static bool is_faulty(const char *provider)
 static int get_info(const char *provider, const char *node, struct fi_info **ret)
 {
         pthread_once(&once, load);
-        if (loaded && is_faulty(provider))
+        if (loaded && is_too_old(provider))
                 return SP_E_VERSION;
         struct fi_info *hints = loaded ? lib.dupinfo(NULL) : NULL;
         if (!hints)
@@ -289,6 +289,15 @@ bool rma_may_sleep(struct rma *r)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+/* What devices reach is locked in memory, also the queues of a connection, which is made with the first write. */
+static int fail(struct rma *r, const char *what, int error)
+{
+        snprintf(r->error, sizeof(r->error), "%s: %s%s", what, lib.strerror(error),
+                 error == FI_ENOMEM ? " (may spancld lock more memory? ulimit -l, LimitMEMLOCK=)"
+                                    : "");
+        return SP_E_LINK;
+}
+
 int rma_register(struct rma *r, const void *data, size_t size, bool remote, struct rma_region *ret)
 {
         int mode = r->info->domain_attr->mr_mode;
@@ -305,10 +314,8 @@ int rma_register(struct rma *r, const void *data, size_t size, bool remote, stru
                 key &= (1ull << (8 * key_size)) - 1;
         int e = fi_mr_reg(r->domain, data, size, remote ? FI_REMOTE_WRITE : FI_WRITE, 0, key, 0,
                           &mr, NULL);
-        if (e) {
-                snprintf(r->error, sizeof(r->error), "fi_mr_reg: %s", lib.strerror(-e));
-                return SP_E_LINK;
-        }
+        if (e)
+                return fail(r, "fi_mr_reg", -e);
         *ret = (struct rma_region){
                 .handle = mr,
                 .address = mode & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)data : 0,
@@ -336,8 +343,7 @@ int rma_write(struct rma *r, struct bytes data, const struct rma_region *from, u
                 return 0;
         if (e == -FI_EAGAIN)
                 return SP_E_AGAIN;
-        snprintf(r->error, sizeof(r->error), "fi_writedata: %s", lib.strerror((int)-e));
-        return SP_E_LINK;
+        return fail(r, "fi_writedata", (int)-e);
 }
 
 int rma_poll(struct rma *r, struct rma_event *ret, int max)

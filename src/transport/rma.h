@@ -33,7 +33,7 @@ struct rma_event {
 };
 
 /* Is there such a provider on this host? SP_E_UNSUPP: there is no libfabric, here or when this was built;
- * SP_E_VERSION: the one of this version of libfabric is faulty; SP_E_NOENT: it knows none of that name that can do
+ * SP_E_VERSION: it is not used with so old a libfabric; SP_E_NOENT: it knows none of that name that can do
  * what is needed. */
 SP_NODISCARD int rma_find(const char *provider);
 
