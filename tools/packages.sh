@@ -49,6 +49,8 @@ packages_test="libcmocka-dev clang lld libssl-dev libfabric-dev iproute2 nftable
 packages_tls="libipsec-mb-dev"
 # An accelerator that runs compiled kernels (docs/internals/riscv.md).
 packages_riscv="qemu-system-misc"
+# A machine with soft-RoCE (tests/emulated), whose kernel is Debian's linux-image-amd64: unpacked, not installed.
+packages_emulated="qemu-system-x86 busybox-static ibverbs-providers"
 packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako piglit"
 # Other native implementations. Of Mesa's what it needs: tests/run/with-platforms unpacks it itself.
 packages_native="oclgrind"

@@ -85,12 +85,12 @@ struct api {
         cl_command_queue queues[API_DEVICES_MAX];
 };
 
-static inline struct api api_open(cl_command_queue_properties properties)
+static inline struct api api_open_type(cl_device_type type, cl_command_queue_properties properties)
 {
         struct api a = { 0 };
         cl_int err;
         OK(clGetPlatformIDs(1, &a.platform, NULL));
-        OK(clGetDeviceIDs(a.platform, CL_DEVICE_TYPE_ALL, API_DEVICES_MAX, a.devices, &a.count));
+        OK(clGetDeviceIDs(a.platform, type, API_DEVICES_MAX, a.devices, &a.count));
         CHECK(a.count > 0);
         if (a.count > API_DEVICES_MAX)
                 a.count = API_DEVICES_MAX;
@@ -101,6 +101,11 @@ static inline struct api api_open(cl_command_queue_properties properties)
                 OK(err);
         }
         return a;
+}
+
+static inline struct api api_open(cl_command_queue_properties properties)
+{
+        return api_open_type(CL_DEVICE_TYPE_ALL, properties);
 }
 
 static inline void api_close(struct api *a)

@@ -1,5 +1,6 @@
-/* mover [ROUNDS]: buffers of 1 byte to 64 MiB go from the first device to the last and back, others at the
- * same time the other way, and after each journey every byte is what it should be. Says "round" after each. */
+/* mover [ROUNDS [builtin]]: buffers of 1 byte to 64 MiB go from the first device to the last and back, others at the
+ * same time the other way, and after each journey every byte is what it should be. Says "round" after each.
+ * `builtin`: up to 5 MiB, on custom devices, with a built-in kernel. */
 #include "../api/api.h"
 
 enum { SIZES_MAX = 16 };
@@ -13,6 +14,7 @@ static const char source[] =
 
 static struct api a;
 static cl_kernel kernel;
+static cl_mem ones; /* of the built-in kernel, which adds two arrays */
 
 static uint8_t expected(size_t i, unsigned seed)
 {
@@ -36,7 +38,12 @@ static void move(cl_command_queue to, cl_mem m, size_t size)
 {
         cl_uchar one = 1;
         OK(clSetKernelArg(kernel, 0, sizeof(m), &m));
-        OK(clSetKernelArg(kernel, 1, sizeof(one), &one));
+        if (ones) {
+                OK(clSetKernelArg(kernel, 1, sizeof(ones), &ones));
+                OK(clSetKernelArg(kernel, 2, sizeof(m), &m));
+        } else {
+                OK(clSetKernelArg(kernel, 1, sizeof(one), &one));
+        }
         OK(clEnqueueNDRangeKernel(to, kernel, 1, NULL, &size, NULL, 0, NULL, NULL));
         OK(clFlush(to));
 }
@@ -75,18 +82,44 @@ static void journey(const size_t *list, size_t count)
         }
 }
 
-int main(int argc, char **argv)
+static cl_program open_builtin(void)
+{
+        static const char name[] = "pocl.add.i8";
+        const size_t size = sizes[sizeof(sizes) / sizeof(*sizes) - 1];
+        const cl_uchar one = 1;
+        cl_int err;
+        a = api_open_type(CL_DEVICE_TYPE_CUSTOM, 0);
+        cl_program p = clCreateProgramWithBuiltInKernels(a.context, a.count, a.devices, name, &err);
+        OK(err);
+        kernel = api_kernel(p, name);
+        ones = api_buffer(&a, CL_MEM_READ_WRITE, size, NULL);
+        OK(clEnqueueFillBuffer(a.queues[0], ones, &one, 1, 0, size, 0, NULL, NULL));
+        OK(clFinish(a.queues[0]));
+        return p;
+}
+
+static cl_program open_source(void)
 {
         a = api_open(0);
-        cl_program program = api_build(&a, source, "");
-        kernel = api_kernel(program, "add");
+        cl_program p = api_build(&a, source, "");
+        kernel = api_kernel(p, "add");
+        return p;
+}
+
+int main(int argc, char **argv)
+{
+        cl_program program =
+                argc > 2 && !strcmp(argv[2], "builtin") ? open_builtin() : open_source();
         int rounds = argc > 1 ? atoi(argv[1]) : 1;
         for (int i = 0; i < rounds; i++) {
                 journey(sizes, sizeof(sizes) / sizeof(*sizes));
-                journey(huge, sizeof(huge) / sizeof(*huge));
+                if (!ones)
+                        journey(huge, sizeof(huge) / sizeof(*huge));
                 printf("round\n");
                 fflush(stdout);
         }
+        if (ones)
+                OK(clReleaseMemObject(ones));
         OK(clReleaseKernel(kernel));
         OK(clReleaseProgram(program));
         api_close(&a);
