@@ -109,7 +109,7 @@ class Network:
 def verified_work_goes_on(disturb, least, ways=2, **more):
     """The benchmark program computes, and compares, while `disturb` is called again and again."""
     with Network(ways=ways) as net, net.start():
-        client = subprocess.Popen([*net.prefix(), CLIENT, "--scale", "30", "--max-mib", "16"],
+        client = subprocess.Popen([*net.prefix(), CLIENT, "--scale", "100", "--max-mib", "16"],
                                   env=client_env(SERVER, SPANCL_ON_LOSS="wait", **more),
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for line in client.stdout:
