@@ -22,8 +22,10 @@ def native_vendors(folder):
 
 
 def is_zygote(pid):
+    """As long as its workers have not told their own names, they are no workers either."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text() == "spancld-zygote\n"
+        return (Path(f"/proc/{pid}/comm").read_text() != "spancld-worker\n"
+                and b"--zygote" in Path(f"/proc/{pid}/cmdline").read_bytes())
     except OSError:
         return False
 

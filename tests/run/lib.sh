@@ -66,7 +66,11 @@ server_start() {
 server_usage() {
         local fds=("/proc/$1/fd/"*) tasks=("/proc/$1/task/"*) child name workers=0
         for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
-                read -r name <"/proc/$child/comm" && [ "$name" != spancld-zygote ] && workers=$((workers + 1))
+                # One that was forked, or one that was started; the zygote has another name only after a while.
+                read -r name <"/proc/$child/comm"
+                if [ "$name" = spancld-worker ] || grep -q -e --worker "/proc/$child/cmdline"; then
+                        workers=$((workers + 1))
+                fi
         done 2>/dev/null
         echo "${#fds[@]} ${#tasks[@]} $workers"
 }
