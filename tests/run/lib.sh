@@ -86,6 +86,16 @@ server_idle() {
         done
 }
 
+# no_more "A B C" "D E F": is none of these numbers larger than the other one in its place?
+no_more() {
+        local now usual i
+        read -ra now <<<"$1"
+        read -ra usual <<<"$2"
+        for i in "${!usual[@]}"; do
+                [ "${now[$i]}" -le "${usual[$i]}" ] || return 1
+        done
+}
+
 # server_leaks: fails, and says of what, when a server does not become as it was. To be called when the clients have ended
 # in order.
 server_leaks() {
@@ -94,7 +104,7 @@ server_leaks() {
                 [ -n "${server_usual[$i]}" ] || continue
                 for ((n = 0; n < 2400; n++)); do
                         now=$(server_usage "${server_pids[$i]}")
-                        [ "$now" = "${server_usual[$i]}" ] && break
+                        no_more "$now" "${server_usual[$i]}" && break
                         sleep 0.05
                 done
                 if [ $n = 2400 ]; then
