@@ -3,20 +3,13 @@
  *
  *   bench_commands launch|finish|args|chain|write|marker N */
 
-#include <CL/cl.h>
+#include "opencl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BATCH = 100 }; /* commands between two waits; markers: all of them */
-
-static void check(cl_int err, const char *what)
-{
-        if (err == CL_SUCCESS)
-                return;
-        fprintf(stderr, "%s: %d\n", what, err);
-        exit(1);
-}
 
 static cl_command_queue queue;
 static cl_kernel kernel;

@@ -2,9 +2,9 @@
  * clWaitForEvents, by polling clGetEventInfo. An empty kernel, one at a time, first without any of it
  * (clFinish on the enqueuing thread) for comparison; then bursts. Prints one JSON object. */
 
+#include "opencl.h"
 #include "samples.h"
 
-#include <CL/cl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
@@ -12,44 +12,15 @@
 enum { ROUNDS = 2000, WARM_UP = 100, BURST = 64 };
 
 static struct samples samples;
-static cl_context context;
-static cl_command_queue queue;
-static cl_kernel kernel;
-
-static void check(cl_int err, const char *what)
-{
-        if (err == CL_SUCCESS)
-                return;
-        fprintf(stderr, "%s: %d\n", what, err);
-        exit(1);
-}
-
-static void set_up(void)
-{
-        static const char *source = "__kernel void empty(void) {}";
-        cl_platform_id platform;
-        cl_device_id device;
-        cl_int err;
-        check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
-        check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
-        context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
-        check(err, "clCreateContext");
-        queue = clCreateCommandQueue(context, device, 0, &err);
-        check(err, "clCreateCommandQueue");
-        cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &err);
-        check(err, "clCreateProgramWithSource");
-        check(clBuildProgram(program, 1, &device, NULL, NULL, NULL), "clBuildProgram");
-        kernel = clCreateKernel(program, "empty", &err);
-        check(err, "clCreateKernel");
-}
+static struct launcher on;
 
 static cl_event enqueue(void)
 {
         static const size_t one = 1;
         cl_event event;
-        check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, &event),
+        check(clEnqueueNDRangeKernel(on.queue, on.kernel, 1, NULL, &one, &one, 0, NULL, &event),
               "clEnqueueNDRangeKernel");
-        check(clFlush(queue), "clFlush");
+        check(clFlush(on.queue), "clFlush");
         return event;
 }
 
@@ -85,7 +56,7 @@ static double by_finish(void)
 {
         double start = now_us();
         cl_event event = enqueue();
-        check(clFinish(queue), "clFinish");
+        check(clFinish(on.queue), "clFinish");
         double end = now_us();
         clReleaseEvent(event);
         return end - start;
@@ -199,7 +170,7 @@ static double burst_by_waiting(void)
 
 int main(void)
 {
-        set_up();
+        launcher_init(&on);
         if (sem_init(&posted, 0, 0))
                 return 1;
         measure("finish", by_finish);

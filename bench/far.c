@@ -4,9 +4,9 @@
  *
  *     bench_far [STEPS] */
 
+#include "opencl.h"
 #include "samples.h"
 
-#include <CL/cl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,16 +22,6 @@ static const char source[] =
 
 static struct samples samples;
 static double begin;
-
-static void check(cl_int err, const char *what)
-{
-        if (err == CL_SUCCESS)
-                return;
-        fprintf(stderr, "bench_far: %s: error %d\n", what, err);
-        exit(1);
-}
-
-#define CHECK(...) check((__VA_ARGS__), #__VA_ARGS__)
 
 static void done(const char *name)
 {

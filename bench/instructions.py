@@ -3,7 +3,8 @@
 
 The client and the engine run in one process over the in-process transport on the reference backend,
 under valgrind's callgrind, so the machine's noise does not matter. Two runs that differ in the number
-of commands only; their difference is what commands cost. Fails when a budget is exceeded."""
+of commands only; their difference is what commands cost. Threads that miss each other more often, on a
+busy machine, only add to it, so what exceeds its budget is measured again. Fails when it exceeds it each time."""
 
 import argparse
 import os
@@ -15,14 +16,15 @@ import tempfile
 from pathlib import Path
 
 BUDGETS = {  # user instructions; what was measured when they were set: bench/RESULTS.md
-    "launch": 6900,  # 6334 to 6625 from run to run
+    "launch": 6350,  # 5957; 3 % more beside other work
     "finish": 21000,  # how often two threads look for each other varies
-    "args": 7900,
-    "chain": 10200,  # 9599 to 9847
-    "write": 9400,
-    "marker": 15800,  # and the launch before it; thousands in flight
+    "args": 7600,
+    "chain": 9900,
+    "write": 9550,
+    "marker": 15500,  # and the launch before it; thousands in flight
 }
 FEW, MANY = 1000, 5000
+TRIES = 3
 
 
 def count(build, mode, commands, output):
@@ -53,10 +55,13 @@ def main():
         for mode, budget in BUDGETS.items():
             if args.only and mode != args.only:
                 continue
-            few, many = (count(build, mode, n, Path(args.keep or folder) / f"{mode}.{n}")
-                         for n in (FEW, MANY))
-            each = (many - few) / (MANY - FEW)
-            print(f"{mode}: {each:.0f} instructions a command, budget {budget}")
+            for _ in range(TRIES):
+                few, many = (count(build, mode, n, Path(args.keep or folder) / f"{mode}.{n}")
+                             for n in (FEW, MANY))
+                each = (many - few) / (MANY - FEW)
+                print(f"{mode}: {each:.0f} instructions a command, budget {budget}")
+                if each <= budget:
+                    break
             exceeded |= each > budget
     return 1 if exceeded else 0
 

@@ -1,53 +1,86 @@
 /* C = A B of N x N numbers, rows over the devices, gathered on the first: what several devices of one context make
- * of work that is divided once, without host code that moves data. Uploads are not counted; some rows
- * are checked. Prints one JSON object: for 1, 2, 4, ... devices, or the numbers given, the time in ms.
+ * of work that is divided once, without host code that moves data. Each device computes its rows in
+ * pieces, and a second queue of the first brings each piece as soon as it is done, while the next is
+ * computed. Uploads are not counted; some rows are checked. Prints one JSON object: for 1, 2, 4, ...
+ * devices, or the numbers given, the time in ms.
  *
  *     bench_matmul [--size N] [--devices N,...] [--rounds N] */
 
+#include "opencl.h"
 #include "samples.h"
 
-#include <CL/cl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES_MAX = 64, TILE = 16, CHECKED = 4 };
+enum { DEVICES_MAX = 64, PIECES = 4, TILE = 128, GROUP = 16, CHECKED = 4 };
 
+/* A work-group of 16 x 16 makes a tile of 128 x 128 of C, each work-item 2 x 2 blocks of 4 x 4 numbers in
+ * registers. Eight columns of A (transposed) and eight rows of B at a time are in local memory, twice:
+ * the next ones arrive while these are used. Rows of `left` have a gap so that banks don't collide. */
 static const char source[] =
-        "#define T 16\n"
-        "__kernel __attribute__((reqd_work_group_size(T, T, 1)))\n"
+        "#define TILE 128\n"
+        "#define DEPTH 8\n"
+        "#define ROW(i, v) sum[i][0] = mad((float4)(v), b0, sum[i][0]); "
+        "sum[i][1] = mad((float4)(v), b1, sum[i][1]);\n"
+        "__kernel __attribute__((reqd_work_group_size(16, 16, 1)))\n"
         "void multiply(__global const float *a, __global const float *b, __global float *c, uint n) {\n"
-        "        __local float as[T][T], bs[T][T];\n"
-        "        uint x = get_local_id(0), y = get_local_id(1);\n"
-        "        size_t column = get_global_id(0), row = get_global_id(1);\n"
-        "        float sum = 0;\n"
-        "        for (uint k = 0; k < n; k += T) {\n"
-        "                as[y][x] = a[row * n + k + x];\n"
-        "                bs[y][x] = b[(size_t)(k + y) * n + column];\n"
+        "        __local float4 left[2][DEPTH][TILE / 4 + 1], right[2][DEPTH][TILE / 4];\n"
+        "        const uint x = get_local_id(0), y = get_local_id(1), me = y * 16 + x;\n"
+        "        float4 sum[8][2];\n"
+        "#pragma unroll\n"
+        "        for (uint i = 0; i < 8; i++) sum[i][0] = sum[i][1] = (float4)(0);\n"
+        "        a += ((size_t)get_group_id(1) * TILE + me / 2) * n + me % 2 * 4;\n"
+        "        b += (size_t)(me / 32) * n + get_group_id(0) * TILE + me % 32 * 4;\n"
+        "        c += ((size_t)get_group_id(1) * TILE + y * 4) * n + get_group_id(0) * TILE + x * 4;\n"
+        "        float4 va = *(__global const float4 *)a, vb = *(__global const float4 *)b;\n"
+        "        for (uint k = 0, turn = 0; k < n; k += DEPTH, turn ^= 1) {\n"
+        "                __local float *to = (__local float *)left[turn][me % 2 * 4] + me / 2;\n"
+        "                to[0] = va.x;\n"
+        "                to[TILE + 4] = va.y;\n"
+        "                to[2 * (TILE + 4)] = va.z;\n"
+        "                to[3 * (TILE + 4)] = va.w;\n"
+        "                right[turn][me / 32][me % 32] = vb;\n"
         "                barrier(CLK_LOCAL_MEM_FENCE);\n"
-        "                for (uint i = 0; i < T; i++) sum += as[y][i] * bs[i][x];\n"
-        "                barrier(CLK_LOCAL_MEM_FENCE);\n"
+        "                if (k + DEPTH < n) {\n"
+        "                        va = *(__global const float4 *)(a + k + DEPTH);\n"
+        "                        vb = *(__global const float4 *)(b + (size_t)(k + DEPTH) * n);\n"
+        "                }\n"
+        "#pragma unroll\n"
+        "                for (uint i = 0; i < DEPTH; i++) {\n"
+        "                        const float4 a0 = left[turn][i][y], a1 = left[turn][i][y + 16];\n"
+        "                        const float4 b0 = right[turn][i][x], b1 = right[turn][i][x + 16];\n"
+        "                        ROW(0, a0.x) ROW(1, a0.y) ROW(2, a0.z) ROW(3, a0.w)\n"
+        "                        ROW(4, a1.x) ROW(5, a1.y) ROW(6, a1.z) ROW(7, a1.w)\n"
+        "                }\n"
         "        }\n"
-        "        c[row * n + column] = sum;\n"
+        "#pragma unroll\n"
+        "        for (uint i = 0; i < 8; i++) {\n"
+        "                __global float *row = c + (size_t)(i / 4 * 64 + i % 4) * n;\n"
+        "                *(__global float4 *)row = sum[i][0];\n"
+        "                *(__global float4 *)(row + 64) = sum[i][1];\n"
+        "        }\n"
         "}\n";
+
+/* Rows that one launch computes. */
+struct piece {
+        size_t rows; /* 0: there are more pieces than tiles */
+        cl_mem a;
+        cl_mem c;
+        cl_kernel kernel;
+        cl_event done;
+};
 
 static size_t n = 1024;
 static int rounds = 5;
 static cl_context context;
 static cl_device_id devices[DEVICES_MAX];
 static cl_command_queue queues[DEVICES_MAX];
+static cl_command_queue gather; /* of the first device, so that copies don't wait for its kernels */
 static cl_uint device_count;
 static cl_program program;
 static float *a_host, *b_host, *c_host;
 static struct samples samples;
-
-static void check(cl_int err, const char *what)
-{
-        if (err == CL_SUCCESS)
-                return;
-        fprintf(stderr, "bench_matmul: %s: error %d\n", what, err);
-        exit(1);
-}
 
 static cl_mem part_of(cl_mem whole, size_t first, size_t rows)
 {
@@ -66,12 +99,6 @@ static cl_mem buffer(cl_mem_flags flags, void *data)
         return m;
 }
 
-/* Whole tiles of rows for each of `count` devices. */
-static size_t row_of(cl_uint i, cl_uint count)
-{
-        return n / TILE * i / count * TILE;
-}
-
 static void check_rows(void)
 {
         for (size_t k = 0; k < CHECKED; k++) {
@@ -88,63 +115,107 @@ static void check_rows(void)
         }
 }
 
+/* Piece `k` of `pieces`: whole tiles, on the queue's device before anything is measured. */
+static struct piece piece_new(cl_command_queue queue, size_t k, size_t pieces, cl_mem a, cl_mem b,
+                              cl_mem c)
+{
+        const size_t first = n / TILE * k / pieces * TILE;
+        const cl_uint size = (cl_uint)n;
+        cl_int err;
+        struct piece p = { .rows = n / TILE * (k + 1) / pieces * TILE - first };
+        if (!p.rows)
+                return p;
+        p.a = part_of(a, first, p.rows);
+        p.c = part_of(c, first, p.rows);
+        const cl_mem needed[] = { p.a, b };
+        check(clEnqueueMigrateMemObjects(queue, 2, needed, 0, 0, NULL, NULL), "migrate");
+        check(clEnqueueMigrateMemObjects(queue, 1, &p.c, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0,
+                                         NULL, NULL),
+              "migrate");
+        check(clFinish(queue), "clFinish");
+        p.kernel = clCreateKernel(program, "multiply", &err);
+        check(err, "clCreateKernel");
+        check(clSetKernelArg(p.kernel, 0, sizeof(cl_mem), &p.a), "clSetKernelArg");
+        check(clSetKernelArg(p.kernel, 1, sizeof(cl_mem), &b), "clSetKernelArg");
+        check(clSetKernelArg(p.kernel, 2, sizeof(cl_mem), &p.c), "clSetKernelArg");
+        check(clSetKernelArg(p.kernel, 3, sizeof(size), &size), "clSetKernelArg");
+        return p;
+}
+
+static void piece_free(struct piece *p)
+{
+        if (!p->rows)
+                return;
+        clReleaseKernel(p->kernel);
+        clReleaseMemObject(p->a);
+        clReleaseMemObject(p->c);
+}
+
+/* All launches first, so that every device works while the copies are enqueued. */
+static void multiply(cl_uint count, struct piece pieces[][PIECES], cl_mem c)
+{
+        for (cl_uint k = 0; k < PIECES; k++) {
+                for (cl_uint i = 0; i < count; i++) {
+                        struct piece *p = &pieces[i][k];
+                        const size_t global[] = { n / TILE * GROUP, p->rows / TILE * GROUP };
+                        const size_t local[] = { GROUP, GROUP };
+                        if (!p->rows)
+                                continue;
+                        check(clEnqueueNDRangeKernel(queues[i], p->kernel, 2, NULL, global, local,
+                                                     0, NULL, &p->done),
+                              "clEnqueueNDRangeKernel");
+                        check(clFlush(queues[i]), "clFlush");
+                }
+        }
+        cl_event computed[PIECES];
+        cl_uint computed_count = 0;
+        for (cl_uint k = 0; k < PIECES; k++) {
+                if (pieces[0][k].rows)
+                        computed[computed_count++] = pieces[0][k].done;
+                for (cl_uint i = 1; i < count; i++) {
+                        struct piece *p = &pieces[i][k];
+                        if (p->rows)
+                                check(clEnqueueMigrateMemObjects(gather, 1, &p->c, 0, 1, &p->done,
+                                                                 NULL),
+                                      "gather");
+                }
+                check(clFlush(gather), "clFlush");
+        }
+        check(clEnqueueMigrateMemObjects(gather, 1, &c, 0, computed_count,
+                                         computed_count ? computed : NULL, NULL),
+              "gather");
+        check(clFinish(gather), "clFinish");
+}
+
 static void run(cl_uint count)
 {
         cl_mem a = buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, a_host);
         cl_mem b = buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, b_host);
         cl_mem c = buffer(CL_MEM_READ_WRITE, NULL);
-        cl_mem a_part[DEVICES_MAX], c_part[DEVICES_MAX];
-        cl_kernel kernels[DEVICES_MAX];
-        cl_event done[DEVICES_MAX];
-        cl_uint size = (cl_uint)n;
-        cl_int err;
-        for (cl_uint i = 0; i < count; i++) {
-                size_t first = row_of(i, count), rows = row_of(i + 1, count) - first;
-                a_part[i] = part_of(a, first, rows);
-                c_part[i] = part_of(c, first, rows);
-                const cl_mem needed[] = { a_part[i], b };
-                check(clEnqueueMigrateMemObjects(queues[i], 2, needed, 0, 0, NULL, NULL),
-                      "migrate");
-                check(clEnqueueMigrateMemObjects(queues[i], 1, &c_part[i],
-                                                 CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL,
-                                                 NULL),
-                      "migrate");
-                check(clFinish(queues[i]), "clFinish");
-                kernels[i] = clCreateKernel(program, "multiply", &err);
-                check(err, "clCreateKernel");
-                check(clSetKernelArg(kernels[i], 0, sizeof(cl_mem), &a_part[i]), "clSetKernelArg");
-                check(clSetKernelArg(kernels[i], 1, sizeof(cl_mem), &b), "clSetKernelArg");
-                check(clSetKernelArg(kernels[i], 2, sizeof(cl_mem), &c_part[i]), "clSetKernelArg");
-                check(clSetKernelArg(kernels[i], 3, sizeof(size), &size), "clSetKernelArg");
-        }
+        static struct piece pieces[DEVICES_MAX][PIECES];
+        for (cl_uint i = 0; i < count; i++)
+                for (cl_uint k = 0; k < PIECES; k++)
+                        pieces[i][k] = piece_new(queues[i], (size_t)i * PIECES + k,
+                                                 (size_t)count * PIECES, a, b, c);
         for (int round = 0; round < rounds + 1; round++) {
                 double begin = now_us();
-                for (cl_uint i = 0; i < count; i++) {
-                        const size_t global[] = { n, row_of(i + 1, count) - row_of(i, count) };
-                        const size_t local[] = { TILE, TILE };
-                        check(clEnqueueNDRangeKernel(queues[i], kernels[i], 2, NULL, global, local,
-                                                     0, NULL, &done[i]),
-                              "clEnqueueNDRangeKernel");
-                        check(clFlush(queues[i]), "clFlush");
-                }
-                check(clEnqueueMigrateMemObjects(queues[0], 1, &c, 0, count, done, NULL), "gather");
-                check(clFinish(queues[0]), "clFinish");
+                multiply(count, pieces, c);
                 if (round)
                         samples_add(&samples, (now_us() - begin) * 1e-3);
                 for (cl_uint i = 0; i < count; i++)
-                        clReleaseEvent(done[i]);
+                        for (cl_uint k = 0; k < PIECES; k++)
+                                if (pieces[i][k].rows)
+                                        clReleaseEvent(pieces[i][k].done);
         }
-        check(clEnqueueReadBuffer(queues[0], c, CL_TRUE, 0, n * n * 4, c_host, 0, NULL, NULL),
+        check(clEnqueueReadBuffer(gather, c, CL_TRUE, 0, n * n * 4, c_host, 0, NULL, NULL),
               "clEnqueueReadBuffer");
         check_rows();
         char name[64];
         snprintf(name, sizeof(name), "matmul_%zu_on_%u", n, count);
         samples_print(&samples, name, "ms");
-        for (cl_uint i = 0; i < count; i++) {
-                clReleaseKernel(kernels[i]);
-                clReleaseMemObject(a_part[i]);
-                clReleaseMemObject(c_part[i]);
-        }
+        for (cl_uint i = 0; i < count; i++)
+                for (cl_uint k = 0; k < PIECES; k++)
+                        piece_free(&pieces[i][k]);
         clReleaseMemObject(a);
         clReleaseMemObject(b);
         clReleaseMemObject(c);
@@ -165,6 +236,8 @@ static void start(void)
                 queues[i] = clCreateCommandQueue(context, devices[i], 0, &err);
                 check(err, "clCreateCommandQueue");
         }
+        gather = clCreateCommandQueue(context, devices[0], 0, &err);
+        check(err, "clCreateCommandQueue");
         program = clCreateProgramWithSource(context, 1, &text, NULL, &err);
         check(err, "clCreateProgramWithSource");
         check(clBuildProgram(program, 0, NULL, "", NULL, NULL), "clBuildProgram");
@@ -207,6 +280,7 @@ int main(int argc, char **argv)
                         run(count);
         }
         printf("\n}\n");
+        clReleaseCommandQueue(gather);
         for (cl_uint i = 0; i < device_count; i++)
                 clReleaseCommandQueue(queues[i]);
         clReleaseProgram(program);

@@ -4,9 +4,9 @@
  *
  *     bench_opencl [--platform NAME | --native] [--only PREFIX] [--scale PERCENT] [--max-mib N] [--hold] */
 
+#include "opencl.h"
 #include "samples.h"
 
-#include <CL/cl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -41,12 +41,6 @@ __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *form
         fprintf(stderr, "\n");
         va_end(args);
         exit(1);
-}
-
-static void check(cl_int err, const char *what)
-{
-        if (err != CL_SUCCESS)
-                die("%s: error %d", what, err);
 }
 
 static int wanted(const char *name)

@@ -3,9 +3,9 @@
  *
  *     bench_packing words|field|noise|half [COUNT]      half: words and noise in turn, 1 MiB of each */
 
+#include "opencl.h"
 #include "samples.h"
 
-#include <CL/cl.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,16 +14,6 @@
 enum { MIB = 1 << 20, LARGE = 16 * MIB };
 
 static struct samples samples;
-
-static void check(cl_int err, const char *what)
-{
-        if (err == CL_SUCCESS)
-                return;
-        fprintf(stderr, "bench_packing: %s: error %d\n", what, err);
-        exit(1);
-}
-
-#define CHECK(...) check((__VA_ARGS__), #__VA_ARGS__)
 
 static uint32_t state = 1;
 

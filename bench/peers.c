@@ -4,9 +4,9 @@
  *
  *     bench_peers [--only PREFIX] [--scale PERCENT] [--max-mib N] [--count N] */
 
+#include "opencl.h"
 #include "samples.h"
 
-#include <CL/cl.h>
 #include <getopt.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,14 +29,6 @@ static cl_device_id devices[DEVICES_MAX];
 static cl_command_queue queues[DEVICES_MAX];
 static cl_uint count;
 static cl_kernel tick;
-
-static void check(cl_int err, const char *what)
-{
-        if (err == CL_SUCCESS)
-                return;
-        fprintf(stderr, "bench_peers: %s: error %d\n", what, err);
-        exit(1);
-}
 
 static int wanted(const char *name)
 {

@@ -40,6 +40,29 @@ def measure(command, env=None):
     return {name: m["median"] for name, m in json.loads(done.stdout).items()}
 
 
+def transport_options(name):
+    """What spancld is told so that servers of one host exchange their data that way."""
+    if name == "near":
+        return ()
+    return ("--shared-memory", "off", *(() if name == "tcp" else (f"--fabric={name}",)))
+
+
+def compare(args, vendors, bench, names):
+    """How many times as fast large migrations are by the one transport as by the other, both in turn."""
+    whats = ("migrate_16m", "migrate_128m", "migrate_256m")
+    values = {}
+    with Servers(args.build, 2, transport_options(names[0]), vendors=vendors) as a, \
+            Servers(args.build, 2, transport_options(names[1]), vendors=vendors) as b:
+        for _ in range(args.rounds):
+            for what in whats:
+                for name, servers in zip(names, (a, b)):
+                    got = measure([bench, "--only", what, "--scale", str(args.scale)], servers.environment())
+                    values.setdefault((what, name), []).append(got[what])
+    for what in whats:
+        first, second = (statistics.median(values[what, name]) for name in names)
+        print(f"{what:<16}{names[0]} {first:.3g}, {names[1]} {second:.3g}: {first / second:.2f} times as fast")
+
+
 def client_bytes(bench, env):
     """What crosses the client's links for one migration more."""
     counted = []
@@ -75,6 +98,9 @@ def main():
     parser.add_argument("--spread", type=int, default=8, help="servers that a buffer goes to; 0: leave that out")
     parser.add_argument("--rate", default="1gbit", help="of their links")
     parser.add_argument("--mib", type=int, choices=(64, 256), default=256, help="of the buffer")
+    parser.add_argument("--transport", default="near",
+                        help="between the servers: near (shared memory), tcp, or a provider of libfabric")
+    parser.add_argument("--against", help="another one: large migrations by both, in turn, and nothing else")
     parser.add_argument("--json", help="file for the results")
     args = parser.parse_args()
     bench = str(Path(args.build).resolve() / "bin/bench_peers")
@@ -82,7 +108,10 @@ def main():
     try:
         with tempfile.TemporaryDirectory() as folder:
             vendors = native_vendors(folder)
-            with Servers(args.build, 2, vendors=vendors) as servers:
+            if args.against:
+                compare(args, vendors, bench, (args.transport, args.against))
+                return 0
+            with Servers(args.build, 2, transport_options(args.transport), vendors=vendors) as servers:
                 env = servers.environment()
                 for i in range(args.rounds):
                     rounds.append({**measure([f"{args.build}/bin/bench_floor"]),

@@ -2,18 +2,15 @@
  * SpanCL only). Both in turn, round after round, each up to clFinish and up to the last enqueue. Prints one JSON
  * object. */
 
+#include "opencl.h"
 #include "samples.h"
 
-#include <CL/cl.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROUNDS = 300, WARM_UP = 20 };
 
-static cl_platform_id platform;
-static cl_context context;
-static cl_command_queue queue;
-static cl_kernel kernel;
+static struct launcher on;
 static const size_t one = 1;
 
 static void *(*create)(cl_uint, const cl_command_queue *, const void *, cl_int *);
@@ -23,17 +20,9 @@ static cl_int (*launch)(void *, cl_command_queue, const void *, cl_kernel, cl_ui
 static cl_int (*finalize)(void *), (*release)(void *);
 static cl_int (*run)(cl_uint, cl_command_queue *, void *, cl_uint, const cl_event *, cl_event *);
 
-static void check(cl_int err, const char *what)
-{
-        if (err == CL_SUCCESS)
-                return;
-        fprintf(stderr, "%s: %d\n", what, err);
-        exit(1);
-}
-
 static void find(const char *name, void *to)
 {
-        void *address = clGetExtensionFunctionAddressForPlatform(platform, name);
+        void *address = clGetExtensionFunctionAddressForPlatform(on.platform, name);
         if (!address) {
                 fprintf(stderr, "%s: not there\n", name);
                 exit(77);
@@ -43,20 +32,7 @@ static void find(const char *name, void *to)
 
 static void set_up(void)
 {
-        static const char *source = "__kernel void empty(void) {}";
-        cl_device_id device;
-        cl_int err;
-        check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
-        check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
-        context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
-        check(err, "clCreateContext");
-        queue = clCreateCommandQueue(context, device, 0, &err);
-        check(err, "clCreateCommandQueue");
-        cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &err);
-        check(err, "clCreateProgramWithSource");
-        check(clBuildProgram(program, 1, &device, NULL, NULL, NULL), "clBuildProgram");
-        kernel = clCreateKernel(program, "empty", &err);
-        check(err, "clCreateKernel");
+        launcher_init(&on);
         find("clCreateCommandBufferKHR", &create);
         find("clCommandNDRangeKernelKHR", &launch);
         find("clFinalizeCommandBufferKHR", &finalize);
@@ -67,10 +43,10 @@ static void set_up(void)
 static void *record(int count)
 {
         cl_int err;
-        void *b = create(1, &queue, NULL, &err);
+        void *b = create(1, &on.queue, NULL, &err);
         check(err, "clCreateCommandBufferKHR");
         for (int i = 0; i < count; i++)
-                check(launch(b, NULL, NULL, kernel, 1, NULL, &one, &one, 0, NULL, NULL, NULL),
+                check(launch(b, NULL, NULL, on.kernel, 1, NULL, &one, &one, 0, NULL, NULL, NULL),
                       "clCommandNDRangeKernelKHR");
         check(finalize(b), "clFinalizeCommandBufferKHR");
         return b;
@@ -79,7 +55,8 @@ static void *record(int count)
 static void enqueue(int count)
 {
         for (int i = 0; i < count; i++)
-                check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, NULL),
+                check(clEnqueueNDRangeKernel(on.queue, on.kernel, 1, NULL, &one, &one, 0, NULL,
+                                             NULL),
                       "clEnqueueNDRangeKernel");
 }
 
@@ -97,7 +74,7 @@ static void measure(int count)
                         else
                                 check(run(0, NULL, b, 0, NULL, NULL), "clEnqueueCommandBufferKHR");
                         double middle = now_us();
-                        check(clFinish(queue), "clFinish");
+                        check(clFinish(on.queue), "clFinish");
                         if (i < WARM_UP)
                                 continue;
                         samples_add(&finished[how], now_us() - begin);

@@ -3,13 +3,17 @@
 import socket
 import struct
 import threading
+import time
 
 
 class Relay:
-    """Stands between a client and a server, and cuts all connections through it when told."""
+    """Stands between a client and a server, and cuts all connections through it when told. `rate`: so many bytes a
+    second, of all together."""
 
-    def __init__(self, port):
+    def __init__(self, port, rate=None):
         self.target, self.pairs, self.cuts, self.carried = port, [], 0, 0
+        self.rate, self.turn = rate, threading.Lock()
+        self.left, self.counting = None, threading.Lock()  # bytes until it cuts by itself
         self.holds = False
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -29,14 +33,32 @@ class Relay:
                 client.close()
                 continue
             self.pairs.append((client, server))
-            for a, b in ((client, server), (server, client)):
-                threading.Thread(target=self._pass_on, args=(a, b), daemon=True).start()
+            threading.Thread(target=self._carry, args=(client, server), daemon=True).start()
+
+    def _carry(self, client, server):
+        ways = [threading.Thread(target=self._pass_on, args=way, daemon=True)
+                for way in ((client, server), (server, client))]
+        for way in ways:
+            way.start()
+        for way in ways:
+            way.join()
+        # Not before: else what one of them still sends could go to a later connection, which has the same number.
+        client.close()
+        server.close()
 
     def _pass_on(self, a, b):
         try:
             while data := a.recv(65536):
+                if self.rate:
+                    with self.turn:
+                        time.sleep(len(data) / self.rate)
+                data, ends = self._up_to_cut(data)
                 b.sendall(data)
                 self.carried += len(data)
+                if ends:
+                    self.cut()
+                    # Another thread may be at cutting this one, and not be that far: nothing goes behind the gap.
+                    break
         except OSError:
             pass
         for s in (a, b):
@@ -44,6 +66,14 @@ class Relay:
                 s.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+
+    def _up_to_cut(self, data):
+        with self.counting:
+            if self.left is None or self.left > len(data):
+                self.left = None if self.left is None else self.left - len(data)
+                return data, False
+            data, self.left = data[:self.left], None
+            return data, True
 
     def cut(self):
         """With a reset on one side: what is on its way is lost."""
@@ -54,7 +84,6 @@ class Relay:
                 try:
                     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     s.shutdown(socket.SHUT_RDWR)
-                    s.close()
                 except OSError:
                     pass
 

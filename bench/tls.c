@@ -1,4 +1,4 @@
-/* What TLS costs, beside plain TCP in turn: a small message there and back, and a stream. Both sides are threads of
+/* What TLS costs, by the process and, where it can, by the kernel, beside plain TCP in turn: a small message there and back, and a stream. Both sides are threads of
  * this process; CPU time of both together, so that it does not matter what else the machine does. Prints one JSON
  * object. */
 #include <pthread.h>
@@ -150,29 +150,44 @@ static void print(struct side *s)
         }
 }
 
+static void judge(struct side *s, struct side *plain)
+{
+        double trip = samples_at(&s->trip_cpu_us, 0.5) - samples_at(&plain->trip_cpu_us, 0.5);
+        double core = samples_at(&s->stream_core, 0.5) / samples_at(&plain->stream_core, 0.5);
+        fprintf(stderr, "%s: a small command and its answer: %.1f us more (goal 4): %s\n", s->name,
+                trip, trip <= 4 ? "met" : "missed");
+        fprintf(stderr, "%s: bandwidth of a core: %.0f %% of plain (goal 60): %s\n", s->name,
+                core * 100, core >= 0.6 ? "met" : "missed");
+}
+
 int main(void)
 {
-        static struct side plain = { .name = "tcp" }, secure = { .name = "tls" };
+        static struct side sides[] = { { .name = "tcp" }, { .name = "tls" }, { .name = "ktls" } };
         char folder[] = "/tmp/bench-tls.XXXXXX", file[64];
+        int n = 2;
         need(mkdtemp(folder) != NULL, "a folder");
         setenv("SPANCL_KEYS", folder, 1);
-        connect_to(&plain, &transport_tcp, "tcp:127.0.0.1:0");
-        connect_to(&secure, &transport_tls, "tls:127.0.0.1:0");
-        for (int round = 0; round <= ROUNDS; round++) {
-                measure(&plain, !round);
-                measure(&secure, !round);
+        connect_to(&sides[0], &transport_tcp, "tcp:127.0.0.1:0");
+        tls_by_kernel = false;
+        connect_to(&sides[1], &transport_tls, "tls:127.0.0.1:0");
+        measure(&sides[1], 1); /* with which the other side's handshake ends */
+        tls_by_kernel = true;
+        connect_to(&sides[2], &transport_tls, "tls:127.0.0.1:0");
+        if (!strcmp(conn_name(sides[2].conn), sides[2].name))
+                n = 3;
+        for (int i = 0; i < n; i++)
+                if (i != 1)
+                        measure(&sides[i], 1);
+        for (int round = 0; round < ROUNDS; round++)
+                for (int i = 0; i < n; i++)
+                        measure(&sides[i], 0);
+        for (int i = 1; i < n; i++)
+                judge(&sides[i], &sides[0]); /* before printing, which lets go of the values */
+        for (int i = 0; i < n; i++) {
+                print(&sides[i]);
+                pthread_join(sides[i].thread, NULL);
         }
-        double trip = samples_at(&secure.trip_cpu_us, 0.5) - samples_at(&plain.trip_cpu_us, 0.5);
-        double core = samples_at(&secure.stream_core, 0.5) / samples_at(&plain.stream_core, 0.5);
-        print(&plain);
-        print(&secure);
         printf("\n}\n");
-        fprintf(stderr, "a small command and its answer: %.1f us more (goal 4): %s\n", trip,
-                trip <= 4 ? "met" : "missed");
-        fprintf(stderr, "bandwidth of a core: %.0f %% of plain (goal 60): %s\n", core * 100,
-                core >= 0.6 ? "met" : "missed");
-        pthread_join(plain.thread, NULL);
-        pthread_join(secure.thread, NULL);
         snprintf(file, sizeof(file), "%s/identity.pem", folder);
         unlink(file);
         rmdir(folder);

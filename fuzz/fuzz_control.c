@@ -2,11 +2,11 @@
  * counters on their way to who looks at the server. */
 #include "fuzz/target.h"
 
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/passing.h"
 #include "daemon/control.h"
 #include "session/hello.h"
 
@@ -21,24 +21,9 @@ static int next_descriptor(void)
 /* The packet, with as many descriptors as its first byte says. */
 static void say(int socket, const uint8_t *data, size_t size)
 {
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(3 * sizeof(int))];
-        } ancillary = { 0 };
+        static const int fds[PASSING_MAX] = { STDERR_FILENO, STDERR_FILENO, STDERR_FILENO };
         struct iovec iov = { (void *)(uintptr_t)data, size };
-        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-        size_t count = data[0] % 4;
-        if (count) {
-                m.msg_control = &ancillary;
-                m.msg_controllen = CMSG_SPACE(count * sizeof(int));
-                struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(count * sizeof(int));
-                for (size_t i = 0; i < count; i++)
-                        ((int *)(void *)CMSG_DATA(c))[i] = STDERR_FILENO;
-        }
-        (void)!sendmsg(socket, &m, MSG_NOSIGNAL);
+        (void)!passing_send(socket, &iov, 1, fds, data[0] % (PASSING_MAX + 1));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -56,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(size ? r == 0 || (r == SP_E_PROTO && size > CONTROL_MAX + 1) : r == SP_E_LINK);
         if (!r) {
                 fuzz_check(c.size == size - 1 && !c.data[c.size]);
-                fuzz_check((c.fd >= 0) == (data[0] % 4 > 0));
+                fuzz_check((c.fd >= 0) == (data[0] % (PASSING_MAX + 1) > 0));
                 if (c.fd >= 0)
                         close(c.fd);
                 const struct wire_session_stats m = {

@@ -51,6 +51,7 @@ static const struct engine_ops ops = {
         .flush = on_flush,
         .dial = on_dial,
         .hang_up = on_hang_up,
+        .relayed = on_hang_up,
         .now_ns = on_now,
 };
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/passing.h"
 #include "transport/transport.h"
 
 enum { HEADER = 4096, RING = 4096, STEPS_MAX = 200, PIECE = 3000 };
@@ -47,21 +48,7 @@ static int offer(unsigned how, size_t *ret_size)
 static void say(int socket, uint8_t what, int fd)
 {
         struct iovec iov = { &what, 1 };
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } ancillary = { 0 };
-        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-        if (fd >= 0) {
-                m.msg_control = &ancillary;
-                m.msg_controllen = sizeof(ancillary.space);
-                struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(c), &fd, sizeof(int));
-        }
-        (void)!sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)!passing_send(socket, &iov, 1, &fd, fd >= 0);
 }
 
 static void step(struct input *in, struct conn *c, int socket, uint8_t *memory, size_t size)

@@ -1,7 +1,8 @@
 /* TLS: what comes before and behind a handshake. The first byte says which.
  *
  * Even: bytes of a stranger for the server's handshake. Odd: a connection whose other side has the keys: records of
- * any type and length, well sealed, or bytes that are none, among others; what arrives is what was sent as data. */
+ * any type and length, well sealed, or bytes that are none, among others; what arrives is what was sent as data. With 2
+ * in the byte a kernel opens them, which is played (support/ktls.h), with 4 one that takes new keys. */
 #include "fuzz/target.h"
 
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/ktls.h"
 #include "transport/tls.h"
 
 enum { HEAD = 5, RECORDS_MAX = 64, ROOM = 20000 };
@@ -100,7 +102,7 @@ static void send_record(struct sender *s, uint8_t type, const uint8_t *data, siz
         (void)!send(s->socket, out, HEAD + size + 1 + CRYPTO_TAG, MSG_NOSIGNAL);
 }
 
-static void talk(const uint8_t *data, size_t size)
+static void talk(uint8_t kernel, const uint8_t *data, size_t size)
 {
         static const uint8_t zeros[CRYPTO_SECRET];
         static struct sender s;
@@ -109,6 +111,7 @@ static void talk(const uint8_t *data, size_t size)
         struct conn *plain = connect_pair(pair), *c;
         int fd = dup(plain->fd);
         conn_close(plain);
+        ktls_kernel = (struct ktls_kernel){ .offered = kernel & 2, .rekeys = kernel & 4 };
         fuzz_check(tls_import(fd, state, &c) == 0);
         s = (struct sender){ .socket = pair[1] };
         s.key = crypto->key_new(CRYPTO_AES_128_GCM, true, zeros);
@@ -142,6 +145,7 @@ static void talk(const uint8_t *data, size_t size)
         size_t same = s.got_size < s.sent_size ? s.got_size : s.sent_size;
         fuzz_check(!memcmp(s.got, s.sent, same));
         crypto->key_free(s.key);
+        ktls_kernel_reset();
         conn_close(c);
         close(pair[1]);
 }
@@ -152,6 +156,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 prepare();
         if (!size)
                 return 0;
-        (data[0] & 1 ? talk : shake)(data + 1, size - 1);
+        if (data[0] & 1)
+                talk(data[0], data + 1, size - 1);
+        else
+                shake(data + 1, size - 1);
         return 0;
 }

@@ -115,6 +115,11 @@ static void peers(struct buf *b)
         put(b, event_done, .event = ID(EVENT, 40));
         put(b, transfer_failed, .transfer = 11, .status = -5);
         instruct(b, 0xFE00, NULL, 0);
+        put(b, buffer_write, .event = ID(EVENT, 22), .queue = ID(QUEUE, 2), .buffer = ID(BUFFER, 2),
+            .size = 16, .peer = ID(PEER, 1), .transfer = 12);
+        put(b, peer_lost, .peer = ID(PEER, 1), .status = -5);
+        put(b, transfer_reroute, .event = ID(EVENT, 22), .transfer = 13);
+        put(b, transfer_data, .transfer = 13, .data = bytes_of("0123456789abcdef", 16));
 }
 
 /* A peer whose link goes through the client; frames of its lanes. */
@@ -156,6 +161,31 @@ static void messages(void)
         relayed(&b);
         save("message", "relayed", &b);
         buf_fini(&b);
+}
+
+/* Paths that a worker asks to be connected to: what the first byte stands for (fuzz_near.c), and the rest. */
+static void near(void)
+{
+        static const struct {
+                const char *name, *path;
+                uint8_t begin;
+        } all[] = {
+                { "right", "", 3 },
+                { "longer", "/more", 3 },
+                { "name", "/peers", 2 },
+                { "other", "/other", 2 },
+                { "dots", "/../x", 2 },
+                { "link", "/spancld.aaaaaa/peers", 1 },
+                { "bait", "/spancld.bbbbbb/peers", 1 },
+                { "root", "/", 0 },
+        };
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+                struct buf b = { 0 };
+                need(buf_put(&b, &all[i].begin, 1) == 0);
+                need(buf_put(&b, all[i].path, strlen(all[i].path)) == 0);
+                save("near", all[i].name, &b);
+                buf_fini(&b);
+        }
 }
 
 static void frames(void)
@@ -311,5 +341,6 @@ int main(int argc, char **argv)
         pairs();
         clients();
         texts();
+        near();
         return 0;
 }

@@ -424,10 +424,8 @@ static cl_int check_sizes(cl_mutable_command_khr c)
          * to work-group uniformity." */
         if (l->has_local && c->now.has_local && is_uniform(l) != is_uniform(&c->now))
                 return CL_INVALID_OPERATION;
-        size_t required[3];
         cl_device_id d = c->queue->device;
-        const size_t *local =
-                launch_local_size(c->kernel, d, l->has_local ? l->local : NULL, required);
+        const size_t *local = launch_local_size(c->kernel, d, l->has_local ? l->local : NULL);
         return check_launch_sizes(c->kernel, d, l->dims, l->offset, l->global, local);
 }
 

@@ -29,22 +29,14 @@ static int device_version(cl_device_id d)
         return (int)(major * 10 + minor);
 }
 
-/* The INFO_KERNEL_DEVICE block of k for the device; size 0: it was not built for it. */
-static struct bytes kernel_device_info(cl_kernel k, cl_device_id d)
+/* What k is on the device. */
+static const struct kernel_device *kernel_on(cl_kernel k, cl_device_id d)
 {
+        static const struct kernel_device none;
         for (cl_uint i = 0; i < k->program->device_count; i++)
                 if (k->program->devices[i] == d)
-                        return k->info->devices[i];
-        return (struct bytes){ 0 };
-}
-
-/* One of up to three values of type size_t in an info block; 0 when it is not known. */
-static size_t info_size(struct bytes block, uint32_t key, size_t at)
-{
-        struct bytes v;
-        if (!info_find(block, key, &v) || v.size < (at + 1) * 8)
-                return 0;
-        return (size_t)bytes_get_u64((const uint8_t *)v.data + at * 8);
+                        return &k->info->devices[i];
+        return &none;
 }
 
 /* May the last work-groups be smaller? "The device associated with command_queue must support non-uniform
@@ -61,24 +53,13 @@ static bool allows_non_uniform(cl_kernel k, cl_device_id d)
         return i >= 0 && !k->build->devices[i].uniform;
 }
 
-/* The size that the program's source asks for; false: none. */
-static bool required_size(cl_kernel k, cl_device_id d, size_t ret[3])
-{
-        struct bytes info = kernel_device_info(k, d);
-        ret[0] = info_size(info, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, 0);
-        if (!ret[0]) /* most kernels: not looked up three times for each launch */
-                return false;
-        for (cl_uint i = 1; i < 3; i++)
-                ret[i] = info_size(info, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, i);
-        return true;
-}
-
 static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const size_t *global,
                                const size_t *local)
 {
-        struct bytes info = kernel_device_info(k, d);
-        size_t required[3], total = 1;
-        bool is_required = required_size(k, d, required);
+        const struct kernel_device *on = kernel_on(k, d);
+        const size_t *required = on->required_size;
+        size_t total = 1;
+        bool is_required = required[0];
         for (cl_uint i = 0; i < dims; i++) {
                 /* "CL_INVALID_WORK_GROUP_SIZE if local_work_size is specified and does not match the
                  * required work-group size for kernel in the program source." */
@@ -98,7 +79,7 @@ static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const 
         /* "CL_INVALID_WORK_GROUP_SIZE if local_work_size is specified and the total number of
          * work-items in the work-group computed as local_work_size[0] x ... is greater than the value
          * specified by CL_KERNEL_WORK_GROUP_SIZE." */
-        size_t max = info_size(info, CL_KERNEL_WORK_GROUP_SIZE, 0);
+        size_t max = on->max_work_group_size;
         if (total > (max ? max : d->max_work_group_size))
                 return CL_INVALID_WORK_GROUP_SIZE;
         /* "CL_INVALID_WORK_GROUP_SIZE if [...] the number of work-items specified by global_work_size is
@@ -110,15 +91,15 @@ static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const 
         return CL_SUCCESS;
 }
 
-cl_int check_launch_args(cl_device_id d, cl_kernel k, bool some)
+/* Lock held. */
+static cl_int check_args(cl_device_id d, cl_kernel k, bool some)
 {
         /* "CL_INVALID_KERNEL_ARGS if any kernel arguments for kernel have not been set." */
-        client_lock(d->client);
-        bool ready = some || kernel_is_ready(k);
-        client_unlock(d->client);
-        if (!ready)
+        if (!some && !kernel_is_ready(k))
                 return CL_INVALID_KERNEL_ARGS;
         for (cl_uint i = 0; i < k->info->arg_count; i++) {
+                if (some && !kernel_arg_is_alive(k, i))
+                        continue;
                 /* "CL_MISALIGNED_SUB_BUFFER_OFFSET if a sub-buffer object is specified as the value for
                  * an argument that is a buffer object and the offset [...] is not aligned to
                  * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue." */
@@ -134,6 +115,14 @@ cl_int check_launch_args(cl_device_id d, cl_kernel k, bool some)
         if (kernel_uses_svm(k) && !d->svm)
                 return CL_INVALID_OPERATION;
         return kernel_queues_fit(k, d) ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
+}
+
+cl_int check_launch_args(cl_device_id d, cl_kernel k, bool some)
+{
+        client_lock(d->client);
+        cl_int e = check_args(d, k, some);
+        client_unlock(d->client);
+        return e;
 }
 
 static cl_int check_launch(const struct enqueue *x, cl_kernel k)
@@ -152,7 +141,7 @@ static cl_int check_launch(const struct enqueue *x, cl_kernel k)
                 return e;
         /* "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available
          * for device associated with command_queue." */
-        if (!kernel_device_info(k, q->device).size)
+        if (!kernel_on(k, q->device)->info.size)
                 return CL_INVALID_PROGRAM_EXECUTABLE;
         return check_launch_args(q->device, k, x->record && x->record->may_be_incomplete);
 }
@@ -166,10 +155,10 @@ static bool any_zero(const size_t *v, cl_uint n)
 }
 
 /* "The work-group size to be used for kernel can also be specified in the program source." */
-const size_t *launch_local_size(cl_kernel kernel, cl_device_id d, const size_t *local_work_size,
-                                size_t required[3])
+const size_t *launch_local_size(cl_kernel kernel, cl_device_id d, const size_t *local_work_size)
 {
-        return local_work_size || !required_size(kernel, d, required) ? local_work_size : required;
+        const size_t *required = kernel_on(kernel, d)->required_size;
+        return local_work_size || !required[0] ? local_work_size : required;
 }
 
 cl_int check_launch_sizes(cl_kernel kernel, cl_device_id d, cl_uint work_dim,
@@ -179,11 +168,7 @@ cl_int check_launch_sizes(cl_kernel kernel, cl_device_id d, cl_uint work_dim,
         /* "CL_INVALID_GLOBAL_OFFSET if the value specified in global_work_size + the corresponding values
          * in global_work_offset for any dimensions is greater than the maximum value representable by
          * size t on the device"; "CL_INVALID_GLOBAL_WORK_SIZE if any of the values [...] exceed" it. */
-        uint64_t bits = 64;
-        struct bytes v;
-        if (device_info(d, CL_DEVICE_ADDRESS_BITS, &v) && v.size == 4)
-                bits = bytes_get_u32(v.data);
-        uint64_t max = bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;
+        uint64_t max = d->size_max;
         for (cl_uint i = 0; i < work_dim; i++) {
                 if (global_work_size[i] > max)
                         return CL_INVALID_GLOBAL_WORK_SIZE;
@@ -228,8 +213,7 @@ cl_int do_launch(const struct enqueue *q, cl_kernel kernel, cl_uint work_dim,
                 return CL_INVALID_GLOBAL_WORK_SIZE;
         if (nothing && !q->record)
                 return enqueue_nothing(q);
-        size_t required[3];
-        const size_t *local = launch_local_size(kernel, d, local_work_size, required);
+        const size_t *local = launch_local_size(kernel, d, local_work_size);
         if (!nothing)
                 e = check_launch_sizes(kernel, d, work_dim, global_work_offset, global_work_size,
                                        local);

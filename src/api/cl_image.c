@@ -97,9 +97,12 @@ static cl_int take_sizes(const cl_image_desc *desc, struct image_desc *ret)
                 return CL_INVALID_IMAGE_DESCRIPTOR;
         }
         /* "CL_INVALID_IMAGE_DESCRIPTOR if values specified in image_desc are not valid." */
-        bool valid = image_is_valid(ret) && ret->width <= UINT32_MAX && ret->height <= UINT32_MAX &&
-                     ret->depth <= UINT32_MAX && ret->array_size <= UINT32_MAX;
-        return valid ? CL_SUCCESS : CL_INVALID_IMAGE_DESCRIPTOR;
+        if (!image_is_valid(ret))
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        /* More than any device has, and what is computed with them does not overflow. */
+        bool fits = ret->width <= UINT32_MAX && ret->height <= UINT32_MAX &&
+                    ret->depth <= UINT32_MAX && ret->array_size <= UINT32_MAX;
+        return fits ? CL_SUCCESS : CL_INVALID_IMAGE_SIZE;
 }
 
 /* The pitches of host memory.

@@ -220,7 +220,7 @@ static cl_int find_device(cl_kernel k, cl_device_id device, struct bytes *ret)
                 i = -1;
         if (i < 0)
                 return CL_INVALID_DEVICE;
-        *ret = k->info->devices[i];
+        *ret = k->info->devices[i].info;
         return ret->size ? CL_SUCCESS : CL_INVALID_DEVICE;
 }
 

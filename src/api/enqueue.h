@@ -37,7 +37,7 @@ SP_NODISCARD int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_na
 
 /* The local size of a launch: as given, or what the kernel requires, or NULL. */
 const size_t *launch_local_size(cl_kernel kernel, cl_device_id device,
-                                const size_t *local_work_size, size_t required[3]);
+                                const size_t *local_work_size);
 
 /* The part of do_launch's checks that concerns sizes, of which none is 0. local_work_size may be NULL. */
 cl_int check_launch_sizes(cl_kernel kernel, cl_device_id device, cl_uint work_dim,

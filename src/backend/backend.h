@@ -41,6 +41,13 @@ enum backend_clear {
         BACKEND_CLEAR_ALL,
 };
 
+/* Which devices of one native platform share a context, and so a domain. In the order of --contexts. */
+enum backend_contexts {
+        BACKEND_CONTEXTS_AUTO,     /* whatever moves data between them fastest */
+        BACKEND_CONTEXTS_PLATFORM, /* all, if the implementation can */
+        BACKEND_CONTEXTS_DEVICE,   /* none */
+};
+
 struct backend_params {
         /* Device filter: NULL or "" all; else a comma-separated list of device numbers ("0,2"), types
          * ("cpu", "gpu") or parts of names. */
@@ -51,6 +58,7 @@ struct backend_params {
         const char *scratch_dir;        /* an existing private folder for temporary files */
         bool in_process;                /* this is the client's own process */
         enum backend_clear clear;
+        enum backend_contexts contexts;
         /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         void *user;
@@ -153,6 +161,9 @@ struct backend_ops {
         cl_int (*pipe_create)(struct backend *b, unsigned domain, cl_uint packet_size,
                               cl_uint packets, struct backend_buffer **ret);
         void (*buffer_release)(struct backend_buffer *buffer);
+        /* The buffer's bytes, where its devices work on the host's memory itself: what is written there while no command
+         * uses them is what later commands find. NULL, or returns it: they can't be had. */
+        void *(*buffer_bytes)(struct backend_buffer *buffer);
 
         /* `size` bytes of the host's memory that transfers from and to the devices of the domain are
          * fastest with. Stays until close. CL_INVALID_OPERATION: any memory is as good. */
@@ -268,6 +279,8 @@ extern bool backend_reference_manual;
 extern uint64_t backend_reference_seed;
 /* Read at open: failures of a domain stay. */
 extern bool backend_reference_failure_stays;
+/* Read at open: buffers' bytes can be had (buffer_bytes). */
+extern bool backend_reference_bytes;
 size_t backend_reference_step(struct backend *b, size_t max);
 
 #endif

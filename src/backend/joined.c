@@ -256,6 +256,12 @@ static void joined_buffer_release(struct backend_buffer *m)
         mem_free(m);
 }
 
+static void *joined_buffer_bytes(struct backend_buffer *m)
+{
+        const struct backend_ops *ops = m->side->ops;
+        return ops->buffer_bytes ? ops->buffer_bytes(m->inner) : NULL;
+}
+
 static cl_int joined_host_memory(struct backend *b, unsigned domain, size_t size, void **ret)
 {
         struct side *s = domain_side(b, &domain);
@@ -577,6 +583,7 @@ const struct backend_ops backend_joined = {
         .image_create = joined_image_create,
         .pipe_create = joined_pipe_create,
         .buffer_release = joined_buffer_release,
+        .buffer_bytes = joined_buffer_bytes,
         .host_memory = joined_host_memory,
         .svm_create = joined_svm_create,
         .svm_buffer_create = joined_svm_buffer_create,

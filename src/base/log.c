@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 
-enum log_level log_threshold = LOG_WARN;
+_Atomic enum log_level log_threshold = LOG_WARN;
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 

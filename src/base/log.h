@@ -6,7 +6,7 @@
 /* LOG_NONE is a threshold only: tests that provoke errors. */
 enum log_level { LOG_NONE = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-extern enum log_level log_threshold;
+extern _Atomic enum log_level log_threshold;
 
 /* -1 for an unknown name. */
 int log_level_parse(const char *name);

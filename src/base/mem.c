@@ -8,7 +8,7 @@
 static atomic_ulong fail_countdown;
 
 /* Builds for tests count blocks; in others an atomic addition for each would be too much. */
-#ifndef NDEBUG
+#ifdef SPANCL_COUNT_BLOCKS
 static atomic_long live;
 
 static void *counted(void *p)

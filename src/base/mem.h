@@ -18,7 +18,7 @@ void mem_free(void *p);
 /* Let the n-th allocation from now on fail (1 = the next); 0 = none. For tests. */
 void mem_fail_at(unsigned long n);
 
-/* Blocks that were taken and not freed, of this process; always 0 in builds with NDEBUG. */
+/* Blocks that were taken and not freed, of this process; always 0 in builds without SPANCL_COUNT_BLOCKS. */
 long mem_live(void);
 
 /* Move a pointer out of a variable, leaving NULL: the end of a constructor. */

@@ -31,6 +31,16 @@ SP_NODISCARD int command_servers(const char *text, struct server_spec **ret, siz
 /* SPANCL_CONNECT_TIMEOUT in ms. An error was printed. */
 SP_NODISCARD int command_timeout(int *ret_ms);
 
+/* For commands that look at servers and take, besides "--server S", only one flag: both of these, of the
+ * arguments. The servers are to be freed with config_servers_free. An error was printed. */
+struct looked_at {
+        struct server_spec *servers;
+        size_t count;
+        int timeout_ms;
+};
+SP_NODISCARD int command_look(const char *name, int argc, char **argv, const char *flag,
+                              bool *ret_flag, struct looked_at *ret);
+
 /* Set up the environment so that a program's ICD loader finds SpanCL alone, with these servers (NULL:
  * as configured). An error was printed. */
 SP_NODISCARD int command_environment(const char *servers);

@@ -31,13 +31,16 @@ static int median_ping(struct remote *r, double *ret_us)
         return 0;
 }
 
-/* The text of a query, without the NUL that the value has. */
-static struct bytes text_of(struct bytes block, uint32_t key)
+enum { TEXT_MAX = 256 };
+
+/* The text of a query, as a terminal may have it. */
+static const char *text_of(struct bytes block, uint32_t key, char out[TEXT_MAX])
 {
         struct bytes v;
         if (!info_find(block, key, &v))
-                return bytes_str("?");
-        return bytes_of(v.data, strnlen(v.data, v.size));
+                return "?";
+        snprintf(out, TEXT_MAX, "%.*s", (int)strnlen(v.data, v.size), (const char *)v.data);
+        return bytes_tame(out, TEXT_MAX);
 }
 
 static const char *type_name(uint64_t type)
@@ -64,14 +67,12 @@ static void print_device(unsigned number, struct bytes d)
 {
         struct bytes platform = { 0 };
         (void)info_find(d, INFO_DEVICE_PLATFORM, &platform);
-        struct bytes name = text_of(d, CL_DEVICE_NAME);
-        struct bytes version = text_of(d, CL_DEVICE_VERSION);
-        struct bytes of = text_of(platform, CL_PLATFORM_NAME);
-        printf("  %u  %.*s: %s, %llu compute units, %.1f GiB, %.*s (%.*s)\n", number,
-               (int)name.size, (const char *)name.data, type_name(number_of(d, CL_DEVICE_TYPE)),
+        char name[TEXT_MAX], version[TEXT_MAX], of[TEXT_MAX];
+        printf("  %u  %s: %s, %llu compute units, %.1f GiB, %s (%s)\n", number,
+               text_of(d, CL_DEVICE_NAME, name), type_name(number_of(d, CL_DEVICE_TYPE)),
                (unsigned long long)number_of(d, CL_DEVICE_MAX_COMPUTE_UNITS),
-               (double)number_of(d, CL_DEVICE_GLOBAL_MEM_SIZE) / (1 << 30), (int)version.size,
-               (const char *)version.data, (int)of.size, (const char *)of.data);
+               (double)number_of(d, CL_DEVICE_GLOBAL_MEM_SIZE) / (1 << 30),
+               text_of(d, CL_DEVICE_VERSION, version), text_of(platform, CL_PLATFORM_NAME, of));
 }
 
 static bool chosen(const struct server_spec *spec, unsigned number)
@@ -123,29 +124,14 @@ static int list_server(const struct server_spec *spec, int timeout_ms, bool quic
 
 int command_list(int argc, char **argv)
 {
-        static const char *const flags[] = { "--quick", NULL };
+        struct looked_at at;
         bool quick = false;
-        char *text = NULL;
-        struct server_spec *servers = NULL;
-        size_t count = 0, failed = 0;
-        int timeout_ms;
-        int i = command_options(argc, argv, flags, &quick, &text);
-        if (i < 0)
+        size_t failed = 0;
+        if (command_look("list", argc, argv, "--quick", &quick, &at) < 0)
                 return 2;
-        if (i < argc) {
-                fprintf(stderr, "spancl: list takes no '%s'\n", argv[i]);
-                mem_free(text);
-                return 2;
-        }
-        int r = command_timeout(&timeout_ms);
-        if (!r)
-                r = command_servers(text, &servers, &count);
-        mem_free(text);
-        if (r < 0)
-                return 2;
-        for (size_t k = 0; k < count; k++)
-                failed += list_server(&servers[k], timeout_ms, quick) < 0;
-        config_servers_free(servers, count);
+        for (size_t k = 0; k < at.count; k++)
+                failed += list_server(&at.servers[k], at.timeout_ms, quick) < 0;
+        config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }
 

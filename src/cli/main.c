@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "transport/tls.h"
 
 static const struct {
         const char *name;
@@ -46,7 +47,7 @@ static void print_help(FILE *to)
 
 int main(int argc, char **argv)
 {
-        uint64_t level;
+        uint64_t level, ktls;
         char *error = NULL;
         const char *name = argc > 1 ? argv[1] : "--help";
         if (!strcmp(name, "--help") || !strcmp(name, "help")) {
@@ -57,12 +58,14 @@ int main(int argc, char **argv)
                 printf("spancl %s\n", SPANCL_VERSION);
                 return 0;
         }
-        if (config_number(CONFIG_client_log, &level, &error) < 0) {
+        if (config_number(CONFIG_client_log, &level, &error) < 0 ||
+            config_number(CONFIG_client_ktls, &ktls, &error) < 0) {
                 fprintf(stderr, "spancl: %s\n", error ? error : "out of memory");
                 mem_free(error);
                 return 2;
         }
         log_threshold = (enum log_level)level;
+        tls_by_kernel = ktls == 0;
         for (size_t i = 0; i < array_size(commands); i++)
                 if (!strcmp(name, commands[i].name))
                         return commands[i].run(argc - 2, argv + 2);

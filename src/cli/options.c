@@ -93,3 +93,24 @@ int command_timeout(int *ret_ms)
         mem_free(error);
         return r;
 }
+
+int command_look(const char *name, int argc, char **argv, const char *flag, bool *ret_flag,
+                 struct looked_at *ret)
+{
+        const char *const flags[] = { flag, NULL };
+        char *text = NULL;
+        int i = command_options(argc, argv, flags, ret_flag, &text);
+        if (i < 0)
+                return i;
+        int r = 0;
+        if (i < argc) {
+                fprintf(stderr, "spancl: %s takes no '%s'\n", name, argv[i]);
+                r = SP_E_INVAL;
+        }
+        if (!r)
+                r = command_timeout(&ret->timeout_ms);
+        if (!r)
+                r = command_servers(text, &ret->servers, &ret->count);
+        mem_free(text);
+        return r;
+}

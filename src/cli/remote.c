@@ -70,6 +70,7 @@ static int on_close(void *user, const struct wire_close *m)
         r->end = m->status < 0 ? (int)m->status : SP_E_GONE;
         snprintf(r->end_text, sizeof(r->end_text), "%.*s", (int)m->text.size,
                  (const char *)m->text.data);
+        bytes_tame(r->end_text, sizeof(r->end_text));
         return r->end;
 }
 
@@ -228,7 +229,7 @@ struct remote *remote_close(struct remote *r)
 
 const char *remote_transport(const struct remote *r)
 {
-        return r->lanes[0].conn ? r->lanes[0].conn->ops->name : "none";
+        return r->lanes[0].conn ? conn_name(r->lanes[0].conn) : "none";
 }
 
 uint64_t remote_connect_ns(const struct remote *r)

@@ -147,34 +147,19 @@ static int show(const struct server_spec *spec, int timeout_ms)
 
 int command_top(int argc, char **argv)
 {
-        static const char *const flags[] = { "--once", NULL };
+        struct looked_at at;
         bool once = false;
-        char *text = NULL;
-        struct server_spec *servers = NULL;
-        size_t count = 0, failed;
-        int timeout_ms;
-        int i = command_options(argc, argv, flags, &once, &text);
-        if (i < 0)
-                return 2;
-        if (i < argc) {
-                fprintf(stderr, "spancl: top takes no '%s'\n", argv[i]);
-                mem_free(text);
-                return 2;
-        }
-        int r = command_timeout(&timeout_ms);
-        if (!r)
-                r = command_servers(text, &servers, &count);
-        mem_free(text);
-        if (r < 0)
+        size_t failed;
+        if (command_look("top", argc, argv, "--once", &once, &at) < 0)
                 return 2;
         do {
                 if (!once && isatty(STDOUT_FILENO))
                         fputs("\033[H\033[2J", stdout);
                 failed = 0;
-                for (size_t k = 0; k < count; k++)
-                        failed += show(&servers[k], timeout_ms) < 0;
+                for (size_t k = 0; k < at.count; k++)
+                        failed += show(&at.servers[k], at.timeout_ms) < 0;
                 fflush(stdout);
         } while (!once && !failed && !sleep(SECONDS));
-        config_servers_free(servers, count);
+        config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }

@@ -54,6 +54,7 @@ void server_away(struct server *s)
         s->unsent_since = 0;
         s->backlog = false;
         s->redialled = false;
+        server_halt(s);
         uint64_t now = client_now_ns(c);
         s->refuse_at_ns = c->wait_ns < UINT64_MAX - now ? now + c->wait_ns : UINT64_MAX;
         tell(s, "can't be reached; what it does goes on, and it is tried again");

@@ -200,7 +200,7 @@ static int add_kernel(struct program_build *b, struct kernel_info **k)
         if (known) {
                 known->differs |= differs(known, *k);
                 for (cl_uint i = 0; i < b->device_count; i++) {
-                        if ((*k)->devices[i].size)
+                        if ((*k)->devices[i].info.size)
                                 known->devices[i] = (*k)->devices[i];
                 }
                 kernel_info_free(steal(*k));
@@ -225,6 +225,23 @@ static int find_device(const struct _cl_program *p, const struct server *s, uint
         return -1;
 }
 
+/* One of up to three values of type size_t; 0 when it is not known. */
+static size_t info_size(struct bytes block, uint32_t key, size_t at)
+{
+        struct bytes v;
+        if (!info_find(block, key, &v) || v.size < (at + 1) * 8)
+                return 0;
+        return (size_t)bytes_get_u64((const uint8_t *)v.data + at * 8);
+}
+
+static void take_device(struct kernel_device *d, struct bytes info)
+{
+        d->info = info;
+        for (size_t i = 0; i < 3; i++)
+                d->required_size[i] = info_size(info, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, i);
+        d->max_work_group_size = info_size(info, CL_KERNEL_WORK_GROUP_SIZE, 0);
+}
+
 /* The kernels of a reply, for those devices whose state is from it. */
 static int take_kernels(const struct _cl_program *p, struct program_build *b, struct server *s,
                         struct build_reply *reply)
@@ -246,7 +263,7 @@ static int take_kernels(const struct _cl_program *p, struct program_build *b, st
                         int i = find_device(p, s, info_u64(d.value, INFO_BUILD_DEVICE, UINT64_MAX));
                         if (i < 0 || b->devices[i].reply != reply)
                                 continue;
-                        k->devices[i] = d.value;
+                        take_device(&k->devices[i], d.value);
                         k->arg_info = k->native_info && b->devices[i].arg_info;
                         here = true;
                 }

@@ -382,7 +382,7 @@ struct client *client_get(void)
         return c;
 }
 
-/* At exit, or when the library is unloaded: figures, and a goodbye to the servers. Nothing is freed: the
+/* At exit (the library is never unloaded): figures, and a goodbye to the servers. Nothing is freed: the
  * application may still hold objects, and other libraries' destructors may still release them. */
 __attribute__((destructor)) static void client_exit(void)
 {

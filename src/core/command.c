@@ -4,6 +4,7 @@
 #include "core/command_buffer.h"
 #include "core/content_size.h"
 #include "core/event.h"
+#include "core/kernel.h"
 #include "core/mem.h"
 #include "core/queue.h"
 #include "core/sampler.h"
@@ -54,8 +55,23 @@ int command_begin(struct command *m, const struct enqueue *q)
         return 0;
 }
 
+/* A message has no room for more: one marker for them all. */
+static int fold_waits(struct command *m)
+{
+        uint64_t id = client_new_id(m->client, OBJECT_EVENT);
+        int r = session_send(m->session, marker, .event = id, .queue = m->enqueue->queue->id,
+                             .flags = COMMAND_NAMED, .waits = command_waits(m));
+        m->wait_count = 0;
+        return r < 0 ? r : command_wait_for(m, id);
+}
+
 int command_wait_for(struct command *m, uint64_t event)
 {
+        if (m->wait_count == WIRE_WAITS_MAX && m->enqueue && !m->enqueue->record) {
+                int r = fold_waits(m);
+                if (r < 0)
+                        return r;
+        }
         if (m->wait_count == m->wait_cap) {
                 uint64_t *more = mem_alloc(m->wait_cap * 2 * sizeof(*more));
                 if (!more)
@@ -150,6 +166,12 @@ cl_int command_end(struct command *m, int r, bool wait)
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
+/* A launch has been checked; of one that is recorded, what will be replaced may not exist any more. */
+static bool arg_is_alive(const struct command *m, const struct _cl_kernel *k, cl_uint i)
+{
+        return !m->enqueue->record || kernel_arg_is_alive(k, i);
+}
+
 static bool arg_is_written(const struct _cl_kernel *k, cl_uint i)
 {
         const struct kernel_arg *a = &k->args[i];
@@ -164,7 +186,7 @@ static int changed_args(const struct command *m, cl_kernel k, struct buf *ret)
         uint64_t sent = k->sent[m->server->index];
         for (cl_uint i = 0; i < k->info->arg_count; i++) {
                 struct arg a = k->args[i].arg;
-                if (k->args[i].version <= sent)
+                if (k->args[i].version <= sent || !arg_is_alive(m, k, i))
                         continue;
                 a.index = i;
                 int r = args_put(ret, &a);
@@ -189,6 +211,8 @@ int command_use_args(struct command *m, cl_kernel k)
 {
         int r = 0;
         for (cl_uint i = 0; i < k->info->arg_count && r == 0; i++) {
+                if (!arg_is_alive(m, k, i))
+                        continue;
                 cl_mem svm = svm_arg(k, &k->args[i]), mem = svm ? svm : k->args[i].mem;
                 cl_sampler sampler = k->args[i].sampler;
                 r = mem ? command_use(m, mem, mem_all(mem), true) : 0;
@@ -229,7 +253,7 @@ int command_wrote_args(struct command *m, cl_kernel k)
                 cl_mem svm = svm_arg(k, &k->args[i]);
                 if (svm && svm_is_written(svm, &k->info->args[i]))
                         r = command_wrote(m, svm, mem_all(svm));
-                else if (arg_is_written(k, i))
+                else if (arg_is_alive(m, k, i) && arg_is_written(k, i))
                         r = command_wrote(m, k->args[i].mem, mem_all(k->args[i].mem));
         }
         for (size_t i = 0; i < k->svm_ptr_count && r == 0; i++) {
@@ -393,7 +417,7 @@ cl_int enqueue_read(const struct enqueue *q, cl_mem mem, size_t offset, size_t s
                                  .offset = at.begin, .size = size, .transfer = m.id,
                                  .waits = command_waits(&m));
         if (r < 0)
-                incoming_drop(m.client, m.id);
+                incoming_cancel(m.client, m.id);
         return command_end(&m, r, q->blocking);
 }
 
@@ -474,7 +498,7 @@ cl_int enqueue_read_rect(const struct enqueue *q, cl_mem mem, const struct box *
                                  .row_pitch = at->row_pitch, .slice_pitch = at->slice_pitch,
                                  .transfer = m.id, .waits = command_waits(&m));
         if (r < 0)
-                incoming_drop(m.client, m.id);
+                incoming_cancel(m.client, m.id);
         return command_end(&m, r, q->blocking);
 }
 

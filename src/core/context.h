@@ -1,5 +1,5 @@
 /* Contexts: a set of devices, of any servers. A context is the client's alone; servers have one native
- * context per native platform and know nothing of it. */
+ * context per native platform, or device, and know nothing of it. */
 #ifndef SPANCL_CORE_CONTEXT_H
 #define SPANCL_CORE_CONTEXT_H
 

@@ -21,7 +21,8 @@ enum mask_how {
         MASK_NUMBER,     /* cl_version */
         MASK_NAMES,      /* extensions in a text */
         MASK_VERSIONS,   /* extensions as cl_name_version */
-        MASK_FEATURES,   /* OpenCL C features as cl_name_version */
+        MASK_FEATURES,   /* OpenCL C features, and other names, as cl_name_version */
+        MASK_TEXT, /* left out if it does not end with a NUL, on which applications rely; also several texts */
 };
 
 static const struct mask {
@@ -53,6 +54,20 @@ static const struct mask {
         { CL_DEVICE_EXTENSIONS, MASK_NAMES },
         { CL_DEVICE_EXTENSIONS_WITH_VERSION, MASK_VERSIONS },
         { CL_DEVICE_OPENCL_C_FEATURES, MASK_FEATURES },
+        { CL_DEVICE_OPENCL_C_ALL_VERSIONS, MASK_FEATURES },
+        { CL_DEVICE_ILS_WITH_VERSION, MASK_FEATURES },
+        { CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION, MASK_FEATURES },
+
+        { CL_DEVICE_NAME, MASK_TEXT },
+        { CL_DEVICE_VENDOR, MASK_TEXT },
+        { CL_DRIVER_VERSION, MASK_TEXT },
+        { CL_DEVICE_PROFILE, MASK_TEXT },
+        { CL_DEVICE_OPENCL_C_VERSION, MASK_TEXT },
+        { CL_DEVICE_BUILT_IN_KERNELS, MASK_TEXT },
+        { CL_DEVICE_IL_VERSION, MASK_TEXT },
+        { CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, MASK_TEXT },
+        { 0x12B9, MASK_TEXT }, /* cl_khr_spirv_queries: extended instruction sets */
+        { 0x12BA, MASK_TEXT }, /* extensions */
 
         /* Command buffers are ours, whatever the device has. */
         { CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, MASK_DROP },
@@ -235,7 +250,7 @@ static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, b
                 bool keep = feature ? !name_in(features_missing, array_size(features_missing),
                                                in[i].name, n)
                                     : name_in(extensions, array_size(extensions), in[i].name, n);
-                if (keep)
+                if (keep && n < sizeof(in[i].name))
                         r = buf_put(&kept, &in[i], sizeof(in[i]));
         }
         if (!r && !feature)
@@ -244,6 +259,11 @@ static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, b
                 r = info_put(out, name, kept.data, kept.size);
         buf_fini(&kept);
         return r;
+}
+
+static bool is_ended(struct bytes v)
+{
+        return !v.size || !((const char *)v.data)[v.size - 1];
 }
 
 /* "OpenCL<space><major_version.minor_version><space><vendor-specific information>" */
@@ -320,7 +340,7 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v)
                 bits &= ~m->bits;
                 return info_put(out, name, &bits, sizeof(bits));
         case MASK_VERSION:
-                return mask_version(out, name, v);
+                return is_ended(v) ? mask_version(out, name, v) : 0;
         case MASK_NUMBER:
                 return mask_number(out, name, v);
         case MASK_NAMES:
@@ -329,6 +349,8 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v)
                 return mask_versions(out, name, v, false);
         case MASK_FEATURES:
                 return mask_versions(out, name, v, true);
+        case MASK_TEXT:
+                return is_ended(v) ? info_put(out, name, v.data, v.size) : 0;
         }
         return 0;
 }
@@ -421,7 +443,8 @@ static int take(cl_device_id d, cl_device_info name, void *ret, size_t size)
 static int take_all(cl_device_id d)
 {
         cl_uint dimensions, align;
-        struct bytes sizes;
+        cl_uint bits = 64;
+        struct bytes sizes, v;
         if (take(d, CL_DEVICE_TYPE, &d->type, sizeof(d->type)) < 0 ||
             take(d, CL_DEVICE_MAX_WORK_GROUP_SIZE, &d->max_work_group_size, sizeof(size_t)) < 0 ||
             take(d, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, &dimensions, sizeof(dimensions)) < 0 ||
@@ -435,6 +458,9 @@ static int take_all(cl_device_id d)
         if (!device_info(d, CL_DEVICE_MAX_WORK_ITEM_SIZES, &sizes))
                 return SP_E_PROTO;
         d->max_work_item_dimensions = dimensions;
+        if (device_info(d, CL_DEVICE_ADDRESS_BITS, &v) && v.size == sizeof(bits))
+                memcpy(&bits, v.data, sizeof(bits));
+        d->size_max = bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;
         /* In bits, and 0 from a custom device that has no such limit. */
         d->mem_base_addr_align = align < 8 ? 1 : align / 8;
         for (size_t i = 0; i < 3; i++) {

@@ -326,7 +326,7 @@ void events_passed(cl_command_queue q, uint64_t id)
                         break;
                 if (e->watched)
                         continue;
-                e->watched = true;
+                e->watched = e->heard = true;
                 event_part_done(e, CL_COMPLETE);
         }
         queue_unhold(q);
@@ -355,16 +355,17 @@ static void take_times(cl_event e, const struct server *s, const uint64_t times[
         }
 }
 
-void event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
-                 const uint64_t times[3], bool timed)
+int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
+                const uint64_t times[3], bool timed)
 {
         struct client *c = s->client;
         TRACE(heard, id);
         cl_event e = map_get(&c->events, id);
-        if (e && e->server != s)
-                return;
+        int r = status < 0 ? incoming_failed(s, id) : 0;
+        if (r < 0 || (e && (e->server != s || e->heard))) /* it has one word only */
+                return r;
         if (e)
-                e->watched = true;
+                e->watched = e->heard = true;
         cl_command_queue q = e ? e->queue : queue ? map_get(&c->queues, queue) : NULL;
         if (q && q->device->server == s) {
                 bool first = status < 0 && !q->failed;
@@ -376,21 +377,20 @@ void event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
                 if (status == CL_COMPLETE && !q->failed && queue_in_order(q))
                         events_passed(q, id);
         }
-        if (status < 0) {
+        if (status < 0)
                 log_debug("client", "a command failed on %s: %d", server_name(s), status);
-                incoming_drop(c, id);
-        }
         if ((!e || e->stands_in) && status < 0 && q && !q->deferred_error)
                 q->deferred_error = status;
         if (!e) {
                 flight_ended(s, id, status, times, timed);
                 if (status < 0 && !q)
                         arrival_failed(s, id);
-                return;
+                return 0;
         }
         if (e->queue->properties & CL_QUEUE_PROFILING_ENABLE)
                 take_times(e, s, times, timed);
         event_part_done(e, status);
+        return 0;
 }
 
 void events_fail(struct server *s, cl_int status)

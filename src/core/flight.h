@@ -1,18 +1,25 @@
-/* Large copies on their way to servers: from where, and how fast they come. Lock held. */
+/* Copies on their way to servers: from where, how fast large ones come, and who else has the bytes. Lock held. */
 #ifndef SPANCL_CORE_FLIGHT_H
 #define SPANCL_CORE_FLIGHT_H
 
 #include "core/client.h"
 #include "core/placement.h"
 
-/* `part` of `root` goes to domain `domain` of `to` by the command `event`, which the client is told of
- * (COMMAND_NOTIFY), out of the replica at `from`, `from_domain`. What there is no memory to remember counts for nothing. */
-void flight_begin(cl_mem root, struct range part, uint32_t from, uint32_t from_domain,
-                  struct server *to, unsigned domain, uint64_t event);
+/* What `share` says of `root` goes to domain `domain` of `to` by the command `event`. `told`: the client hears of its
+ * end (COMMAND_NOTIFY). What there is no memory to remember counts for nothing. */
+void flight_begin(cl_mem root, const struct share *share, struct server *to, unsigned domain,
+                  uint64_t event, bool told);
 
 /* The command is complete: its bytes came from times[1] to times[2], if `timed`. Others are none of these. */
 void flight_ended(struct server *to, uint64_t event, cl_int status, const uint64_t times[3],
                   bool timed);
+
+/* It has not brought what it should have: nobody gets it from there. */
+void flights_avoid(struct server *to, uint64_t event);
+
+/* The server it comes from is lost or can't send it: it comes from somebody else who has it. A handler of
+ * messages. */
+int flight_stranded(void *user, const struct wire_transfer_stranded *m);
 
 /* The server is lost. */
 void flights_lost(struct server *to);

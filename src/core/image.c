@@ -193,7 +193,7 @@ cl_int enqueue_read_image(const struct enqueue *q, cl_mem mem, const size_t orig
                                  .origin = { at.v, 3 }, .region = { size.v, 3 }, .transfer = m.id,
                                  .waits = command_waits(&m));
         if (r < 0)
-                incoming_drop(m.client, m.id);
+                incoming_cancel(m.client, m.id);
         return command_end(&m, r, q->blocking);
 }
 

@@ -69,6 +69,11 @@ struct client_io {
          * called before. NULL: no more lanes. */
         void (*widen)(void *user, struct io_link *l, pthread_mutex_t *lock);
 
+        /* The link is lost, or useless for now, and `close` or `reconnect` comes later: when this returns, threads that
+         * `widen` started touch no memory of the session's transfers any more. Does not release the lock.
+         * NULL: there are no such threads. */
+        void (*halt)(void *user, struct io_link *l);
+
         /* Send what the session has to send on all lanes, without blocking. 0: all of it is gone;
          * SP_E_AGAIN: there is more, `wait` ends when there is room; SP_E_LINK and other errors: the
          * link is lost. */

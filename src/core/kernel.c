@@ -137,10 +137,22 @@ static enum arg_kind guess(struct client *c, size_t size, const void *value)
         return mem_is_image(address) ? ARG_IMAGE : ARG_BUFFER;
 }
 
+/* Many programs set all arguments before each launch: what is the same as before, servers have. */
+static bool is_set(const struct kernel_arg *a, const struct arg *arg, cl_mem mem, const void *value)
+{
+        const struct arg *old = &a->arg;
+        if (!a->version || old->kind != arg->kind || old->size != arg->size ||
+            old->object != arg->object || a->mem != mem)
+                return false;
+        return value ? old->value && !memcmp(old->value, value, arg->size) : mem != NULL;
+}
+
 static int set(cl_kernel k, cl_uint index, const struct arg *arg, cl_mem mem, const void *value)
 {
         struct kernel_arg *a = &k->args[index];
         void *copy = NULL;
+        if (is_set(a, arg, mem, value))
+                return 0;
         if (value) {
                 /* Mostly the same size again. */
                 bool fits = a->arg.value && a->arg.size == arg->size;
@@ -360,6 +372,11 @@ static bool arg_is_alive(struct client *c, const struct kernel_arg *a)
                 return h && h->type == HANDLE_SAMPLER && a->sampler->id == a->arg.object;
         }
         return a->arg.kind != ARG_QUEUE || map_get(&c->queues, a->arg.object);
+}
+
+bool kernel_arg_is_alive(const struct _cl_kernel *k, cl_uint i)
+{
+        return arg_is_alive(k->program->context->client, &k->args[i]);
 }
 
 bool kernel_queues_fit(const struct _cl_kernel *k, cl_device_id d)

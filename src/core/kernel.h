@@ -27,13 +27,16 @@ SP_NODISCARD int kernel_set_svm_ptrs(cl_kernel k, size_t count, const void *poin
 /* Has it arguments that are pointers to shared virtual memory, or needs any? Lock held. */
 bool kernel_uses_svm(const struct _cl_kernel *k);
 
-/* Are those of its arguments that are queues of this device? */
+/* Are those of its arguments that are queues of this device? Lock held. */
 bool kernel_queues_fit(const struct _cl_kernel *k, cl_device_id d);
 
 /* Ask the server of device i of the program's (proto/schema: kernel_query); `size` bytes of answer.
  * SP_E_* or cl_int. Lock held; released while it waits. */
 SP_NODISCARD int kernel_query(cl_kernel k, cl_uint i, uint32_t name, const size_t *input,
                               size_t input_count, size_t size, void *ret);
+
+/* Does the object of argument i, if it has one, still exist? They are not retained. Lock held. */
+bool kernel_arg_is_alive(const struct _cl_kernel *k, cl_uint i);
 
 /* Are all arguments set, to objects that still exist? Lock held. */
 bool kernel_is_ready(const struct _cl_kernel *k);

@@ -99,7 +99,7 @@ static int send_read(struct command *m, cl_mem mem, const struct mapping *map)
                                  .offset = map->offset, .size = map->size, .transfer = m->id,
                                  .waits = command_waits(m));
         if (r < 0)
-                incoming_drop(m->client, m->id);
+                incoming_cancel(m->client, m->id);
         return r;
 }
 
@@ -202,20 +202,26 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
                 r = placement_copy(&mem_root(mem)->placement, PLACEMENT_VIEW, 0, at, m.id);
         if (r == 0)
                 r = read ? send_read(&m, mem, map) : command_send_nothing(&m);
+        bool waiting = r == 0 && q->blocking;
         if (r == 0)
                 pointer = map->pointer;
         else if (map)
                 mapping_free(map);
-        cl_int status = command_end(&m, r, q->blocking);
-        if (status == CL_SUCCESS) {
-                *ret_pointer = pointer;
-                return status;
+        if (waiting) {
+                map->waiting = true;
+                mem_hold(mem);
         }
-        if (r == 0) { /* sent, but failed while we waited */
+        cl_int status = command_end(&m, r, q->blocking);
+        if (waiting) {
                 client_lock(m.client);
-                mapping_free(map);
+                map->waiting = false;
+                if (status != CL_SUCCESS)
+                        mapping_free(map);
+                mem_unhold(mem);
                 client_unlock(m.client);
         }
+        if (status == CL_SUCCESS)
+                *ret_pointer = pointer;
         return status;
 }
 
@@ -247,7 +253,7 @@ static struct mapping *mapping_find(cl_mem m, const void *pointer)
         struct mapping *found = NULL;
         list_each(map, &mem_root(m)->mappings, struct mapping, link)
         {
-                if (map->mem == m && map->pointer == pointer)
+                if (map->mem == m && map->pointer == pointer && !map->waiting)
                         found = map;
         }
         return found;

@@ -83,6 +83,7 @@ struct _cl_device_id {
         unsigned mem_base_addr_align; /* bytes, not 0 */
         cl_ulong max_mem_alloc_size, local_mem_size;
         size_t max_parameter_size;
+        uint64_t size_max; /* of its size_t */
         cl_command_queue_properties queue_properties;
         enum info_svm svm; /* shared virtual memory, as it can be had beside the other servers' */
 };
@@ -146,6 +147,7 @@ struct mapping {
         size_t offset, size;         /* buffer: of the root buffer's bytes */
         size_t origin[3], region[3]; /* image */
         cl_map_flags flags;
+        bool waiting; /* in the call that maps it: the application does not have the pointer yet */
 };
 
 struct _cl_mem {
@@ -213,9 +215,15 @@ struct kernel_info {
         bool native_info; /* CL_KERNEL_ARG_* are known */
         bool arg_info;    /* and may be queried */
         bool differs;     /* devices disagree about the arguments: no kernel object can be made */
-        /* For each device of the program that was built (index in the program's devices): the block
-         * INFO_KERNEL_DEVICE, size 0 if it was not built there. */
-        struct bytes *devices;
+        struct kernel_device *devices; /* index as in the program's */
+};
+
+/* What a kernel is on a device that the program was built for. */
+struct kernel_device {
+        struct bytes info; /* the block INFO_KERNEL_DEVICE; size 0: it was not built there */
+        /* Often asked. */
+        size_t required_size[3];    /* of a work-group, in the source; 0: none */
+        size_t max_work_group_size; /* 0: not known */
 };
 
 struct program_build; /* core/program.h */
@@ -295,6 +303,7 @@ struct _cl_event {
         bool tracked;    /* in the client's map of pending events, which then has a hold */
         bool stands_in;  /* for a command without an event object, which is waited for */
         bool watched;    /* the server tells also that it succeeded, or its word is not missing */
+        bool heard;      /* the server's word has come, or is not missing */
         cl_ulong queued_ns, submit_ns, start_ns, end_ns; /* client's CLOCK_MONOTONIC */
         struct event_callback *callbacks;
         struct event_tail *tail; /* owned; NULL: none */

@@ -156,13 +156,48 @@ int peers_lost(void *user, const struct wire_peer_lost *m)
 
 /* ---- relaying ------------------------------------------------------------------------------- */
 
-/* Where a message of `s` for `peer` goes on to. NULL: it is lost meanwhile. SP_E_PROTO: none such. */
+/* Where a message of `s` for `peer` goes on to. NULL: it is lost meanwhile, or they reach each other. SP_E_PROTO: none
+ * such. */
 static int relay_to(struct server *s, uint64_t peer, struct server **ret)
 {
         struct server *other = peer_named(s, peer);
-        if (!other || !(s->peers_relayed & 1ull << other->index))
+        if (!other)
                 return SP_E_PROTO;
-        *ret = server_session(other) ? other : NULL;
+        bool relayed = s->peers_relayed & 1ull << other->index;
+        *ret = relayed && server_session(other) ? other : NULL;
+        return 0;
+}
+
+/* They do not need this client any more. */
+static void unrelay(struct server *a, struct server *b)
+{
+        if (!(a->peers_relayed & 1ull << b->index))
+                return;
+        a->peers_relayed &= ~(1ull << b->index);
+        b->peers_relayed &= ~(1ull << a->index);
+        a->client->interests--;
+}
+
+void peers_part(struct server *s)
+{
+        struct client *c = s->client;
+        for (unsigned i = 0; i < c->server_count; i++)
+                unrelay(s, c->servers[i]);
+}
+
+int peers_direct(void *user, const struct wire_peer_direct *m)
+{
+        struct server *s = user;
+        struct server *other = peer_named(s, m->peer);
+        if (!other)
+                return SP_E_PROTO;
+        if (!(s->peers_relayed & 1ull << other->index))
+                return 0;
+        log_warn(
+                "client",
+                "%s and %s reach each other now: nothing of theirs goes through this program any more",
+                server_name(s), server_name(other));
+        unrelay(s, other);
         return 0;
 }
 
@@ -180,7 +215,8 @@ int peers_relay_hello(void *user, const struct wire_relay_hello *m)
         int r = relay_to(s, m->peer, &to);
         if (r == 0 && to)
                 passed(to, session_send(to->session, relay_hello, .peer = s->peer_id,
-                                        .generation = m->generation, .next_seq = m->next_seq));
+                                        .generation = m->generation, .next_seq = m->next_seq,
+                                        .answer = m->answer));
         return r;
 }
 

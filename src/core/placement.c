@@ -236,10 +236,17 @@ int placement_copy(struct placement *p, uint32_t server, uint32_t domain, struct
         return e < 0 ? e : range_set_add(&at->current, r);
 }
 
-/* Do we prefer to bring that many bytes from `a`? */
-static bool preferred(const struct replica *a, const struct replica *b, uint32_t server,
-                      uint64_t size)
+static bool is_avoided(const struct placement *p, const struct replica *r)
 {
+        return r->server < 64 && p->avoid >> r->server & 1;
+}
+
+/* Do we prefer to bring that many bytes from `a`? */
+static bool preferred(const struct placement *p, const struct replica *a, const struct replica *b,
+                      uint32_t server, uint64_t size)
+{
+        if (is_avoided(p, a) != is_avoided(p, b))
+                return is_avoided(p, b);
         bool a_here = a->server == server, b_here = b->server == server;
         bool a_host = a->server == PLACEMENT_HOST, b_host = b->server == PLACEMENT_HOST;
         if (a_here != b_here || a_host != b_host)
@@ -264,7 +271,7 @@ int placement_stale(const struct placement *p, uint32_t server, uint32_t domain,
                                 continue;
                         if (best && (r.begin > got.begin ||
                                      (r.begin == got.begin &&
-                                      !preferred(from, best, server, r.end - r.begin))))
+                                      !preferred(p, from, best, server, r.end - r.begin))))
                                 continue;
                         best = from;
                         got = r;
@@ -285,6 +292,23 @@ int placement_drop(struct placement *p, uint32_t server, uint32_t domain, struct
         return at ? range_set_remove(&at->current, r) : 0;
 }
 
+/* What others have, too: what was written there stays. */
+static int drop_copies(const struct placement *p, struct replica *at, struct range r)
+{
+        int e = 0;
+        for (size_t i = 0; i < p->count; i++) {
+                const struct replica *other = &p->replicas[i];
+                struct range part, rest = r;
+                if (other == at || other->server == PLACEMENT_VIEW)
+                        continue;
+                while (e == 0 && range_set_next(&other->current, rest, true, &part)) {
+                        e = range_set_remove(&at->current, part);
+                        rest.begin = part.end;
+                }
+        }
+        return e;
+}
+
 bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t event)
 {
         bool found = false;
@@ -296,8 +320,10 @@ bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t eve
                                 continue;
                         writer_del(at, k);
                         found = true;
+                        int e = w.many ? drop_copies(p, at, w.range)
+                                       : range_set_remove(&at->current, w.range);
                         /* Rather too much than too little when there is no memory to split. */
-                        if (range_set_remove(&at->current, w.range) < 0)
+                        if (e < 0)
                                 at->current.count = 0;
                 }
         }
@@ -412,7 +438,7 @@ static unsigned find_sources(const struct placement *p, uint32_t server, struct 
         for (size_t i = 0; i < p->count && n < PLACEMENT_SHARES_MAX; i++) {
                 const struct replica *r = &p->replicas[i];
                 bool other = r->server != server && r->server != PLACEMENT_HOST &&
-                             r->server != PLACEMENT_VIEW;
+                             r->server != PLACEMENT_VIEW && !is_avoided(p, r);
                 for (unsigned k = 0; k < n; k++)
                         other &= r->server != ret[k]->server;
                 if (other && r->sends == from->sends && range_set_has(&r->current, part) &&
@@ -482,14 +508,22 @@ uint64_t replica_arrival(const struct replica *r, struct range part)
         return 0;
 }
 
-void replica_collapse(struct replica *r, struct range all, uint64_t event)
+void replica_collapse(struct replica *r, bool awaited, uint64_t event)
 {
-        if (!r->writer_count)
-                return;
-        /* It stands for arrivals too, so later users have to wait for it. */
-        r->writers[0] =
-                (struct writer){ .range = all, .event = event, .arrival = true, .awaited = true };
-        r->writer_count = 1;
+        struct writer all = { .range = { UINT64_MAX, 0 },
+                              .event = event,
+                              .arrival = awaited,
+                              .awaited = awaited,
+                              .many = true };
+        for (size_t i = r->writer_count; i-- > 0;) {
+                struct range one = r->writers[i].range;
+                if (r->writers[i].awaited != awaited)
+                        continue;
+                all.range.begin = one.begin < all.range.begin ? one.begin : all.range.begin;
+                all.range.end = one.end > all.range.end ? one.end : all.range.end;
+                writer_del(r, i);
+        }
+        r->writers[r->writer_count++] = all; /* instead of one at least */
 }
 
 void placement_forget_server(struct placement *p, uint32_t server)

@@ -43,6 +43,7 @@ struct writer {
         bool awaited;   /* every later user waits for it: an arrival, or a blocking write */
         uint64_t seen;  /* awaited: the in-order queue that has waited for it, 0: none */
         bool here;      /* an arrival of which the client has heard that it is complete */
+        bool many;      /* a marker behind several */
 };
 
 struct replica {
@@ -50,7 +51,7 @@ struct replica {
         uint32_t domain;
         struct range_set current;
         /* What a migration from here has to wait for: the last writer of each byte, and maybe more.
-         * Bounded: the owner replaces them by one marker when they are PLACEMENT_WRITERS_MAX. */
+         * Bounded: the owner replaces them by markers when they are PLACEMENT_WRITERS_MAX. */
         struct writer *writers;
         size_t writer_count, writer_cap;
         unsigned
@@ -73,6 +74,7 @@ extern uint64_t placement_chain_bytes;
 struct placement {
         struct replica *replicas;
         size_t count;
+        uint64_t avoid; /* bit per server: nothing is brought from there that others have */
 };
 
 /* The replica at a location, made if new. NULL: out of memory. The pointer is valid until the next
@@ -110,8 +112,9 @@ int placement_stale(const struct placement *p, uint32_t server, uint32_t domain,
 SP_NODISCARD int placement_drop(struct placement *p, uint32_t server, uint32_t domain,
                                 struct range r);
 
-/* The command that should have brought bytes to the server has failed: they are not current there. True:
- * it was one of this buffer's. */
+/* The command that should have brought bytes to the server has failed: they are not current there. Of one behind
+ * several nobody knows which did not come: what others have, too, is not current there. True: it was one of this
+ * buffer's. */
 bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t event);
 
 /* What the command brought to the view (placement_copy) is there. */
@@ -152,8 +155,9 @@ void placement_arrived(struct placement *p, uint32_t server, uint32_t domain, ui
 /* The newest arrival at the replica if it brought all of `part`; 0: none, or others wrote there since. */
 uint64_t replica_arrival(const struct replica *r, struct range part);
 
-/* Replace all writers at the replica by one command that waited for them. */
-void replica_collapse(struct replica *r, struct range all, uint64_t event);
+/* Replace all writers at the replica that every later user waits for (`awaited`), or all others, by one command that
+ * waited for them; of the former it fails if one did. */
+void replica_collapse(struct replica *r, bool awaited, uint64_t event);
 
 /* Everything at a server is lost. */
 void placement_forget_server(struct placement *p, uint32_t server);

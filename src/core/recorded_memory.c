@@ -276,9 +276,6 @@ static int migrate_all(struct command *m, cl_mem root, struct range range, unsig
 
 int record_use(struct command *m, cl_mem mem, struct range range, bool bring)
 {
-        /* An argument that does not exist any more; it will be replaced before it counts. */
-        if (!handle_is(mem, HANDLE_MEM))
-                return 0;
         struct recorder *rec = m->enqueue->record;
         cl_mem root = mem_root(mem);
         unsigned domain = mem_domain(root, m->queue->device);
@@ -293,8 +290,6 @@ int record_use(struct command *m, cl_mem mem, struct range range, bool bring)
 
 int record_wrote(struct command *m, cl_mem mem, struct range range)
 {
-        if (!handle_is(mem, HANDLE_MEM))
-                return 0;
         struct recorder *rec = m->enqueue->record;
         cl_mem root = mem_root(mem);
         unsigned domain = mem_domain(root, m->queue->device);

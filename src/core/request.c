@@ -42,6 +42,13 @@ void request_done(struct client *c, uint64_t id, cl_int status, struct bytes inf
         finish(c, r, status);
 }
 
+void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes info)
+{
+        const struct request *r = map_get(&s->client->requests, id);
+        if (r && r->server == s)
+                request_done(s->client, id, status, info);
+}
+
 void requests_fail(struct server *s, cl_int status)
 {
         struct client *c = s->client;

@@ -18,7 +18,6 @@ enum {
         CLOCK_AGE_NS = 1000000000, /* ask for the clock again after so long */
         CLOCK_DRIFT = 20000,       /* clocks may drift by one in so many (50 ppm) */
         CLOCK_PINGS = 4,           /* of these at the start the fastest counts */
-        WIDE = 256 << 10,          /* a transfer of so many bytes wants several lanes */
 };
 
 /* ---- messages from the server --------------------------------------------------------------- */
@@ -27,28 +26,28 @@ static int on_server_info(void *user, const struct wire_server_info *m)
 {
         struct server *s = user;
         cl_int status = m->status ? status_to_cl((int)m->status) : CL_SUCCESS;
-        request_done(s->client, m->request, status, m->devices);
+        request_answered(s, m->request, status, m->devices);
         return 0;
 }
 
 static int on_program_built(void *user, const struct wire_program_built *m)
 {
         struct server *s = user;
-        request_done(s->client, m->request, status_to_cl((int)m->status), m->info);
+        request_answered(s, m->request, status_to_cl((int)m->status), m->info);
         return 0;
 }
 
 static int on_program_binaries(void *user, const struct wire_program_binaries *m)
 {
         struct server *s = user;
-        request_done(s->client, m->request, status_to_cl((int)m->status), m->parts);
+        request_answered(s, m->request, status_to_cl((int)m->status), m->parts);
         return 0;
 }
 
 static int on_kernel_answer(void *user, const struct wire_kernel_answer *m)
 {
         struct server *s = user;
-        request_done(s->client, m->request, status_to_cl((int)m->status), m->value);
+        request_answered(s, m->request, status_to_cl((int)m->status), m->value);
         return 0;
 }
 
@@ -57,29 +56,29 @@ static int on_svm_created(void *user, const struct wire_svm_created *m)
         struct server *s = user;
         uint8_t address[8];
         bytes_put_u64(address, m->address);
-        request_done(s->client, m->request, status_to_cl((int)m->status),
-                     bytes_of(address, sizeof(address)));
+        request_answered(s, m->request, status_to_cl((int)m->status),
+                         bytes_of(address, sizeof(address)));
         return 0;
 }
 
 static int on_released(void *user, const struct wire_released *m)
 {
         struct server *s = user;
-        request_done(s->client, m->request, CL_SUCCESS, (struct bytes){ 0 });
+        request_answered(s, m->request, CL_SUCCESS, (struct bytes){ 0 });
         return 0;
 }
 
 static int on_stats(void *user, const struct wire_stats *m)
 {
         struct server *s = user;
-        request_done(s->client, m->request, CL_SUCCESS, m->links);
+        request_answered(s, m->request, CL_SUCCESS, m->links);
         return 0;
 }
 
 static int on_trace(void *user, const struct wire_trace *m)
 {
         struct server *s = user;
-        request_done(s->client, m->request, CL_SUCCESS, m->threads);
+        request_answered(s, m->request, CL_SUCCESS, m->threads);
         return 0;
 }
 
@@ -90,8 +89,7 @@ static int on_event_done(void *user, const struct wire_event_done *m)
                 return SP_E_PROTO;
         for (size_t i = 0; i < m->times.count; i++)
                 times[i] = wire_u64s_at(m->times, i);
-        event_heard(user, m->event, (cl_int)m->status, m->queue, times, m->times.count != 0);
-        return 0;
+        return event_heard(user, m->event, (cl_int)m->status, m->queue, times, m->times.count != 0);
 }
 
 static int on_output(void *user, const struct wire_output *m)
@@ -166,7 +164,9 @@ static const struct wire_handlers handlers = {
         .trace = on_trace,
         .event_done = on_event_done,
         .transfer_cut = transfer_cut,
+        .transfer_stranded = flight_stranded,
         .peer_lost = peers_lost,
+        .peer_direct = peers_direct,
         .relay_hello = peers_relay_hello,
         .relay_data = peers_relay_data,
         .relay_taken = peers_relay_taken,
@@ -259,6 +259,13 @@ bool context_uses(cl_context x, const struct server *s)
         return false;
 }
 
+void server_halt(struct server *s)
+{
+        struct client *c = s->client;
+        if (s->link && c->io->halt)
+                c->io->halt(c->io_user, s->link);
+}
+
 /* The other servers must not wait for what the lost one would have sent them: it may not even have
  * connected to them yet. */
 static void tell_peers(struct server *s, int status)
@@ -292,6 +299,7 @@ void server_lost(struct server *s, int status, const char *text)
         snprintf(line, sizeof(line), "SpanCL: the server %s is lost: %s", server_name(s), text);
         if (!c->closing)
                 log_error("client", "the server %s is lost: %s", server_name(s), text);
+        server_halt(s);
         server_set_available(s, false);
         struct handle *h;
         for (size_t pos = 0; (h = map_next(&c->objects, &pos));)
@@ -301,6 +309,7 @@ void server_lost(struct server *s, int status, const char *text)
                 tell_peers(s, status);
         requests_fail(s, CL_DEVICE_NOT_AVAILABLE);
         incoming_fail(s);
+        peers_part(s);
         flights_lost(s);
         events_fail(s, CL_DEVICE_NOT_AVAILABLE);
         list_each(x, &c->contexts, struct _cl_context, link) if (context_uses(x, s))
@@ -578,7 +587,7 @@ void server_want_bulk(struct server *s, uint64_t size)
                 s->bulk_lane = true; /* attached when lane 0 is (server_back) */
                 return;
         }
-        if (size >= WIDE && c->io->widen)
+        if (size >= SESSION_WIDE_DEFAULT && c->io->widen)
                 c->io->widen(c->io_user, s->link, &c->lock);
         if (s->bulk_lane)
                 return;

@@ -94,6 +94,9 @@ struct client {
 
         uint64_t next_id; /* one counter for all types */
         struct map requests, events, incoming, flights, queues;
+        uint64_t small_flights
+                [64]; /* in turn: of which nobody tells that they have ended; 0: none */
+        unsigned next_small_flight;
         struct list followers;   /* those whose turn has come */
         bool following;          /* somebody works them off */
         struct list host_copies; /* struct host_copy (core/transfer.h) that are to be made */
@@ -188,6 +191,9 @@ void servers_close(struct client *c, bool exiting);
 /* The server is gone: complete with errors what it had, tell the contexts. */
 void server_lost(struct server *s, int status, const char *text);
 
+/* Before calls that use it end with errors: bytes on their way touch no memory of the application any more. */
+void server_halt(struct server *s);
+
 /* The connection is lost (SP_E_LINK), or the session has ended: it is away, or gone. */
 void server_broken(struct server *s, int status);
 
@@ -212,8 +218,12 @@ void server_ask_clock(struct server *s);
 /* Make two servers able to reach each other. SP_E_HOST: their session has ended. */
 SP_NODISCARD int server_introduce(struct server *a, struct server *b);
 
+/* It is lost: nothing of its is passed on any more. */
+void peers_part(struct server *s);
+
 /* Handlers of what servers say of each other, and of what is to be passed on. */
 int peers_lost(void *user, const struct wire_peer_lost *m);
+int peers_direct(void *user, const struct wire_peer_direct *m);
 int peers_relay_hello(void *user, const struct wire_relay_hello *m);
 int peers_relay_data(void *user, const struct wire_relay_data *m);
 int peers_relay_taken(void *user, const struct wire_relay_taken *m);
@@ -257,6 +267,8 @@ bool server_opening(struct server *s);
 /* ---- request.c ------------------------------------------------------------------------------ */
 
 void request_done(struct client *c, uint64_t id, cl_int status, struct bytes info);
+/* By that server, if it is the one that was asked. */
+void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes info);
 void requests_fail(struct server *s, cl_int status);
 
 /* Does it have a device there? */
@@ -294,9 +306,9 @@ void event_set_tail(cl_event e, struct event_tail *tail);
 /* Complete with `status`, whatever is still open. */
 void event_complete(cl_event e, cl_int status);
 
-/* The server's word on an event. */
-void event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
-                 const uint64_t times[3], bool timed);
+/* The server's word on an event. SP_E_PROTO. */
+SP_NODISCARD int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
+                             const uint64_t times[3], bool timed);
 
 /* All events of a server that is lost. */
 void events_fail(struct server *s, cl_int status);
@@ -341,8 +353,10 @@ void transfer_detach(cl_event e);
 void incoming_fail(struct server *s);
 /* A command without an event has failed; if it brought data to the server, they are not there. */
 void arrival_failed(struct server *s, uint64_t event);
-/* The command of that transfer has failed: its bytes, if they come, are not wanted. */
-void incoming_drop(struct client *c, uint64_t transfer);
+/* No bytes come: it was not asked for. */
+void incoming_cancel(struct client *c, uint64_t transfer);
+/* Its command has failed: no bytes come, or all of them have. SP_E_PROTO: some have. */
+SP_NODISCARD int incoming_failed(struct server *s, uint64_t transfer);
 
 /* Not all of it comes. */
 int transfer_cut(void *user, const struct wire_transfer_cut *m);

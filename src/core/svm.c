@@ -105,13 +105,17 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s)
                 return server_session(s) ? SP_E_GONE : 0;
         request_wait(s->client, &a->request);
         cl_int status = a->request.status;
+        uint64_t address = chunk->address;
         if (status == CL_SUCCESS && a->request.info.size == 8)
-                chunk->address = bytes_get_u64(a->request.info.data);
+                address = bytes_get_u64(a->request.info.data);
         buf_fini(&a->request.info);
-        if (status == CL_SUCCESS)
+        if (status == CL_SUCCESS) {
                 chunk->servers |= 1ull << s->index;
-        if (status == CL_SUCCESS)
-                return 0;
+                /* Where something is mapped here already is not the server's to choose. */
+                if (!chunk->address)
+                        chunk->address = address;
+                return chunk->address == address ? 0 : SP_E_BUSY;
+        }
         if (status == CL_DEVICE_NOT_AVAILABLE)
                 return server_session(s) ? SP_E_GONE : 0;
         return status == CL_INVALID_HOST_PTR ? SP_E_BUSY : SP_E_LIMIT;

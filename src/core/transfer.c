@@ -42,7 +42,7 @@ struct incoming {
         /* Where its bytes are meanwhile, if others are still on their way there that it comes after;
          * owned. NULL: they go where they belong. */
         uint8_t *aside;
-        bool unwanted; /* the command has failed */
+        bool unwanted; /* the command has failed, or its call does not wait any more */
         struct arrivals placed, came;
 };
 
@@ -439,14 +439,25 @@ int transfer_restart(void *user)
         return r;
 }
 
-void incoming_drop(struct client *c, uint64_t transfer)
+void incoming_cancel(struct client *c, uint64_t transfer)
 {
         struct incoming *in = map_get(&c->incoming, transfer);
-        if (!in || in->unwanted)
+        if (!in)
                 return;
         in->unwanted = true;
-        tell_view(in, false);
-        event_part_done(in->event, CL_SUCCESS);
+        incoming_end(in, CL_SUCCESS);
+}
+
+int incoming_failed(struct server *s, uint64_t transfer)
+{
+        struct incoming *in = map_get(&s->client->incoming, transfer);
+        if (!in || in->server != s)
+                return 0;
+        bool some = in->placed.below || in->placed.count;
+        if (some && in->came.below < box_size(&in->to))
+                return SP_E_PROTO; /* they may just be written where they belong */
+        incoming_cancel(s->client, transfer);
+        return 0;
 }
 
 void incoming_fail(struct server *s)
@@ -479,13 +490,20 @@ static unsigned command_domain(const struct command *m, const struct _cl_mem *ro
         return mem_domain(root, m->queue->device);
 }
 
-/* The commands at the replica that r has to wait for: all writers, or arrivals only. */
-static struct ids replica_waits(const struct replica *at, struct range r, bool arrivals)
+enum which_writers {
+        WRITERS_ALL,
+        WRITERS_ARRIVALS,
+        WRITERS_OTHER,
+};
+
+/* The commands at the replica that wrote in r. */
+static struct ids replica_waits(const struct replica *at, struct range r, enum which_writers which)
 {
         struct ids ids = { .count = 0 };
         for (size_t i = 0; at && i < at->writer_count && ids.count < array_size(ids.few); i++) {
                 const struct writer *w = &at->writers[i];
-                if (w->event && range_overlaps(w->range, r) && (w->arrival || !arrivals))
+                bool meant = which == WRITERS_ALL || w->arrival == (which == WRITERS_ARRIVALS);
+                if (w->event && range_overlaps(w->range, r) && meant)
                         ids.few[ids.count++] = w->event;
         }
         return ids;
@@ -505,27 +523,44 @@ void arrival_failed(struct server *s, uint64_t event)
                         log_error("client", "data of a buffer could not be brought to %s",
                                   server_name(s));
         }
+        flights_avoid(s, event);
 }
 
-/* Too many writers to name: one marker that waits for them all. */
+/* A command behind these that has failed if one of them has; with `flags` COMMAND_REGARDLESS it never does. */
+static int mark_behind(struct server *s, uint64_t queue, const struct ids *ids, uint64_t flags,
+                       uint64_t *ret)
+{
+        if (!server_session(s))
+                return SP_E_GONE;
+        uint64_t id = client_new_id(s->client, OBJECT_EVENT);
+        int r = session_send(server_session(s), marker, .event = id, .queue = queue, .flags = flags,
+                             .waits = ids_waits(ids));
+        if (r == 0)
+                *ret = id;
+        return r;
+}
+
+/* Too many writers to name: one marker for all that later users wait for, which must not start when bytes did not
+ * come, and one for the others, of which only what needs their bytes has to wait. */
 static int collapse(cl_mem root, struct server *s, unsigned domain)
 {
         struct replica *at = placement_find(&root->placement, s->index, domain);
-        struct range all = { 0, root->size };
-        uint64_t queue;
+        uint64_t queue, event;
         if (!at || at->writer_count < PLACEMENT_WRITERS_MAX)
                 return 0;
         int r = queue_side(root->context, s, domain, &queue);
-        if (r < 0)
-                return r;
-        uint64_t id = client_new_id(s->client, OBJECT_EVENT);
-        struct ids ids = replica_waits(at, all, false);
-        r = session_send(server_session(s), marker, .event = id, .queue = queue,
-                         .flags = COMMAND_REGARDLESS, .waits = ids_waits(&ids));
-        if (r < 0)
-                return r;
-        replica_collapse(at, all, id);
-        return 0;
+        for (unsigned awaited = 0; awaited < 2 && r == 0; awaited++) {
+                struct ids ids = { .count = 0 };
+                for (size_t i = 0; i < at->writer_count && ids.count < array_size(ids.few); i++)
+                        if (at->writers[i].awaited == awaited)
+                                ids.few[ids.count++] = at->writers[i].event;
+                if (ids.count < 2)
+                        continue;
+                r = mark_behind(s, queue, &ids, awaited ? 0 : COMMAND_REGARDLESS, &event);
+                if (r == 0)
+                        replica_collapse(at, awaited, event);
+        }
+        return r;
 }
 
 /* Where the pixels of an image are, all of them: an image is brought as a whole. */
@@ -582,16 +617,16 @@ static struct host_box host_part(const struct _cl_mem *root, struct range part)
         return image_box(root, all, root->row_pitch, root->slice_pitch, from);
 }
 
-/* Is it worth to follow how it goes? */
-static bool is_large(struct range part)
+/* Is it worth to follow how it goes? Between two servers there is nothing to choose. */
+static bool is_followed(const struct client *c, struct range part)
 {
-        return part.end - part.begin >= placement_chain_bytes;
+        return c->server_count > 2 && part.end - part.begin >= placement_chain_bytes;
 }
 
 /* Of the command that takes what is brought. */
-static uint64_t write_flags(struct range part)
+static uint64_t write_flags(const struct client *c, struct range part)
 {
-        return is_large(part) ? COMMAND_NOTIFY : 0;
+        return is_followed(c, part) ? COMMAND_NOTIFY : 0;
 }
 
 static int bring_from_host(struct command *m, cl_mem root, struct range part, uint64_t id,
@@ -599,16 +634,17 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
 {
         struct ids waits = replica_waits(
                 placement_find(&root->placement, m->server->index, command_domain(m, root)), part,
-                true);
+                WRITERS_ARRIVALS);
         struct outgoing *o = outgoing_new(m->client, id, host_part(root, part));
         if (!o)
                 return SP_E_NOMEM;
-        int r = transfer_bring_write(m->session, root, part,
-                                     &(struct wire_buffer_write){ .event = id,
-                                                                  .queue = queue,
-                                                                  .flags = write_flags(part),
-                                                                  .transfer = id,
-                                                                  .waits = ids_waits(&waits) });
+        int r = transfer_bring_write(
+                m->session, root, part,
+                &(struct wire_buffer_write){ .event = id,
+                                             .queue = queue,
+                                             .flags = write_flags(m->client, part),
+                                             .transfer = id,
+                                             .waits = ids_waits(&waits) });
         if (r < 0) {
                 list_remove(&o->link);
                 mem_free(o);
@@ -624,35 +660,58 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
         return r;
 }
 
+int transfer_reroute_host(struct server *to, cl_mem root, struct range part, uint64_t event)
+{
+        struct client *c = to->client;
+        if (!root->initial && !root->host_ptr)
+                return SP_E_GONE;
+        uint64_t id = client_new_id(c, OBJECT_EVENT);
+        struct outgoing *o = outgoing_new(c, id, host_part(root, part));
+        if (!o)
+                return SP_E_NOMEM;
+        o->root = root;
+        root->sending++;
+        mem_hold(root);
+        int r = session_send(to->session, transfer_reroute, .event = event, .transfer = id);
+        if (r < 0)
+                outgoing_done(&o->bulk, r);
+        else
+                outgoing_start(o, to, to->session);
+        return r;
+}
+
 static void ids_add(struct ids *ids, const struct ids *more)
 {
         for (size_t i = 0; i < more->count && ids->count < array_size(ids->few); i++)
                 ids->few[ids->count++] = more->few[i];
 }
 
-/* What a read at the replica comes after. If all of `part` is only on its way there, the read goes on as it
- * arrives, and fails if it does not. `content`: where there is the number of bytes that mean something; NULL:
- * nowhere. */
-static struct ids writers_of(cl_mem root, const struct replica *at, struct range part,
-                             const struct replica *content, uint64_t *ret_flags)
+/* What a read of `part` on `s`, in `queue`, comes after. It fails if bytes did not arrive there; if all that it needs of what
+ * arrives comes by one command, it goes on as that does. `content`: where there is the number of bytes that mean
+ * something; NULL: nowhere. */
+static int writers_of(cl_mem root, struct server *s, uint64_t queue, const struct replica *at,
+                      struct range part, const struct replica *content, struct ids *ret,
+                      uint64_t *ret_flags)
 {
-        struct ids ids = { .count = 0 }, writers = replica_waits(at, part, false);
-        uint64_t arrival = at ? replica_arrival(at, part) : 0;
-        for (size_t i = 0; i + 1 < writers.count; i++) {
-                if (writers.few[i] != arrival)
-                        continue;
-                writers.few[i] = writers.few[writers.count - 1];
-                writers.few[writers.count - 1] = arrival;
-        }
-        if (arrival && writers.count && writers.few[writers.count - 1] == arrival)
-                *ret_flags = COMMAND_FOLLOW;
+        struct ids writers = replica_waits(at, part, WRITERS_OTHER);
+        struct ids arrivals = replica_waits(at, part, WRITERS_ARRIVALS);
+        ret->count = 0;
         if (content) {
-                ids = replica_waits(content, content_size_range(root), false);
+                *ret = replica_waits(content, content_size_range(root), WRITERS_ALL);
                 /* Rather not cut than too early. */
-                ids.count = ids.count + writers.count > array_size(ids.few) ? 0 : ids.count;
+                if (ret->count + writers.count + arrivals.count > array_size(ret->few))
+                        ret->count = 0;
         }
-        ids_add(&ids, &writers);
-        return ids;
+        ids_add(ret, &writers);
+        *ret_flags = arrivals.count ? COMMAND_FOLLOW : 0;
+        if (arrivals.count > 1) {
+                int r = mark_behind(s, queue, &arrivals, 0, &arrivals.few[0]);
+                if (r < 0)
+                        return r;
+                arrivals.count = 1;
+        }
+        ids_add(ret, &arrivals);
+        return 0;
 }
 
 static int bring_from_server(struct command *m, cl_mem root, struct range part, struct server *from,
@@ -674,8 +733,11 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
                 return SP_E_GONE;
         struct placement *p = &root->placement;
         const struct replica *content = content_size_at(root, part, from->index, from_domain);
-        struct ids before = writers_of(root, placement_find(p, from->index, from_domain), part,
-                                       content, &flags);
+        struct ids before;
+        r = writers_of(root, from, from_queue, placement_find(p, from->index, from_domain), part,
+                       content, &before, &flags);
+        if (r < 0)
+                return r;
         uint64_t event = client_new_id(m->client, OBJECT_EVENT);
         r = content ? content_size_tell(session, root, event) : 0;
         if (r < 0)
@@ -689,12 +751,13 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
                                                             .waits = ids_waits(&before) });
         if (r < 0)
                 return r;
-        struct ids waits = replica_waits(
-                placement_find(p, m->server->index, command_domain(m, root)), part, true);
+        struct ids waits =
+                replica_waits(placement_find(p, m->server->index, command_domain(m, root)), part,
+                              WRITERS_ARRIVALS);
         r = transfer_bring_write(m->session, root, part,
                                  &(struct wire_buffer_write){ .event = id,
                                                               .queue = queue,
-                                                              .flags = write_flags(part),
+                                                              .flags = write_flags(m->client, part),
                                                               .peer = from_peer,
                                                               .transfer = id,
                                                               .waits = ids_waits(&waits) });
@@ -723,8 +786,8 @@ static int bring(struct command *m, cl_mem root, const struct share *share)
         if (r < 0)
                 return r;
         r = placement_copy(&root->placement, m->server->index, domain, part, id);
-        if (r == 0 && is_large(part))
-                flight_begin(root, part, from_server, from_domain, m->server, domain, id);
+        if (r == 0)
+                flight_begin(root, share, m->server, domain, id, is_followed(c, part));
         if (r == 0)
                 r = collapse(root, m->server, domain);
         log_debug("client", "bytes %llu to %llu of a memory object go to %s",
@@ -757,6 +820,32 @@ static int use_pipe(struct command *m, cl_mem pipe)
         return mem_declare(pipe, m->server);
 }
 
+/* Servers that can't be asked for anything, or can't reach that one. */
+static uint64_t avoided(const struct server *to)
+{
+        const struct client *c = to->client;
+        uint64_t all = to->peers_bad;
+        for (unsigned i = 0; i < c->server_count; i++)
+                if (server_refuses(c->servers[i]))
+                        all |= 1ull << i;
+        return all;
+}
+
+static int bring_stale(struct command *m, cl_mem root, unsigned domain, struct range r)
+{
+        struct placement *p = &root->placement;
+        uint32_t server = m->server->index;
+        const struct replica *from;
+        struct range part;
+        int e = 0;
+        if (!placement_stale(p, server, domain, r, &part, &from))
+                return 0;
+        p->avoid = avoided(m->server);
+        while (e == 0 && placement_stale(p, server, domain, r, &part, &from))
+                e = bring_part(m, root, part, from);
+        return e;
+}
+
 int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
 {
         if (mem_is_pipe(mem))
@@ -767,10 +856,8 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
         struct placement *p = &root->placement;
         uint32_t server = m->server->index, domain = command_domain(m, root);
         int e = mem_declare(mem, m->server);
-        const struct replica *from;
-        struct range part;
-        while (e == 0 && bring_it && placement_stale(p, server, domain, r, &part, &from))
-                e = bring_part(m, root, part, from);
+        if (e == 0 && bring_it)
+                e = bring_stale(m, root, domain, r);
 
         struct replica *at = placement_find(p, server, domain);
         uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;

@@ -54,4 +54,9 @@ SP_NODISCARD int transfer_bring_read(struct session *session, cl_mem root, struc
 SP_NODISCARD int transfer_bring_write(struct session *session, cl_mem root, struct range part,
                                       const struct wire_buffer_write *m);
 
+/* What was to come to `to` by its command `event` from another server comes from here, where it is, too. SP_E_GONE: it
+ * is not any more. */
+SP_NODISCARD int transfer_reroute_host(struct server *to, cl_mem root, struct range part,
+                                       uint64_t event);
+
 #endif

@@ -9,7 +9,7 @@
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
 #include "daemon/zygote.h"
-#include "transport/transport.h"
+#include "transport/tls.h"
 
 static void print_help(void)
 {
@@ -59,6 +59,7 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
         }
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
+        tls_by_kernel = config_option_number(o, CONFIG_ktls) == 0;
         if (part->pair)
                 return part->rotate ? gate_rotate(o) : gate_show_code(o);
         if (part->zygote)

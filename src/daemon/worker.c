@@ -201,6 +201,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .packing = (enum packing_mode)config_option_number(o, CONFIG_compression),
                 .limits = limits_of(o),
                 .clear = clear_of(o),
+                .contexts = (enum backend_contexts)config_option_number(o, CONFIG_contexts),
                 .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
                 .lanes = (unsigned)config_option_number(o, CONFIG_peer_lanes),
                 .near = w->near,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -391,19 +392,44 @@ static void part_store(struct build *b, struct part *p)
         p->keyed = false;
 }
 
+static void part_run(struct build *b, struct part *p)
+{
+        if (!part_load(b, p))
+                p->status = b->is_link ? part_link(b, p) : part_build(b, p);
+        if (p->keyed && p->status == CL_SUCCESS)
+                part_name(b, p);
+        if (p->keyed && p->status == CL_SUCCESS && !p->loaded && b->engine->params.in_process)
+                part_store(b, p);
+}
+
+/* Threads that do a build's parts: its own, and as many others as there are more parts. */
+struct crew {
+        struct build *build;
+        atomic_size_t next;
+};
+
+static void *crew_main(void *arg)
+{
+        struct crew *c = arg;
+        struct build *b = c->build;
+        for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < b->part_count;)
+                part_run(b, &b->parts[i]);
+        return NULL;
+}
+
 /* Without the lock, or in single-threaded engines with it. */
 static void build_run(struct build *b)
 {
-        for (size_t i = 0; i < b->part_count; i++) {
-                struct part *p = &b->parts[i];
-                if (!part_load(b, p))
-                        p->status = b->is_link ? part_link(b, p) : part_build(b, p);
-                if (p->keyed && p->status == CL_SUCCESS)
-                        part_name(b, p);
-                if (p->keyed && p->status == CL_SUCCESS && !p->loaded &&
-                    b->engine->params.in_process)
-                        part_store(b, p);
-        }
+        struct crew crew = { .build = b };
+        pthread_t others[BUILD_CREW_MAX - 1];
+        size_t count = 0;
+        while (!b->engine->params.single_threaded && count + 1 < b->part_count &&
+               count < array_size(others) &&
+               !pthread_create(&others[count], NULL, crew_main, &crew))
+                count++;
+        crew_main(&crew);
+        while (count)
+                pthread_join(others[--count], NULL);
         merge(b);
 }
 
@@ -416,6 +442,17 @@ static void store_free(struct store *s)
         mem_free(s);
 }
 
+/* Will the same be put there for another domain's device of that kind? */
+static bool is_stored(const struct builder *b, const struct cache_key *key)
+{
+        list_each(s, &b->stores, struct store, link)
+        {
+                if (!memcmp(&s->part.key, key, sizeof(*key)))
+                        return true;
+        }
+        return false;
+}
+
 /* What was built now is put into the cache when there is nothing else to do: to make a binary takes some
  * implementations as long as the build. Lock held. */
 static void stores_add(struct build *b)
@@ -424,7 +461,7 @@ static void stores_add(struct build *b)
         for (size_t i = 0; i < b->part_count; i++) {
                 struct part *p = &b->parts[i];
                 if (!p->keyed || p->loaded || p->status != CL_SUCCESS ||
-                    builder->store_count >= STORES_MAX)
+                    builder->store_count >= STORES_MAX || is_stored(builder, &p->key))
                         continue;
                 struct store *s = mem_zalloc(sizeof(*s));
                 if (!s)

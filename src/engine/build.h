@@ -11,6 +11,7 @@
 
 enum {
         BUILD_THREADS_MAX = 4,
+        BUILD_CREW_MAX = 8,     /* threads of one build for several domains */
         BUILD_QUEUE_MAX = 4096, /* builds that wait; more fail with CL_OUT_OF_RESOURCES */
 };
 

@@ -1,8 +1,10 @@
 #include "engine/command.h"
 
 #include "base/mem.h"
+#include "engine/ahead.h"
 #include "engine/quiet.h"
 #include "engine/recording.h"
+#include "engine/reroute.h"
 #include "engine/strand.h"
 #include "trace/trace.h"
 
@@ -11,8 +13,8 @@
 /* Give back what belongs to others, but memory that native parts in flight may use. */
 static void command_release(struct command *c)
 {
-        list_remove(&c->held);
-        list_remove(&c->barrier);
+        if (c->queue)
+                engine_ahead_left(c);
         list_remove(&c->ready);
         list_remove(&c->crowded);
         list_remove(&c->order);
@@ -54,6 +56,7 @@ void engine_command_free(struct command *c)
         command_release(c);
         if (c->batch)
                 engine_batch_unref(c->batch);
+        engine_reroute_settled(c);
         if (c->transfer)
                 engine_transfer_leave(c->transfer, c);
         list_remove(&c->link);
@@ -226,6 +229,8 @@ void engine_command_finish(struct command *c)
         if (c->status < 0 && c->transfer && c->transfer->reader == c &&
             engine_transfer_abort(c->transfer, c->status))
                 return;
+        if (c->transfer && c->transfer->writer == c)
+                engine_transfer_taken(c->transfer);
         if (c->kernel)
                 engine_command_output(e);
         if (c->batch)
@@ -264,6 +269,7 @@ void engine_command_unblock(struct dependency *d, cl_int status)
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
         if (!c->blocking)
                 engine_command_poke(c);
+        engine_ahead_look(c);
 }
 
 void engine_command_follow(struct command *c)
@@ -505,58 +511,13 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         return CL_SUCCESS;
 }
 
-static bool command_waits(const struct command *c)
+bool engine_command_waits(const struct command *c)
 {
         for (size_t i = 0; i < c->dep_count; i++)
                 if (c->deps[i].event)
                         return true;
         return false;
 }
-
-/* ---- the order of ends ---------------------------------------------------------------------- */
-
-/* Native implementations tell of ends on several threads, so that one may be heard of before those that it came
- * after. It is told to nobody before they are: the wait list (dependencies stay until the end), a barrier before
- * it, or in order and for one behind all everything before it in its queue. */
-
-static bool is_ahead(const struct command *c)
-{
-        const struct queue *q = c->queue;
-        if (command_waits(c))
-                return true;
-        if (q->in_order || c->after_all)
-                return q->flight.next != &c->held;
-        if (list_empty(&q->fences))
-                return false;
-        return list_entry(q->fences.next, struct command, barrier)->seq < c->seq;
-}
-
-/* It is complete: now, or when what it came after is. */
-static void command_end(struct command *c)
-{
-        if (is_ahead(c))
-                list_append(&c->queue->object.engine->ahead, &c->ready);
-        else
-                engine_command_finish(c);
-}
-
-/* Each may be what another waits for. */
-static void end_ahead(struct engine *e)
-{
-        for (bool again = true; again;) {
-                again = false;
-                list_each(c, &e->ahead, struct command, ready)
-                {
-                        if (is_ahead(c))
-                                continue;
-                        list_remove(&c->ready);
-                        engine_command_finish(c);
-                        again = true;
-                }
-        }
-}
-
-/* ---- submitting, the rest ------------------------------------------------------------------- */
 
 /* All parts that there will be are submitted. */
 static void command_submitted(struct command *c)
@@ -570,7 +531,7 @@ static void command_submitted(struct command *c)
         if (c->status >= 0 && c->last)
                 engine_event_submitted(c->event, steal(c->last), c->queue->domain);
         if (!c->running)
-                command_end(c);
+                engine_ahead_end(c);
 }
 
 cl_int engine_command_marker(struct queue *q, struct command **ret)
@@ -594,7 +555,7 @@ static void start_failed(struct command *c)
 {
         struct queue *q = c->queue;
         bool ordered = q->running && (q->in_order || c->is_barrier);
-        if (q->native && (ordered || command_waits(c))) {
+        if (q->native && (ordered || engine_command_waits(c))) {
                 const struct backend_command stand_in = {
                         .op = c->is_barrier ? BACKEND_BARRIER : BACKEND_MARKER,
                 };
@@ -608,8 +569,8 @@ static void start_failed(struct command *c)
 static bool may_be_now(const struct command *c)
 {
         const struct transfer *t = c->transfer;
-        return c->native.op == BACKEND_READ && t->peer && t->total <= SESSION_INLINE_DEFAULT &&
-               !c->batch && !c->queue->profiling && !c->queue->object.engine->running;
+        return c->native.op == BACKEND_READ && t->total <= SESSION_INLINE_DEFAULT && !c->batch &&
+               !c->queue->profiling && !c->queue->object.engine->running;
 }
 
 /* Of a rectangle's or an image's `total` bytes those that begin at `at`: some rows of the only slice, or some slices. */
@@ -658,7 +619,7 @@ static cl_int submit_read(struct command *c)
         const struct transfer *t = c->transfer;
         if (t->peer && t->peer->lost)
                 return CL_DEVICE_NOT_AVAILABLE;
-        while (c->sent < t->total) {
+        while (c->sent < t->total && !t->unwanted) {
                 uint64_t left = t->total - c->sent;
                 if (c->sent >= engine_transfer_window(t) ||
                     c->sent + (left < t->part_size ? left : t->part_size) > readable(c) ||
@@ -676,7 +637,9 @@ static cl_int submit_write(struct command *c)
 {
         const struct transfer *t = c->transfer;
         if (t->status < 0)
-                return t->status;
+                return engine_reroute_ask(c) ? 0 : t->status;
+        if (t->target)
+                c->sent = t->arrived;
         while (c->sent < t->total) {
                 uint64_t left = t->total - c->sent;
                 if (t->arrived < c->sent + (left < t->part_size ? left : t->part_size))
@@ -700,13 +663,34 @@ static cl_int prepare_buffers(struct command *c)
         return status;
 }
 
-/* A marker with a wait list that is complete, in a queue without order and behind no barrier. */
+/* It may go; is all over that it comes after? */
+static bool is_first(const struct command *c)
+{
+        const struct queue *q = c->queue;
+        if (engine_command_waits(c))
+                return false;
+        if (q->in_order)
+                return list_empty(&q->flight) && q->quiet.first == q->quiet.end;
+        return list_empty(&q->fences) && !c->after_all;
+}
+
+/* A marker behind nothing. */
 static bool command_is_empty(const struct command *c)
 {
-        if (c->native.op != BACKEND_MARKER && c->native.op != BACKEND_BARRIER)
-                return false;
-        return !c->queue->in_order && list_empty(&c->queue->fences) && !c->after_all &&
-               !command_waits(c);
+        bool marks = c->native.op == BACKEND_MARKER || c->native.op == BACKEND_BARRIER;
+        return marks && !(c->queue->in_order && c->queue->profiling) && is_first(c);
+}
+
+/* A write behind nothing, on a device that works on the host's memory: the bytes need to be nowhere else meanwhile, and
+ * nothing has to be submitted. When that was does not show. */
+static void write_in_place(struct command *c)
+{
+        const struct backend_ops *be = c->queue->object.engine->be;
+        if (c->native.op != BACKEND_WRITE || !c->transfer || !be->buffer_bytes)
+                return;
+        uint8_t *bytes = be->buffer_bytes(c->native.buffer);
+        if (bytes && !c->queue->profiling && is_first(c))
+                engine_transfer_aim(c->transfer, bytes + c->native.offset_bytes, c->buffer);
 }
 
 /* Everything but transfers, which go on as bytes arrive or leave. */
@@ -803,6 +787,8 @@ static void command_start(struct command *c)
                 cl_int status = prepare_buffers(c);
                 if (status < 0)
                         engine_command_fail(c, status);
+                else
+                        write_in_place(c);
         }
         if (c->status < 0) {
                 start_failed(c);
@@ -837,8 +823,7 @@ void engine_command_enqueue(struct command *c)
 void engine_run(struct engine *e)
 {
         while (!e->closing) {
-                if (!list_empty(&e->ahead))
-                        end_ahead(e);
+                engine_ahead_run(e);
                 if (list_empty(&e->ready))
                         break;
                 struct command *c = list_entry(e->ready.next, struct command, ready);
@@ -887,6 +872,9 @@ static void part_complete(struct command *c, cl_int status, const struct backend
                 c->asking = false;
                 if (status >= 0)
                         take_answer(c);
+        } else if (c->stale) {
+                if (!--c->stale)
+                        engine_reroute_settled(c);
         } else if (status >= 0 && c->status >= 0 && data) {
                 /* Parts complete in order: each waits for the one before. */
                 uint64_t ready = ++c->parts * data->part_size;
@@ -904,7 +892,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         if (c->in_queue)
                 engine_command_poke(c); /* it still waits for bytes, or for room */
         else if (!c->running)
-                command_end(c);
+                engine_ahead_end(c);
 }
 
 /* Those that `c` stands for go to `all`. */

@@ -11,7 +11,7 @@ struct batch;
 struct command {
         struct list link;    /* engine's commands */
         struct pool *pool;   /* NULL: it is too large for one */
-        struct list ready;   /* engine's ready, or ahead */
+        struct list ready;   /* engine's ready, ahead or candidates */
         struct queue *queue; /* held */
         struct event *event; /* NULL: it is recorded, or complete */
         struct batch *batch; /* of a recording that runs; NULL: on its own */
@@ -27,6 +27,7 @@ struct command {
         bool strict;         /* but the last one of the wait list does */
         bool after_all;      /* out-of-order queue: waits for all before it */
         bool started;
+        bool is_ahead; /* complete, but not what it came after */
         bool stands_in; /* a marker that tells when a quiet command is complete; its event is that one's */
         size_t blocking; /* dependencies that do */
         size_t dep_count;
@@ -42,7 +43,9 @@ struct command {
         struct value **args;         /* held */
         struct object **arg_objects; /* held; NULL: not an object */
         struct transfer *transfer;
-        struct list crowded; /* engine's */
+        struct transfer *given_up; /* writes: those before it (engine/reroute.h); held */
+        size_t stale;              /* parts in flight that are of those */
+        struct list crowded;       /* engine's */
         /* Reads and copies: where the number of bytes that mean something is; held. NULL: nowhere. It is asked for
          * first, as a part of its own, and comes to content_size. */
         struct buffer *content;
@@ -102,6 +105,9 @@ void engine_command_follow(struct command *c);
 
 /* It waits for these, for which it has room. */
 void engine_command_depend(struct command *c, struct wire_u64s waits);
+
+/* Is anything of its wait list not over? */
+bool engine_command_waits(const struct command *c);
 
 /* The span of both. */
 void engine_times_add(struct backend_times *sum, const struct backend_times *t);

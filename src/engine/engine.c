@@ -1,6 +1,9 @@
 #include "engine/engine.h"
 
+#include <sched.h>
+
 #include "base/mem.h"
+#include "base/relax.h"
 #include "engine/cache.h"
 #include "engine/command.h"
 #include "engine/device.h"
@@ -8,6 +11,7 @@
 #include "engine/quiet.h"
 #include "engine/recording.h"
 #include "engine/relay.h"
+#include "engine/reroute.h"
 #include "engine/saved.h"
 #include "trace/trace.h"
 
@@ -22,6 +26,7 @@ struct engine *engine_free(struct engine *e)
 
         /* Completions do nothing any more, so the rest needs no lock. */
         engine_command_abandon_all(e);
+        engine_transfer_abandon_all(e);
         engine_quiet_abandon(e);
         engine_event_free_all(e);
         size_t pos = 0;
@@ -62,18 +67,30 @@ static void engine_freep(struct engine **e)
         engine_free(*e);
 }
 
+/* Whoever has the lock hands commands to a driver, for some microseconds each. A thread that sleeps for it takes longer
+ * to wake up than that, and finds that those that were awake have taken it meanwhile, again and again: so it
+ * looks for a while (up to about 50 µs) where there are cores for that. */
+static unsigned lock_tries(void)
+{
+        enum { CORES = 3, TRIES = 256 };
+        cpu_set_t set;
+        bool alone = sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) < CORES;
+        return alone ? 0 : TRIES;
+}
+
 int engine_new(const struct engine_params *params, struct engine **ret)
 {
         struct engine *made = mem_zalloc(sizeof(*made));
         if (!made)
                 return SP_E_NOMEM;
         pthread_mutex_init(&made->lock, NULL);
+        made->lock_tries = lock_tries();
         engine_builder_init(&made->builder);
         content_store_init(&made->contents);
         struct list *lists[] = { &made->failed,     &made->early,        &made->commands,
                                  &made->ready,      &made->dirty_queues, &made->quiet_queues,
-                                 &made->unreported, &made->crowded,      &made->busy,
-                                 &made->ahead };
+                                 &made->unreported, &made->crowded,      &made->stranded,
+                                 &made->busy,       &made->ahead,        &made->candidates };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         auto_clean(engine_freep) struct engine *e = made;
@@ -101,6 +118,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 .scratch_dir = e->scratch_dir,
                 .in_process = params->in_process,
                 .clear = params->clear,
+                .contexts = params->contexts,
                 .complete = engine_command_complete,
                 .user = e,
         };
@@ -119,6 +137,13 @@ int engine_new(const struct engine_params *params, struct engine **ret)
 
 void engine_lock(struct engine *e)
 {
+        enum { PAUSES = 4 };
+        for (unsigned i = 0; i < e->lock_tries; i++) {
+                if (pthread_mutex_trylock(&e->lock) == 0)
+                        return;
+                for (unsigned k = 0; k < PAUSES; k++)
+                        cpu_relax();
+        }
         pthread_mutex_lock(&e->lock);
 }
 
@@ -157,6 +182,7 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret)
                 .commands_running = e->running,
                 .transfer_bytes = e->transfer_bytes,
         };
+        engine_transfer_count_staging(e, &ret->staging, &ret->staging_free);
 }
 
 static void flush_queues(struct engine *e)
@@ -276,6 +302,7 @@ const struct wire_handlers engine_client_handlers = {
         .event_subscribe = engine_handle_event_subscribe,
         .event_watch = engine_handle_event_watch,
         .event_done = engine_handle_event_done,
+        .transfer_reroute = engine_handle_transfer_reroute,
 };
 
 const struct wire_handlers engine_server_handlers = {

@@ -30,6 +30,9 @@ struct engine_ops {
 
         /* Close all connections of a peer's session, and dial it no more. */
         void (*hang_up)(void *user, struct session *s);
+        /* The session has no connections of its own: its lanes go through the client. If it was dialled from here, that is
+         * tried again now and then. engine_peer_connected and engine_peer_direct tell. */
+        void (*relayed)(void *user, struct session *s);
 
         /* Text that the client's kernels printed since the last call (device printf): append to `text`.
          * May be NULL. */
@@ -59,6 +62,7 @@ struct engine_params {
         bool single_threaded;
         bool in_process; /* with the client, whose memory it may use (backend.h) */
         enum backend_clear clear;
+        enum backend_contexts contexts;
 };
 
 /* Opens the backend. SP_E_NODEV, SP_E_NOMEM. No lock needed. */
@@ -84,6 +88,15 @@ void engine_peer_failed(struct engine *e, struct session *s, int status, const c
 
 /* The peer can't be reached for now: the client is told, and may find another way. */
 void engine_peer_unreachable(struct engine *e, struct session *s, const char *text);
+
+/* Lane 0 of a peer has a connection: from now on its lanes do not go through the client any more. True: they did. Then the
+ * other side may have acknowledged more since it said hello (session_acked_seq). */
+bool engine_peer_connected(struct engine *e, struct session *s);
+/* All lanes that this side has dialled are there: the client is told if it relayed them. */
+void engine_peer_direct(struct engine *e, struct session *s);
+/* The connections with a peer are lost, and it is the other side that makes them again. If it does not believe that there
+ * were any, the client still relays. */
+void engine_peer_away(struct engine *e, struct session *s);
 
 /* To be called after each batch of bytes received on any lane of any of its sessions: starts what was
  * enqueued (clFlush), and calls ops->flush for each session that got something to send or whose bulk
@@ -111,6 +124,8 @@ struct backend *engine_backend(struct engine *e);
 struct engine_counts {
         size_t objects, events, transfers, commands_held, commands_running;
         uint64_t transfer_bytes; /* of transfers, in this host's memory */
+        size_t staging,
+                staging_free; /* bytes that are kept for transfers, and of these so many are not in use */
 };
 void engine_get_counts(struct engine *e, struct engine_counts *ret);
 

@@ -113,7 +113,7 @@ struct session *engine_peer_session(struct engine *e, const uint64_t token[2])
                 struct peer *p = e->peers[i];
                 /* No early exit: how long it takes says nothing about the tokens. */
                 uint64_t differ = (p->token[0] ^ token[0]) | (p->token[1] ^ token[1]);
-                if (!differ && p->expected && !p->relay && !p->lost)
+                if (!differ && p->expected && !p->lost)
                         found = p;
         }
         return found ? found->session : NULL;
@@ -124,16 +124,18 @@ struct session *engine_session_at(struct engine *e, size_t i)
         return i < e->peer_count ? e->peers[i]->session : NULL;
 }
 
-/* What waits for the peer fails. */
+/* What waits for the peer fails, and what was to go there is let go of. */
 static void lose(struct peer *p)
 {
         p->lost = true;
+        engine_relay_end(p);
         p->engine->params.ops->hang_up(p->engine->params.user, p->session);
+        session_end(p->session, SP_E_GONE);
         engine_event_fail_origin(p->engine, p->id, CL_DEVICE_NOT_AVAILABLE);
         engine_transfer_fail_peer(p, CL_DEVICE_NOT_AVAILABLE);
 }
 
-static struct peer *peer_of(struct engine *e, const struct session *s)
+struct peer *engine_peer_of(struct engine *e, const struct session *s)
 {
         for (size_t i = 1; i < e->peer_count; i++)
                 if (e->peers[i]->session == s)
@@ -152,7 +154,7 @@ static void tell(struct peer *p, int status, const char *text)
 
 void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text)
 {
-        struct peer *p = peer_of(e, s);
+        struct peer *p = engine_peer_of(e, s);
         if (!p || p->lost)
                 return;
         log_warn("engine", "a peer is lost: %s (%s)", text ? text : "", status_text(status));
@@ -164,7 +166,7 @@ void engine_peer_failed(struct engine *e, struct session *s, int status, const c
 
 void engine_peer_unreachable(struct engine *e, struct session *s, const char *text)
 {
-        struct peer *p = peer_of(e, s);
+        struct peer *p = engine_peer_of(e, s);
         if (!p || p->lost || p->relay)
                 return;
         tell(p, SP_E_LINK, text);

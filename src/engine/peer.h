@@ -9,6 +9,7 @@ struct peer {
         uint64_t id; /* 0: the client */
         struct session *session;
         struct relay *relay; /* NULL: it has connections of its own */
+        bool was_relayed;    /* and has been relayed before */
         char *name;          /* where it was connected to; NULL: it connects */
         uint64_t token[2];
         bool expected; /* it connects and shows the token; else this server did */
@@ -33,6 +34,8 @@ SP_NODISCARD int engine_peer_known(struct engine *e, uint64_t id, struct peer **
 struct peer *engine_client(struct engine *e);
 
 /* By id, 0 being the client. NULL: never announced. */
+/* Whose session it is, but the client; NULL: nobody's. */
+struct peer *engine_peer_of(struct engine *e, const struct session *s);
 struct peer *engine_peer_find(struct engine *e, uint64_t id);
 
 /* peer_send(peer, marker, .event = e, ...): a message that cannot be refused: when memory lacks, the

@@ -23,7 +23,9 @@ void engine_program_replace(struct program *p, unsigned domain, struct backend_p
                 mem_free(r->cached);
         }
         buf_fini(&r->binaries);
-        *r = (struct program_replica){ domain, native, cached };
+        r->native = native;
+        r->cached = cached;
+        r->named = false;
 }
 
 static void program_free(struct object *o)

@@ -126,9 +126,10 @@ static struct event *name(struct queue *q, uint64_t number)
 {
         struct engine *e = q->object.engine;
         struct quiet_entry *entry = entry_at(&q->quiet, number);
+        uint64_t id = entry->event;
         struct event *ev;
         struct command *c;
-        int r = engine_event_new(e, entry->event, &ev);
+        int r = engine_event_new(e, id, &ev);
         if (r < 0) { /* nobody could wait for it */
                 e->status = e->status ? e->status : r;
                 return NULL;
@@ -140,8 +141,8 @@ static struct event *name(struct queue *q, uint64_t number)
                 engine_object_ref(&q->object);
                 engine_quiet_passed(q, q->quiet.end, status);
                 engine_event_complete(ev, status, NULL);
-                engine_object_unref(&q->object);
-                return map_get(&e->events, entry->event);
+                engine_object_unref(&q->object); /* which may free the entries */
+                return map_get(&e->events, id);
         }
         c->event = ev;
         c->stands_in = true;

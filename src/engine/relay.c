@@ -28,30 +28,41 @@ struct relay *engine_relay_free(struct relay *r)
         return NULL;
 }
 
+void engine_relay_end(struct peer *p)
+{
+        if (!p->relay)
+                return;
+        for (unsigned i = 0; i < LANES; i++)
+                session_lane_down(p->session, i);
+        p->relay = engine_relay_free(p->relay);
+        p->was_relayed = true;
+}
+
 /* From now on `p` has no connections of its own. */
 static int relay_begin(struct peer *p)
 {
         struct engine *e = p->engine;
+        engine_relay_end(p);
         p->relay = mem_zalloc(sizeof(*p->relay));
         if (!p->relay)
                 return SP_E_NOMEM;
         for (unsigned i = 0; i < LANES; i++)
                 p->relay->lanes[i].room = WIRE_RELAY_WINDOW;
-        p->expected = false;
-        e->params.ops->hang_up(e->params.user, p->session);
+        e->params.ops->relayed(e->params.user, p->session);
         return 0;
 }
 
-static void say_hello(struct peer *p, uint64_t generation)
+static void say_hello(struct peer *p, uint64_t generation, bool answer)
 {
         peer_send(engine_client(p->engine), relay_hello, .peer = p->id, .generation = generation,
-                  .next_seq = session_next_seq(p->session));
+                  .next_seq = session_next_seq(p->session), .answer = answer);
 }
 
 /* The other side is there, and has received every message below `next_seq`. */
 static int relay_up(struct peer *p, uint64_t generation, uint64_t next_seq)
 {
-        int r = session_lane_up(p->session, 0, next_seq);
+        uint64_t acked = session_acked_seq(p->session); /* more, since it said so */
+        int r = session_lane_up(p->session, 0, next_seq < acked ? acked : next_seq);
         if (r == 0)
                 r = session_resume(p->session, generation);
         if (r == 0)
@@ -72,7 +83,7 @@ int engine_handle_peer_relay(void *user, const struct wire_peer_relay *m)
                 return r;
         r = relay_begin(p);
         if (r == 0)
-                say_hello(p, session_generation(p->session));
+                say_hello(p, session_generation(p->session), false);
         return r;
 }
 
@@ -80,33 +91,33 @@ int engine_handle_relay_hello(void *user, const struct wire_relay_hello *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
         struct peer *p;
-        uint64_t generation = m->generation;
         int r = engine_peer_known(e, m->peer, &p);
         if (r < 0 || p->lost)
                 return r;
-        if (p->relay && p->relay->up)
-                return SP_E_PROTO;
-        if (!p->relay) {
-                if (generation < session_generation(p->session))
-                        generation = session_generation(p->session);
-                generation++;
-                r = relay_begin(p);
-                if (r < 0)
-                        return r;
-                say_hello(p, generation);
-        } else if (generation <= session_generation(p->session)) {
-                return SP_E_PROTO;
-        }
+        uint64_t mine = session_generation(p->session);
+        /* An answer that comes late: both have asked, or there is a connection. */
+        if (m->answer && (!p->relay || p->relay->up || m->generation <= mine))
+                return 0;
+        if (m->answer)
+                return relay_up(p, m->generation, m->next_seq);
+        /* Nor is it of use any more if this side has connected since. */
+        if (!p->expected && m->generation < mine)
+                return 0;
+        uint64_t generation = (m->generation > mine ? m->generation : mine) + 1;
+        r = relay_begin(p);
+        if (r < 0)
+                return r;
+        say_hello(p, generation, true);
         return relay_up(p, generation, m->next_seq);
 }
 
-/* NULL: the peer is lost meanwhile, which not all know yet. */
+/* NULL: it is lost, or what comes is of connections that there are no more, which not all know yet. */
 static int relay_of(struct engine *e, uint64_t id, struct peer **ret)
 {
         struct peer *p = engine_peer_find(e, id);
-        if (!p || !id || (!p->lost && !(p->relay && p->relay->up)))
+        if (!p || !id)
                 return SP_E_PROTO;
-        *ret = p->lost ? NULL : p;
+        *ret = !p->lost && p->relay && p->relay->up ? p : NULL;
         return 0;
 }
 
@@ -140,6 +151,37 @@ int engine_handle_relay_taken(void *user, const struct wire_relay_taken *m)
         *room += (size_t)m->size;
         p->dirty = true;
         return 0;
+}
+
+/* ---- the loop's side ------------------------------------------------------------------------ */
+
+bool engine_peer_connected(struct engine *e, struct session *s)
+{
+        struct peer *p = engine_peer_of(e, s);
+        if (!p || !p->relay)
+                return false;
+        engine_relay_end(p);
+        return true;
+}
+
+void engine_peer_direct(struct engine *e, struct session *s)
+{
+        struct peer *p = engine_peer_of(e, s);
+        if (p && p->was_relayed && !p->relay)
+                peer_send(engine_client(e), peer_direct, .peer = p->id);
+}
+
+void engine_peer_away(struct engine *e, struct session *s)
+{
+        struct peer *p = engine_peer_of(e, s);
+        if (!p || p->lost || p->relay || !p->was_relayed)
+                return;
+        if (relay_begin(p) < 0) {
+                e->status = SP_E_NOMEM;
+                return;
+        }
+        say_hello(p, session_generation(p->session), false);
+        engine_settle(e);
 }
 
 /* ---- moving bytes --------------------------------------------------------------------------- */

@@ -11,6 +11,9 @@ struct relay;
 /* NULL is allowed. */
 struct relay *engine_relay_free(struct relay *r);
 
+/* The client passes on nothing for this one any more: its lanes are down. Harmless when it did not. */
+void engine_relay_end(struct peer *p);
+
 /* Hand what came for relayed peers to their sessions, as far as they take it. */
 void engine_relay_receive_all(struct engine *e);
 

@@ -7,7 +7,7 @@
 enum { SAVED_INFO = 0x10180 };
 
 /* Of values and of what INFO_BUILD and INFO_KERNEL hold: to be changed with either. */
-static const char format[] = "4";
+static const char format[] = "5";
 
 int build_input_copy(const struct build_input *from, struct build_input *ret)
 {
@@ -109,8 +109,6 @@ static bool key_end(struct engine *e, const unsigned *devices, size_t device_cou
         if (!e->device_keys && saved_prepare(e) < 0)
                 return false;
         for (size_t i = 0; i < device_count; i++) {
-                /* What is kept names devices by their numbers. */
-                put_number(b, devices[i]);
                 struct cache_key own;
                 const struct cache_key *key = &own;
                 if (devices[i] < e->device_count)
@@ -181,6 +179,24 @@ static bool value_take(struct bytes value, size_t device_count, struct bytes *re
                 return false;
         *ret_info = entry.value;
         return true;
+}
+
+/* What is kept names devices by their places among those that it is for, not by their numbers: others of the same
+ * kind may use it, too. */
+static void renumber(struct bytes info, const unsigned *devices, size_t count, bool to_places)
+{
+        struct info_entry e;
+        while (info_next(&info, &e)) {
+                if (e.key == INFO_BUILD || e.key == INFO_KERNEL || e.key == INFO_KERNEL_DEVICE)
+                        renumber(e.value, devices, count, to_places);
+                if (e.key != INFO_BUILD_DEVICE || e.value.size != 8)
+                        continue;
+                uint64_t number = bytes_get_u64(e.value.data), other = number;
+                for (size_t i = 0; i < count; i++)
+                        if (number == (to_places ? devices[i] : i))
+                                other = to_places ? i : devices[i];
+                bytes_put_u64((void *)(uintptr_t)e.value.data, other);
+        }
 }
 
 /* What the first device was told that the program is. */
@@ -269,9 +285,11 @@ bool saved_load(struct engine *e, const struct cache_key *key, unsigned domain,
         struct bytes parts, told;
         struct backend_program *native = NULL;
         cl_int r = CL_INVALID_BINARY;
-        if (value_take(bytes_of(value.data, value.size), device_count, &parts, &told))
+        if (value_take(bytes_of(value.data, value.size), device_count, &parts, &told)) {
+                renumber(told, devices, device_count, false);
                 r = make(e, domain, devices, device_count, options, parts, value_type(told),
                          &native);
+        }
         if (r < 0) {
                 log_info("cache", "a binary is refused (%d) and made anew", r);
                 cache_drop(e->cache, key);
@@ -299,7 +317,9 @@ void saved_store(struct engine *e, const struct cache_key *key, struct backend_p
         if (r < 0)
                 log_debug("cache", "no binary to keep (%d)", r);
         else if (info_put(&value, SAVED_INFO, info.data, info.size) == 0 &&
-                 value_take(bytes_of(value.data, value.size), device_count, &binaries, &told))
+                 value_take(bytes_of(value.data, value.size), device_count, &binaries, &told)) {
+                renumber(told, devices, device_count, true);
                 cache_put(e->cache, key, bytes_of(value.data, value.size));
+        }
         buf_fini(&value);
 }

@@ -42,6 +42,7 @@ struct engine {
         struct cache *cache;   /* NULL: none */
 
         pthread_mutex_t lock;
+        unsigned lock_tries; /* engine_lock: before it sleeps */
         int status; /* why the client's session must end: 0, or the error met outside its messages */
         bool closed;  /* the client said close */
         bool closing; /* engine_free: nothing is started any more */
@@ -62,6 +63,7 @@ struct engine {
         size_t transfer_parts; /* native commands in flight that work with them */
         struct list crowded;   /* reads that wait for others to let go of some */
         bool lanes_crowded;    /* bulk lanes that do */
+        struct list stranded;  /* transfers for which the client is to name another source */
         unsigned limits_told;  /* of which the log has spoken */
         struct map busy_devices;   /* by number + 1 */
         struct list busy;          /* of them: with commands in flight */
@@ -76,6 +78,7 @@ struct engine {
         struct list unreported;   /* submitted ones that the backend is not to report, yet */
         struct list ready;        /* commands that may be able to go on: engine_run */
         struct list ahead;        /* complete, but not what they came after */
+        struct list candidates;   /* of these: something that they came after is over */
         struct list dirty_queues; /* with submissions not flushed */
         struct list quiet_queues; /* with commands that are not kept */
         size_t held, running;     /* commands */

@@ -8,16 +8,24 @@
 /* ---- memory --------------------------------------------------------------------------------- */
 
 enum {
-        /* Parts of a transfer: an eighth of it, so that the device works on what came while the rest
+        /* Parts of a transfer: a quarter of it, so that the device works on what came while the rest
          * comes, but not so small that the commands cost more than that saves. */
-        PARTS = 8,
+        PARTS = 4,
         PART_MIN = 256 << 10,
         PART_MAX = 1 << 20,
+        /* Between two domains nothing comes any slower: few commands, and one if that is enough. */
+        LOCAL_PART_MIN = 1 << 20,
+        LOCAL_PART_MAX = STAGING_CHUNK,
         /* Bytes that a read is ahead of what the other end has received. */
         READ_AHEAD = 16 << 20,
+        /* Chunks that one is ahead of the write on this server: they stay in the processor's cache. */
+        LOCAL_AHEAD = 4,
+        /* Bytes that may be here beyond the session's limit: what came inline is here already, and can't wait. */
+        INLINE_BEYOND = SESSION_WINDOW_DEFAULT,
 };
 /* What one packed frame holds has one place (session_ops.bulk_place). */
-static_assert(STAGING_CHUNK % FRAME_PLAIN_MAX == 0, "chunks are whole packed frames");
+static_assert(STAGING_CHUNK % FRAME_PLAIN_MAX == 0 && PART_MIN % FRAME_PLAIN_MAX == 0,
+              "chunks and parts are whole packed frames");
 
 /* Where transfers with a domain have their memory. */
 static struct staging *staging_of(struct engine *e, unsigned domain)
@@ -36,11 +44,21 @@ static struct staging *staging_of(struct engine *e, unsigned domain)
         return s->be || s->slab_count ? s : &e->staging;
 }
 
+static bool may_have_chunk(const struct transfer *t)
+{
+        uint64_t has = t->engine->transfer_bytes;
+        if (t->early) /* of which there is a limit of its own */
+                return true;
+        if (t->total <= WIRE_INLINE_MAX)
+                has -= has < INLINE_BEYOND ? has : INLINE_BEYOND;
+        return !engine_limit_exceeded(t->engine, LIMIT_TRANSFERS, has, t->chunk_size);
+}
+
 static uint8_t *chunk_get(struct transfer *t)
 {
         struct engine *e = t->engine;
         t->lack = CL_OUT_OF_RESOURCES;
-        if (engine_limit_exceeded(e, LIMIT_TRANSFERS, e->transfer_bytes, t->chunk_size))
+        if (!may_have_chunk(t))
                 return NULL;
         t->lack = CL_OUT_OF_HOST_MEMORY;
         if (t->chunk_size > SIZE_MAX / 2)
@@ -71,7 +89,7 @@ static bool crowded(const struct transfer *t, uint64_t offset)
 {
         const struct engine *e = t->engine;
         uint64_t max = e->params.limits.max[LIMIT_TRANSFERS];
-        return max && !t->chunks[offset / t->chunk_size] &&
+        return max && !t->target && !t->chunks[offset / t->chunk_size] &&
                e->transfer_bytes + t->chunk_size > max && (e->leaving_bytes || e->transfer_parts);
 }
 
@@ -103,6 +121,10 @@ uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_l
 {
         uint64_t i = offset / t->chunk_size, in = offset % t->chunk_size;
         uint64_t left = t->total - offset, len = t->chunk_size - in;
+        if (t->target) {
+                *ret_len = left;
+                return t->target + offset;
+        }
         if (!t->chunks[i])
                 t->chunks[i] = chunk_get(t);
         *ret_len = len < left ? len : left;
@@ -122,7 +144,9 @@ uint64_t engine_transfer_window(const struct transfer *t)
         /* Not from what was freed: that waits for lanes that are yet to say that they sent it, after which nobody
          * would look again. */
         uint64_t ahead = t->bulk.acked + READ_AHEAD;
-        return !t->peer || ahead > t->total || ahead < t->bulk.acked ? t->total : ahead;
+        if (!t->peer)
+                ahead = t->chunks == &t->only ? t->total : t->freed + LOCAL_AHEAD * t->chunk_size;
+        return ahead > t->total || ahead < t->bulk.acked ? t->total : ahead;
 }
 
 void engine_transfer_pass(struct transfer *t, uint64_t offset)
@@ -131,23 +155,36 @@ void engine_transfer_pass(struct transfer *t, uint64_t offset)
                 chunk_put(t, &t->chunks[t->freed / t->chunk_size]);
                 t->freed += t->chunk_size;
         }
+        if (!t->peer && t->reader)
+                engine_command_poke(t->reader); /* it may read on */
 }
 
-static uint64_t part_size(uint64_t total, uint64_t step)
+static uint64_t part_size(uint64_t total, uint64_t step, bool local)
 {
-        uint64_t size = PART_MIN;
-        while (size < PART_MAX && size < total / PARTS)
+        uint64_t size = local ? LOCAL_PART_MIN : PART_MIN;
+        while (size < (local ? LOCAL_PART_MAX : PART_MAX) && size < total / PARTS)
                 size *= 2;
+        if (local && total <= LOCAL_PART_MAX)
+                size = LOCAL_PART_MAX;
         if (!step)
                 return size;
         return size > step ? size / step * step : step;
 }
 
+/* Of boxes only what stays here comes in several pieces of memory. */
+static uint64_t chunk_size(uint64_t total, uint64_t step, bool local, uint64_t part)
+{
+        if (total < STAGING_CHUNK || (step && (!local || part > STAGING_CHUNK)))
+                return total;
+        return step ? STAGING_CHUNK / part * part : STAGING_CHUNK;
+}
+
 static int transfer_set_total(struct transfer *t, uint64_t total, uint64_t step)
 {
         t->total = t->announced = total;
-        t->chunk_size = step || total < STAGING_CHUNK ? total : STAGING_CHUNK;
-        t->part_size = part_size(total, step);
+        t->step = step;
+        t->part_size = part_size(total, step, !t->peer);
+        t->chunk_size = chunk_size(total, step, !t->peer, t->part_size);
         uint64_t count = total ? (total - 1) / t->chunk_size + 1 : 1;
         t->chunks = &t->only;
         if (count > 1)
@@ -179,15 +216,16 @@ static int transfer_new(struct engine *e, const struct command *user, struct pee
         struct transfer *t = mem_zalloc(sizeof(*t));
         if (!t)
                 return SP_E_NOMEM;
+        t->peer = peer;
         if (transfer_set_total(t, total, step) < 0) {
                 mem_free(t);
                 return SP_E_NOMEM;
         }
         t->good = UINT64_MAX;
+        list_init(&t->stranded);
         t->engine = e;
         t->staging = user ? staging_of(e, user->queue->domain) : &e->staging;
         t->id = id;
-        t->peer = peer;
         t->refs = 1;
         e->transfer_count++;
         *ret = t;
@@ -211,9 +249,16 @@ static int transfer_enter(struct engine *e, const struct command *user, struct p
         return 0;
 }
 
+static void let_go_of_target(struct transfer *t)
+{
+        if (t->target_of)
+                engine_object_unref(&steal(t->target_of)->object);
+}
+
 /* Nothing will be looked up under its id any more. */
 static void transfer_leave_table(struct transfer *t)
 {
+        let_go_of_target(t);
         map_del(&t->engine->transfers, t->id);
         transfer_unref(t);
 }
@@ -265,10 +310,6 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
                         return r;
                 if (from)
                         engine_peer_retry_all(e);
-                if (from && from->lost) {
-                        t->status = CL_DEVICE_NOT_AVAILABLE;
-                        all_there = true;
-                }
         } else if (t->early && from) {
                 r = adopt_early(t, from, total, step);
                 if (r < 0)
@@ -276,9 +317,13 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
                 all_there = !t->swallow;
         } else {
                 if (t->peer || from || t->writer || t->announced != total ||
-                    t->part_size != part_size(total, step))
+                    t->part_size != part_size(total, step, true))
                         return SP_E_PROTO;
                 all_there = true; /* both ends are */
+        }
+        if (from && from->lost && !all_there) {
+                t->status = t->status ? t->status : CL_DEVICE_NOT_AVAILABLE;
+                all_there = true;
         }
         t->writer = writer;
         t->refs++;
@@ -310,7 +355,7 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
                 t->refs++;
         } else {
                 if (t->peer || t->reader || t->early || t->announced != total ||
-                    t->part_size != part_size(total, step))
+                    t->part_size != part_size(total, step, true))
                         return SP_E_PROTO;
                 t->refs++;
                 transfer_leave_table(t);
@@ -342,7 +387,26 @@ void engine_transfer_adopt(struct transfer *t, struct command *writer)
 
 void engine_transfer_disown(struct transfer *t)
 {
+        t->unwanted = true;
+        if (t->reader)
+                engine_command_poke(t->reader);
         transfer_unref(t);
+}
+
+void engine_transfer_aim(struct transfer *t, uint8_t *target, struct buffer *b)
+{
+        if (!t->peer || t->peer->id || t->status < 0 || t->placed.below || t->placed.count)
+                return;
+        t->target = target;
+        t->target_of = b;
+        engine_object_ref(&b->object);
+}
+
+void engine_transfer_taken(struct transfer *t)
+{
+        t->unwanted = !t->peer;
+        if (t->unwanted && t->reader)
+                engine_command_poke(t->reader);
 }
 
 bool engine_transfer_times(const struct transfer *t, const struct command *writer,
@@ -533,10 +597,16 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
         }
         uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;
         if (place) {
+                /* The device begins with it as soon as it is there; where it belongs, the sender only has to hear of it. */
+                uint64_t step = t->target ? PART_MAX : t->part_size;
+                uint64_t part = step - offset % step;
+                if (part < fits && step % FRAME_PLAIN_MAX == 0)
+                        fits = part;
                 if (*len > fits)
                         *len = (size_t)fits;
                 *ret = place;
         } else {
+                t->hopeless |= wanted;
                 if (wanted)
                         transfer_fail(t, t->lack);
                 int r = place_sink(p, inlined, len, ret);
@@ -672,6 +742,16 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
         return 0;
 }
 
+/* May a lane be writing to places that it was given? One whose connection is closed while another thread works with it is
+ * down only when that thread is done. */
+static bool may_write(const struct peer *p)
+{
+        bool up = false;
+        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                up |= session_lane_is_up(p->session, lane);
+        return up;
+}
+
 void engine_transfer_fail_peer(struct peer *p, cl_int status)
 {
         struct engine *e = p->engine;
@@ -683,14 +763,27 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status)
                         if (t->peer != p || t->early || t->status)
                                 continue;
                         transfer_fail(t, status);
-                        /* Its memory stays while a lane may still be writing there. */
-                        if (t->placing)
+                        /* Its memory stays, then until the end. */
+                        if (t->placing && may_write(p))
                                 continue;
                         transfer_leave_table(t);
                         again = true; /* the table changed */
                         break;
                 }
         }
+        list_each(c, &e->commands, struct command, link)
+        {
+                if (c->transfer && c->transfer->peer == p)
+                        engine_command_poke(c); /* a read that waits for room */
+        }
+}
+
+void engine_transfer_abandon_all(struct engine *e)
+{
+        size_t pos = 0;
+        struct transfer *t;
+        while ((t = map_next(&e->transfers, &pos)))
+                let_go_of_target(t);
 }
 
 void engine_transfer_free_all(struct engine *e)
@@ -700,6 +793,24 @@ void engine_transfer_free_all(struct engine *e)
         while ((t = map_next(&e->transfers, &pos)))
                 transfer_unref(t);
         map_fini(&e->transfers);
+        list_each(s, &e->stranded, struct transfer, stranded)
+        {
+                list_remove(&s->stranded);
+                transfer_unref(s);
+        }
+}
+
+void engine_transfer_count_staging(struct engine *e, size_t *ret_all, size_t *ret_free)
+{
+        size_t pos = 0;
+        const struct staging *s;
+        *ret_all = *ret_free = 0;
+        while ((s = map_next(&e->stagings, &pos))) {
+                *ret_all += s->slab_count * STAGING_SLAB;
+                *ret_free += s->count * STAGING_CHUNK;
+        }
+        *ret_all += e->staging.count * STAGING_CHUNK;
+        *ret_free += e->staging.count * STAGING_CHUNK;
 }
 
 void engine_transfer_free_staging(struct engine *e)

@@ -17,8 +17,11 @@ struct transfer {
         struct staging *staging;
         uint8_t **chunks; /* its memory, in pieces of chunk_size, each made when first needed */
         uint8_t *only;    /* `chunks` when there is one */
+        uint8_t *target;  /* incoming: its memory is the buffer's own instead; else NULL */
+        struct buffer *target_of; /* while bytes may come: that buffer; held */
         uint64_t chunk_size;
         uint64_t part_size; /* of one native command; chunks are whole parts */
+        uint64_t step;      /* engine_transfer_expect */
         uint64_t freed;     /* bytes below it were given back */
         uint64_t good;    /* outgoing: bytes from here on failed, zeros are sent; else UINT64_MAX */
         uint64_t arrived; /* bytes below it are there */
@@ -26,9 +29,11 @@ struct transfer {
         struct arrivals came;   /* and those that came: `arrived` and what is beyond */
         /* Incoming, of a server: when the first byte was given a place, and the last came. */
         uint64_t first_ns, last_ns;
-        cl_int status;     /* negative: the rest will not come, or has no meaning */
-        cl_int lack;       /* why there was no memory the last time */
+        cl_int status; /* negative: the rest will not come, or has no meaning */
+        cl_int lack;   /* why there was no memory the last time */
+        bool hopeless; /* failed: the same bytes of somebody else would not help, or nobody has them */
         struct peer *peer; /* the other end; NULL: local */
+        bool unwanted;     /* local: its writer is over, or there is none */
         bool early;        /* incoming: the command that consumes it has not come yet */
         bool swallow;      /* early and failed, or cut: its bytes come nevertheless */
         uint64_t cut;      /* early: it is cut to that; 0: it is not */
@@ -37,6 +42,11 @@ struct transfer {
         bool leaves;       /* outgoing, to the client */
         struct command *reader, *writer;
         struct session_bulk bulk;
+        /* engine/reroute.h */
+        struct list
+                stranded; /* engine's: the client was asked for somebody else who has the bytes */
+        uint64_t stranded_event; /* that of the command that takes them */
+        struct transfer *before; /* its writer's: given up before it */
 };
 
 /* For a write: the transfer `id` of `total` bytes from `from`, NULL: from a read of this server.
@@ -59,6 +69,13 @@ void engine_transfer_adopt(struct transfer *t, struct command *writer);
 /* There will be no write. */
 void engine_transfer_disown(struct transfer *t);
 
+/* Its bytes belong at `target`, in memory of `b`: they are received there, if none has come yet and they come from the
+ * client, who neither fails half-way nor sends them anew. */
+void engine_transfer_aim(struct transfer *t, uint8_t *target, struct buffer *b);
+
+/* The writer is complete, or has failed: nobody waits for the rest, if there is any. */
+void engine_transfer_taken(struct transfer *t);
+
 /* The memory of the bytes from `offset` on, made when needed, and in *ret_len how many of them lie there
  * in one piece. NULL: out of memory, or more than the session may have (t->lack). */
 uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len);
@@ -66,7 +83,8 @@ uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_l
 /* The same for one part. */
 uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret_len);
 
-/* How far may its reader read now? To a peer only as far as the session has room to send soon. */
+/* How far may its reader read now? To a peer only as far as the session has room to send soon, here not far ahead of
+ * the writer. */
 uint64_t engine_transfer_window(const struct transfer *t);
 
 /* Has the session no room for the next bytes of this read while others will let go of some? Then the read is poked
@@ -96,11 +114,14 @@ bool engine_transfer_times(const struct transfer *t, const struct command *write
 /* The command that used it is complete. */
 void engine_transfer_leave(struct transfer *t, struct command *c);
 
-/* The peer is lost: what it should have sent fails. */
+/* The peer is lost: what it should have sent, or got, fails. */
 void engine_transfer_fail_peer(struct peer *p, cl_int status);
 
+/* Let go of buffers: no lane receives any more. Then, when the backend is closed, of the rest. */
+void engine_transfer_abandon_all(struct engine *e);
 void engine_transfer_free_all(struct engine *e);
 void engine_transfer_free_staging(struct engine *e);
+void engine_transfer_count_staging(struct engine *e, size_t *ret_all, size_t *ret_free);
 
 /* For struct session_ops. */
 int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,

@@ -147,11 +147,14 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         if (r < 0)
                 return r;
         bool again = !lane && m->generation;
+        uint64_t has = m->next_seq;
         if (again) {
                 channel_down(c); /* the client has given them up */
                 channel_await(l, c);
+                if (engine_peer_connected(l->engine, s) && has < session_acked_seq(s))
+                        has = session_acked_seq(s); /* it went on while it dialled */
         }
-        r = link_up(&c->lanes[lane], s, lane, conn, m->next_seq);
+        r = link_up(&c->lanes[lane], s, lane, conn, has);
         if (r == 0)
                 link_pack(&c->lanes[lane], features, l->params.packing);
         if (r == 0 && again) {
@@ -171,7 +174,7 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                 l->heard = true;
         }
         log_info(LOG, "%s attached lane %u (%.*s, %s)", m->role ? "a peer" : "the client", lane,
-                 (int)m->name.size, (const char *)m->name.data, c->lanes[lane].conn->ops->name);
+                 (int)m->name.size, (const char *)m->name.data, conn_name(c->lanes[lane].conn));
         return 0;
 }
 

@@ -15,6 +15,9 @@ enum {
         /* Two cores for each lane, one of which is often the other side's. */
         CORES_SOME = 4,
         CORES_MANY = 8,
+        /* Bytes in one direction before the other gets its turn: who only receives keeps the other side
+         * waiting for what it was to send. */
+        TURN = 256 << 10,
 };
 
 struct carrier {
@@ -31,12 +34,13 @@ unsigned carrier_lanes(void)
         unsigned cores = 1;
         if (sched_getaffinity(0, sizeof(set), &set) == 0)
                 cores = (unsigned)CPU_COUNT(&set);
-        return cores >= CORES_MANY ? SESSION_LANES - 1 : cores >= CORES_SOME ? 2 : 1;
+        return cores >= CORES_MANY ? SESSION_LANES - 1 : cores >= CORES_SOME ? 3 : 1;
 }
 
 bool carrier_takes(const struct conn *conn)
 {
-        return conn->ops == &transport_tcp || conn->ops == &transport_unix;
+        return conn->ops == &transport_tcp || conn->ops == &transport_unix ||
+               conn->ops == &transport_shm;
 }
 
 /* Send and receive. Returns whether there is more to do at once. */
@@ -47,20 +51,35 @@ static bool work(struct carrier *c)
                 return false;
         const struct session_stats *stats = session_get_stats(p->link->session);
         uint64_t before = stats->bulk_received + stats->bulk_sent;
-        int r = p->link->blocked ? 0 : link_flush(p->link, LINK_BUDGET, p->lock);
+        int r = p->link->blocked ? 0 : link_flush(p->link, TURN, p->lock);
         bool more = r == SP_E_BUSY;
         if (r == 0 || r == SP_E_BUSY || r == SP_E_AGAIN)
-                r = link_receive(p->link, LINK_BUDGET, p->lock);
+                r = link_receive(p->link, TURN, p->lock);
         more |= r > 0;
+        if (more) /* meanwhile the other side may have made room */
+                p->link->blocked = false;
         if (r < 0) {
                 bool known = !p->link->conn || p->link->doomed; /* somebody took it down */
                 link_down(p->link);
                 if (known)
                         return false;
         }
+        if (stats->bulk_received + stats->bulk_sent != before)
+                spin_hope(&c->spin);
         if (r < 0 || stats->bulk_received + stats->bulk_sent != before)
                 p->moved(p->user, p->link, r < 0 ? r : 0);
         return more && r >= 0;
+}
+
+/* It is done with looking at the link's conn, and goes to sleep. False: the link was taken down meanwhile. */
+static bool look_away(struct carrier *c)
+{
+        const struct link_lock *lock = c->params.lock;
+        lock->lock(lock->user);
+        link_try_end(c->params.link);
+        bool there = c->params.link->conn;
+        lock->unlock(lock->user);
+        return there;
 }
 
 static void sleep_in_poll(struct carrier *c)
@@ -68,9 +87,14 @@ static void sleep_in_poll(struct carrier *c)
         const struct carrier_params *p = &c->params;
         struct pollfd fds[3] = { { .fd = c->wake_fd, .events = POLLIN } };
         nfds_t n = 1 + (nfds_t)link_poll(p->link, fds + 1);
+        struct conn *conn = link_look_begin(p->link);
         c->asleep = true;
         p->lock->unlock(p->lock->user);
-        if (!spin_poll(&c->spin, &(struct spin_on){ .fds = fds, .count = n })) {
+        int r = spin_poll(&c->spin, &(struct spin_on){ .fds = fds,
+                                                       .count = n,
+                                                       .conns = &conn,
+                                                       .conn_count = conn != NULL });
+        if (!r && (!conn || look_away(c))) {
                 TRACE_SPAN(poll, n);
                 if (poll(fds, n, -1) < 0 && errno != EINTR)
                         sched_yield();
@@ -81,6 +105,8 @@ static void sleep_in_poll(struct carrier *c)
                 (void)!eventfd_read(c->wake_fd, &v);
         }
         p->lock->lock(p->lock->user);
+        if (r && conn)
+                link_try_end(p->link);
         c->asleep = false;
         if (p->link->conn && conn_polled(p->link->conn, fds + 1, n - 1) & CONN_OUT)
                 p->link->blocked = false;
@@ -151,7 +177,7 @@ struct carrier *carrier_free(struct carrier *c)
 
 void carriers_rouse(struct carrier *const *carriers, const struct session *s)
 {
-        size_t frames = session_bulk_frames(s, SESSION_LANES);
+        size_t lanes = session_bulk_lanes(s, SESSION_LANES);
         for (unsigned i = 1; i < SESSION_LANES; i++) {
                 struct carrier *c = carriers[i];
                 if (!c || !c->asleep || !c->params.link->conn)
@@ -159,9 +185,9 @@ void carriers_rouse(struct carrier *const *carriers, const struct session *s)
                 /* The place that it waits for may be there now. */
                 if (c->params.link->waiting)
                         carrier_rouse(c);
-                else if (frames && !c->params.link->blocked) {
+                else if (lanes && !c->params.link->blocked) {
                         carrier_rouse(c);
-                        frames--;
+                        lanes--;
                 }
         }
 }

@@ -21,7 +21,7 @@ struct carrier_params {
         void *user;
 };
 
-/* How many bulk lanes pay on this machine. More than one: each with a carrier. */
+/* How many bulk lanes pay on this machine, the first of which has no carrier. */
 unsigned carrier_lanes(void);
 
 /* Is a connection of a kind that carriers are for? */

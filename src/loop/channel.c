@@ -95,11 +95,24 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                 peering_failed(l, c, status, status_text(status));
 }
 
+/* What came goes to the device: its end is seen soonest by who looks for it. */
+static void await_end(struct server_loop *l)
+{
+        struct engine_counts counts;
+        if (!atomic_load_explicit(&l->looks, memory_order_relaxed))
+                return;
+        spin_stir(&l->spin);
+        engine_get_counts(l->engine, &counts);
+        if (counts.commands_running && atomic_load(&l->sleeps))
+                serving_rouse(l);
+}
+
 /* On a carrier's thread. */
 static void carried(void *user, struct link *link, int status)
 {
         struct channel *c = user;
         struct server_loop *l = c->loop;
+        await_end(l);
         engine_settle(l->engine);
         if (session_unsent(c->session))
                 serving_flush(l, c->session); /* acknowledgements */
@@ -127,12 +140,10 @@ static void carry_lane(struct server_loop *l, struct channel *c, unsigned lane)
                 log_info(LOG, "no thread for lane %u: %s", lane, status_text(r));
 }
 
-/* Lane `up` is there. Several bulk lanes are there to be moved at the same time; one alone, and any without a
+/* Lane `up` is there. Those that share large transfers are there to be moved at the same time; lane 1, and any without a
  * thread of its own, is moved by the loop's. */
 void channel_carry(struct server_loop *l, struct channel *c, unsigned up)
 {
-        c->wide |= up > 1;
-        for (unsigned lane = 1; c->wide && lane < SESSION_LANES; lane++)
-                if (c->lanes[lane].conn && carrier_takes(c->lanes[lane].conn))
-                        carry_lane(l, c, lane);
+        if (up > 1 && carrier_takes(c->lanes[up].conn))
+                carry_lane(l, c, up);
 }

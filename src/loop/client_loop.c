@@ -23,6 +23,7 @@
 #include "loop/server_loop.h"
 #include "loop/spin.h"
 #include "trace/trace.h"
+#include "transport/tls.h"
 
 enum {
         RECEIVE_BUDGET = 4 << 20,
@@ -76,7 +77,7 @@ struct io_link {
         struct attach *attach;
         struct dial_reply opened; /* of a later session (loop_open) */
         struct client_loop *loop;
-        unsigned wide; /* bulk lanes that there are to be, each with a carrier; 0: one without */
+        unsigned wide;                           /* bulk lanes that there are to be; 0: one */
         struct link_lock lock;                   /* the client's, for carriers */
         struct carrier *carriers[SESSION_LANES]; /* NULL: threads that wait move the lane */
         int status;                              /* negative: a carrier found the link lost */
@@ -108,9 +109,10 @@ static int start_local(struct io_link *l, enum packing_mode packing, struct dial
                 mem_free(error);
                 return r;
         }
-        uint64_t cache_mib = 0;
+        uint64_t cache_mib = 0, contexts = BACKEND_CONTEXTS_AUTO;
         char cache[PATH_MAX];
-        if (config_number(CONFIG_client_cache_size, &cache_mib, &error) < 0)
+        if (config_number(CONFIG_client_cache_size, &cache_mib, &error) < 0 ||
+            config_number(CONFIG_client_contexts, &contexts, &error) < 0)
                 log_error("client", "%s", error ? error : "out of memory");
         mem_free(error);
         struct server_loop_params params = {
@@ -121,6 +123,7 @@ static int start_local(struct io_link *l, enum packing_mode packing, struct dial
                                        : NULL,
                 .cache_bytes = cache_mib << 20,
                 .in_process = true,
+                .contexts = (enum backend_contexts)contexts,
                 .packing = packing,
                 .output_fd = -1,
         };
@@ -401,6 +404,7 @@ static int loop_attach(void *user, struct io_link *l, unsigned lane)
 static void carried(void *user, struct link *link, int status)
 {
         struct io_link *l = user;
+        spin_stir(&l->loop->spin);
         carriers_rouse(l->carriers, l->session);
         /* Acknowledgements; the other side needs room. */
         if (status >= 0 && session_unsent(l->session))
@@ -443,7 +447,7 @@ static void attach_next(struct io_link *l, unsigned up)
                 return;
         if (l->carriers[up])
                 carrier_rouse(l->carriers[up]);
-        else
+        else if (up > 1)
                 carry(l, up);
         if (up < l->wide && loop_attach(l->loop, l, up + 1) < 0)
                 log_debug("client", "%u lanes are enough", up);
@@ -531,6 +535,14 @@ static void lanes_down(struct io_link *l)
         l->more_in = l->more_out = l->quiet = false;
 }
 
+static void loop_halt(void *user, struct io_link *l)
+{
+        (void)user;
+        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                if (l->carriers[lane])
+                        link_halt(&l->lanes[lane]);
+}
+
 static int loop_reconnect(void *user, struct io_link *l, uint64_t until_ns)
 {
         lanes_down(l);
@@ -613,9 +625,8 @@ static int loop_receive(void *user, struct io_link *l)
                 int r = attach_finish(l);
                 return r < 0 ? r : 1; /* there may be something to send on it now */
         }
-        if (quiet) {
+        if (quiet)
                 return 0;
-        }
         uint64_t before = received(l->session);
         for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
                 if (!l->lanes[lane].conn || l->carriers[lane])
@@ -639,13 +650,20 @@ static bool bulk_moved(struct client_loop *loop, struct io_link *const *links, s
         uint64_t bulk = 0;
         for (size_t i = 0; i < count; i++) {
                 const struct session_stats *stats = session_get_stats(links[i]->session);
-                if (links[i]->carriers[1])
+                if (links[i]->wide)
                         continue;
                 bulk += stats->bulk_sent + stats->bulk_received;
         }
         bool moved = bulk != loop->bulk;
         loop->bulk = bulk;
         return moved;
+}
+
+/* Seen sooner here than by poll(2). */
+static enum spin_also is_woken(void *user)
+{
+        struct client_loop *loop = user;
+        return atomic_load(&loop->woken) ? SPIN_FOUND : SPIN_NOTHING;
 }
 
 static void end_trials(const struct spin_on *on)
@@ -743,7 +761,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
                 sleep_in_poll(loop, &on, spin, deadline_ns, lock);
         else
                 poll(fds, n, 0);
-        if (fds[0].revents) {
+        if (fds[0].revents || atomic_load(&loop->woken)) {
                 uint64_t ticks;
                 if (read(loop->wake_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
                         log_debug("client", "can't read an eventfd: error %d", errno);
@@ -758,8 +776,9 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, ui
         for (size_t i = 0; i < count; i++) {
                 bool something = links[i]->more_in;
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)
-                        something |= link_polled(&links[i]->lanes[lane], fds + first[i],
-                                                 first[i + 1] - first[i]) != 0;
+                        if (!links[i]->carriers[lane])
+                                something |= link_polled(&links[i]->lanes[lane], fds + first[i],
+                                                         first[i + 1] - first[i]) != 0;
                 links[i]->quiet = !something;
         }
 }
@@ -850,6 +869,7 @@ const struct client_io client_io_loop = {
         .open = loop_open,
         .opened = loop_opened,
         .widen = loop_widen,
+        .halt = loop_halt,
         .send = loop_send,
         .receive = loop_receive,
         .wait = loop_wait,
@@ -878,6 +898,7 @@ int client_io_loop_new(void **ret)
                 return SP_E_NOMEM;
         transport_timeout_ms =
                 (unsigned)configured(CONFIG_client_link_timeout, transport_timeout_ms);
+        tls_by_kernel = configured(CONFIG_client_ktls, 0) == 0;
         uint64_t lanes = configured(CONFIG_lanes, 0);
         loop->packing = (enum packing_mode)configured(CONFIG_client_compression, PACKING_OFF);
         loop->share = configured(CONFIG_client_share, 0) == 1;
@@ -891,6 +912,8 @@ int client_io_loop_new(void **ret)
         loop->lanes = lanes ? (unsigned)lanes : carrier_lanes();
         loop->spin_ns = configured(CONFIG_client_spin, 0) * 1000;
         spin_init(&loop->spin, loop->spin_ns, 0);
+        loop->spin.also = is_woken;
+        loop->spin.arg = loop;
         spin_init(&loop->still, 0, 1);
         *ret = loop;
         return 0;

@@ -140,19 +140,11 @@ static int join_fabric(struct conn **c, const struct wire_hello_reply *m)
         return fabric_begin(c, r, m->fabric_address, m->fabric_form);
 }
 
-static int exchange(const struct dial_params *p, struct conn **conn, struct dial_reply *reply,
-                    uint64_t deadline_ns)
+struct wire_hello dial_hello(const struct dial_params *p)
 {
-        struct conn *c = *conn;
-        auto_clean(buf_fini) struct buf out = { 0 };
-        char fabrics[FABRIC_NAMES_MAX] = "";
-        if (p->fabric)
-                fabric_offer(c, fabrics);
-        struct wire_hello hello = {
+        return (struct wire_hello){
                 .version_min = WIRE_VERSION,
                 .version_max = WIRE_VERSION,
-                .features = (p->share && c->ops == &transport_unix ? FEATURE_SHARED_MEMORY : 0) |
-                            (p->packs && p->lane ? FEATURE_LZ4 : 0),
                 .role = p->role,
                 .lane = p->lane,
                 .session_hi = p->session_id[0],
@@ -162,8 +154,21 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
                 .next_seq = p->next_seq,
                 .generation = p->generation,
                 .name = bytes_str(p->name ? p->name : ""),
-                .fabrics = bytes_str(fabrics),
         };
+}
+
+static int exchange(const struct dial_params *p, struct conn **conn, struct dial_reply *reply,
+                    uint64_t deadline_ns)
+{
+        struct conn *c = *conn;
+        auto_clean(buf_fini) struct buf out = { 0 };
+        char fabrics[FABRIC_NAMES_MAX] = "";
+        if (p->fabric)
+                fabric_offer(c, fabrics);
+        struct wire_hello hello = dial_hello(p);
+        hello.features = (p->share && c->ops == &transport_unix ? FEATURE_SHARED_MEMORY : 0) |
+                         (p->packs && p->lane ? FEATURE_LZ4 : 0);
+        hello.fabrics = bytes_str(fabrics);
         int r = hello_put(&out, &hello);
         if (r < 0)
                 return r;

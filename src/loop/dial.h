@@ -54,6 +54,9 @@ struct dial_reply {
 SP_NODISCARD int loop_connect(const struct dial_params *p, struct conn **ret,
                               struct dial_reply *reply);
 
+/* What the params say in a hello; texts are borrowed. Features and fabrics are left to the connection. */
+struct wire_hello dial_hello(const struct dial_params *p);
+
 /* The same over a conn that is already connected; closed when it fails. */
 SP_NODISCARD int loop_hello(const struct dial_params *p, struct conn *conn, struct conn **ret,
                             struct dial_reply *reply);

@@ -1,5 +1,7 @@
 #include "loop/link.h"
 
+#include <sched.h>
+
 #include "base/log.h"
 #include "base/lz4.h"
 #include "base/mem.h"
@@ -87,6 +89,13 @@ void link_down(struct link *l)
         l->packer = NULL;
 }
 
+void link_halt(struct link *l)
+{
+        l->doomed = l->conn != NULL;
+        while (atomic_load_explicit(&l->copying, memory_order_acquire))
+                sched_yield();
+}
+
 /* Is the link still there after the lock was released? Else it is taken down now. */
 static bool survived(struct link *l)
 {
@@ -94,6 +103,27 @@ static bool survived(struct link *l)
                 return true;
         link_down(l);
         return false;
+}
+
+/* Release the lock, if it may be, while `busy`, l->sending or l->receiving, keeps others from the link. */
+static void step_out(struct link *l, const struct link_lock *unlock, bool *busy)
+{
+        if (!unlock)
+                return;
+        *busy = true;
+        atomic_fetch_add_explicit(&l->copying, 1, memory_order_relaxed);
+        unlock->unlock(unlock->user);
+}
+
+/* Take it again. As survived(). */
+static bool step_in(struct link *l, const struct link_lock *unlock, bool *busy)
+{
+        if (!unlock)
+                return true;
+        atomic_fetch_sub_explicit(&l->copying, 1, memory_order_release);
+        unlock->lock(unlock->user);
+        *busy = false;
+        return survived(l);
 }
 
 /* Messages come first and go at once; only bulk is worth letting others in meanwhile. */
@@ -147,22 +177,15 @@ static int pack_frame(struct link *l, struct iovec *iov, int n, const struct lin
                 session_lane_copy(l->session, l->lane, p->plain);
                 plain = (struct iovec){ p->plain, size };
         }
-        if (unlock) {
-                l->sending = true;
-                unlock->unlock(unlock->user);
-        }
+        step_out(l, unlock, &l->sending);
         struct packing_cost c = { 0 };
         if (step == PACKING_TRY)
                 try_sample(p, &plain);
         bool packed = p->packing.on && packable;
         if (packed)
                 c = pack_bytes(p, plain.iov_base, size);
-        if (unlock) {
-                unlock->lock(unlock->user);
-                l->sending = false;
-                if (!survived(l))
-                        return SP_E_LINK;
-        }
+        if (!step_in(l, unlock, &l->sending))
+                return SP_E_LINK;
         packed = packed && packing_pays(&p->packing, &c);
         session_lane_small(l->session, l->lane, packing_small(&p->packing));
         if (!packed)
@@ -178,19 +201,12 @@ static int unpack_frame(struct link *l, const struct link_lock *unlock)
         struct session_parcel u;
         if (!session_lane_closed(l->session, l->lane, &u))
                 return 0;
-        if (unlock) {
-                l->receiving = true;
-                unlock->unlock(unlock->user);
-        }
+        step_out(l, unlock, &l->receiving);
         struct trace_span span = trace_begin(TRACE_unpack, u.size);
         bool good = lz4_unpack(u.packed.data, u.packed.size, u.to, u.size);
         trace_end(&span);
-        if (unlock) {
-                unlock->lock(unlock->user);
-                l->receiving = false;
-                if (!survived(l))
-                        return SP_E_LINK;
-        }
+        if (!step_in(l, unlock, &l->receiving))
+                return SP_E_LINK;
         int r = session_lane_unpacked(l->session, l->lane, good);
         return r < 0 ? r : (int)u.size;
 }
@@ -229,20 +245,13 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                 n = l->packer ? pack_frame(l, iov, n, unlock, &more) : n;
                 if (n < 0)
                         return n;
-                if (unlock) {
-                        l->sending = true;
-                        unlock->unlock(unlock->user);
-                }
+                step_out(l, unlock, &l->sending);
                 struct trace_span span = trace_begin(TRACE_send, 0);
                 ssize_t r = l->conn->ops->sendv(l->conn, iov, n);
                 span.value = r > 0 ? (uint64_t)r : 0;
                 trace_end(&span);
-                if (unlock) {
-                        unlock->lock(unlock->user);
-                        l->sending = false;
-                        if (!survived(l))
-                                return SP_E_LINK;
-                }
+                if (!step_in(l, unlock, &l->sending))
+                        return SP_E_LINK;
                 if (r <= 0) {
                         l->blocked = r == SP_E_AGAIN;
                         if (l->packer && l->blocked) {
@@ -293,20 +302,13 @@ static ssize_t receive_once(struct link *l, const struct link_lock *unlock, size
                 return 0;
         bool placed = l->conn->ops->caps & TRANSPORT_PLACED;
         *ret_asked = limit(iov, &n, placed ? SIZE_MAX : RECEIVE_MAX);
-        if (unlock) {
-                l->receiving = true;
-                unlock->unlock(unlock->user);
-        }
+        step_out(l, unlock, &l->receiving);
         struct trace_span span = trace_begin(TRACE_receive, 0);
         ssize_t r = l->conn->ops->recvv(l->conn, iov, n);
         span.value = r > 0 ? (uint64_t)r : 0;
         trace_end(&span);
-        if (unlock) {
-                unlock->lock(unlock->user);
-                l->receiving = false;
-                if (!survived(l))
-                        return SP_E_LINK;
-        }
+        if (!step_in(l, unlock, &l->receiving))
+                return SP_E_LINK;
         return r;
 }
 
@@ -370,6 +372,14 @@ void link_try_end(struct link *l)
 {
         l->receiving = false;
         (void)survived(l);
+}
+
+struct conn *link_look_begin(struct link *l)
+{
+        if (!l->conn || !l->conn->ops->peek || l->doomed || l->receiving)
+                return NULL;
+        l->receiving = true;
+        return l->conn;
 }
 
 unsigned link_polled(struct link *l, const struct pollfd *fds, size_t n)

@@ -12,6 +12,7 @@
 #define SPANCL_LOOP_LINK_H
 
 #include <poll.h>
+#include <stdatomic.h>
 
 #include "loop/packing.h"
 #include "session/session.h"
@@ -33,7 +34,8 @@ struct link {
         bool waiting;   /* link_poll found that nothing can be received before session_bulk_retry */
         bool sending;   /* a thread is in sendv without the lock */
         bool receiving; /* the same for recvv */
-        bool doomed;    /* link_down was called meanwhile */
+        bool doomed;    /* link_down was called meanwhile, or link_halt */
+        atomic_uint copying;   /* threads that move bytes without the lock */
         struct packer *packer; /* NULL: frames go as they are */
         struct {
                 struct iovec places[2];
@@ -65,6 +67,11 @@ bool link_can_pack(enum packing_mode mode);
 void link_down(struct link *l);
 bool link_busy(const struct link *l);
 
+/* The link is of no use any more, and memory that it moves bytes from and to is about to be somebody else's: when this
+ * returns no thread touches it. Waits for who is at it without the lock, for as long as one call that does not block
+ * takes. Of the conn link_down has still to be called. */
+void link_halt(struct link *l);
+
 /* Send what the lane has to send, at most about `budget` bytes (SIZE_MAX: all that fits). 0: nothing is
  * left to send, or another thread is at it; SP_E_AGAIN: the conn takes no more now (poll for room);
  * SP_E_BUSY: the budget is used up, call again; SP_E_LINK: the connection is lost, call link_down.
@@ -89,6 +96,10 @@ bool link_try_begin(struct link *l);
 bool link_try(struct link *l);
 void link_try_end(struct link *l);
 
+/* For a thread that drives the link alone and looks at its conn without the lock (conn_peek, conn_arm): the conn, or
+ * NULL where only poll(2) can tell. Until link_try_end whoever takes the link down leaves that to this thread. */
+struct conn *link_look_begin(struct link *l);
+
 /* conn_polled, and CONN_IN after link_try has found something. */
 unsigned link_polled(struct link *l, const struct pollfd *fds, size_t n);
 
@@ -96,7 +107,7 @@ unsigned link_polled(struct link *l, const struct pollfd *fds, size_t n);
 int link_poll(struct link *l, struct pollfd ret[2]);
 
 /* For one thread that has all lanes of a session to itself: sleep until one of them can receive or send
- * (`blocked` is updated). SP_E_AGAIN: nothing for timeout_ms, or a signal came. */
+ * (`blocked` is updated). SP_E_AGAIN: nothing for timeout_ms, or a signal came, or a wake for what was seen already. */
 SP_NODISCARD int link_wait(struct link lanes[SESSION_LANES], int timeout_ms);
 
 #endif

@@ -15,6 +15,8 @@ enum {
         DIAL_TIMEOUT_MS = 10000,
         RETRY_FIRST_MS = 20, /* between two tries to reach a peer, doubled each time */
         RETRY_MAX_MS = 1000,
+        RELAYED_FIRST_MS = 2000, /* the same while the client relays */
+        RELAYED_MAX_MS = 60000,
         PATIENCE_MS = 4000, /* after which the client is told that a peer can't be reached */
 };
 
@@ -31,8 +33,10 @@ void peering_away(struct channel *c)
         struct target *t = c->target;
         log_info(LOG, "the connection with a peer is lost; %s",
                  t ? "it is tried again" : "it will try again");
-        if (!t)
+        if (!t) {
+                engine_peer_away(c->loop->engine, c->session);
                 return;
+        }
         uint64_t now = clock_now_ns();
         t->pause_ms = RETRY_FIRST_MS;
         t->again_ns = now + RETRY_FIRST_MS * 1000000ull;
@@ -83,8 +87,7 @@ static void *dial_thread(void *arg)
                         .next_seq = d->next_seq,
                         .generation = t->try,
                         .name = "peer",
-                        /* Several lanes for bulk have a thread each, which is faster than memory is. */
-                        .share = d->share && (!lane || d->lanes == 1),
+                        .share = d->share,
                         .packs = d->packs,
                         .fabric = d->fabric && lane == 1,
                 };
@@ -189,8 +192,9 @@ static void try_later(struct server_loop *l, struct channel *c, int status, cons
                 peering_failed(l, c, status, text);
                 return;
         }
+        unsigned max_ms = t->relayed ? RELAYED_MAX_MS : RETRY_MAX_MS;
         t->again_ns = clock_now_ns() + t->pause_ms * 1000000ull;
-        t->pause_ms = 2 * t->pause_ms < RETRY_MAX_MS ? 2 * t->pause_ms : RETRY_MAX_MS;
+        t->pause_ms = 2 * t->pause_ms < max_ms ? 2 * t->pause_ms : max_ms;
         if (status != SP_E_LINK) /* it was there, and was cut: it may be there again soon */
                 peer_tell(l, c, text);
 }
@@ -238,6 +242,24 @@ void peering_hang_up(void *user, struct session *s)
         c->target = NULL;
 }
 
+void peering_relayed(void *user, struct session *s)
+{
+        struct server_loop *l = user;
+        struct channel *c = channel_of(l, s);
+        struct target *t = c ? c->target : NULL;
+        bool dialling = t && t->again_ns == UINT64_MAX && !c->lanes[0].conn;
+        if (c)
+                channel_down(c);
+        if (!t)
+                return;
+        t->tell_ns = UINT64_MAX;
+        t->pause_ms = t->relayed ? t->pause_ms : RELAYED_FIRST_MS;
+        t->relayed = true;
+        if (!dialling)
+                t->again_ns = clock_now_ns() + t->pause_ms * 1000000ull;
+        serving_rouse(l);
+}
+
 void peering_see_to(struct server_loop *l)
 {
         list_each(c, &l->channels, struct channel, link)
@@ -256,6 +278,7 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
         if (!a->lane) {
                 channel_down(c);
                 channel_await(l, c);
+                (void)engine_peer_connected(l->engine, c->session);
         }
         int r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn), a->next_seq);
         if (!r)
@@ -272,6 +295,13 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
         channel_carry(l, c, a->lane);
         if (a->lane != 1)
                 return;
+        if (t->relayed) {
+                log_info(LOG,
+                         "a peer that could not be reached is: the client need not relay any more");
+                engine_peer_direct(l->engine, c->session);
+                engine_settle(l->engine);
+        }
+        t->relayed = false;
         t->reached = true;
         t->tell_ns = UINT64_MAX;
         t->pause_ms = RETRY_FIRST_MS;

@@ -85,6 +85,7 @@ static const struct engine_ops ops_silent = {
         .flush = serving_flush,
         .dial = peering_dial,
         .hang_up = peering_hang_up,
+        .relayed = peering_relayed,
         .map_common = on_map_common,
         .now_ns = on_now,
 };
@@ -92,6 +93,7 @@ static const struct engine_ops ops_output = {
         .flush = serving_flush,
         .dial = peering_dial,
         .hang_up = peering_hang_up,
+        .relayed = peering_relayed,
         .output = on_output,
         .map_common = on_map_common,
         .now_ns = on_now,
@@ -303,6 +305,8 @@ static enum spin_also poll_completions(void *loop)
 {
         struct server_loop *l = loop;
         enum backend_polled r = engine_poll(l->engine, false);
+        if (r != BACKEND_IDLE)
+                atomic_store_explicit(&l->looks, true, memory_order_relaxed);
         if (r == BACKEND_REPORTED)
                 send_words(l);
         return r == BACKEND_REPORTED ? SPIN_FOUND : r == BACKEND_WAITING ? SPIN_SOON : SPIN_NOTHING;
@@ -344,10 +348,12 @@ static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
                 end_trials(l);
                 engine_unlock(l->engine);
         }
+        atomic_store(&l->sleeps, true);
         if (l->spin.also)
                 engine_poll(l->engine, true);
         TRACE_SPAN(poll, count);
         n = poll(l->fds, count, clock_poll_ms(deadline));
+        atomic_store(&l->sleeps, false);
         spin_slept(&l->spin);
         return n;
 }
@@ -465,6 +471,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                                 .limits = params->limits,
                                 .in_process = params->in_process,
                                 .clear = params->clear,
+                                .contexts = params->contexts,
                                 .ops = params->output_fd < 0 ? &ops_silent : &ops_output,
                                 .user = l,
                         },
@@ -563,17 +570,7 @@ int server_loop_connect(struct server_loop *l, const struct dial_params *p, stru
         const char *text = NULL;
         struct session *s;
         *reply = (struct dial_reply){ .sent_ns = clock_now_ns() };
-        struct wire_hello m = {
-                .role = p->role,
-                .lane = p->lane,
-                .session_hi = p->session_id[0],
-                .session_lo = p->session_id[1],
-                .key_hi = p->key[0],
-                .key_lo = p->key[1],
-                .next_seq = p->next_seq,
-                .generation = p->generation,
-                .name = bytes_str(p->name ? p->name : ""),
-        };
+        struct wire_hello m = dial_hello(p);
         int r = inproc_pair(p->lane > 0, pair);
         if (r < 0) {
                 snprintf(reply->text, sizeof(reply->text), "in-process: %s", status_text(r));

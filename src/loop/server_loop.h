@@ -29,6 +29,7 @@ struct server_loop_params {
         struct engine_limits limits;
         bool in_process; /* see engine.h */
         enum backend_clear clear;
+        enum backend_contexts contexts;
         bool share;                /* offer shared memory to those who ask, on Unix sockets */
         enum packing_mode packing; /* of bulk data, with those who agree */
         unsigned lanes;            /* for bulk, to each other server; 0: by the number of cores */

@@ -22,7 +22,6 @@ struct channel {
         struct server_loop *loop;
         struct link lanes[SESSION_LANES];
         struct carrier *carriers[SESSION_LANES]; /* NULL: the loop's thread moves the lane */
-        bool wide;                 /* there are several bulk lanes, or were: each with a carrier */
         int broken[SESSION_LANES]; /* negative: what a carrier found, for the loop's thread */
         bool failed;               /* a peer that the engine was told is lost */
         bool no_fabric;            /* a fabric to it has failed */
@@ -40,6 +39,7 @@ struct target {
         uint64_t tell_ns;  /* when to tell the client; UINT64_MAX: it is connected, or was told */
         unsigned pause_ms;
         bool reached; /* once at least */
+        bool relayed; /* the client passes on what goes there, until it is reached */
 };
 
 struct server_loop {
@@ -79,6 +79,8 @@ struct server_loop {
         struct link **trials;
         size_t trial_count;
         struct spin spin;
+        atomic_bool looks;  /* the backend has had completions to look at */
+        atomic_bool sleeps; /* it does not look at them now */
 };
 
 /* All of the following: engine's lock held. */
@@ -131,10 +133,11 @@ void attaching_take(struct server_loop *l);
 
 /* ---- peering.c ------------------------------------------------------------------------------ */
 
-/* engine_ops.dial, hang_up. */
+/* engine_ops.dial, hang_up, relayed. */
 void peering_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
                   const char *near, const uint64_t session_id[2], const uint64_t token[2]);
 void peering_hang_up(void *user, struct session *s);
+void peering_relayed(void *user, struct session *s);
 
 /* The session with a peer has ended. */
 void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text);

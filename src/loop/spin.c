@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "base/relax.h"
 #include "loop/clock.h"
 #include "trace/trace.h"
 
@@ -23,13 +24,6 @@ void spin_init(struct spin *s, uint64_t max_ns, unsigned cores)
                 cores = (unsigned)CPU_COUNT(&set);
         *s = (struct spin){ .max_ns = cores < SPIN_CORES ? 0 : max_ns };
         s->now_ns = s->max_ns;
-}
-
-static void cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#endif
 }
 
 /* How often others took the core from this thread. */
@@ -63,12 +57,26 @@ static bool try_links(const struct spin_on *on)
         return false;
 }
 
+/* May it go on? */
+static bool is_early(struct spin *s, unsigned *stirs, long before)
+{
+        uint64_t now = clock_now_ns();
+        unsigned stirred = atomic_load_explicit(&s->stirs, memory_order_relaxed);
+        if (stirred != *stirs && preempted() == before) {
+                *stirs = stirred;
+                s->began_ns = now;
+                s->now_ns = s->max_ns;
+        }
+        return now - s->began_ns < s->now_ns;
+}
+
 static int spin(struct spin *s, const struct spin_on *on)
 {
         s->began_ns = clock_now_ns();
         if (!s->now_ns)
                 return 0;
         TRACE_SPAN(spin, s->now_ns);
+        unsigned stirs = atomic_load_explicit(&s->stirs, memory_order_relaxed);
         long before = preempted();
         for (unsigned looks = 0;;) {
                 enum spin_also also = s->also ? s->also(s->arg) : SPIN_NOTHING;
@@ -93,7 +101,7 @@ static int spin(struct spin *s, const struct spin_on *on)
                 int r = poll(on->fds, on->count, 0);
                 if (r)
                         return r;
-                if (clock_now_ns() - s->began_ns >= s->now_ns)
+                if (!is_early(s, &stirs, before))
                         break;
         }
         if (preempted() != before)
@@ -106,8 +114,11 @@ int spin_poll(struct spin *s, const struct spin_on *on)
         for (nfds_t i = 0; i < on->count; i++)
                 on->fds[i].revents = 0;
         int r = spin_peek(on->conns, on->conn_count);
-        if (!r && s->max_ns)
+        if (!r && s->max_ns) {
                 r = spin(s, on);
+                if (r)
+                        spin_hope(s);
+        }
         return r ? r : arm_all(on->conns, on->conn_count);
 }
 

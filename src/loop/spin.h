@@ -6,6 +6,7 @@
 #ifndef SPANCL_LOOP_SPIN_H
 #define SPANCL_LOOP_SPIN_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "loop/link.h"
@@ -20,6 +21,7 @@ struct spin {
         uint64_t max_ns; /* 0: never */
         uint64_t now_ns; /* how long the next one may take, up to max_ns */
         uint64_t began_ns;
+        atomic_uint stirs; /* spin_stir */
         /* Called in turn with poll(2). NULL: nothing else to look at. */
         enum spin_also (*also)(void *arg);
         void *arg;
@@ -46,6 +48,20 @@ void spin_init(struct spin *s, uint64_t max_ns, unsigned cores);
 
 /* Has one of the conns something of what it was asked for (conn_peek)? */
 bool spin_peek(struct conn *const *conns, size_t count);
+
+/* From any thread: what is waited for has come nearer. Who spins begins anew. */
+static inline void spin_stir(struct spin *s)
+{
+        if (s->max_ns)
+                atomic_fetch_add_explicit(&s->stirs, 1, memory_order_relaxed);
+}
+
+/* What was waited for has come: more of it may come soon, however long the wait was. */
+static inline void spin_hope(struct spin *s)
+{
+        if (s->now_ns)
+                s->now_ns = s->max_ns;
+}
 
 /* Would spin_poll do anything but look once? */
 static inline bool spin_wants(const struct spin *s)

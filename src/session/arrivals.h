@@ -8,7 +8,7 @@
 #include "base/status.h"
 
 /* Pieces that may be ahead of what is missing. A lane can lag behind the others by all that its connection
- * holds, so that each frame in it is a gap: senders keep to a quarter (session.c). */
+ * holds, so that each frame in it is a gap: senders keep to a quarter (bulk.c). */
 enum { ARRIVALS_MAX = 256 };
 
 struct arrivals {

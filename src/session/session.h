@@ -19,9 +19,12 @@
 #include "proto/wire.h"
 
 enum {
-        SESSION_LANES = 5, /* lane 0: messages, lane 1 and, where they pay, further ones: bulk */
+        SESSION_LANES = 6, /* lane 0: messages, lane 1 and, where they pay, further ones: bulk */
         SESSION_WINDOW_DEFAULT = 4 << 20,
         SESSION_INLINE_DEFAULT = 16 << 10,
+        /* Lanes 2 and further, if there are any, are for large transfers, and lane 1 for the others: waking the threads of
+         * several takes longer than moving a MiB. */
+        SESSION_WIDE_DEFAULT = (1 << 20) + 1,
 };
 
 struct session;
@@ -57,6 +60,7 @@ struct session_params {
         void *user;
         size_t window_bytes; /* 0: SESSION_WINDOW_DEFAULT */
         size_t inline_bytes; /* transfers up to this size go inline; 0: SESSION_INLINE_DEFAULT */
+        size_t wide_bytes; /* those from this size on go over lanes 2 and further; 0: SESSION_WIDE_DEFAULT */
 };
 
 /* Counters of what crossed the link, replays included. */
@@ -99,6 +103,10 @@ SP_NODISCARD int session_new(const struct session_params *params, struct session
 /* Ends every bulk transfer with the error that ended the session, or SP_E_GONE. NULL is allowed. */
 struct session *session_free(struct session *s);
 
+/* The other side is given up (`status` negative): nothing is sent or received any more, and each bulk transfer ends with
+ * it, now or when the last lane that may be reading from it is down. */
+void session_end(struct session *s, int status);
+
 /* ---- messages ------------------------------------------------------------------------------ */
 
 /* session_send(s, marker, .event = e, ...): append a message. SP_E_NOMEM, SP_E_LIMIT (too large), or
@@ -137,8 +145,8 @@ void session_bulk_ready(struct session *s, struct session_bulk *b, uint64_t read
 /* Is bulk data waiting to be sent? */
 bool session_bulk_pending(const struct session *s);
 
-/* In how many frames is that? At most `max` are counted. */
-size_t session_bulk_frames(const struct session *s, size_t max);
+/* How many of the lanes from 2 on is that worth? At most `max` are counted. */
+size_t session_bulk_lanes(const struct session *s, size_t max);
 
 /* bulk_place said SP_E_AGAIN before and may succeed now. */
 void session_bulk_retry(struct session *s);
@@ -147,6 +155,9 @@ void session_bulk_retry(struct session *s);
 
 /* What this side says in hello / hello_reply. */
 uint64_t session_next_seq(const struct session *s);
+
+/* The other side has acknowledged every message below it. */
+uint64_t session_acked_seq(const struct session *s);
 
 /* A connection for `lane` has exchanged hellos; the other side said `peer_next_seq` (lane 0).
  * SP_E_PROTO: it claims what was never sent, or lacks what was already forgotten. */

@@ -411,21 +411,30 @@ static void key_free(struct crypto_key *k)
         free(k);
 }
 
+static bool key_raw(enum crypto_cipher cipher, const uint8_t secret[CRYPTO_SECRET],
+                    struct crypto_raw *ret)
+{
+        size_t size = cipher == CRYPTO_AES_128_GCM ? GCM_KEY : sizeof(ret->key);
+        return expand(secret, "key", ret->key, size) &&
+               expand(secret, "iv", ret->iv, sizeof(ret->iv));
+}
+
 static struct crypto_key *key_new(enum crypto_cipher cipher, bool seal,
                                   const uint8_t secret[CRYPTO_SECRET])
 {
-        uint8_t key[32];
+        struct crypto_raw raw;
         struct crypto_key *k = calloc(1, sizeof(*k));
         bool aes = cipher == CRYPTO_AES_128_GCM;
-        bool ok = k && expand(secret, "key", key, aes ? GCM_KEY : 32) &&
-                  expand(secret, "iv", k->iv, sizeof(k->iv));
+        bool ok = k && key_raw(cipher, secret, &raw);
+        if (ok)
+                memcpy(k->iv, raw.iv, sizeof(k->iv));
         if (ok && aes)
-                k->gcm = gcm_new(key);
+                k->gcm = gcm_new(raw.key);
         if (ok && !k->gcm)
                 ok = (k->cipher = EVP_CIPHER_CTX_new()) &&
                      EVP_CipherInit_ex(k->cipher, aes ? EVP_aes_128_gcm() : EVP_chacha20_poly1305(),
-                                       NULL, key, NULL, seal) == 1;
-        OPENSSL_cleanse(key, sizeof(key));
+                                       NULL, raw.key, NULL, seal) == 1;
+        OPENSSL_cleanse(&raw, sizeof(raw));
         if (ok)
                 return k;
         key_free(k);
@@ -635,6 +644,7 @@ __attribute__((visibility("default"))) const struct crypto_ops spancl_crypto = {
         .shake_result = shake_result,
         .key_new = key_new,
         .key_free = key_free,
+        .key_raw = key_raw,
         .seal = seal,
         .open = open_record,
         .next_secret = next_secret,

@@ -1,6 +1,7 @@
 #include "trace/trace.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,13 +56,13 @@ static struct ring *ring_of_thread(void)
         if (own || refused)
                 return own;
         refused = true;
-        struct ring *r = mem_zalloc(sizeof(*r));
+        struct ring *r = calloc(1, sizeof(*r)); /* stays: not counted with what is to be freed */
         if (!r)
                 return NULL;
         unsigned i = atomic_load(&ring_count);
         do {
                 if (i == TRACE_THREADS) {
-                        mem_free(r);
+                        free(r);
                         return NULL;
                 }
         } while (!atomic_compare_exchange_weak(&ring_count, &i, i + 1));

@@ -3,7 +3,7 @@
  *
  * Handshakes are sans-IO: bytes in, bytes out. Afterwards the library has no part in the connection but to
  * seal and open records with keys made from the two secrets (RFC 8446), so that a connection can be handed
- * to another process, and one thread may send while another receives. */
+ * to another process or to the kernel, and one thread may send while another receives. */
 #ifndef SPANCL_TRANSPORT_CRYPTO_H
 #define SPANCL_TRANSPORT_CRYPTO_H
 
@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 
 enum {
-        CRYPTO_VERSION = 2, /* of this table */
+        CRYPTO_VERSION = 3, /* of this table */
         CRYPTO_SECRET = 32,
         CRYPTO_FINGERPRINT = 32, /* SHA-256 of a public key (SubjectPublicKeyInfo) */
         CRYPTO_TAG = 16,
@@ -48,6 +48,12 @@ struct crypto_result {
         unsigned before_count;
         uint8_t before[CRYPTO_BEFORE_MAX][CRYPTO_FINGERPRINT];
         bool vouched; /* by the authority, for `host` too on the client's side */
+};
+
+/* What a traffic secret stands for (RFC 8446, 7.3), for who seals and opens elsewhere: AES-128 takes the first half of
+ * `key`. */
+struct crypto_raw {
+        uint8_t key[32], iv[CRYPTO_NONCE];
 };
 
 struct crypto_context;
@@ -87,6 +93,10 @@ struct crypto_ops {
         struct crypto_key *(*key_new)(enum crypto_cipher cipher, bool seal,
                                       const uint8_t secret[CRYPTO_SECRET]);
         void (*key_free)(struct crypto_key *k); /* NULL allowed */
+
+        /* The same key itself. False: the library failed. */
+        bool (*key_raw)(enum crypto_cipher cipher, const uint8_t secret[CRYPTO_SECRET],
+                        struct crypto_raw *ret);
 
         /* The pieces, `type` behind them, sealed as record number `seq` with the header `head`: to
          * `out`, which has their size + 1 + CRYPTO_TAG bytes. False: the library failed. */

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/passing.h"
 #include "transport/socket.h"
 
 enum {
@@ -399,25 +400,7 @@ enum { RINGS, COMMON, FDS };
 static int say(int socket, uint8_t what, const int *fds, size_t count)
 {
         struct iovec iov = { &what, 1 };
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(FDS * sizeof(int))];
-        } ancillary = { 0 };
-        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-        if (count) {
-                m.msg_control = &ancillary;
-                m.msg_controllen = CMSG_SPACE(count * sizeof(int));
-                struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(count * sizeof(int));
-                memcpy(CMSG_DATA(c), fds, count * sizeof(int));
-        }
-        ssize_t n;
-        do
-                n = sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-        while (n < 0 && errno == EINTR);
-        return n == 1 ? 0 : SP_E_LINK;
+        return passing_send(socket, &iov, 1, fds, count) == 1 ? 0 : SP_E_LINK;
 }
 
 int shm_offer(struct conn **c, size_t size, uint64_t common)
@@ -450,25 +433,8 @@ int shm_offer(struct conn **c, size_t size, uint64_t common)
 static int hear(int socket, uint8_t *ret, int ret_fds[FDS])
 {
         struct iovec iov = { ret, 1 };
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(FDS * sizeof(int))];
-        } ancillary;
-        struct msghdr m = { .msg_iov = &iov,
-                            .msg_iovlen = 1,
-                            .msg_control = &ancillary,
-                            .msg_controllen = sizeof(ancillary.space) };
-        ssize_t n;
-        do
-                n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        while (n < 0 && errno == EINTR);
-        if (n <= 0)
-                return n < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-            c->cmsg_len >= CMSG_LEN(sizeof(int)) && c->cmsg_len <= CMSG_LEN(FDS * sizeof(int)))
-                memcpy(ret_fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-        return 0;
+        ssize_t n = passing_receive(socket, &iov, 1, ret_fds, FDS);
+        return n < 0 ? (int)n : 0;
 }
 
 /* Takes over those that it uses. */

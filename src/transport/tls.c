@@ -4,9 +4,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "transport/ktls.h"
 #include "transport/socket.h"
 #include "transport/tls_conn.h"
+
+#define LOG "tls"
 
 enum {
         HEAD = 5,           /* content type, version, length (RFC 8446, 5.1) */
@@ -26,11 +30,16 @@ enum {
 };
 
 uint64_t tls_records_per_key = 1 << 24; /* RFC 8446, 5.5: AES-GCM may seal 2^24.5 */
+bool tls_by_kernel = true;
+
+/* KeyUpdate (RFC 8446, 4.6.3): what follows is sealed with the next key. */
+static const uint8_t key_update[] = { 24, 0, 0, 1, 0 };
 
 /* The keys of one direction. */
 struct half {
         struct crypto_key *key;
-        uint64_t seq;
+        bool kernel;  /* which has the key; `key` is NULL */
+        uint64_t seq; /* of the next record; of the kernel's not below it, or receiving not known */
         uint8_t secret[CRYPTO_SECRET];
 };
 
@@ -55,7 +64,9 @@ struct tls_conn {
         size_t in_cap, in_at, in_end;
         uint8_t *plain; /* content of one record that did not fit its place */
         size_t plain_at, plain_end;
-        bool broken; /* what came can't be understood */
+        bool broken;        /* what came can't be understood */
+        bool rx_later;      /* the kernel may have the key when nothing is in memory */
+        size_t update_have; /* bytes of a KeyUpdate from the kernel */
         /* Nothing is read beyond the record that is being received: of it so much of the head and so much else came. */
         bool careful;
         uint8_t head[HEAD];
@@ -79,17 +90,56 @@ static bool half_start(struct tls_conn *t, struct half *h, bool seal)
         return true;
 }
 
+/* False: all is as it was. */
+static bool half_to_kernel(struct tls_conn *t, struct half *h, bool seal)
+{
+        struct crypto_raw raw;
+        bool ok = t->crypto->key_raw(t->cipher, h->secret, &raw) &&
+                  ktls_key(t->socket, seal, t->cipher, &raw, h->seq);
+        explicit_bzero(&raw, sizeof(raw));
+        if (!ok)
+                return false;
+        t->crypto->key_free(h->key);
+        h->key = NULL;
+        h->kernel = true;
+        return true;
+}
+
 /* RFC 8446, 7.2 */
 static bool half_renew(struct tls_conn *t, struct half *h, bool seal)
 {
         h->seq = 0;
-        return t->crypto->next_secret(h->secret) && half_start(t, h, seal);
+        if (!t->crypto->next_secret(h->secret))
+                return false;
+        if (!h->kernel)
+                return half_start(t, h, seal);
+        bool ok = half_to_kernel(t, h, seal);
+        if (!ok)
+                log_info(LOG,
+                         "a key is worn out, and this kernel takes no other: the connection ends");
+        return ok;
 }
 
 static void half_fini(struct tls_conn *t, struct half *h)
 {
         t->crypto->key_free(h->key);
         explicit_bzero(h, sizeof(*h));
+}
+
+/* Start with both keys: at a record's boundary. The kernel gets what it can take, unless the conn may be exported yet. */
+static int start_keys(struct tls_conn *t)
+{
+        if (!half_start(t, &t->tx, true) || !half_start(t, &t->rx, false))
+                return SP_E_NOMEM;
+        if (t->careful)
+                return 0;
+        if (tls_by_kernel && ktls_attach(t->socket)) {
+                (void)half_to_kernel(t, &t->tx, true);
+                t->rx_later = t->in_at < t->in_end || !half_to_kernel(t, &t->rx, false);
+        }
+        log_info(LOG, "records are sealed by the %s and opened by the %s",
+                 t->tx.kernel ? "kernel" : "process", t->rx.kernel ? "kernel" : "process");
+        return 0;
 }
 
 /* ---- no more than a record ------------------------------------------------------------------- */
@@ -161,7 +211,7 @@ static int shake_done(struct tls_conn *t)
         explicit_bzero(&r, sizeof(r));
         t->crypto->shake_free(t->shake);
         t->shake = NULL;
-        return half_start(t, &t->tx, true) && half_start(t, &t->rx, false) ? 0 : SP_E_NOMEM;
+        return start_keys(t);
 }
 
 int tls_conn_shake(struct conn *c)
@@ -206,12 +256,41 @@ static bool seal(struct tls_conn *t, const struct iovec *pieces, int n, size_t s
         return true;
 }
 
-/* KeyUpdate (RFC 8446, 4.6.3): what follows is sealed with the next key. */
+static const struct iovec update_iov = { (void *)(uintptr_t)key_update, sizeof(key_update) };
+
 static bool renew(struct tls_conn *t)
 {
-        static const uint8_t update[] = { 24, 0, 0, 1, 0 };
-        struct iovec iov = { (void *)(uintptr_t)update, sizeof(update) };
-        return seal(t, &iov, 1, sizeof(update), TYPE_HANDSHAKE) && half_renew(t, &t->tx, true);
+        return seal(t, &update_iov, 1, sizeof(key_update), TYPE_HANDSHAKE) &&
+               half_renew(t, &t->tx, true);
+}
+
+/* 0, SP_E_AGAIN, SP_E_LINK. */
+static int renew_in_kernel(struct tls_conn *t)
+{
+        uint64_t seq;
+        if (ktls_next_record(t->socket, &seq) && seq < tls_records_per_key) {
+                t->tx.seq = seq;
+                return 0;
+        }
+        ssize_t r = ktls_send(t->socket, TYPE_HANDSHAKE, &update_iov, 1);
+        if (r < 0)
+                return (int)r;
+        return r == sizeof(key_update) && half_renew(t, &t->tx, true) ? 0 : SP_E_LINK;
+}
+
+static ssize_t send_by_kernel(struct tls_conn *t, const struct iovec *iov, int n)
+{
+        /* A record ends with the call, or when it is full: of bytes, or of pages, of which it has 16 at least, and a piece
+         * may touch two of. */
+        enum { BYTES_MIN = 8 << 10, PIECES_MIN = 8 };
+        int r = t->tx.seq >= tls_records_per_key ? renew_in_kernel(t) : 0;
+        if (r < 0)
+                return r;
+        ssize_t taken = ktls_send(t->socket, TYPE_DATA, iov, n);
+        if (taken > 0)
+                t->tx.seq +=
+                        1 + ((uint64_t)taken + (uint64_t)n * (BYTES_MIN / PIECES_MIN)) / BYTES_MIN;
+        return taken;
 }
 
 /* A place in a list of pieces. */
@@ -286,6 +365,8 @@ static ssize_t tls_sendv(struct conn *c, const struct iovec *iov, int n)
         struct tls_conn *t = tls_of(c);
         if (t->shake)
                 return SP_E_AGAIN;
+        if (t->tx.kernel)
+                return send_by_kernel(t, iov, n);
         if (t->out_at == t->out_end && pack(t, iov, n) < 0)
                 return SP_E_LINK;
         while (t->out_at < t->out_end) {
@@ -320,8 +401,7 @@ static size_t record_size(struct tls_conn *t)
 /* Of the other side's TLS itself. 0, or the connection has no use any more. */
 static int control(struct tls_conn *t, uint8_t type, const uint8_t *p, size_t size)
 {
-        static const uint8_t update[] = { 24, 0, 0, 1, 0 };
-        if (type == TYPE_HANDSHAKE && size == sizeof(update) && !memcmp(p, update, size) &&
+        if (type == TYPE_HANDSHAKE && size == sizeof(key_update) && !memcmp(p, key_update, size) &&
             half_renew(t, &t->rx, false))
                 return 0;
         t->broken = true; /* an alert, too: nobody goes on after it */
@@ -429,6 +509,50 @@ static bool show_rest(struct tls_conn *t)
         return true;
 }
 
+/* Of the other side's TLS itself, as it came from the kernel: `size` bytes, which are in `iov`. 0; SP_E_LINK. */
+static int control_from_kernel(struct tls_conn *t, uint8_t type, const struct iovec *iov,
+                               size_t size)
+{
+        for (size_t at = 0; size; size--, at++) {
+                while (at == iov->iov_len) {
+                        iov++;
+                        at = 0;
+                }
+                if (type != TYPE_HANDSHAKE ||
+                    ((const uint8_t *)iov->iov_base)[at] != key_update[t->update_have++])
+                        return SP_E_LINK;
+                if (t->update_have < sizeof(key_update))
+                        continue;
+                t->update_have = 0;
+                if (!half_renew(t, &t->rx, false))
+                        return SP_E_LINK;
+        }
+        return 0;
+}
+
+static ssize_t recv_by_kernel(struct tls_conn *t, const struct iovec *iov, int n)
+{
+        while (!t->broken) {
+                uint8_t type = 0;
+                ssize_t r = ktls_recv(t->socket, iov, n, &type);
+                if (r < 0)
+                        return r;
+                if (type == TYPE_DATA && !t->update_have)
+                        return r;
+                t->broken = type == TYPE_DATA || control_from_kernel(t, type, iov, (size_t)r) < 0;
+        }
+        return SP_E_LINK;
+}
+
+/* Once, what came behind a handshake having been read. */
+static bool rest_to_kernel(struct tls_conn *t)
+{
+        if (!t->rx_later || t->in_at < t->in_end)
+                return false;
+        t->rx_later = false;
+        return half_to_kernel(t, &t->rx, false);
+}
+
 static ssize_t tls_recvv(struct conn *c, const struct iovec *iov, int n)
 {
         struct tls_conn *t = tls_of(c);
@@ -440,6 +564,8 @@ static ssize_t tls_recvv(struct conn *c, const struct iovec *iov, int n)
                 if (status < 0)
                         return status == SP_E_AGAIN ? SP_E_AGAIN : SP_E_LINK;
         }
+        if (t->rx.kernel)
+                return recv_by_kernel(t, iov, n);
         while (r >= 0 && cursor_left(&at)) {
                 done += (ssize_t)take_plain(t, &at);
                 if (t->careful && !cursor_left(&at))
@@ -451,6 +577,8 @@ static ssize_t tls_recvv(struct conn *c, const struct iovec *iov, int n)
                         r = open_record(t, size, &at);
                         done += r > 0 ? r : 0;
                 } else if (t->plain_at == t->plain_end && more > 0) {
+                        if (rest_to_kernel(t))
+                                break;
                         more = fill(t);
                         r = more < 0 ? more : 0;
                 } else if (t->plain_at == t->plain_end) {
@@ -459,6 +587,8 @@ static ssize_t tls_recvv(struct conn *c, const struct iovec *iov, int n)
         }
         if (!show_rest(t))
                 return SP_E_LINK;
+        if (!done && t->rx.kernel)
+                return recv_by_kernel(t, iov, n);
         return done ? done : r;
 }
 
@@ -525,6 +655,13 @@ const struct tls_peer *tls_peer(const struct conn *c)
         return c->ops == &transport_tls ? &tls_of(c)->peer : NULL;
 }
 
+const char *tls_name(const struct conn *c)
+{
+        static const char *const names[] = { "tls", "ktls receives", "ktls sends", "ktls" };
+        const struct tls_conn *t = c->ops == &transport_tls ? tls_of(c) : NULL;
+        return t ? names[t->shake ? 0 : 2 * t->tx.kernel + t->rx.kernel] : NULL;
+}
+
 /* ---- from process to process ---------------------------------------------------------------- */
 
 struct state {
@@ -537,8 +674,8 @@ _Static_assert(sizeof(struct state) == TLS_STATE_SIZE, "the size in tls.h");
 int tls_export(struct conn *c, uint8_t ret[TLS_STATE_SIZE])
 {
         struct tls_conn *t = tls_of(c);
-        if (t->shake || t->broken || t->in_at < t->in_end || t->plain_at < t->plain_end ||
-            t->out_at < t->out_end)
+        if (t->shake || t->broken || t->tx.kernel || t->rx.kernel || t->in_at < t->in_end ||
+            t->plain_at < t->plain_end || t->out_at < t->out_end)
                 return SP_E_BUSY;
         struct state s = { .cipher = t->cipher, .tx_seq = t->tx.seq, .rx_seq = t->rx.seq };
         memcpy(s.tx_secret, t->tx.secret, CRYPTO_SECRET);
@@ -570,7 +707,7 @@ int tls_import(int fd, const uint8_t state[TLS_STATE_SIZE], struct conn **ret)
         explicit_bzero(&s, sizeof(s));
         t->in = mem_alloc(IN_MIN);
         t->in_cap = IN_MIN;
-        if (!t->in || !half_start(t, &t->tx, true) || !half_start(t, &t->rx, false)) {
+        if (!t->in || start_keys(t) < 0) {
                 tls_close(&t->base);
                 return SP_E_NOMEM;
         }

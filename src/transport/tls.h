@@ -3,7 +3,8 @@
  * The handshake is the module's (transport/crypto.h); records are made here, so that both directions are
  * independent, data is encrypted out of the caller's pieces and decrypted into its places, and a
  * connection moves to another process with its keys (conn_export). There are no session tickets, no
- * renegotiation and no padding; a direction's key is renewed before it sealed too much. A connection ends with
+ * renegotiation and no padding; a direction's key is renewed before it sealed too much. Where the kernel can, it has the
+ * keys once the handshake is done and, of a server's worker, the connection was imported. A connection ends with
  * TCP's end: what is above knows whether all was said.
  *
  * Addresses: "tls:HOST:PORT", a server known by the user's keys (transport/keys.h), which shows this user's
@@ -57,6 +58,14 @@ const struct tls_peer *tls_peer(const struct conn *c);
 /* Why the last connect of this thread failed, or the handshake of an accepted conn, when the status does not
  * say it all; "" else. */
 const char *tls_reason(void);
+
+/* Whether the kernel makes and opens the records where it can (transport/ktls.h). Of conns made from now on; set before
+ * the first. */
+extern bool tls_by_kernel;
+
+/* Whom the records of a conn are sealed and opened by: "tls", the process; "ktls", the kernel; "ktls sends" or "ktls
+ * receives", each one of them. NULL: the conn has no TLS. */
+const char *tls_name(const struct conn *c);
 
 /* How many records a key may seal before it is renewed; for tests. */
 extern uint64_t tls_records_per_key;

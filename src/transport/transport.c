@@ -26,6 +26,12 @@ const struct transport_ops *transport_of(const char *address)
         return NULL;
 }
 
+const char *conn_name(const struct conn *c)
+{
+        const char *tls = tls_name(c);
+        return tls ? tls : c->ops->name;
+}
+
 uint64_t conn_rate(const struct conn *c)
 {
         struct tcp_info info;

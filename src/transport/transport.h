@@ -108,6 +108,9 @@ unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n);
  * came, or the thread was woken for what it has seen already. */
 int conn_wait(struct conn *c, bool in, bool out, int timeout_ms);
 
+/* What it is, for people: its ops' name, or tls_name. */
+const char *conn_name(const struct conn *c);
+
 /* How many bytes a second the connection carried, as the system has seen it; 0: it can't tell, or has not sent
  * as much as it could have. */
 uint64_t conn_rate(const struct conn *c);

@@ -156,6 +156,21 @@ static inline cl_mem api_buffer(const struct api *a, cl_mem_flags flags, size_t 
         return buffer;
 }
 
+/* What kernel `f(global uint *n)` of the program writes to n[0] on this device. */
+static inline cl_uint api_run(struct api *a, cl_uint device, cl_program p)
+{
+        cl_kernel k = api_kernel(p, "f");
+        cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, 4, NULL);
+        size_t one = 1;
+        cl_uint value = 0;
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        OK(clEnqueueNDRangeKernel(a->queues[device], k, 1, NULL, &one, NULL, 0, NULL, NULL));
+        OK(clEnqueueReadBuffer(a->queues[device], m, CL_TRUE, 0, 4, &value, 0, NULL, NULL));
+        OK(clReleaseMemObject(m));
+        OK(clReleaseKernel(k));
+        return value;
+}
+
 static inline cl_int api_status(cl_event event)
 {
         cl_int status = 1;

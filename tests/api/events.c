@@ -280,6 +280,32 @@ static void set_elsewhere(struct api *a)
         OK(clReleaseEvent(u));
 }
 
+/* A wait list may be as long as the application likes. */
+static void long_lists(struct api *a)
+{
+        enum { MANY = 100000 };
+        static cl_event many[MANY];
+        for (cl_uint i = 0; i < a->count; i++) {
+                const cl_int one = 1;
+                cl_int zero = 0, seen = -1;
+                cl_event gate = user_event(a), e;
+                cl_mem m = api_buffer(a, CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero);
+                for (size_t k = 0; k < MANY; k++)
+                        many[k] = gate;
+                OK(clEnqueueFillBuffer(a->queues[i], m, &one, sizeof(one), 0, sizeof(one), MANY,
+                                       many, &e));
+                OK(clFlush(a->queues[i]));
+                CHECK(api_status(e) > CL_COMPLETE);
+                OK(clSetUserEventStatus(gate, CL_COMPLETE));
+                OK(clEnqueueReadBuffer(a->queues[i], m, CL_TRUE, 0, sizeof(seen), &seen, 0, NULL,
+                                       NULL));
+                CHECK(seen == 1 && api_status(e) == CL_COMPLETE);
+                OK(clReleaseEvent(gate));
+                OK(clReleaseEvent(e));
+                OK(clReleaseMemObject(m));
+        }
+}
+
 int main(void)
 {
         struct api a = api_open(0);
@@ -291,6 +317,7 @@ int main(void)
         errors(&a);
         threads(&a);
         set_elsewhere(&a);
+        long_lists(&a);
         api_close(&a);
         printf("events: %u devices\n", a.count);
         return 0;

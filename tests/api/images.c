@@ -482,6 +482,8 @@ static void errors(const struct api *a, cl_program program)
         bad = desc;
         bad.image_width = 1 << 24;
         EXPECT_ERROR(CL_INVALID_IMAGE_SIZE, clCreateImage(x, 0, &rgba8, &bad, NULL, &error));
+        bad.image_width = (size_t)1 << 40;
+        EXPECT_ERROR(CL_INVALID_IMAGE_SIZE, clCreateImage(x, 0, &rgba8, &bad, NULL, &error));
         bad = desc;
         bad.image_row_pitch = ROW - PIXEL;
         EXPECT_ERROR(CL_INVALID_IMAGE_DESCRIPTOR,

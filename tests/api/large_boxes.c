@@ -129,9 +129,11 @@ int main(void)
         }
         if (images) {
                 const size_t flat[3] = { 1200, 900, 1 }, deep[3] = { 120, 90, 70 },
-                             thick[3] = { 700, 600, 3 };
+                             thick[3] = { 700, 600, 3 }, wide[3] = { 2400, 1500, 1 };
                 image(&a, CL_MEM_OBJECT_IMAGE2D, flat, (size_t[3]){ 3, 5, 0 },
                       (size_t[3]){ 1101, 801, 1 });
+                image(&a, CL_MEM_OBJECT_IMAGE2D, wide, (size_t[3]){ 1, 0, 0 },
+                      (size_t[3]){ 2399, 1500, 1 });
                 image(&a, CL_MEM_OBJECT_IMAGE3D, deep, (size_t[3]){ 1, 2, 3 },
                       (size_t[3]){ 117, 77, 61 });
                 image(&a, CL_MEM_OBJECT_IMAGE2D_ARRAY, thick, (size_t[3]){ 3, 0, 1 },

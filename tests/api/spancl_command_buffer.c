@@ -529,6 +529,60 @@ static void can_be_completed(struct api *a, cl_program program)
                 OK(clReleaseMemObject(m[i]));
 }
 
+/* What freed objects leave is overwritten. */
+static void overwrite_freed(cl_context context)
+{
+        cl_int err;
+        enum { FREED = 200, BLOCKS = 64 };
+        static void *blocks[BLOCKS];
+        for (int i = 0; i < FREED; i++) {
+                cl_event e = clCreateUserEvent(context, &err);
+                OK(err);
+                OK(clReleaseEvent(e));
+        }
+        for (size_t size = 64; size <= 1024; size += 16) {
+                for (int i = 0; i < BLOCKS; i++)
+                        memset(blocks[i] = malloc(size), 0xff, size);
+                for (int i = 0; i < BLOCKS; i++)
+                        free(blocks[i]);
+        }
+}
+
+/* An argument that will be replaced need not exist when the launch is recorded. */
+static void replaces_what_is_gone(struct api *a, cl_program program)
+{
+        cl_command_queue q = a->queues[0];
+        cl_kernel sum = api_kernel(program, "sum");
+        int one[N];
+        for (int i = 0; i < N; i++)
+                one[i] = i;
+        cl_mem from = api_buffer(a, CL_MEM_COPY_HOST_PTR, BYTES, one),
+               to = api_buffer(a, 0, BYTES, NULL), gone = api_buffer(a, 0, BYTES, NULL);
+        OK(clSetKernelArg(sum, 0, sizeof(gone), &gone));
+        OK(clSetKernelArg(sum, 1, sizeof(from), &from));
+        OK(clSetKernelArg(sum, 2, sizeof(to), &to));
+        OK(clReleaseMemObject(gone));
+        overwrite_freed(a->context);
+        void *b = cb_create(1, &q, MUTABLE), *command;
+        const cl_properties arguments[] = { UPDATABLE_FIELDS, ARGUMENTS, 0 };
+        const cl_properties sizes[] = { UPDATABLE_FIELDS, SIZE, 0 };
+        EXPECT(CL_INVALID_KERNEL_ARGS,
+               cb.kernel(b, NULL, sizes, sum, 1, NULL, &items, NULL, 0, NULL, NULL, NULL));
+        OK(cb.kernel(b, NULL, arguments, sum, 1, NULL, &items, NULL, 0, NULL, NULL, &command));
+        OK(cb.finalize(b));
+        CHECK(cb_state(b) == FINALIZED);
+        const struct dispatch_arg arg = { 0, sizeof(from), &from };
+        const struct dispatch_config rest = { .command = command, .num_args = 1, .args = &arg };
+        OK(cb_update(b, &rest));
+        CHECK(cb_state(b) == EXECUTABLE);
+        OK(cb.enqueue(0, NULL, b, 0, NULL, NULL));
+        CHECK(at(a, to, 21) == 42);
+        OK(cb.release(b));
+        OK(clReleaseKernel(sum));
+        OK(clReleaseMemObject(from));
+        OK(clReleaseMemObject(to));
+}
+
 /* Shared virtual memory, where the device has it. */
 static void knows_shared_memory(struct api *a, cl_program program)
 {
@@ -650,6 +704,7 @@ int main(void)
         spans_domains(&a);
         can_be_changed(&a, program);
         can_be_completed(&a, program);
+        replaces_what_is_gone(&a, program);
         knows_shared_memory(&a, program);
         errors(&a, program);
         OK(clReleaseProgram(program));

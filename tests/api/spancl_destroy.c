@@ -189,6 +189,35 @@ static void after_reads(struct api *a)
         }
 }
 
+/* No bytes come of a read that fails. */
+static void after_failures(struct api *a, int map)
+{
+        enum { SIZE = 1 << 20 };
+        static uint8_t host[SIZE];
+        for (unsigned i = 0; i < 4; i++) {
+                cl_int e;
+                cl_event gate = clCreateUserEvent(a->context, &e);
+                OK(e);
+                cl_mem m = api_buffer(a, 0, SIZE, NULL);
+                cl_command_queue q = api_queue(a, i);
+                called = 0;
+                OK(clSetMemObjectDestructorCallback(m, on_used, (void *)1));
+                if (map)
+                        CHECK(clEnqueueMapBuffer(q, m, CL_FALSE, CL_MAP_READ, 0, SIZE, 1, &gate,
+                                                 &event, NULL));
+                else
+                        OK(clEnqueueReadBuffer(q, m, CL_FALSE, 0, SIZE, host, 1, &gate, &event));
+                OK(clReleaseMemObject(m));
+                OK(clSetUserEventStatus(gate, -7));
+                OK(clFlush(q));
+                await(1);
+                CHECK(status_then < 0);
+                OK(clReleaseEvent(gate));
+                OK(clReleaseEvent(event));
+                OK(clFinish(q));
+        }
+}
+
 int main(void)
 {
         struct api a = api_open(0);
@@ -199,6 +228,8 @@ int main(void)
                 after_commands(&a, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 1);
         }
         after_reads(&a);
+        after_failures(&a, 0);
+        after_failures(&a, 1);
         nested(&a);
         host_memory(&a);
         api_close(&a);

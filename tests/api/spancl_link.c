@@ -40,24 +40,10 @@ static cl_build_status status_of(cl_program p, cl_device_id d)
         return s;
 }
 
-static cl_uint run(struct api *a, cl_uint device, cl_program p)
-{
-        cl_kernel k = api_kernel(p, "f");
-        cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, 4, NULL);
-        size_t one = 1;
-        cl_uint value = 0;
-        OK(clSetKernelArg(k, 0, sizeof(m), &m));
-        OK(clEnqueueNDRangeKernel(a->queues[device], k, 1, NULL, &one, NULL, 0, NULL, NULL));
-        OK(clEnqueueReadBuffer(a->queues[device], m, CL_TRUE, 0, 4, &value, 0, NULL, NULL));
-        OK(clReleaseMemObject(m));
-        OK(clReleaseKernel(k));
-        return value;
-}
-
 static void run_all(struct api *a, cl_program p, cl_uint expected)
 {
         for (cl_uint i = 0; i < a->count; i++)
-                CHECK(run(a, i, p) == expected);
+                CHECK(api_run(a, i, p) == expected);
 }
 
 /* One header includes another, and both are in folders that there are not. */
@@ -210,13 +196,13 @@ static void some_devices(struct api *a)
         cl_uint count;
         OK(clGetProgramInfo(linked, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, NULL));
         CHECK(count == 1);
-        CHECK(run(a, a->count - 1, linked) == 6);
+        CHECK(api_run(a, a->count - 1, linked) == 6);
         OK(clReleaseProgram(linked));
         /* For all devices: those without an object get no executable. */
         linked = clLinkProgram(a->context, 0, NULL, "", 1, &p, NULL, NULL, &err);
         OK(err);
         CHECK(status_of(linked, a->devices[0]) == CL_BUILD_NONE);
-        CHECK(run(a, a->count - 1, linked) == 6);
+        CHECK(api_run(a, a->count - 1, linked) == 6);
         cl_kernel k = api_kernel(linked, "f");
         cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, 4, NULL);
         size_t one = 1;

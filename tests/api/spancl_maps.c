@@ -1,4 +1,5 @@
 /* What the specification says of several mappings at once, and of commands that do nothing but wait. servers: 2 */
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "api.h"
@@ -342,6 +343,57 @@ static void nothing_twice(char *self, bool svm)
         }
 }
 
+struct call {
+        cl_command_queue queue;
+        cl_mem mem;
+        cl_event gate;
+        cl_int error;
+};
+
+static void *map_behind(void *arg)
+{
+        struct call *c = arg;
+        return clEnqueueMapBuffer(c->queue, c->mem, CL_TRUE, CL_MAP_READ, 0, 64, 1, &c->gate, NULL,
+                                  &c->error);
+}
+
+/* What a thread still waits for is not what another one unmaps, though it will be at the same place; also if it
+ * fails, or the object is released meanwhile. */
+static void from_two_threads(struct api *a, cl_int status, bool release)
+{
+        cl_int e;
+        pthread_t thread;
+        void *got;
+        cl_mem m = api_buffer(a, 0, SIZE, NULL), s = sub_buffer(m, 0, 4096);
+        cl_command_queue q = a->queues[0];
+        struct call call = { clCreateCommandQueue(a->context, a->devices[0], 0, &e), s };
+        OK(e);
+        call.gate = clCreateUserEvent(a->context, &e);
+        OK(e);
+        uint8_t *p = map(q, s, CL_MAP_READ, 0, 64);
+        CHECK(pthread_create(&thread, NULL, map_behind, &call) == 0);
+        while (map_count(s) < 2)
+                usleep(100);
+        unmap(q, s, p);
+        OK(clFinish(q));
+        CHECK(map_count(s) == 1);
+        EXPECT(CL_INVALID_VALUE, clEnqueueUnmapMemObject(q, s, p, 0, NULL, NULL));
+        if (release)
+                OK(clReleaseMemObject(s));
+        OK(clSetUserEventStatus(call.gate, status));
+        CHECK(pthread_join(thread, &got) == 0);
+        CHECK((status < 0) == (call.error != CL_SUCCESS) && (status < 0) == !got);
+        if (!release && got)
+                unmap(q, s, got);
+        if (!release) {
+                CHECK(map_count(s) == 0);
+                OK(clReleaseMemObject(s));
+        }
+        OK(clReleaseCommandQueue(call.queue));
+        OK(clReleaseEvent(call.gate));
+        OK(clReleaseMemObject(m));
+}
+
 int main(int argc, char **argv)
 {
         setenv("SPANCL_COMPRESSION", "off", 1); /* what travels is counted */
@@ -359,6 +411,10 @@ int main(int argc, char **argv)
                 behind_barrier(&a);
         }
         undefined(&a);
+        for (int release = 0; release < 2; release++) {
+                from_two_threads(&a, CL_COMPLETE, release);
+                from_two_threads(&a, -7, release);
+        }
         api_close(&a);
         printf("maps: %u devices\n", a.count);
         return 0;

@@ -131,20 +131,6 @@ static void builds(struct api *a)
         OK(clReleaseProgram(p));
 }
 
-static cl_uint run(struct api *a, cl_uint device, cl_program p)
-{
-        cl_kernel k = api_kernel(p, "f");
-        cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, 4, NULL);
-        size_t one = 1;
-        cl_uint value = 0;
-        OK(clSetKernelArg(k, 0, sizeof(m), &m));
-        OK(clEnqueueNDRangeKernel(a->queues[device], k, 1, NULL, &one, NULL, 0, NULL, NULL));
-        OK(clEnqueueReadBuffer(a->queues[device], m, CL_TRUE, 0, 4, &value, 0, NULL, NULL));
-        OK(clReleaseMemObject(m));
-        OK(clReleaseKernel(k));
-        return value;
-}
-
 /* Names by their absolute path, which mean nothing on a server, and another one at each build. */
 static void absolute_includes(struct api *a)
 {
@@ -169,7 +155,7 @@ static void absolute_includes(struct api *a)
                 snprintf(options, sizeof(options), "-DFOLDER=%s -DROUND=value%d", folder, round);
                 OK(clBuildProgram(p, 0, NULL, options, NULL, NULL));
                 for (cl_uint i = 0; i < a->count; i++)
-                        CHECK(run(a, i, p) == (cl_uint)(110 + round));
+                        CHECK(api_run(a, i, p) == (cl_uint)(110 + round));
                 CHECK(!unlink(path) || !round);
                 snprintf(path, sizeof(path), "%s/value%d.h", folder, round);
                 CHECK(!unlink(path));

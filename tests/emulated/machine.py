@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """machine.py BUILD: two servers and a client in an emulated machine that has RDMA devices in software (soft-RoCE), and
-a network that delays and loses packets; tests/emulated/init says what is claimed. Status 77: something is missing.
+a network that delays and loses packets, and a kernel with TLS; tests/emulated/init says what is claimed. Status 77: something is missing.
 
 The kernel is one that is installed and has the modules, else Debian's package, which is fetched into BUILD and unpacked there."""
 
@@ -17,10 +17,12 @@ BUILD = Path(sys.argv[1]).resolve()
 INIT = Path(__file__).resolve().parent / "init"
 CONSOLE = BUILD / "machine.log"  # what it says while it runs
 HANG_S = 1500  # a watchdog, not a claim about speed
-MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem")
+MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem", "tls")
+CIPHERS = ("gcm", "ghash_generic", "ctr")  # of the kernel's TLS, where they are modules
 TOOLS = ("busybox", "ip", "rdma", "tc")
 PROGRAMS = ("spancld", "spancl", "system_mover")
 DOOR = "libspancl.so.0.1.0"
+TLS = "libspancl-tls.so"
 
 
 def skip(why):
@@ -63,7 +65,7 @@ def find_kernel():
 
 
 def in_order(modules):
-    """MODULES and what they depend on, in front of them."""
+    """MODULES, CIPHERS and what they depend on, in front of them."""
     order = []
 
     def add(name):
@@ -73,7 +75,7 @@ def in_order(modules):
                 add(other.replace("-", "_"))
         if name not in order:
             order.append(name)
-    for name in MODULES:
+    for name in (*MODULES, *(c for c in CIPHERS if c in modules)):
         add(name)
     return order
 
@@ -90,6 +92,8 @@ def fill(root, modules):
         (root / folder).mkdir(parents=True)
     for name in ("bin", "lib", "lib64"):
         (root / name).symlink_to(f"usr/{name}")
+    if not (BUILD / "lib" / TLS).exists():
+        skip("built without OpenSSL")
     rxe = glob.glob("/usr/lib/*/libibverbs/librxe-rdmav*.so")
     fabric = glob.glob("/usr/lib/*/libfabric.so.1")
     if not rxe or not fabric or not os.path.exists("/etc/libibverbs.d/rxe.driver"):
@@ -98,7 +102,7 @@ def fill(root, modules):
     for tool in TOOLS:
         path = shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
         programs.append(Path(path) if path else skip(f"there is no {tool} (on Debian: apt install busybox-static iproute2)"))
-    loaded = [str(BUILD / "lib" / DOOR), *rxe, *fabric]
+    loaded = [str(BUILD / "lib" / DOOR), str(BUILD / "lib" / TLS), *rxe, *fabric]
     if libraries(str(programs[len(PROGRAMS)])):
         skip("busybox needs libraries (on Debian: apt install busybox-static)")
     for program in programs:

@@ -448,7 +448,8 @@ int pair_init(struct pair *p, const struct pair_params *params)
                 if (session_new(&(struct session_params){ .ops = &ops,
                                                           .user = s,
                                                           .window_bytes = params->window_bytes[i],
-                                                          .inline_bytes = params->inline_bytes },
+                                                          .inline_bytes = params->inline_bytes,
+                                                          .wide_bytes = params->wide_bytes },
                                 &s->session) < 0)
                         return -1;
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)

@@ -52,7 +52,7 @@ struct pair {
 
 struct pair_params {
         uint64_t seed;
-        size_t window_bytes[2], inline_bytes;
+        size_t window_bytes[2], inline_bytes, wide_bytes;
         size_t pipe_room; /* 0: no limit */
         unsigned packs;   /* percent of bulk lanes with packed frames */
 };

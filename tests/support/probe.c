@@ -128,12 +128,17 @@ static int flush(struct probe *p)
 
 int probe_drive(struct probe *p, bool (*done)(const struct probe *p), int timeout_ms)
 {
-        for (;;) {
+        for (uint64_t begin = clock_now_ns();;) {
                 int r = flush(p);
                 if (r < 0 || done(p))
                         return r;
-                if (link_wait(p->lanes, timeout_ms) < 0)
-                        return SP_E_TIMEOUT;
+                if (link_wait(p->lanes, timeout_ms) < 0) {
+                        /* Perhaps it was woken for what was seen already. */
+                        if (clock_now_ns() - begin >= (uint64_t)timeout_ms * 1000000)
+                                return SP_E_TIMEOUT;
+                        continue;
+                }
+                begin = clock_now_ns();
                 for (unsigned i = 0; i < SESSION_LANES; i++) {
                         r = p->lanes[i].conn ? link_receive(&p->lanes[i], LINK_BUDGET, NULL) : 0;
                         if (r < 0)

@@ -64,6 +64,8 @@ void sim_cut_client(struct sim *sim, unsigned i);
 void sim_half_open(struct sim *sim, unsigned i);
 /* From now on, as sim_params.cut_chance and .cuts say. */
 void sim_cut_often(struct sim *sim, unsigned chance, unsigned cuts);
+/* Nothing is under way: what was kept for it, and what packed frames stand for, is not needed any more. */
+void sim_forget(struct sim *sim);
 
 /* Server `i` dies: its connections end after what is on its way. */
 void sim_kill_server(struct sim *sim, unsigned i);
@@ -71,6 +73,9 @@ void sim_kill_server(struct sim *sim, unsigned i);
 void sim_restart_server(struct sim *sim, unsigned i, const char *devices);
 /* The link between two servers is lost, as sim_cut_client says; it is made again. */
 void sim_cut_peers(struct sim *sim, unsigned i, unsigned k);
+
+/* From now on every server answers every other one: those that were relayed find out. */
+void sim_open_ways(struct sim *sim);
 
 /* Hold back everything that server i sends (true), or let it go. */
 void sim_freeze(struct sim *sim, unsigned i, bool frozen);

@@ -1,20 +1,12 @@
 /* builder: builds programs that take their time, each different, until a call fails; says "error N" as
  * the benchmark program does. */
-#include <CL/cl.h>
+#include "try.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum { LINES = 4000, LINE_MAX_SIZE = 80 };
-
-#define TRY(...)                                                               \
-        do {                                                                   \
-                cl_int err_ = (__VA_ARGS__);                                   \
-                if (err_ != CL_SUCCESS) {                                      \
-                        fprintf(stderr, "%s: error %d\n", #__VA_ARGS__, err_); \
-                        exit(1);                                               \
-                }                                                              \
-        } while (0)
 
 int main(void)
 {

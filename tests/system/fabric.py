@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import claims
 import daemon
 from daemon import BUILD, HANG_S, ROOT, VENDORS, Relay, at, client_env, servers
 
@@ -167,4 +168,4 @@ if __name__ == "__main__":
     if not PROVIDERS:
         print("skipped: there is no libfabric here")
         sys.exit(77)
-    sys.exit(daemon.main(globals()))
+    sys.exit(claims.run(globals()))

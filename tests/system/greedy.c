@@ -3,7 +3,8 @@
  *   endless   starts a kernel that never ends, and says what becomes of the commands behind it
  *   mark      fills the device's memory with a pattern, as far as some buffers, images and shared virtual memory go
  *   look      makes such ones, and says how much of the pattern is in them */
-#include <CL/cl.h>
+#include "try.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +13,6 @@
 enum { BUFFERS = 16, SIZE = 4 << 20, SIDE = 512 };
 
 static const uint32_t pattern = 0x5ec4e7aa;
-
-#define TRY(...)                                                               \
-        do {                                                                   \
-                cl_int err_ = (__VA_ARGS__);                                   \
-                if (err_ != CL_SUCCESS) {                                      \
-                        fprintf(stderr, "%s: error %d\n", #__VA_ARGS__, err_); \
-                        exit(1);                                               \
-                }                                                              \
-        } while (0)
 
 static cl_device_id device;
 static cl_context context;

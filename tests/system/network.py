@@ -4,14 +4,13 @@ between two ways to its server. Each function is one claim. Status 77: namespace
 
 import os
 import random
-import re
 import subprocess
 import sys
 import time
 
-import daemon
+import claims
 from daemon import BUILD, CLIENT, HANG_S, Servers, VENDORS, client_env
-from survive import Actor, run_claims
+from survive import Actor
 
 PORT = 7777
 SERVER = f"tcp:10.77.0.1:{PORT}"
@@ -214,4 +213,4 @@ def permitted():
 if __name__ == "__main__":
     if not permitted():
         sys.exit(77)
-    sys.exit(run_claims(globals()))
+    sys.exit(claims.run(globals()))

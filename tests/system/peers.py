@@ -6,24 +6,32 @@ checks each byte. What needs hosts of its own makes network namespaces, where th
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import unittest.mock
+from pathlib import Path
 
-import daemon
-from daemon import BUILD, HANG_S, ROOT, VENDORS, Relay, at, client_env, closed_port, servers
+import claims
+from daemon import (BUILD, HANG_S, ROOT, VENDORS, Relay, at, children, client_env, closed_port, servers,
+                    wait_for)
 
 sys.path.insert(0, str(ROOT / "bench"))
 from hosts import Hosts, may_make_hosts  # noqa: E402
+from servers import Servers  # noqa: E402
 
 PROGRAM = str(BUILD / "bin/api_migrate")
+MOVER = str(BUILD / "bin/system_mover")
+SPREAD = str(BUILD / "bin/system_spread")
 WARNING = "can't reach each other"
 
 
-def start(where, program=PROGRAM, prefix=(), **more):
-    return subprocess.Popen([*prefix, program], env=client_env(where, **more), stdout=subprocess.PIPE,
+def start(where, program=PROGRAM, prefix=(), args=(), **more):
+    return subprocess.Popen([*prefix, program, *args], env=client_env(where, **more), stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
 
 
@@ -51,6 +59,46 @@ def links_between_servers_that_are_cut_change_nothing():
             relay.close()
     assert cuts > 3, cuts
     return f"{cuts} cuts"
+
+
+def bulk_data_between_servers_may_be_cut_at_any_byte():
+    chance = random.Random(2)
+    with servers(2) as s:
+        relays = [Relay(port) for port in s.ports]
+        client = start(" ".join(f"{at(p)}#{at(r.port)}" for p, r in zip(s.ports, relays)), MOVER)
+        while client.poll() is None:
+            time.sleep(0.01)
+            for relay in relays:
+                if relay.left is None:
+                    relay.left = int(2 ** chance.uniform(0, 24))
+        try:
+            passes(client)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{s.log_text()}") from error
+        cuts, carried = (sum(getattr(r, k) for r in relays) for k in ("cuts", "carried"))
+        for relay in relays:
+            relay.close()
+    assert cuts > 10 and carried > 100 << 20, (cuts, carried)
+    return f"{cuts} cuts in {carried >> 20} MiB"
+
+
+def what_a_lost_server_was_to_pass_on_comes_from_another():
+    size, passed_on = 24 << 20, 0
+    for victim in (1, 2, 3):
+        with servers(5, "--log", "info") as s:
+            relays = [Relay(port, rate=12 << 20) for port in s.ports]
+            where = " ".join(f"{at(p)}#{at(r.port)}" for p, r in zip(s.ports, relays))
+            client = start(where, SPREAD, args=(str(size), str(victim)), SPANCL_LOG="info")
+            while client.poll() is None and relays[victim].carried < size // 4:
+                time.sleep(0.02)
+            assert client.poll() is None, client.communicate()
+            for pid in children(s.processes[victim].pid):
+                os.kill(pid, signal.SIGKILL)
+            passed_on += passes(client).count("was to come to")
+            for relay in relays:
+                relay.close()
+    assert passed_on, "nothing was under way"
+    return f"{passed_on} times"
 
 
 def the_other_side_connects_when_one_cannot():
@@ -100,6 +148,30 @@ def servers_of_one_host_reach_each_other_over_shared_memory():
     assert carried_by(plain, "--shared-memory", "off") == {"tcp"}
     # Who says where servers reach each other means it.
     assert carried_by(lambda ports: " ".join(f"{at(p)}#{at(p)}" for p in ports)) == {"tcp"}
+
+
+def workers_of_another_user_reach_servers_of_their_host_over_shared_memory():
+    if os.geteuid():
+        return "skipped: not root"
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        vendors, cache = Path(folder) / "vendors", Path(folder) / "cache"
+        vendors.mkdir()
+        cache.mkdir()
+        cache.chmod(0o777)
+        for icd in Path(VENDORS).glob("*.icd"):
+            (vendors / icd.name).write_text(icd.read_text())
+        environment = {"POCL_CACHE_DIR": str(cache)}
+        # A sanitizer in a worker reads its suppressions, but that user may not be let in where they lie.
+        for options in {"LSAN_OPTIONS", "TSAN_OPTIONS"} & set(os.environ):
+            shutil.copytree(ROOT / "tests/run", Path(folder) / "run", dirs_exist_ok=True)
+            environment[options] = os.environ[options].replace(str(ROOT / "tests/run"), f"{folder}/run")
+        with unittest.mock.patch.dict(os.environ, environment), \
+                Servers(BUILD, 2, ("--user", "nobody", "--log", "info"), vendors=str(vendors)) as s:
+            assert WARNING not in passes(start(" ".join(map(at, s.ports))))
+            log = s.log_text()
+    assert "a peer attached lane 0 (peer, shm)" in log and "workers run as root" not in log, log
+    return None
 
 
 def _client_links(where, name, count):
@@ -185,5 +257,30 @@ def a_link_that_goes_down_for_a_while_changes_nothing():
     return None
 
 
+def hosts_that_are_relayed_reach_each_other_as_soon_as_there_is_a_way():
+    if not may_make_hosts():
+        return "skipped: no network namespaces"
+    with _two_hosts([("a", "b", "10.77.3")]) as hosts:
+        client = start(IPV4, MOVER, prefix=hosts.inside("c"), args=("1000000",))
+        lines = []
+        said = threading.Thread(target=lambda: lines.extend(client.stderr))
+        said.start()
+        wait_for(lambda: any(WARNING in l for l in lines), "not relayed")
+        rounds = [client.stdout.readline() for _ in range(2)]
+        for k, host in enumerate("ab"):
+            hosts.ip(host, "route", "add", f"10.77.{2 - k}.2/32", "via", f"10.77.3.{2 - k}")
+        wait_for(lambda: any("reach each other now" in l for l in lines), "still relayed")
+        rounds += [client.stdout.readline() for _ in range(2)]
+        # And back again.
+        for k, host in enumerate("ab"):
+            hosts.ip(host, "route", "del", f"10.77.{2 - k}.2/32")
+        wait_for(lambda: sum(WARNING in l for l in lines) == 2, "not relayed again")
+        rounds += [client.stdout.readline() for _ in range(2)]
+        client.kill()
+        said.join()
+        assert rounds == ["round\n"] * 6, (rounds, lines)
+    return None
+
+
 if __name__ == "__main__":
-    sys.exit(daemon.main(globals()))
+    sys.exit(claims.run(globals()))

@@ -2,7 +2,6 @@
 """security.py BUILD [NAME...]: claims about who may use a server, over real processes: spancld, and
 spancl as its client. Each function is one claim."""
 
-import inspect
 import os
 import re
 import shutil
@@ -11,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
+import claims  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -494,8 +493,11 @@ def a_socket_is_for_its_user():
 
         program = shutil.copy(BUILD / "bin/spancl", folder)  # where anybody may run it
 
+        # Nobody may not be let in where sanitizers' suppressions lie.
+        env = {k: v for k, v in os.environ.items() if k not in ("LSAN_OPTIONS", "TSAN_OPTIONS")}
+
         def as_nobody():
-            return subprocess.run([program, "ping", f"unix:{path}"], user=NOBODY, extra_groups=[],
+            return subprocess.run([program, "ping", f"unix:{path}"], user=NOBODY, extra_groups=[], env=env,
                                   cwd="/", text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, check=False, timeout=HANG_S)
         with p.spancld("--socket", str(path)):
@@ -527,7 +529,7 @@ class Devices:
 
     def greedy(self, what):
         env = self.servers.environment()
-        env["ASAN_OPTIONS"] = "detect_leaks=0"  # it releases nothing
+        env["ASAN_OPTIONS"] = "detect_leaks=0:use_sigaltstack=0"  # it releases nothing
         done = subprocess.run([str(BUILD / "bin/system_greedy"), what], env=env, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
         return works(done).stdout.split()
@@ -548,22 +550,5 @@ def memory_of_another_session_cannot_be_read():
                 assert d.greedy("look") == ["0"]
 
 
-def main():
-    claims = [f for f in list(globals().values()) if inspect.isfunction(f) and f.__module__ == __name__
-              and f.__code__.co_argcount + f.__code__.co_kwonlyargcount == 0 and f.__name__ not in ("main", "other_address")]
-    wanted = sys.argv[2:]
-    bad = 0
-    for claim in claims:
-        if wanted and claim.__name__ not in wanted:
-            continue
-        try:
-            remark = claim()
-            print(f"ok    {claim.__name__}" + (f": {remark}" if remark else ""), flush=True)
-        except Exception:  # pylint: disable=broad-except
-            bad += 1
-            print(f"FAIL  {claim.__name__}\n{traceback.format_exc()}", flush=True)
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(claims.run(globals()))

@@ -2,17 +2,15 @@
 """survive.py BUILD [NAME...]: claims about sessions that outlive their connections, and clients that
 outlive their servers; on real processes. Each function is one claim."""
 
-import inspect
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-import time
-import traceback
 from pathlib import Path
 
-from daemon import BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers, session_worker
+import claims
+from daemon import BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers, session_worker, wait_for
 
 ACTOR = str(BUILD / "bin/system_actor")
 
@@ -214,13 +212,6 @@ def calls_that_need_a_server_that_is_away_fail_and_nothing_hangs():
             relay.close()
 
 
-def wait_for(condition, what):
-    deadline = time.monotonic() + HANG_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
 def session_that_is_not_resumed_in_time_ends_on_both_sides():
     for loss in ("fail", "wait"):
         with servers(1, "--linger", "1") as s:
@@ -319,26 +310,5 @@ def no_frame_is_lost_in_outages():
         return f"{counts['full']} frames of full quality, {counts['lower']} of lower"
 
 
-def run_claims(names):
-    claims = [f for f in names.values() if inspect.isfunction(f) and f.__module__ == "__main__"
-              and f.__name__.count("_") >= 3
-              and all(p.default is not p.empty or p.kind == p.VAR_POSITIONAL
-                      for p in inspect.signature(f).parameters.values())]
-    wanted = sys.argv[2:]
-    bad = 0
-    for claim in claims:
-        if wanted and claim.__name__ not in wanted:
-            continue
-        begin = time.monotonic()
-        try:
-            remark = claim()
-            print(f"ok    {claim.__name__} ({time.monotonic() - begin:.1f} s)"
-                  + (f": {remark}" if remark else ""), flush=True)
-        except Exception:  # pylint: disable=broad-except
-            bad += 1
-            print(f"FAIL  {claim.__name__}\n{traceback.format_exc()}", flush=True)
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(run_claims(globals()))
+    sys.exit(claims.run(globals()))

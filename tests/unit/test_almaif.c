@@ -1,5 +1,5 @@
 /* AlmaIF accelerators: what is read from their registers, profiles, faults, chains between them, over
- * emulators that are processes of their own. What every backend promises is in test_backend.c. */
+ * emulators that are processes of their own. What every backend promises is in test_backend_*.c. */
 #include "support/check.h"
 
 #include <fcntl.h>

@@ -503,6 +503,24 @@ static void a_killed_worker_ends_its_session_alone(void **state)
         stop(&d);
 }
 
+/* Its alarm is set when the session has ended. */
+static void a_worker_that_does_not_end_in_time_lost_nothing(void **state)
+{
+        (void)state;
+        struct daemon d;
+        struct probe a;
+        start(&d, NULL);
+        pid_t pid = warm_worker(&d);
+        probe_init(&a, d.address);
+        assert_int_equal(probe_attach(&a, 0), 0);
+        assert_int_equal(probe_ping(&a), 0);
+        assert_int_equal(kill(pid, SIGALRM), 0);
+        assert_true(comes_to_log(&d, "its session, which is over, goes on"));
+        probe_fini(&a);
+        assert_serves(&d);
+        stop(&d);
+}
+
 static void a_killed_warm_worker_is_replaced(void **state)
 {
         (void)state;
@@ -928,6 +946,7 @@ int main(void)
                 cmocka_unit_test(thousands_of_silent_connections_keep_nobody_out),
                 cmocka_unit_test(few_descriptors_keep_nobody_out_either),
                 cmocka_unit_test(a_killed_worker_ends_its_session_alone),
+                cmocka_unit_test(a_worker_that_does_not_end_in_time_lost_nothing),
                 cmocka_unit_test(a_killed_warm_worker_is_replaced),
                 cmocka_unit_test(sigterm_says_goodbye_to_sessions),
                 cmocka_unit_test(workers_end_with_their_supervisor),

@@ -100,6 +100,35 @@ TEST(what_is_not_true_over_a_network_is_masked)
         assert_int_equal(exec, CL_EXEC_KERNEL);
 }
 
+static bool answers(cl_device_info name)
+{
+        struct bytes v;
+        buf_fini(&masked);
+        assert_int_equal(0, device_mask(bytes_of(native.data, native.size), &masked));
+        return info_find(bytes_of(masked.data, masked.size), name, &v);
+}
+
+/* Applications, and we, read to the NUL. */
+TEST(texts_that_do_not_end_are_left_out)
+{
+        enum { SPIRV_EXTENSIONS = 0x12BA };
+        cl_name_version list[2] = { { 1, "" }, { 2, "__opencl_c_fp64" } };
+        memset(list[0].name, 'x', sizeof(list[0].name));
+        put(CL_DEVICE_NAME, "device", 6);
+        put(CL_DEVICE_VENDOR, "vendor", 7);
+        put(SPIRV_EXTENSIONS, "SPV_one\0SPV_two", 15);
+        put(CL_DEVICE_OPENCL_C_FEATURES, list, sizeof(list));
+        assert_false(answers(CL_DEVICE_NAME));
+        assert_true(answers(CL_DEVICE_VENDOR));
+        assert_false(answers(SPIRV_EXTENSIONS));
+        struct bytes v = mask(CL_DEVICE_OPENCL_C_FEATURES);
+        assert_int_equal(v.size, sizeof(list[1]));
+        assert_memory_equal(v.data, &list[1], sizeof(list[1]));
+        buf_fini(&native);
+        put(SPIRV_EXTENSIONS, "SPV_one\0SPV_two", 16);
+        assert_true(answers(SPIRV_EXTENSIONS));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -108,6 +137,7 @@ int main(void)
                 cmocka_unit_test_teardown(extensions_that_need_the_host_are_not_offered, teardown),
                 cmocka_unit_test_teardown(devices_are_divided_in_the_ways_of_opencl, teardown),
                 cmocka_unit_test_teardown(what_is_not_true_over_a_network_is_masked, teardown),
+                cmocka_unit_test_teardown(texts_that_do_not_end_are_left_out, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,6 +155,17 @@ TEST(the_same_server_is_preferred_and_the_host_is_last)
         assert_int_equal(placement_copy(&p, 0, 1, all, 2), 0);
         assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
         assert_int_equal(from->server, 0);
+        /* Who can't be asked is the last choice, but not when nobody else has it. */
+        p.avoid = 1;
+        assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
+        assert_int_equal(from->server, 1);
+        p.avoid = 3;
+        assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
+        assert_true(from->server == PLACEMENT_HOST);
+        p.avoid = 2;
+        assert_int_equal(placement_stale(&p, 3, 0, (struct range){ 0, 5 }, &part, &from), 1);
+        assert_int_equal(from->server, 0);
+        p.avoid = 0;
         /* Lost data are not brought from the dead. */
         placement_forget_server(&p, 0);
         assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
@@ -314,10 +325,38 @@ TEST(writers_are_all_there_until_a_later_one_follows_them)
         assert_int_equal(at->writer_count, 2);
         assert_int_equal(at->writers[0].event, 4);
         assert_int_equal(at->writers[1].event, 5);
-        replica_collapse(at, all, 9);
-        assert_int_equal(at->writer_count, 1);
-        assert_int_equal(at->writers[0].event, 9);
-        assert_true(at->writers[0].arrival);
+        /* One marker for many. */
+        assert_int_equal(placement_copy(&p, 0, 0, left, 6), 0);
+        assert_int_equal(placement_copy(&p, 0, 0, (struct range){ 60, 80 }, 7), 0);
+        replica_collapse(at, false, 9);
+        assert_int_equal(at->writer_count, 3);
+        assert_int_equal(at->writers[2].event, 9);
+        assert_int_equal(at->writers[2].range.end, 100);
+        assert_false(at->writers[2].awaited);
+        replica_collapse(at, true, 10);
+        assert_int_equal(at->writer_count, 2);
+        assert_int_equal(at->writers[1].event, 10);
+        assert_int_equal(at->writers[1].range.end, 80);
+        assert_true(at->writers[1].arrival && at->writers[1].awaited);
+        placement_fini(&p);
+}
+
+TEST(of_many_that_did_not_all_arrive_what_nobody_else_has_stays)
+{
+        struct placement p = { 0 };
+        struct range all = { 0, 100 }, left = { 0, 20 }, right = { 80, 100 }, mid = { 30, 60 };
+        struct range part;
+        const struct replica *from;
+        assert_int_equal(placement_write(&p, 0, 0, all, 1, 0), 0);
+        assert_int_equal(placement_copy(&p, 1, 0, left, 2), 0);
+        assert_int_equal(placement_copy(&p, 1, 0, right, 3), 0);
+        assert_int_equal(placement_write(&p, 1, 0, mid, 4, 0), 0);
+        replica_collapse(placement_find(&p, 1, 0), true, 5);
+        assert_true(placement_arrival_failed(&p, 1, 5));
+        assert_int_equal(placement_stale(&p, 1, 0, left, &part, &from), 1);
+        assert_int_equal(placement_stale(&p, 1, 0, right, &part, &from), 1);
+        assert_int_equal(placement_stale(&p, 1, 0, mid, &part, &from), 0);
+        assert_int_equal(placement_stale(&p, 0, 0, mid, &part, &from), 1);
         placement_fini(&p);
 }
 
@@ -422,6 +461,7 @@ int main(void)
                 cmocka_unit_test(what_arrives_in_parts_is_sent_on_in_parts),
                 cmocka_unit_test(a_fresh_buffer_needs_no_transfer),
                 cmocka_unit_test(writers_are_all_there_until_a_later_one_follows_them),
+                cmocka_unit_test(of_many_that_did_not_all_arrive_what_nobody_else_has_stays),
                 cmocka_unit_test(bytes_that_did_not_arrive_are_not_current),
                 cmocka_unit_test(the_view_is_current_once_it_has_come_and_until_somebody_writes),
                 cmocka_unit_test(a_command_comes_after_what_it_waits_for_and_its_own_queue),

@@ -57,6 +57,7 @@ static void random_traffic(uint64_t seed)
                           .seed = seed,
                           .window_bytes = { rng_range(&rng, 0, 1) << 16, rng_below(&rng, 1 << 18) },
                           .inline_bytes = rng_chance(&rng, 50) ? 0 : rng_range(&rng, 1, 1 << 17),
+                          .wide_bytes = rng_chance(&rng, 20) ? 0 : rng_range(&rng, 1, 1 << 17),
                           .pipe_room = rng_chance(&rng, 50) ? 0 : rng_range(&rng, 1, 1 << 16),
                           .packs = rng_chance(&rng, 50) ? 0 : 60,
                   });
@@ -432,24 +433,48 @@ TEST(what_was_cut_on_one_lane_goes_out_on_another)
         assert_int_equal(pair_bulk(&p, 0, 3 << 20, 3 << 20, 3 << 20, &t), 0);
         struct iovec iov[2];
         struct frame f[SESSION_LANES];
-        for (unsigned lane = 1; lane < SESSION_LANES; lane++) {
+        for (unsigned lane = 2; lane < SESSION_LANES; lane++) {
                 assert_int_equal(session_lane_pending(s, lane, iov, 2), 2);
                 assert_int_equal(frame_get(iov[0].iov_base, &f[lane]), 0);
         }
-        assert_int_equal(f[1].ack, 0);
-        assert_int_equal(f[2].ack, f[1].size);
-        for (unsigned lane = 2; lane < SESSION_LANES; lane++)
+        assert_int_equal(f[2].ack, 0);
+        assert_int_equal(f[3].ack, f[2].size);
+        for (unsigned lane = 3; lane < SESSION_LANES; lane++)
                 session_lane_sent(s, lane, FRAME_HEADER_SIZE + f[lane].size);
-        session_lane_sent(s, 1, FRAME_HEADER_SIZE + 1000);
-        session_lane_down(s, 1);
+        session_lane_sent(s, 2, FRAME_HEADER_SIZE + 1000);
+        session_lane_down(s, 2);
         assert_true(session_bulk_pending(s));
         struct frame again;
         assert_int_equal(session_lane_pending(s, 3, iov, 2), 2);
         assert_int_equal(frame_get(iov[0].iov_base, &again), 0);
         assert_int_equal(again.ack, 1000);
-        assert_int_equal(again.size, f[1].size - 1000);
+        assert_int_equal(again.size, f[2].size - 1000);
         session_lane_sent(s, 3, FRAME_HEADER_SIZE + again.size);
         assert_int_equal(session_lane_pending(s, 3, iov, 2), 0);
+        pair_fini(&p);
+}
+
+TEST(small_transfers_have_a_lane_for_themselves_while_there_are_others)
+{
+        struct pair p;
+        struct pair_transfer *large, *small;
+        start(&p, &(struct pair_params){ .seed = 1 });
+        struct session *s = p.side[0].session;
+        assert_int_equal(pair_bulk(&p, 0, 3 << 20, 3 << 20, 3 << 20, &large), 0);
+        assert_int_equal(session_bulk_lanes(s, SESSION_LANES), SESSION_LANES - 2);
+        assert_false(session_lane_has_pending(s, 1));
+        assert_int_equal(pair_bulk(&p, 0, 100000, 100000, 100000, &small), 0);
+        assert_int_equal(session_bulk_lanes(s, SESSION_LANES), SESSION_LANES - 2);
+        struct iovec iov[2];
+        struct frame f;
+        assert_int_equal(session_lane_pending(s, 1, iov, 2), 2);
+        assert_int_equal(frame_get(iov[0].iov_base, &f), 0);
+        assert_int_equal(f.size, 100000);
+        session_lane_sent(s, 1, FRAME_HEADER_SIZE + f.size);
+        assert_false(session_lane_has_pending(s, 1));
+        for (unsigned lane = 2; lane < SESSION_LANES; lane++)
+                session_lane_down(s, lane);
+        assert_true(session_lane_has_pending(s, 1)); /* alone it takes all */
         pair_fini(&p);
 }
 
@@ -869,6 +894,7 @@ int main(void)
                 cmocka_unit_test(a_bulk_lane_that_breaks_in_a_frame_goes_on_where_it_was),
                 cmocka_unit_test(lanes_share_a_transfer_and_its_bytes_come_in_any_order),
                 cmocka_unit_test(what_was_cut_on_one_lane_goes_out_on_another),
+                cmocka_unit_test(small_transfers_have_a_lane_for_themselves_while_there_are_others),
                 cmocka_unit_test(packed_frames_bring_what_they_hold),
                 cmocka_unit_test(a_packed_frame_that_was_cut_is_sent_again_whole),
                 cmocka_unit_test(what_a_packed_frame_does_not_hold_ends_the_session),

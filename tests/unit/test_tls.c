@@ -483,6 +483,7 @@ int main(void)
         snprintf(client_keys, sizeof(client_keys), "%s/client/keys", folder);
         snprintf(server_keys, sizeof(server_keys), "%s/server", folder);
         setenv("SPANCL_KEYS", client_keys, 1);
+        tls_by_kernel = false; /* unit/ktls is about the kernel's */
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_server_that_nobody_told_of_is_not_believed),
                 cmocka_unit_test(a_known_server_learns_who_the_client_is),

@@ -21,6 +21,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/passing.h"
 #include "transport/fabric.h"
 #include "transport/tls.h"
 
@@ -604,39 +605,16 @@ static void socket_conns(struct conn *ret[2])
 static void tell(int socket, char what, int fd)
 {
         struct iovec iov = { &what, 1 };
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } a = { 0 };
-        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-        if (fd >= 0) {
-                m.msg_control = &a;
-                m.msg_controllen = sizeof(a.space);
-                struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-                c->cmsg_level = SOL_SOCKET;
-                c->cmsg_type = SCM_RIGHTS;
-                c->cmsg_len = CMSG_LEN(sizeof(int));
-                memcpy(CMSG_DATA(c), &fd, sizeof(int));
-        }
-        assert_int_equal(sendmsg(socket, &m, 0), 1);
+        assert_int_equal(passing_send(socket, &iov, 1, &fd, fd >= 0), 1);
 }
 
 static int hear_descriptor(int socket)
 {
         char what;
-        struct iovec iov = { &what, 1 };
-        union {
-                struct cmsghdr header;
-                char space[CMSG_SPACE(sizeof(int))];
-        } a = { 0 };
-        struct msghdr m = { .msg_iov = &iov,
-                            .msg_iovlen = 1,
-                            .msg_control = &a,
-                            .msg_controllen = sizeof(a.space) };
         int fd;
-        assert_int_equal(recvmsg(socket, &m, 0), 1);
+        struct iovec iov = { &what, 1 };
+        assert_int_equal(passing_receive(socket, &iov, 1, &fd, 1), 1);
         assert_int_equal(what, 'M');
-        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
         return fd;
 }
 

@@ -62,6 +62,10 @@ void native_add_domain(struct backend *b, const struct icd_platform *p, cl_conte
                 pthread_mutex_init(&d->clock_lock, NULL);
                 ask(d->id, CL_DEVICE_TYPE, sizeof(d->type), &d->type, NULL);
                 domain->apart |= !(d->type & CL_DEVICE_TYPE_CPU);
+                cl_ulong memory = 0;
+                ask(d->id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(memory), &memory, NULL);
+                if (!i || memory < domain->memory)
+                        domain->memory = memory;
                 ask(d->id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(d->queue_props),
                     &d->queue_props, NULL);
         }

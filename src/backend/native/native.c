@@ -1,5 +1,5 @@
-/* The native backend: devices of this host's OpenCL implementations. One context for each platform, with all
- * of its devices that are used, is a domain. */
+/* The native backend: devices of this host's OpenCL implementations. A context is a domain: one for each platform,
+ * with all of its devices that are used, or one for each device. */
 #include "backend/native/native.h"
 
 #include "backend/bounds.h"
@@ -63,23 +63,32 @@ static unsigned choose_devices(const struct icd_platform *p, const char *filter,
         return count;
 }
 
-static void add_platform(struct backend *b, const struct icd_platform *p, const char *filter,
-                         unsigned *number)
+static bool add_context(struct backend *b, const struct icd_platform *p, const cl_device_id *ids,
+                        unsigned count)
+{
+        cl_context context = native_context(p, ids, count);
+        if (context)
+                native_add_domain(b, p, context, NULL, ids, count);
+        return context;
+}
+
+static bool shares_context(const struct icd_platform *p, enum backend_contexts contexts)
+{
+        if (contexts != BACKEND_CONTEXTS_AUTO)
+                return contexts == BACKEND_CONTEXTS_PLATFORM;
+        return quirks_find(p->name, p->version_text)->contexts == CONTEXTS_PLATFORM;
+}
+
+static void add_platform(struct backend *b, const struct icd_platform *p,
+                         const struct backend_params *params, unsigned *number)
 {
         cl_device_id ids[DEVICES_MAX];
-        unsigned count = choose_devices(p, filter, number, ids);
-        if (!count)
+        unsigned count = choose_devices(p, params->devices, number, ids);
+        bool together = count == 1 || (count && shares_context(p, params->contexts));
+        if (together && (add_context(b, p, ids, count) || count == 1))
                 return;
-        cl_context context = native_context(p, ids, count);
-        if (context) {
-                native_add_domain(b, p, context, NULL, ids, count);
-                return;
-        }
-        for (unsigned i = 0; i < count && count > 1; i++) {
-                context = native_context(p, &ids[i], 1);
-                if (context)
-                        native_add_domain(b, p, context, NULL, &ids[i], 1);
-        }
+        for (unsigned i = 0; i < count; i++)
+                add_context(b, p, &ids[i], 1);
 }
 
 /* ---- the backend ---------------------------------------------------------------------------- */
@@ -143,7 +152,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
                 return SP_E_NOMEM;
         unsigned number = 0;
         for (size_t i = 0; i < b->platform_count; i++)
-                add_platform(b, &b->platforms[i], params->devices, &number);
+                add_platform(b, &b->platforms[i], params, &number);
         if (!b->device_count)
                 return SP_E_NODEV;
         r = notifier_new(&b->notifiers[0]);
@@ -200,6 +209,8 @@ static void native_buffer_release(struct backend_buffer *m)
         op_enter();
         m->domain->api->clReleaseMemObject(m->mem);
         op_leave();
+        if (m->owns_bytes)
+                m->domain->taken -= m->size;
         mem_free(m);
 }
 
@@ -211,6 +222,59 @@ cl_int native_cleared(struct backend *b, struct backend_buffer *m)
         return r;
 }
 
+/* Nothing uses it any more: on any thread, maybe after its buffer was released. */
+static void CL_CALLBACK free_bytes(cl_mem mem, void *block)
+{
+        (void)mem;
+        mem_free(block);
+}
+
+/* Over memory of ours, which native commands and the engine then reach alike. */
+static cl_int create_over_bytes(struct backend *b, struct native_domain *d, cl_mem_flags flags,
+                                size_t size, struct backend_buffer **ret)
+{
+        enum { ALIGNMENT = 128 }; /* of the largest type of OpenCL C */
+        cl_int err = CL_SUCCESS;
+        if (size > d->memory - d->taken)
+                return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        uint8_t *block = mem_alloc_bulk(size + ALIGNMENT);
+        if (!block)
+                return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        uint8_t *at = block + ALIGNMENT - (uintptr_t)block % ALIGNMENT;
+        if (b->clear == BACKEND_CLEAR_ALL)
+                memset(at, 0, size);
+        op_enter();
+        cl_mem mem =
+                d->api->clCreateBuffer(d->context, flags | CL_MEM_USE_HOST_PTR, size, at, &err);
+        if (mem) {
+                err = d->api->clSetMemObjectDestructorCallback(mem, free_bytes, block);
+                if (err != CL_SUCCESS)
+                        d->api->clReleaseMemObject(steal(mem));
+        }
+        if (!mem)
+                mem_free(block);
+        cl_int r = native_wrap_buffer(d, mem, size, err, ret);
+        op_leave();
+        if (r != CL_SUCCESS)
+                return r;
+        (*ret)->bytes_at = at;
+        (*ret)->owns_bytes = true;
+        d->taken += size;
+        return r;
+}
+
+static bool works_on_host_memory(const struct native_domain *d)
+{
+        return !d->apart && d->memory &&
+               (d->svm == INFO_SVM_FOLLOWS || d->svm == INFO_SVM_SHARES) &&
+               d->api->clSetMemObjectDestructorCallback;
+}
+
+static void *native_buffer_bytes(struct backend_buffer *m)
+{
+        return m->bytes_at;
+}
+
 static cl_int native_buffer_create(struct backend *b, unsigned domain, cl_mem_flags flags,
                                    size_t size, struct backend_buffer **ret)
 {
@@ -218,6 +282,8 @@ static cl_int native_buffer_create(struct backend *b, unsigned domain, cl_mem_fl
                 return CL_INVALID_CONTEXT;
         struct native_domain *d = &b->domains[domain];
         cl_int err = CL_SUCCESS;
+        if (size && works_on_host_memory(d))
+                return create_over_bytes(b, d, kernel_access(flags), size, ret);
         op_enter();
         cl_mem mem = d->api->clCreateBuffer(d->context, kernel_access(flags), size, NULL, &err);
         cl_int r = native_wrap_buffer(d, mem, size, err, ret);
@@ -245,6 +311,8 @@ static cl_int native_sub_buffer_create(struct backend *b, struct backend_buffer 
                                             CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
         cl_int r = native_wrap_buffer(parent->domain, mem, size, err, ret);
         op_leave();
+        if (r == CL_SUCCESS && parent->bytes_at)
+                (*ret)->bytes_at = parent->bytes_at + origin;
         return r;
 }
 
@@ -366,6 +434,7 @@ const struct backend_ops backend_native = {
         .sampler_release = native_sampler_release,
         .pipe_create = native_pipe_create,
         .buffer_release = native_buffer_release,
+        .buffer_bytes = native_buffer_bytes,
         .host_memory = native_host_memory,
         .svm_create = native_svm_create,
         .svm_buffer_create = native_svm_buffer_create,

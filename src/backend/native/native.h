@@ -40,6 +40,8 @@ struct native_domain {
         cl_context context; /* NULL: its sub-devices were all released */
         unsigned device_count;
         bool apart;        /* some device does not work in the host's memory */
+        uint64_t memory;   /* bytes that its devices say they have */
+        uint64_t taken;    /* of it, by buffers over memory of ours; the engine's lock guards it */
         enum info_svm svm; /* of those of its devices that have any; svm.c */
         /* Of INFO_SVM_DICTATES: what there is now. The engine's lock guards it. */
         struct list svms;
@@ -84,6 +86,8 @@ struct backend_buffer {
         struct native_domain *domain;
         cl_mem mem;
         size_t size;
+        uint8_t *bytes_at; /* where they are, of what is made over memory of ours; else NULL */
+        bool owns_bytes;   /* and are counted in domain->taken */
         struct image_desc image; /* type 0: a buffer, or a pipe */
         cl_mem bytes; /* of a 1D image of a buffer: that buffer, if commands are to use it instead */
         bool pipe;

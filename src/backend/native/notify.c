@@ -1,6 +1,7 @@
 #include "backend/native/notify.h"
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "backend/native/clock.h"
@@ -120,11 +121,11 @@ static void take_over(struct list *from, struct list *to)
         }
 }
 
-/* Between two looks: the longer it has taken, the less an eighth more matters. */
+/* Between two looks: the longer it has taken, the less a sixteenth more matters. */
 static void pause_after(uint64_t since_ns)
 {
-        enum { SPIN_NS = 50000, NAP_MIN_NS = 20000, NAP_MAX_NS = 1000000 };
-        uint64_t waited = native_now_ns() - since_ns, nap = waited / 8;
+        enum { SPIN_NS = 100000, NAP_MIN_NS = 10000, NAP_MAX_NS = 1000000 };
+        uint64_t waited = native_now_ns() - since_ns, nap = waited / 16;
         if (waited < SPIN_NS) {
                 sched_yield();
                 return;
@@ -138,6 +139,7 @@ static void *notifier_main(void *arg)
         struct notifier *n = arg;
         struct list waiting, over;
         uint64_t since_ns = 0;
+        (void)prctl(PR_SET_TIMERSLACK, 1000ul); /* naps would be 50 µs longer */
         list_init(&waiting);
         list_init(&over);
         pthread_mutex_lock(&n->lock);

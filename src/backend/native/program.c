@@ -229,6 +229,23 @@ static cl_int build(struct backend_program *p, const cl_device_id *ids, size_t c
         return p->kind == BUILT_IN && r == CL_INVALID_OPERATION ? CL_SUCCESS : r;
 }
 
+/* Several domains build the same program at the same time: where these would change the cache on disk under each
+ * other, one after the other. NULL: they need not. */
+static pthread_mutex_t *take_turn(const struct backend *b, const struct native_domain *d)
+{
+        static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+        if (d->quirks->disk_cache != DISK_CACHE_RACES || b->domain_count < 2)
+                return NULL;
+        pthread_mutex_lock(&one_at_a_time);
+        return &one_at_a_time;
+}
+
+static void end_turn(pthread_mutex_t *turn)
+{
+        if (turn)
+                pthread_mutex_unlock(turn);
+}
+
 /* May it be better a second time, because another process changed the cache on disk meanwhile? */
 static bool was_disturbed(const struct native_domain *d, cl_program made, cl_int r, bool executable)
 {
@@ -304,11 +321,13 @@ static cl_int build_and_tell(struct backend_program *p, const unsigned *devices,
                 mem_free(ids);
                 return CL_INVALID_DEVICE;
         }
+        pthread_mutex_t *turn = take_turn(p->backend, p->domain);
         cl_int r = renew(p, device_count);
         if (!r)
                 r = build(p, ids, device_count, options ? options : "", compile);
         if (was_disturbed(p->domain, p->program, r, !compile))
                 r = build(p, ids, device_count, options ? options : "", compile);
+        end_turn(turn);
         p->built = true;
         mem_free(ids);
         if (!info)
@@ -393,6 +412,7 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
         if (!r) {
                 for (size_t i = 0; i < input_count; i++)
                         programs[i] = inputs[i]->program;
+                pthread_mutex_t *turn = take_turn(b, d);
                 made = link_programs(d, ids, device_count, programs, input_count, options, &r);
                 if (was_disturbed(d, made, r, false)) {
                         if (made)
@@ -400,6 +420,7 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
                         made = link_programs(d, ids, device_count, programs, input_count, options,
                                              &r);
                 }
+                end_turn(turn);
         }
         mem_free(ids);
         mem_free(programs);

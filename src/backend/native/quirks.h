@@ -64,6 +64,12 @@ enum binary {
         BINARY_COMPILES, /* as long as the build, again; but it has a cache of its own on disk */
 };
 
+/* How the implementation moves data between devices of one context. */
+enum contexts {
+        CONTEXTS_PLATFORM, /* as fast as we would, or it is not known */
+        CONTEXTS_DEVICE,   /* much more slowly: each device gets a context of its own */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -77,6 +83,7 @@ struct quirks {
         enum failure failure;
         enum kernel_names kernel_names;
         enum binary binary;
+        enum contexts contexts;
 };
 
 /* The first row that matches; never NULL. */

@@ -1,0 +1,108 @@
+/* What the reference backend is made of, for its files: reference (devices, memory, programs), submit (commands checked
+ * and appended), executor (commands run).
+ *
+ * Commands wait in one list in the order in which they were submitted; one executor at a time, the backend's thread or
+ * backend_reference_step, takes one that may run, so that runs can be repeated exactly.
+ *
+ * `lock` guards the list, the events' status and the flags; it is a leaf. Buffers' bytes belong to
+ * whoever executes. `complete` is called without it. */
+#ifndef SPANCL_BACKEND_REFERENCE_STATE_H
+#define SPANCL_BACKEND_REFERENCE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "backend/backend.h"
+#include "backend/builtin/program.h"
+#include "base/list.h"
+
+enum { DEVICES = 2 };
+
+struct backend {
+        void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
+        void *user;
+        unsigned numbers[DEVICES]; /* of those that passed the filter; index = device = domain */
+        unsigned count;
+
+        pthread_mutex_t lock;
+        pthread_cond_t changed; /* something to run, or stop */
+        pthread_t thread;
+        bool manual, stop;
+        bool executing;      /* an executor works on a command, outside the lock */
+        struct list pending; /* commands, oldest first; includes the one that is executed */
+        uint64_t random;     /* 0: oldest first */
+        uint64_t ticks;      /* manual: the clock */
+        bool failure_stays;
+        bool bytes;           /* buffers' can be had */
+        bool failed[DEVICES]; /* domains where something has */
+
+        struct list svms;          /* the engine's lock guards it */
+        struct list host_memories; /* as well */
+};
+
+struct backend_buffer {
+        atomic_uint refs;
+        struct backend_buffer *parent; /* sub-buffer: held */
+        unsigned domain;
+        uint8_t *data;
+        size_t size;
+        bool mapped; /* data is: not of mem_alloc */
+        bool bytes;  /* buffer_bytes gives them away */
+};
+
+struct backend_queue {
+        atomic_uint refs;
+        struct backend *backend;
+        unsigned domain;
+        cl_command_queue_properties props;
+};
+
+struct backend_event {
+        atomic_uint refs;
+        struct backend *backend;
+        unsigned domain;
+        cl_int status; /* CL_SUBMITTED, CL_COMPLETE or negative; backend->lock */
+};
+
+struct ref_arg {
+        bool set;
+        struct backend_buffer *buffer; /* held */
+        uint64_t value;                /* of a by-value argument, at most 8 bytes */
+};
+
+struct backend_kernel {
+        struct backend *backend;
+        const struct registry_kernel *kernel;
+        unsigned domain;
+        struct ref_arg args[REGISTRY_ARGS_MAX];
+};
+
+struct ref_command {
+        struct list link;
+        struct backend_queue *queue;
+        struct backend_event *event;
+        struct backend_command c; /* its kernel and deps are not used any more */
+        const struct registry_kernel *kernel;
+        size_t offset[3], global[3];
+        struct backend_event **deps;
+        uint8_t pattern[128];
+        uint64_t submit_ns;
+        bool reports; /* a marker that tells how its only dependency ended */
+        unsigned arg_count;
+        struct ref_arg args[]; /* those that the kernel has */
+};
+
+/* They are counted; NULL is allowed. */
+struct backend_buffer *ref_buffer_hold(struct backend_buffer *m);
+void ref_buffer_release(struct backend_buffer *m);
+void ref_queue_release(struct backend_queue *q);
+void ref_event_release(struct backend_event *e);
+
+/* The first byte of a box's row in memory at `base`. */
+static inline uint8_t *ref_box_row(const struct backend_box *x, uint8_t *base, size_t y, size_t z)
+{
+        return base + (x->origin[2] + z) * x->slice_pitch + (x->origin[1] + y) * x->row_pitch +
+               x->origin[0];
+}
+
+#endif

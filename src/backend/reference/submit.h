@@ -1,0 +1,15 @@
+/* Commands on their way into the list: everything is checked, and what the caller may take away copied. */
+#ifndef SPANCL_BACKEND_REFERENCE_SUBMIT_H
+#define SPANCL_BACKEND_REFERENCE_SUBMIT_H
+
+#include "backend/reference/state.h"
+
+/* As the operations of backend.h. */
+cl_int ref_submit(struct backend_queue *q, const struct backend_command *c,
+                  struct backend_event **ret);
+cl_int ref_event_report(struct backend_queue *q, struct backend_event *e, void *cookie);
+
+/* Also one half made: everything it points to is held by it. */
+void ref_command_free(struct ref_command *k);
+
+#endif

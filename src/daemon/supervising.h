@@ -1,0 +1,97 @@
+/* What the supervisor knows, for its files: supervisor (start, loop, end), visitors (connections that no worker has
+ * yet), workers (processes that have sessions, or will). */
+#ifndef SPANCL_DAEMON_SUPERVISING_H
+#define SPANCL_DAEMON_SUPERVISING_H
+
+#include <sys/epoll.h>
+
+#include "base/list.h"
+#include "daemon/gate.h"
+#include "daemon/listen.h"
+#include "daemon/rate.h"
+#include "daemon/scratch.h"
+#include "daemon/spawn.h"
+
+#define LOG "supervisor"
+#define MS  1000000ull /* ns */
+
+enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_VISITOR, SOURCE_WORKER, SOURCE_ZYGOTE };
+
+/* What an epoll event names: the first member of each. */
+struct source {
+        enum source_kind kind;
+};
+
+struct listener_source {
+        struct source source;
+        struct listener *listener;
+};
+
+/* A connection that no worker has yet. */
+struct visitor {
+        struct source source;
+        struct list link;  /* supervisor's visitors, waiting or dead */
+        struct conn *conn; /* NULL: dead */
+        struct gate_origin from;
+        bool heard; /* its first byte: whether it is TLS is known */
+        bool waits;
+        uint64_t deadline_ns;
+        struct buf hello;
+        uint64_t look;    /* it looks at this server, under this number; 0: it does not */
+        unsigned answers; /* that it still gets */
+        struct buf state; /* of the connection, for the worker */
+        struct gate_grant grant;
+};
+
+enum worker_state { WORKER_WARMING, WORKER_WARM, WORKER_BUSY };
+
+struct worker {
+        struct source source;
+        struct list link;
+        enum worker_state state;
+        pid_t pid; /* 0: it has not told yet */
+        int control;
+        uint64_t id[2]; /* its session */
+        char name[64];  /* the client's program */
+        char scratch[SCRATCH_PATH_MAX];
+        int scratch_lock;
+        struct gate_grant grant; /* for sessions that have this */
+        bool told;               /* it said why it can't serve */
+        bool gone;               /* it hears nothing any more; SIGCHLD will follow */
+};
+
+struct supervisor {
+        const struct config_options *options;
+        struct spawner spawner;
+        struct gate gate;
+        struct rate rate;
+        struct listeners listeners;
+        struct listener_source *listener_sources;
+        struct source signal_source, zygote_source;
+        int epoll, signals;
+        struct list visitors; /* in order of arrival */
+        size_t visitor_count;
+        struct list waiting; /* whose hello asks for a new session */
+        size_t waiting_count;
+        struct list workers;
+        struct list dead;    /* visitors to free once the events at hand are done */
+        uint64_t spawn_ns;   /* when to make a warm worker; UINT64_MAX: when one is asked for */
+        uint64_t accept_ns;  /* when to accept again; UINT64_MAX: accepting */
+        unsigned crashes;    /* failed starts in a row */
+        unsigned rate_per_s; /* 0: any */
+        uint64_t looks;      /* how often somebody looked */
+        bool stopping;
+};
+
+static inline int supervisor_watch(struct supervisor *s, int fd, void *source)
+{
+        struct epoll_event e = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = source };
+        return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+static inline void supervisor_unwatch(struct supervisor *s, int fd)
+{
+        (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+#endif

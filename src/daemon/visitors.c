@@ -1,0 +1,454 @@
+#include "daemon/visitors.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/workers.h"
+#include "loop/clock.h"
+#include "session/hello.h"
+
+enum {
+        VISITORS_MAX = 1024,       /* connections whose hello has not come */
+        VISITORS_OF_HOST_MAX = 64, /* the same from one other host */
+        WAITING_MAX = 256,         /* new sessions that wait for a worker */
+        HELLO_MS = 10000,          /* how long a hello may take */
+        WAIT_MS = 60000,           /* how long a worker may take */
+        RESPAWN_MS = 300, /* before the next warm worker is made, out of the new session's way */
+        ACCEPT_PAUSE_MS = 100, /* when out of descriptors */
+        ACCEPT_BATCH = 64,
+};
+
+/* Forget the visitor, whose connection is closed; its memory stays until the events at hand are done. */
+static void visitor_gone(struct supervisor *s, struct visitor *v)
+{
+        list_remove(&v->link);
+        --*(v->waits ? &s->waiting_count : &s->visitor_count);
+        list_append(&s->dead, &v->link);
+}
+
+static void visitor_leave(struct supervisor *s, struct visitor *v)
+{
+        supervisor_unwatch(s, v->conn->room_fd); /* its socket */
+        v->conn = conn_close(v->conn);
+        visitor_gone(s, v);
+}
+
+static struct visitor *first(struct list *l)
+{
+        return list_empty(l) ? NULL : list_entry(l->next, struct visitor, link);
+}
+
+void visitors_bury(struct supervisor *s)
+{
+        while (!list_empty(&s->dead)) {
+                struct visitor *v = first(&s->dead);
+                list_remove(&v->link);
+                buf_fini(&v->hello);
+                if (v->state.data)
+                        explicit_bzero(v->state.data, v->state.size);
+                buf_fini(&v->state);
+                mem_free(v);
+        }
+}
+
+/* Answer why not. The caller lets the visitor leave. */
+static void refuse(struct visitor *v, int status, const char *text)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const struct wire_hello_reply m = {
+                .status = status,
+                .time_ns = clock_now_ns(),
+                .text = bytes_str(text),
+        };
+        log_info(LOG, "a connection was refused: %s", text);
+        if (hello_put_reply(&out, &m) < 0)
+                return;
+        struct iovec iov = { out.data, out.size };
+        if (v->conn->ops->sendv(v->conn, &iov, 1) > 0)
+                (void)shutdown(v->conn->fd, SHUT_WR);
+}
+
+void visitors_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
+                             const char *text)
+{
+        list_each(v, &s->waiting, struct visitor, link)
+        {
+                if (grant && !grant_is_same(&v->grant, grant))
+                        continue;
+                refuse(v, status, text);
+                visitor_leave(s, v);
+        }
+}
+
+/* ---- looking ------------------------------------------------------------------------------------ */
+
+/* Send all of it or nothing more: what is told here fits into any socket's buffer, many times. */
+static bool tell(struct visitor *v, const struct buf *b)
+{
+        struct iovec iov = { b->data, b->size };
+        return v->conn->ops->sendv(v->conn, &iov, 1) == (ssize_t)b->size;
+}
+
+/* Ask all sessions for their counters. True: the answers will come, until the visitor's time is over. */
+static bool look(struct supervisor *s, struct visitor *v, uint64_t version)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
+        uint8_t number[8];
+        if (hello_put_reply(&out, &m) < 0 || !tell(v, &out))
+                return false;
+        v->look = ++s->looks;
+        bytes_put_u64(number, v->look);
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->state == WORKER_BUSY && !w->gone &&
+                    control_send(w->control, CONTROL_STATS, bytes_of(number, 8), -1) == 0)
+                        v->answers++;
+        }
+        return v->answers > 0;
+}
+
+void visitors_pass_on(struct supervisor *s, const struct worker *w, const struct control *c)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        struct visitor *v = NULL;
+        list_each(one, &s->visitors, struct visitor, link)
+        {
+                if (c->size >= 8 && one->look == bytes_get_u64(c->data))
+                        v = one;
+        }
+        if (!v || !v->look)
+                return;
+        const struct wire_session_stats m = {
+                .process = (uint64_t)w->pid,
+                .name = bytes_str(w->name),
+                .links = bytes_of(c->data + 8, c->size - 8),
+        };
+        if (c->size == 8 ? !--v->answers : hello_put_stats(&out, &m) < 0 || !tell(v, &out))
+                visitor_leave(s, v);
+}
+
+/* ---- routing ------------------------------------------------------------------------------------ */
+
+/* Give the connection to the worker. False: the worker is gone. */
+static bool hand_over(struct supervisor *s, struct visitor *v, struct worker *w)
+{
+        auto_clean(buf_fini) struct buf both = { 0 };
+        int r = buf_put(&both, v->hello.data, v->hello.size);
+        if (!r)
+                r = buf_put(&both, s->gate.identity, KEYS_HEX);
+        if (!r)
+                r = buf_put(&both, s->listeners.near, sizeof(s->listeners.near));
+        if (!r)
+                r = buf_put(&both, v->state.data, v->state.size);
+        if (!r)
+                r = control_send(w->control, CONTROL_CONNECTION, bytes_of(both.data, both.size),
+                                 v->conn->fd);
+        if (both.data)
+                explicit_bzero(both.data, both.size);
+        if (r < 0)
+                log_warn(LOG, "worker %d does not take connections: %s", (int)w->pid,
+                         status_text(r));
+        w->gone |= r == SP_E_LINK;
+        if (r != SP_E_LINK)
+                supervisor_unwatch(s, v->conn->fd); /* else the event would outlive our close */
+        return r != SP_E_LINK;
+}
+
+/* Make known who showed the code. */
+static void pair(struct supervisor *s, struct visitor *v, const struct wire_hello *m)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const char *text;
+        int r = gate_pair(&s->gate, v->conn, m, &text);
+        if (r < 0) {
+                refuse(v, r, text);
+                return;
+        }
+        const struct wire_hello_reply answer = { .version = WIRE_VERSION,
+                                                 .time_ns = clock_now_ns(),
+                                                 .identity = bytes_str(s->gate.identity) };
+        struct iovec iov;
+        if (hello_put_reply(&out, &answer) < 0)
+                return;
+        iov = (struct iovec){ out.data, out.size };
+        (void)!v->conn->ops->sendv(v->conn, &iov, 1);
+}
+
+enum routed { ROUTED, ROUTED_WAIT };
+
+/* Decide on a whole hello. ROUTED: the visitor may leave. */
+static enum routed route(struct supervisor *s, struct visitor *v)
+{
+        struct wire_hello m;
+        uint64_t version;
+        const char *text;
+        if (hello_get(bytes_of(v->hello.data, v->hello.size), &m) < 0) {
+                refuse(v, SP_E_PROTO, "the hello is not valid");
+                return ROUTED;
+        }
+        int r = hello_negotiate(&m, &version, &text);
+        if (r < 0) {
+                refuse(v, r, text);
+                return ROUTED;
+        }
+        if (m.role == HELLO_ROLE_PAIR) {
+                pair(s, v, &m);
+                return ROUTED;
+        }
+        r = gate_admit(&s->gate, &v->from, v->conn, &m, &v->grant, &text);
+        if (r < 0) {
+                refuse(v, r, text);
+                return ROUTED;
+        }
+        if (m.role == HELLO_ROLE_LOOK)
+                return look(s, v, version) ? ROUTED_WAIT : ROUTED;
+        v->state.size = 0;
+        if (conn_export(v->conn, &v->state) < 0) {
+                refuse(v, SP_E_PROTO, "more was said before the hello was answered");
+                return ROUTED;
+        }
+        struct worker *w = workers_find(s, m.session_hi, m.session_lo);
+        if (w && hand_over(s, v, w))
+                return ROUTED;
+        if (m.role || m.lane || m.next_seq || m.generation) {
+                refuse(v, SP_E_GONE, "this server has no such session (any more)");
+                return ROUTED;
+        }
+        if (workers_count(s, WORKER_BUSY) >= config_option_number(s->options, CONFIG_sessions)) {
+                refuse(v, SP_E_LIMIT, "this server has no room for another session (--sessions)");
+                return ROUTED;
+        }
+        do
+                w = workers_find_free(s, &v->grant, WORKER_WARM);
+        while (w && !hand_over(s, v, w));
+        if (!w)
+                return ROUTED_WAIT;
+        w->state = WORKER_BUSY;
+        w->id[0] = m.session_hi;
+        w->id[1] = m.session_lo;
+        snprintf(w->name, sizeof(w->name), "%.*s", (int)m.name.size, (const char *)m.name.data);
+        log_info(LOG, "worker %d takes a new session (%.*s)", (int)w->pid, (int)m.name.size,
+                 (const char *)m.name.data);
+        workers_provide_at(s, clock_now_ns() + RESPAWN_MS * MS);
+        return ROUTED;
+}
+
+void visitors_serve_waiting(struct supervisor *s)
+{
+        list_each(v, &s->waiting, struct visitor, link)
+        {
+                if (route(s, v) == ROUTED)
+                        visitor_leave(s, v);
+        }
+}
+
+static void start_waiting(struct supervisor *s, struct visitor *v)
+{
+        if (s->waiting_count == WAITING_MAX) {
+                refuse(v, SP_E_LIMIT, "too many sessions begin at once on this server");
+                visitor_leave(s, v);
+                return;
+        }
+        list_remove(&v->link);
+        s->visitor_count--;
+        list_append(&s->waiting, &v->link);
+        s->waiting_count++;
+        v->waits = true;
+        v->deadline_ns = clock_now_ns() + WAIT_MS * MS;
+        workers_provide_at(s, s->crashes ? s->spawn_ns : 0);
+}
+
+/* Read no more than the hello. 1: it is whole, 0: more has to come, negative: not one of ours. */
+static int read_hello(struct visitor *v)
+{
+        for (;;) {
+                int whole = hello_size(bytes_of(v->hello.data, v->hello.size));
+                if (whole < 0)
+                        return whole;
+                if (v->hello.size == (size_t)whole)
+                        return 1;
+                size_t left = (size_t)whole - v->hello.size;
+                int r = buf_reserve(&v->hello, left);
+                if (r < 0)
+                        return r;
+                struct iovec iov = { v->hello.data + v->hello.size, left };
+                ssize_t n = v->conn->ops->recvv(v->conn, &iov, 1);
+                if (n <= 0)
+                        return n == SP_E_AGAIN ? 0 : SP_E_LINK;
+                v->hello.size += (size_t)n;
+        }
+}
+
+void visitor_event(struct supervisor *s, struct visitor *v)
+{
+        if (!v->conn)
+                return; /* it left while earlier events were handled */
+        if (v->look) {  /* it has seen enough */
+                visitor_leave(s, v);
+                return;
+        }
+        if (v->waits) { /* it is gone, or says more before it was answered */
+                visitor_leave(s, v);
+                return;
+        }
+        int r = v->heard ? 0 : gate_listen(&s->gate, &v->conn);
+        if (r == SP_E_AGAIN)
+                return;
+        if (!v->conn) {
+                visitor_gone(s, v);
+                return;
+        }
+        v->heard = true;
+        r = r < 0 ? r : read_hello(v);
+        if (!r)
+                return;
+        if (r < 0)
+                log_info(LOG, "a connection was dropped: %s",
+                         r == SP_E_PROTO ? "it does not speak SpanCL" : status_text(r));
+        if (r < 0 || route(s, v) == ROUTED)
+                visitor_leave(s, v);
+        else if (!v->look)
+                start_waiting(s, v);
+}
+
+/* ---- accepting ---------------------------------------------------------------------------------- */
+
+void visitors_pause(struct supervisor *s)
+{
+        for (size_t i = 0; i < s->listeners.count; i++)
+                supervisor_unwatch(s, s->listeners.all[i]->fd);
+        s->accept_ns = clock_now_ns() + ACCEPT_PAUSE_MS * MS;
+}
+
+int visitors_resume(struct supervisor *s)
+{
+        s->accept_ns = UINT64_MAX;
+        for (size_t i = 0; i < s->listeners.count; i++) {
+                s->listener_sources[i] = (struct listener_source){
+                        .source = { SOURCE_LISTENER },
+                        .listener = s->listeners.all[i],
+                };
+                if (supervisor_watch(s, s->listeners.all[i]->fd, &s->listener_sources[i]) < 0)
+                        return SP_E_LIMIT;
+        }
+        return 0;
+}
+
+/* The oldest visitor of the same host, if these are too many; else NULL. */
+static struct visitor *oldest_of_crowd(struct supervisor *s, const struct visitor *newest)
+{
+        struct visitor *oldest = NULL;
+        size_t count = 0;
+        list_each(v, &s->visitors, struct visitor, link)
+        {
+                if (memcmp(v->from.net, newest->from.net, sizeof(v->from.net)) != 0)
+                        continue;
+                oldest = oldest ? oldest : v;
+                count++;
+        }
+        return count > VISITORS_OF_HOST_MAX ? oldest : NULL;
+}
+
+static int welcome(struct supervisor *s, struct conn *conn)
+{
+        struct visitor *v = mem_zalloc(sizeof(*v));
+        if (!v) {
+                conn_close(conn);
+                return SP_E_NOMEM;
+        }
+        v->source.kind = SOURCE_VISITOR;
+        v->conn = conn;
+        v->from = gate_origin_of(&s->gate, conn);
+        if (!v->from.local && s->rate_per_s &&
+            !rate_allows(&s->rate, v->from.net, s->rate_per_s, clock_now_ns())) {
+                log_info(LOG, "a host connects more often than --connection-rate allows");
+                conn_close(conn);
+                mem_free(v);
+                return 0;
+        }
+        v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
+        if (supervisor_watch(s, conn->fd, v) < 0) {
+                conn_close(conn);
+                mem_free(v);
+                return SP_E_LIMIT;
+        }
+        list_append(&s->visitors, &v->link);
+        s->visitor_count++;
+        struct visitor *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
+        if (crowd) {
+                log_info(LOG,
+                         "too many connections of one host without a hello: the oldest is dropped");
+                visitor_leave(s, crowd);
+        }
+        if (s->visitor_count > VISITORS_MAX) {
+                log_info(LOG, "too many connections without a hello: the oldest is dropped");
+                visitor_leave(s, first(&s->visitors));
+        }
+        return 0;
+}
+
+void visitors_accept(struct supervisor *s, struct listener *l)
+{
+        for (int i = 0; i < ACCEPT_BATCH; i++) {
+                struct conn *conn;
+                int r = l->ops->accept(l, &conn);
+                if (!r)
+                        r = welcome(s, conn);
+                switch (r) {
+                case 0:
+                case SP_E_LINK:
+                        continue;
+                case SP_E_AGAIN:
+                        return;
+                default:
+                        break;
+                }
+                log_warn(LOG, "no more connections can be taken: %s", status_text(r));
+                struct visitor *oldest = first(&s->visitors);
+                if (oldest) {
+                        visitor_leave(s, oldest);
+                        continue;
+                }
+                visitors_pause(s);
+                return;
+        }
+}
+
+/* ---- time --------------------------------------------------------------------------------------- */
+
+uint64_t visitors_deadline(const struct supervisor *s)
+{
+        const struct list *all[] = { &s->visitors, &s->waiting };
+        uint64_t d = UINT64_MAX;
+        for (size_t i = 0; i < array_size(all); i++) {
+                if (list_empty(all[i]))
+                        continue;
+                uint64_t v = list_entry(all[i]->next, struct visitor, link)->deadline_ns;
+                d = v < d ? v : d;
+        }
+        return d;
+}
+
+void visitors_expire(struct supervisor *s, uint64_t now_ns)
+{
+        struct visitor *v;
+        while ((v = first(&s->visitors)) && v->deadline_ns <= now_ns) {
+                log_info(LOG, v->look ? "a session did not tell its counters in time"
+                                      : "a connection without a hello was dropped");
+                visitor_leave(s, v);
+        }
+        while ((v = first(&s->waiting)) && v->deadline_ns <= now_ns) {
+                refuse(v, SP_E_TIMEOUT, "this server's OpenCL drivers take too long to load");
+                visitor_leave(s, v);
+        }
+}
+
+void visitors_leave(struct supervisor *s)
+{
+        for (struct visitor *v; (v = first(&s->visitors));)
+                visitor_leave(s, v);
+}

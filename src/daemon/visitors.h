@@ -1,0 +1,36 @@
+/* Connections that no worker has yet: accepted, heard, and handed to a worker, told what they ask for, or refused. */
+#ifndef SPANCL_DAEMON_VISITORS_H
+#define SPANCL_DAEMON_VISITORS_H
+
+#include "daemon/control.h"
+#include "daemon/supervising.h"
+
+/* Listen, or not for a while. SP_E_LIMIT. */
+SP_NODISCARD int visitors_resume(struct supervisor *s);
+void visitors_pause(struct supervisor *s);
+
+/* There are events at a listener, or a visitor. */
+void visitors_accept(struct supervisor *s, struct listener *l);
+void visitor_event(struct supervisor *s, struct visitor *v);
+
+/* A worker has become ready: those who waited go on. */
+void visitors_serve_waiting(struct supervisor *s);
+
+/* Those who wait for a worker like this; NULL: all. */
+void visitors_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
+                             const char *text);
+
+/* A worker's counters, or their end, for whoever looks. */
+void visitors_pass_on(struct supervisor *s, const struct worker *w, const struct control *c);
+
+/* Those whose time is over leave; when the next one's is, UINT64_MAX: nobody's. */
+void visitors_expire(struct supervisor *s, uint64_t now_ns);
+uint64_t visitors_deadline(const struct supervisor *s);
+
+/* All leave that do not wait for a worker. */
+void visitors_leave(struct supervisor *s);
+
+/* Free those that have left: the events at hand, which may name them, are done. */
+void visitors_bury(struct supervisor *s);
+
+#endif

@@ -1,0 +1,37 @@
+/* The supervisor's workers: as many as are needed are started, and what becomes of those that end. */
+#ifndef SPANCL_DAEMON_WORKERS_H
+#define SPANCL_DAEMON_WORKERS_H
+
+#include "daemon/supervising.h"
+
+/* Is a worker for one good for the other? */
+bool grant_is_same(const struct gate_grant *a, const struct gate_grant *b);
+
+size_t workers_count(const struct supervisor *s, enum worker_state state);
+
+/* Who has that session; NULL: nobody. */
+struct worker *workers_find(struct supervisor *s, uint64_t hi, uint64_t lo);
+
+/* One without a session: warm or, if told, warming. */
+struct worker *workers_find_free(struct supervisor *s, const struct gate_grant *grant,
+                                 enum worker_state state);
+
+/* Make as many as are needed now. */
+void workers_provide(struct supervisor *s);
+
+/* Ask for a warm one at that time, or at once when somebody waits. */
+void workers_provide_at(struct supervisor *s, uint64_t ns);
+
+/* What a worker says. Its death is SIGCHLD's business. */
+void worker_hear(struct supervisor *s, struct worker *w);
+
+/* SIGCHLD has come. */
+void workers_reap(struct supervisor *s);
+
+/* Those that ended before they had told their numbers. */
+void workers_forget_unborn(struct supervisor *s);
+
+/* Ask them to end, and after a while see to it. `run` handles events for at most that long. */
+void workers_stop(struct supervisor *s, void (*run)(struct supervisor *s, int timeout_ms));
+
+#endif

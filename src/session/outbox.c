@@ -1,0 +1,197 @@
+#include "session/outbox.h"
+
+#include "proto/wire.h"
+
+enum { COMPACT_MIN = 64 << 10 }; /* bytes at the front that are worth moving the rest for */
+
+void outbox_fini(struct outbox *o)
+{
+        buf_fini(&o->buf);
+}
+
+/* Give back the room of acknowledged messages once it is worth moving the rest. A frame in flight is
+ * never acknowledged (outbox_acked), so it lies behind `head`. */
+static void compact(struct outbox *o)
+{
+        size_t head = o->head;
+        if (!head || (head != o->buf.size && (head < COMPACT_MIN || head < o->buf.size / 2)))
+                return;
+        buf_consume(&o->buf, head);
+        o->head = 0;
+        o->at += head;
+        o->end -= head;
+        o->sent -= head;
+        if (o->tx.left)
+                o->tx.at -= head;
+        if (!o->buf.size && o->buf.cap > SESSION_BUFFER_KEPT)
+                buf_fini(&o->buf);
+}
+
+struct buf *outbox_buf(struct outbox *o)
+{
+        compact(o);
+        return &o->buf;
+}
+
+int outbox_commit(struct outbox *o, int put_result)
+{
+        if (put_result < 0) {
+                o->buf.size = o->end;
+                return put_result;
+        }
+        o->end = o->buf.size;
+        o->next++;
+        return 0;
+}
+
+uint64_t outbox_position(const struct outbox *o)
+{
+        return o->at + o->end;
+}
+
+uint8_t *outbox_unsent_at(struct outbox *o, uint64_t position)
+{
+        bool there = position >= o->framed && position < outbox_position(o);
+        return there ? o->buf.data + (position - o->at) : NULL;
+}
+
+size_t outbox_unsent(const struct outbox *o)
+{
+        return o->buf.size - o->sent;
+}
+
+size_t outbox_kept(const struct outbox *o)
+{
+        return o->buf.size - o->head;
+}
+
+/* What lies in a frame not sent whole the other side can't have. */
+static uint64_t sent_whole(const struct outbox *o)
+{
+        return sending_any(&o->tx) ? o->tx.seq : o->sent_seq;
+}
+
+int outbox_acked(struct outbox *o, uint64_t ack)
+{
+        uint64_t sent = sent_whole(o), ever = sent > o->ever_sent ? sent : o->ever_sent;
+        if (ack > ever || ack < o->base)
+                return SP_E_PROTO;
+        /* The other side had more than its hello said. What is in the frame that is being sent has to stay. */
+        if (ack > sent && sending_any(&o->tx))
+                ack = sent;
+        while (o->base < ack) {
+                o->head += wire_message_size(o->buf.data + o->head);
+                o->base++;
+        }
+        if (o->sent_seq < o->base) {
+                o->sent = o->head;
+                o->sent_seq = o->base;
+        }
+        return 0;
+}
+
+/* A frame now holds all messages up to `offset`, the one with number `seq`. */
+static void mark_sent(struct outbox *o, size_t offset, uint64_t seq)
+{
+        o->sent = offset;
+        o->sent_seq = seq;
+        if (o->at + offset > o->framed)
+                o->framed = o->at + offset;
+}
+
+uint64_t outbox_seal(struct outbox *o, uint64_t ack)
+{
+        size_t size = outbox_unsent(o);
+        uint64_t count = o->next - o->sent_seq, first = o->sent_seq;
+        if (size > FRAME_DATA_TARGET || count > FRAME_COUNT_MAX) {
+                size = 0;
+                count = 0;
+                while (o->sent + size < o->buf.size && count < FRAME_COUNT_MAX) {
+                        size_t m = wire_message_size(o->buf.data + o->sent + size);
+                        if (count && size + m > FRAME_DATA_TARGET)
+                                break;
+                        size += m;
+                        count++;
+                }
+        }
+        struct frame f = {
+                .size = (uint32_t)size,
+                .type = count ? FRAME_DATA : FRAME_ACK,
+                .count = (uint16_t)count,
+                .seq = count ? first : 0,
+                .ack = ack,
+        };
+        sending_begin(&o->tx, &f, o->sent);
+        o->tx.seq = first;
+        mark_sent(o, o->sent + size, first + count);
+        return count;
+}
+
+void outbox_unseal(struct outbox *o)
+{
+        if (sending_any(&o->tx)) {
+                o->sent -= o->tx.size;
+                o->sent_seq = o->tx.seq;
+        }
+        o->tx = (struct sending){ 0 };
+}
+
+void outbox_rewind(struct outbox *o)
+{
+        if (sent_whole(o) > o->ever_sent)
+                o->ever_sent = sent_whole(o);
+        o->sent = o->head;
+        o->sent_seq = o->base;
+}
+
+static void early_frame(struct buf *ret, size_t at, struct frame *f, uint64_t ack)
+{
+        f->type = FRAME_DATA;
+        f->ack = ack;
+        frame_put(ret->data + at, f);
+}
+
+int outbox_early(struct outbox *o, uint64_t ack, size_t max, struct buf *ret)
+{
+        size_t offset = o->head, begin = ret->size, frame = 0;
+        struct frame f = { 0 };
+        uint64_t seq = o->base;
+        for (; offset < o->end; seq++) {
+                size_t size = wire_message_size(o->buf.data + offset);
+                bool more =
+                        !f.count || f.count == FRAME_COUNT_MAX || f.size + size > FRAME_DATA_TARGET;
+                if (ret->size - begin + (more ? FRAME_HEADER_SIZE : 0) + size > max)
+                        break;
+                int r = buf_reserve(ret, (more ? FRAME_HEADER_SIZE : 0) + size);
+                if (r < 0) {
+                        ret->size = begin;
+                        return r;
+                }
+                if (more && f.count)
+                        early_frame(ret, frame, &f, ack);
+                if (more) {
+                        f = (struct frame){ .seq = seq };
+                        frame = ret->size;
+                        ret->size += FRAME_HEADER_SIZE;
+                }
+                memcpy(ret->data + ret->size, o->buf.data + offset, size);
+                ret->size += size;
+                f.size += (uint32_t)size;
+                f.count++;
+                offset += size;
+        }
+        if (f.count)
+                early_frame(ret, frame, &f, ack);
+        o->early_at = o->at + offset;
+        o->early_seq = seq;
+        /* They count as sent, whatever becomes of the connection: the other side may have them. */
+        if (seq > o->sent_seq)
+                mark_sent(o, offset, seq);
+        return 0;
+}
+
+void outbox_early_sent(struct outbox *o)
+{
+        if (o->early_seq > o->sent_seq) /* else: the other side had them, and more */
+                mark_sent(o, (size_t)(o->early_at - o->at), o->early_seq);
+}

@@ -1,0 +1,63 @@
+/* What a session is made of, for the files that make it up: outbox (messages going out), bulk (transfers going out),
+ * incoming (both, received), session (what joins these). */
+#ifndef SPANCL_SESSION_STATE_H
+#define SPANCL_SESSION_STATE_H
+
+#include "session/outbox.h"
+#include "session/parcel.h"
+#include "session/session.h"
+
+/* The bulk frame being received on a lane. */
+struct receiving {
+        uint8_t header[FRAME_HEADER_SIZE];
+        size_t header_have;
+        struct frame frame;
+        uint64_t offset; /* of the next byte in the transfer */
+        size_t left;     /* payload bytes to come */
+        uint8_t *place;  /* of the next `placed` bytes */
+        size_t placed;
+        uint64_t run; /* offset where the bytes placed in one piece began */
+        bool waiting;
+};
+
+/* What had arrived of a bulk frame when its connection was lost: bytes [run, end) are in their place, but
+ * were not reported. */
+struct remnant {
+        uint64_t transfer, run, end; /* transfer 0: none */
+};
+
+struct lane {
+        bool up;
+        /* Lanes from 1 on. */
+        struct sending tx;
+        struct receiving rx;
+        struct remnant remnant;
+        struct parcel parcel;
+        bool packs; /* FRAME_PACKED may be on it */
+        bool small; /* session_lane_small */
+};
+
+struct session {
+        struct session_params params;
+        int status;    /* 0, or why it ended */
+        bool given_up; /* session_end */
+        struct session_stats stats;
+
+        struct outbox out;
+
+        /* Incoming messages. */
+        struct buf in;
+        size_t in_head;
+        uint64_t in_next;
+        size_t in_unacked; /* bytes received since the last ack we sent */
+
+        /* Every transfer going out is in one of these. */
+        struct list bulks;   /* with bytes that may be framed now, in order of start */
+        struct list stalled; /* all that is ready is framed, more will be ready later */
+        struct list unacked; /* framed whole, not acknowledged */
+        struct lane lanes[SESSION_LANES];
+        uint64_t generation; /* of the connections */
+        bool bulk_held;      /* until the other side has told what it has */
+};
+
+#endif

@@ -1,0 +1,305 @@
+/* Servers that are away, come back, come back anew, or are lost. */
+#include "support/check.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "support/setup.h"
+
+static bool is_available(cl_device_id d)
+{
+        cl_bool available;
+        assert_int_equal(
+                clGetDeviceInfo(d, CL_DEVICE_AVAILABLE, sizeof(available), &available, NULL),
+                CL_SUCCESS);
+        return available;
+}
+
+/* Until the client has noticed (false), or has it back (true). */
+static void run_until(struct setup *s, bool available)
+{
+        while (is_available(s->devices[0]) != available)
+                sim_run(s->sim, 1000);
+        sim_run(s->sim, 1); /* callbacks */
+}
+
+TEST(while_a_server_is_away_calls_fail_and_what_is_in_flight_is_kept)
+{
+        for (uint64_t seed = 1; seed <= 50; seed++) {
+                struct setup s;
+                static uint32_t got[ITEMS], ones[ITEMS];
+                size_t size = sizeof(got);
+                cl_event e;
+                setup_begin(&s, &(struct sim_params){ .seed = seed,
+                                                      .servers = 2,
+                                                      .delay_ns = 1000000,
+                                                      .reconnect_ns = 1000000000000 });
+                setup_check(&s, 0, 0);
+                for (unsigned i = 0; i < 5; i++)
+                        assert_int_equal(setup_launch(&s, 0, 0, NULL, i == 4 ? &e : NULL),
+                                         CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[0]), CL_SUCCESS);
+                sim_cut_client(s.sim, 0);
+                run_until(&s, false);
+                assert_true(notices > 0);
+                assert_true(is_available(s.devices[2])); /* the other server's */
+                assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(clFinish(s.queues[0]), CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(clEnqueueReadBuffer(s.queues[0], s.buffer, CL_TRUE, 0, size, got,
+                                                     0, NULL, NULL),
+                                 CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(clEnqueueWriteBuffer(s.queues[0], s.buffer, CL_TRUE, 0, size, ones,
+                                                      0, NULL, NULL),
+                                 CL_DEVICE_NOT_AVAILABLE);
+                run_until(&s, true);
+                assert_int_equal(clWaitForEvents(1, &e), CL_SUCCESS);
+                assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_SUCCESS);
+                setup_check(&s, 0, 6);
+                assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+                setup_end(&s);
+        }
+}
+
+/* The client sleeps in `call` when the cut comes. */
+TEST(a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory)
+{
+        unsigned failed = 0;
+        for (uint64_t seed = 1; seed <= 200; seed++) {
+                struct setup s;
+                static uint32_t values[ITEMS];
+                cl_int err;
+                setup_begin(&s, &(struct sim_params){ .seed = seed,
+                                                      .servers = 1,
+                                                      .room = 20000,
+                                                      .delay_ns = 100000,
+                                                      .reconnect_ns = 1000000000000 });
+                sim_cut_often(s.sim, 100, 3);
+                uint32_t *memory = malloc(sizeof(values));
+                for (size_t i = 0; i < ITEMS; i++)
+                        memory[i] = values[i] = (uint32_t)i;
+                err = clEnqueueWriteBuffer(s.queues[0], s.buffer, CL_TRUE, 0, sizeof(values),
+                                           memory, 0, NULL, NULL);
+                failed += err != CL_SUCCESS;
+                free(memory);
+                run_until(&s, true);
+                memory = malloc(sizeof(values));
+                cl_int read = clEnqueueReadBuffer(s.queues[0], s.buffer, CL_TRUE, 0, sizeof(values),
+                                                  memory, 0, NULL, NULL);
+                failed += read != CL_SUCCESS;
+                free(memory);
+                static uint32_t got[ITEMS];
+                do {
+                        run_until(&s, true);
+                        read = clEnqueueReadBuffer(s.queues[0], s.buffer, CL_TRUE, 0, sizeof(got),
+                                                   got, 0, NULL, NULL);
+                } while (read != CL_SUCCESS);
+                if (err == CL_SUCCESS || got[1])
+                        for (size_t i = 0; i < ITEMS; i++)
+                                assert_int_equal(got[i], values[i]);
+                sim_cut_often(s.sim, 0, 0);
+                run_until(&s, true);
+                setup_end(&s);
+        }
+        assert_true(failed > 50);
+}
+
+/* What arrives last is of one piece; its first message, a clock's, is answered at once, and that shows the loss. */
+TEST(what_a_server_said_last_before_its_connection_was_lost_counts)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR; /* the loss is a warning */
+        for (uint64_t seed = 1; seed <= 100; seed++) {
+                struct setup s;
+                cl_event e[2];
+                setup_begin(&s, &(struct sim_params){ .seed = seed,
+                                                      .servers = 2,
+                                                      .room = 1 << 20,
+                                                      .delay_ns = 1000,
+                                                      .reconnect_ns = UINT64_MAX / 2,
+                                                      .wait_ns = UINT64_MAX,
+                                                      .blocked = blocked(0, 1) });
+                for (unsigned i = 0; i < 2; i++) {
+                        assert_int_equal(clEnqueueMarkerWithWaitList(s.queues[2 * i], i,
+                                                                     i ? e : NULL, &e[i]),
+                                         CL_SUCCESS);
+                        assert_int_equal(clFlush(s.queues[2 * i]), CL_SUCCESS);
+                }
+                sim_freeze(s.sim, 0, true);
+                sim_run_until_idle(s.sim); /* it can't reach server 1 */
+                sim_run(s.sim, 1000000);
+                sim_run(s.sim, 1);
+                sim_cut_client(s.sim, 0);
+                sim_freeze(s.sim, 0, false);
+                assert_int_equal(clWaitForEvents(1, &e[1]), CL_SUCCESS);
+                for (unsigned i = 0; i < 2; i++)
+                        assert_int_equal(clReleaseEvent(e[i]), CL_SUCCESS);
+                setup_end(&s);
+        }
+        log_threshold = before;
+}
+
+TEST(a_server_that_does_not_come_back_in_time_is_lost)
+{
+        struct setup s;
+        cl_event e;
+        setup_begin(&s, &(struct sim_params){ .seed = 1,
+                                              .servers = 2,
+                                              .reconnect_ns = 1000000000,
+                                              .forgiving = true });
+        assert_int_equal(setup_launch(&s, 0, 0, NULL, &e), CL_SUCCESS);
+        assert_int_equal(clFlush(s.queues[0]), CL_SUCCESS);
+        sim_kill_server(s.sim, 0);
+        run_until(&s, false);
+        sim_run(s.sim, 100000000);
+        assert_true(command_status(e) > CL_COMPLETE);
+        sim_run(s.sim, 2000000000);
+        assert_int_equal(command_status(e), CL_DEVICE_NOT_AVAILABLE);
+        assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+        assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+        setup_end(&s);
+}
+
+/* Objects of the session that has ended get errors and do not reach the new one. */
+TEST(a_server_that_was_started_anew_has_the_same_devices_and_nothing_of_the_old_session)
+{
+        for (uint64_t seed = 1; seed <= 40; seed++) {
+                struct setup s, t;
+                struct engine_counts n;
+                cl_event e;
+                setup_begin(&s, &(struct sim_params){ .seed = seed,
+                                                      .servers = 2,
+                                                      .reconnect_ns = 1000000000000 });
+                t = s;
+                assert_int_equal(setup_launch(&s, 0, 0, NULL, &e), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[0]), CL_SUCCESS);
+                sim_run(s.sim, seed * 1000);
+                sim_restart_server(s.sim, 0, NULL);
+                run_until(&s, false);
+                run_until(&s, true);
+                assert_true(command_status(e) <= CL_COMPLETE);
+                assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(setup_launch(&s, 0, 1, &e, NULL), CL_DEVICE_NOT_AVAILABLE);
+                assert_int_equal(setup_launch(&s, 2, 0, NULL, NULL),
+                                 CL_SUCCESS); /* the other one's */
+                assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+                setup_begin_in(&t);
+                assert_int_equal(setup_launch(&t, 0, 0, NULL, NULL), CL_SUCCESS);
+                assert_int_equal(setup_launch(&s, 1, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+                setup_check(&t, 3, 1);
+                setup_end_in(&t);
+                sim_run_until_idle(s.sim);
+                engine_lock(sim_engine(s.sim, 0));
+                engine_get_counts(sim_engine(s.sim, 0), &n);
+                engine_unlock(sim_engine(s.sim, 0));
+                assert_int_equal(n.objects, 0);
+                setup_end(&s);
+        }
+}
+
+TEST(a_device_that_does_not_come_back_stays_unavailable)
+{
+        struct setup s;
+        setup_begin(&s,
+                    &(struct sim_params){ .seed = 1, .servers = 1, .reconnect_ns = 1000000000000 });
+        for (unsigned round = 0; round < 3; round++) {
+                sim_restart_server(s.sim, 0, round == 1 ? "0" : "1");
+                run_until(&s, false);
+                while (!is_available(s.devices[round != 1]))
+                        sim_run(s.sim, 1000);
+                assert_false(is_available(s.devices[round == 1]));
+                setup_end_in(&s);
+                cl_device_id both[2] = { s.devices[0], s.devices[1] };
+                s.devices[0] = s.devices[round != 1];
+                s.count = 1;
+                setup_begin_in(&s);
+                assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_SUCCESS);
+                setup_check(&s, 0, 1);
+                s.devices[0] = both[0];
+        }
+        setup_end(&s);
+}
+
+TEST(a_lost_server_fails_its_commands_and_no_others)
+{
+        for (uint64_t seed = 0; seed < 40; seed++) {
+                struct setup s;
+                cl_event lost[8], kept;
+                cl_int err;
+                unsigned n = 0;
+                static uint32_t data[ITEMS];
+                setup_begin(&s, &(struct sim_params){ .seed = seed, .servers = 2 });
+                cl_mem own = clCreateBuffer(s.context, CL_MEM_READ_WRITE, sizeof(data), NULL, &err);
+                assert_int_equal(err, CL_SUCCESS);
+                for (; n < 8; n++)
+                        assert_int_equal(setup_launch(&s, n % 2, 0, NULL, &lost[n]), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[0]), CL_SUCCESS);
+                assert_int_equal(clFlush(s.queues[1]), CL_SUCCESS);
+                assert_int_equal(clEnqueueWriteBuffer(s.queues[2], own, CL_FALSE, 0, sizeof(data),
+                                                      data, 0, NULL, &kept),
+                                 CL_SUCCESS);
+                sim_run(s.sim, seed * seed * 997);
+                sim_kill_server(s.sim, 0);
+                for (unsigned i = 0; i < n; i++) {
+                        cl_int r = clWaitForEvents(1, &lost[i]);
+                        cl_int status = command_status(lost[i]);
+                        assert_true(r == CL_SUCCESS
+                                            ? status == CL_COMPLETE
+                                            : r == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST &&
+                                                      status < 0);
+                        assert_int_equal(clReleaseEvent(lost[i]), CL_SUCCESS);
+                }
+                /* What needs the server says so, at the latest now. */
+                sim_run(s.sim, 1000000000);
+                assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+                cl_bool available = CL_TRUE;
+                assert_int_equal(clGetDeviceInfo(s.devices[0], CL_DEVICE_AVAILABLE,
+                                                 sizeof(available), &available, NULL),
+                                 CL_SUCCESS);
+                assert_int_equal(available, CL_FALSE);
+                assert_true(notices >= 1);
+                /* The other one goes on. */
+                assert_int_equal(clWaitForEvents(1, &kept), CL_SUCCESS);
+                assert_int_equal(clReleaseEvent(kept), CL_SUCCESS);
+                assert_int_equal(clEnqueueReadBuffer(s.queues[3], own, CL_TRUE, 0, sizeof(data),
+                                                     data, 0, NULL, NULL),
+                                 CL_SUCCESS);
+                assert_int_equal(clFinish(s.queues[2]), CL_SUCCESS);
+                assert_int_equal(clReleaseMemObject(own), CL_SUCCESS);
+                setup_end(&s);
+        }
+}
+
+TEST(the_only_server_dies_while_the_client_waits)
+{
+        for (uint64_t seed = 0; seed < 40; seed++) {
+                struct setup s;
+                static uint32_t data[ITEMS];
+                setup_begin(&s, &(struct sim_params){ .seed = seed, .servers = 1 });
+                for (unsigned i = 0; i < seed; i++)
+                        assert_int_equal(setup_launch(&s, i % 2, 0, NULL, NULL), CL_SUCCESS);
+                sim_kill_server(s.sim, 0);
+                cl_int r = clEnqueueReadBuffer(s.queues[0], s.buffer, CL_TRUE, 0, sizeof(data),
+                                               data, 0, NULL, NULL);
+                assert_true(r == CL_DEVICE_NOT_AVAILABLE ||
+                            r == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+                assert_int_equal(clFinish(s.queues[1]), CL_DEVICE_NOT_AVAILABLE);
+                setup_end(&s);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(while_a_server_is_away_calls_fail_and_what_is_in_flight_is_kept),
+                cmocka_unit_test(
+                        a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory),
+                cmocka_unit_test(what_a_server_said_last_before_its_connection_was_lost_counts),
+                cmocka_unit_test(a_server_that_does_not_come_back_in_time_is_lost),
+                cmocka_unit_test(
+                        a_server_that_was_started_anew_has_the_same_devices_and_nothing_of_the_old_session),
+                cmocka_unit_test(a_device_that_does_not_come_back_stays_unavailable),
+                cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
+                cmocka_unit_test(the_only_server_dies_while_the_client_waits),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

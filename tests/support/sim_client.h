@@ -1,0 +1,40 @@
+/* The client's side of the simulator: its io (core/io.h), in whose `wait` time passes. */
+#ifndef SPANCL_TESTS_SIM_CLIENT_H
+#define SPANCL_TESTS_SIM_CLIENT_H
+
+#include "core/io.h"
+
+struct sim;
+struct sim_server;
+
+/* The client's handle for a server's connections. */
+struct io_link {
+        struct sim *sim;
+        struct session *session;
+        struct sim_server *server;
+        uint64_t attach_at; /* lane 1 comes up; SIM_NEVER: not asked for */
+        uint64_t redial_at; /* lane 0 comes up again; SIM_NEVER: it is up */
+        uint64_t redial_until;
+        uint64_t open_at; /* a later session begins; SIM_NEVER: no */
+        struct io_connect opened;
+        uint64_t id[2];
+        uint64_t generation; /* of the next try */
+        bool redialled;      /* it came up since the last receive */
+        struct buf early;    /* sent behind the next hello */
+        bool was_short;      /* the last send was short of room */
+};
+
+/* `user` is the struct sim. */
+extern const struct client_io sim_client_io;
+
+/* The client's handle for a session's connections; NULL: none. */
+struct io_link *sim_io_of(struct sim *sim, const struct session *session);
+
+/* Is there anything that `receive` would find or `send` could move? */
+bool sim_io_ready(struct sim *sim);
+
+/* What was asked for is due: lane 1 is attached; a lost connection is tried again; a later session begins.
+ * True: the client may have something to do. */
+bool sim_io_due(struct sim *sim, struct io_link *io);
+
+#endif

@@ -1,0 +1,33 @@
+/* Servers of the simulator connect each other: tries that may fail, be refused, or relayed by the client. */
+#ifndef SPANCL_TESTS_SIM_DIAL_H
+#define SPANCL_TESTS_SIM_DIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session;
+struct sim;
+struct sim_server;
+
+struct dial {
+        uint64_t at; /* of the next try; SIM_NEVER: it is connected, or given up */
+        struct sim_server *from, *to;
+        struct session *session; /* of `from`; NULL: free */
+        bool relayed;            /* by the client, until it is connected */
+        uint64_t token[2], id[2];
+        unsigned tries;
+};
+
+/* struct engine_ops; `user` is the struct sim_server. */
+void sim_dial_begin(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
+                    const char *near, const uint64_t session_id[2], const uint64_t token[2]);
+void sim_dial_hang_up(void *user, struct session *s);
+void sim_dial_relayed(void *user, struct session *s); /* tried again when there is a way */
+
+/* The one that made this session; NULL: none. */
+struct dial *sim_dial_of(struct sim *sim, const struct session *s);
+
+/* The next try, which is due. */
+void sim_dial_try(struct sim *sim, struct dial *d);
+
+#endif

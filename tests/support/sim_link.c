@@ -1,0 +1,257 @@
+#include "support/sim_link.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "proto/frame.h"
+#include "support/sim_state.h"
+
+/* ---- pipes ---------------------------------------------------------------------------------- */
+
+static void pipe_fini(struct pipe *p)
+{
+        buf_fini(&p->bytes);
+        buf_fini(&p->trace);
+        mem_free(p->segments);
+        *p = (struct pipe){ 0 };
+}
+
+static void pipe_put(struct sim *sim, struct pipe *p, unsigned slowness, const void *data,
+                     size_t size)
+{
+        if (p->count == p->cap) {
+                p->cap = p->cap ? 2 * p->cap : 16;
+                p->segments = realloc(p->segments, p->cap * sizeof(*p->segments));
+                must(sim, p->segments);
+        }
+        uint64_t delay = rng_range(&sim->rng, sim->delay_ns / 4 + 1, sim->delay_ns + 2);
+        uint64_t at = sim->now + delay * slowness;
+        if (sim->params.cuts && rng_chance(&sim->rng, 2)) /* now and then one takes long */
+                at += delay * rng_range(&sim->rng, 1, 100);
+        if (at < p->last_at)
+                at = p->last_at;
+        p->last_at = at;
+        p->segments[p->count++] = (struct segment){ at, size };
+        sim_append(&p->bytes, data, size);
+        p->put += size;
+}
+
+/* Only a part of what is on its way arrives. */
+static void pipe_cut(struct sim *sim, struct pipe *p)
+{
+        size_t on_way = p->bytes.size - p->arrived, kept = rng_below(&sim->rng, on_way + 1), n = 0;
+        p->bytes.size = p->arrived + kept;
+        while (n < p->count && kept) {
+                size_t size = p->segments[n].size < kept ? p->segments[n].size : kept;
+                p->segments[n++].size = size;
+                kept -= size;
+        }
+        p->count = n;
+}
+
+/* What has arrived by now. */
+static void pipe_tick(const struct sim *sim, struct pipe *p)
+{
+        size_t n = 0;
+        while (n < p->count && p->segments[n].at <= sim->now)
+                p->arrived += p->segments[n++].size;
+        if (!n)
+                return;
+        memmove(p->segments, p->segments + n, (p->count - n) * sizeof(*p->segments));
+        p->count -= n;
+}
+
+/* ---- both directions ------------------------------------------------------------------------ */
+
+const char *sim_link_end_name(const struct end *e)
+{
+        return e->server ? e->server->name : "client";
+}
+
+/* Print the messages that leave end `i`. */
+static void trace(struct sim *sim, struct sim_link *l, int i, const void *data, size_t size)
+{
+        struct buf *b = &l->pipe[i].trace;
+        struct frame f;
+        char text[1000];
+        sim_append(b, data, size);
+        while (b->size >= FRAME_HEADER_SIZE && frame_get(b->data, &f) == 0 &&
+               b->size >= FRAME_HEADER_SIZE + f.size) {
+                for (size_t at = 0; at < f.size;) {
+                        const uint8_t *msg = b->data + FRAME_HEADER_SIZE + at;
+                        wire_print(bytes_of(msg, wire_message_size(msg)), text, sizeof(text));
+                        fprintf(stderr, "    %" PRIu64 " %s → %s: %s\n", sim->now,
+                                sim_link_end_name(&l->end[i]), sim_link_end_name(&l->end[!i]),
+                                text);
+                        at += wire_message_size(msg);
+                }
+                buf_consume(b, FRAME_HEADER_SIZE + f.size);
+        }
+}
+
+bool sim_link_is_held_back(const struct sim_link *l, int i)
+{
+        return l->end[i].server && l->end[i].server->frozen;
+}
+
+bool sim_link_push(struct sim *sim, struct sim_link *l, int i)
+{
+        struct pipe *p = &l->pipe[i];
+        while (l->up && l->end[i].session) {
+                struct iovec iov[8];
+                int n = session_lane_pending(l->end[i].session, l->lane, iov,
+                                             (int)rng_range(&sim->rng, 2, 8));
+                if (n <= 0)
+                        return false;
+                if (l->broken || !l->end[!i].session)
+                        return false;
+                if (l->lane && parcels_pack(&sim->parcels, &sim->rng, l->end[i].session, l->lane))
+                        n = session_lane_pending(l->end[i].session, l->lane, iov, 2);
+                size_t left = sim_any_amount(&sim->rng), taken = 0;
+                size_t room = sim->room - (p->bytes.size < sim->room ? p->bytes.size : sim->room);
+                if (!room)
+                        return true;
+                left = left < room ? left : room;
+                for (int k = 0; k < n && left; k++) {
+                        must(sim, iov[k].iov_len > 0);
+                        size_t len = iov[k].iov_len < left ? iov[k].iov_len : left;
+                        pipe_put(sim, p, l->slowness, iov[k].iov_base, len);
+                        if (sim->params.tamper && !l->end[!i].server)
+                                sim->params.tamper(sim->params.tamper_user, l->lane, p->put - len,
+                                                   p->bytes.data + p->bytes.size - len, len);
+                        if (sim->params.verbose && !l->lane)
+                                trace(sim, l, i, iov[k].iov_base, len);
+                        taken += len;
+                        left -= len;
+                }
+                session_lane_sent(l->end[i].session, l->lane, taken);
+        }
+        return false;
+}
+
+int sim_link_pull(struct sim *sim, struct sim_link *l, int i)
+{
+        struct pipe *p = &l->pipe[!i];
+        struct iovec iov[2];
+        if (!l->up || !l->end[i].session || sim_link_is_held_back(l, !i))
+                return 0;
+        if (l->half_open)
+                return l->notice_at[i] <= sim->now ? SP_E_LINK : 0;
+        pipe_tick(sim, p);
+        if (!p->arrived)
+                return l->broken && !p->count ? SP_E_LINK : 0;
+        int n = session_lane_want(l->end[i].session, l->lane, iov);
+        if (n <= 0)
+                return n;
+        size_t max = sim_any_amount(&sim->rng), given = 0;
+        max = max < p->arrived ? max : p->arrived;
+        for (int k = 0; k < n && given < max; k++) {
+                must(sim, iov[k].iov_len > 0);
+                size_t len = iov[k].iov_len < max - given ? iov[k].iov_len : max - given;
+                memcpy(iov[k].iov_base, p->bytes.data + given, len);
+                given += len;
+        }
+        buf_consume(&p->bytes, given);
+        p->arrived -= given;
+        p->passed += given;
+        int r = session_lane_received(l->end[i].session, l->lane, given);
+        r = parcels_unpack(&sim->parcels, l->end[i].session, l->lane, r);
+        return r < 0 ? r : 1;
+}
+
+void sim_link_tick(const struct sim *sim, struct sim_link *l, int i)
+{
+        pipe_tick(sim, &l->pipe[!i]);
+}
+
+uint64_t sim_link_arrival(const struct sim_link *l, int i)
+{
+        const struct pipe *p = &l->pipe[!i];
+        if (!l->up || !l->end[i].session || sim_link_is_held_back(l, !i))
+                return SIM_NEVER;
+        if (l->half_open)
+                return l->notice_at[i];
+        if (p->count)
+                return p->segments[0].at;
+        /* The end of it: a server notices at once; the client when it receives (sim_io_ready). */
+        return l->broken && !p->arrived && l->end[i].server ? 0 : SIM_NEVER;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+void sim_link_fini(struct sim_link *l)
+{
+        for (int i = 0; i < 2; i++)
+                pipe_fini(&l->pipe[i]);
+}
+
+struct sim_link *sim_link_new(struct sim *sim, unsigned lane, struct end a, struct end b)
+{
+        unsigned k = 0;
+        while (k < sim->link_count &&
+               (sim->links[k].end[0].session || sim->links[k].end[1].session))
+                k++;
+        must(sim, k < SIM_LINKS_MAX);
+        sim->link_count += k == sim->link_count;
+        struct sim_link *l = &sim->links[k];
+        sim_link_fini(l);
+        *l = (struct sim_link){ .up = true, .lane = lane, .end = { a, b }, .slowness = 1 };
+        /* Lanes overtake each other. */
+        if (sim->params.cuts && rng_chance(&sim->rng, 30))
+                l->slowness = (unsigned)rng_range(&sim->rng, 2, 30);
+        return l;
+}
+
+struct sim_link *sim_link_connect(struct sim *sim, unsigned lane, struct end a, struct end b)
+{
+        struct sim_link *l = sim_link_new(sim, lane, a, b);
+        uint64_t next[2] = { session_next_seq(a.session), session_next_seq(b.session) };
+        bool packs = rng_chance(&sim->rng, 50);
+        for (int i = 0; i < 2; i++)
+                if (session_lane_up(l->end[i].session, lane, lane ? 0 : next[!i]) < 0)
+                        must(sim, sim->params.forgiving); /* its session has ended */
+        for (int i = 0; lane && packs && i < 2; i++)
+                session_lane_packs(l->end[i].session, lane);
+        return l;
+}
+
+void sim_link_close_end(struct sim_link *l, int i)
+{
+        if (l->end[i].session && session_lane_is_up(l->end[i].session, l->lane))
+                session_lane_down(l->end[i].session, l->lane);
+        l->end[i].session = NULL;
+        l->broken = true;
+        pipe_fini(&l->pipe[!i]); /* nobody reads it any more */
+}
+
+void sim_link_close_session(struct sim *sim, const struct session *s)
+{
+        for (unsigned k = 0; k < sim->link_count; k++)
+                for (int i = 0; i < 2; i++)
+                        if (sim->links[k].end[i].session == s)
+                                sim_link_close_end(&sim->links[k], i);
+}
+
+void sim_link_cut(struct sim *sim, struct sim_link *l)
+{
+        l->broken = true;
+        for (int e = 0; e < 2; e++)
+                pipe_cut(sim, &l->pipe[e]);
+}
+
+void sim_link_half_open(struct sim *sim, struct sim_link *l)
+{
+        l->half_open = true;
+        for (int e = 0; e < 2; e++)
+                l->notice_at[e] = sim->now + rng_range(&sim->rng, 1, 50 * sim->delay_ns + 1000);
+}
+
+int sim_link_end_of(const struct sim_link *l, const struct sim_server *server)
+{
+        for (int i = 0; i < 2; i++)
+                if (l->end[i].server == server && l->end[i].session)
+                        return i;
+        return -1;
+}

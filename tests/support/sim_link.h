@@ -1,0 +1,86 @@
+/* Connections of the simulator: two pipes, in which bytes take their time, and what goes wrong with them. Sessions and
+ * servers are borrowed; the bytes are the pipe's. */
+#ifndef SPANCL_TESTS_SIM_LINK_H
+#define SPANCL_TESTS_SIM_LINK_H
+
+#include "base/bytes.h"
+#include "session/session.h"
+
+struct sim;
+struct sim_server;
+
+/* Bytes on their way in one direction; those of a segment arrive together. */
+struct segment {
+        uint64_t at;
+        size_t size;
+};
+
+struct pipe {
+        struct buf bytes;
+        struct segment *segments;
+        size_t count, cap, arrived; /* bytes that have arrived */
+        uint64_t last_at, passed, put;
+        struct buf trace; /* verbose: of lane 0, what is not a whole frame yet */
+};
+
+/* One side of a connection. */
+struct end {
+        struct session *session;   /* NULL: the other side went away */
+        struct sim_server *server; /* NULL: the client */
+};
+
+/* One lane's connection. */
+struct sim_link {
+        bool up;
+        bool broken;    /* no more bytes go in; the ends notice after the last that has */
+        bool half_open; /* nothing arrives any more, and each end believes in it until then: */
+        uint64_t notice_at[2];
+        unsigned slowness; /* delays are so many times longer than others' */
+        unsigned lane;
+        struct end end[2];
+        struct pipe pipe[2]; /* by the end that sends */
+};
+
+/* A connection of both ends, neither of which knows of it yet. A link that both ends have left is used again. */
+struct sim_link *sim_link_new(struct sim *sim, unsigned lane, struct end a, struct end b);
+
+/* The same, and the lane is up at both. */
+struct sim_link *sim_link_connect(struct sim *sim, unsigned lane, struct end a, struct end b);
+
+/* Frees the bytes; the link may be used again. */
+void sim_link_fini(struct sim_link *l);
+
+/* End `i` closes the connection; the other side notices after the last byte. */
+void sim_link_close_end(struct sim_link *l, int i);
+
+/* All ends of this session close. */
+void sim_link_close_session(struct sim *sim, const struct session *s);
+
+/* The connection is lost: only a part of what is on its way arrives. */
+void sim_link_cut(struct sim *sim, struct sim_link *l);
+
+/* Nothing arrives any more; each end notices sooner or later. */
+void sim_link_half_open(struct sim *sim, struct sim_link *l);
+
+/* Move what end `i` of the link has to send into its pipe. True: it had more than there was room for. */
+bool sim_link_push(struct sim *sim, struct sim_link *l, int i);
+
+/* Hand some of what has arrived at end `i` to its session. 1: some; 0: nothing, or the lane waits;
+ * negative: the session has ended. */
+int sim_link_pull(struct sim *sim, struct sim_link *l, int i);
+
+/* What was sent to end `i` and is due has arrived. */
+void sim_link_tick(const struct sim *sim, struct sim_link *l, int i);
+
+/* When a byte arrives at end `i`, or its end shows; SIM_NEVER if none is on its way. */
+uint64_t sim_link_arrival(const struct sim_link *l, int i);
+
+/* Is what end `i` sends held back (sim_freeze)? */
+bool sim_link_is_held_back(const struct sim_link *l, int i);
+
+/* The end that is this server's and still open; -1: none. */
+int sim_link_end_of(const struct sim_link *l, const struct sim_server *server);
+
+const char *sim_link_end_name(const struct end *e);
+
+#endif

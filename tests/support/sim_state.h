@@ -1,0 +1,63 @@
+/* What the simulator's parts share (tests include sim.h): links, servers, dials between servers, the client's io, and
+ * in sim.c the schedule. One thread. `struct sim` holds and frees all of them; they point at each other. Times are
+ * virtual, in ns. Whatever is left to chance asks `rng`, so the order of these questions is a part of the trace. */
+#ifndef SPANCL_TESTS_SIM_STATE_H
+#define SPANCL_TESTS_SIM_STATE_H
+
+#include "base/config.h"
+#include "support/parcels.h"
+#include "support/sim.h"
+#include "support/sim_client.h"
+#include "support/sim_dial.h"
+#include "support/sim_link.h"
+#include "support/sim_server.h"
+
+#define SIM_NEVER UINT64_MAX
+
+enum {
+        SIM_LINKS_MAX = 2 * SIM_SERVERS_MAX * SIM_SERVERS_MAX + 2 * SIM_SERVERS_MAX,
+        SIM_DIALS_MAX = SIM_SERVERS_MAX * SIM_SERVERS_MAX,
+        SIM_CLIENT_LINKS_MAX = 2 * SIM_SERVERS_MAX, /* a server's old and new session */
+};
+
+struct sim {
+        struct sim_params params;
+        struct rng rng;
+        uint64_t now, delay_ns, execute_ns;
+        size_t room;
+        struct client *client;
+        /* While the client has them, with gaps; it closes (frees) them. */
+        struct io_link *client_links[SIM_CLIENT_LINKS_MAX];
+        bool woken;
+        bool broken; /* by sim_kill_server */
+        bool gave_up;
+        struct server_spec specs[SIM_SERVERS_MAX];
+        struct sim_server servers[SIM_SERVERS_MAX];
+        struct sim_link links[SIM_LINKS_MAX];
+        unsigned link_count;
+        struct dial dials[SIM_DIALS_MAX];
+        struct parcels parcels;
+        struct buf output;
+        struct kept *kept;
+};
+
+/* Fails the run, with the place and the condition. */
+#define must(sim, cond)                                                                \
+        do {                                                                           \
+                if (!(cond))                                                           \
+                        sim_fail(sim, "%s:%d: not so: %s", __FILE__, __LINE__, #cond); \
+        } while (0)
+
+/* Append to `b`. The simulator's own memory never fails, whatever mem_fail_at says. */
+void sim_append(struct buf *b, const void *data, size_t size);
+
+/* How many bytes are moved at once: few, some, or all there are. */
+size_t sim_any_amount(struct rng *rng);
+
+/* The time of the next event; SIM_NEVER: nothing is on its way anywhere. */
+uint64_t sim_next_event(const struct sim *sim);
+
+/* What is due now happens at the servers. True: the client may have something to do. */
+bool sim_happen(struct sim *sim);
+
+#endif

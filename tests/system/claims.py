@@ -1,0 +1,31 @@
+"""Runs the claims of a program: its functions with names of three words at least that need no argument."""
+
+import inspect
+import sys
+import time
+import traceback
+
+
+def is_claim(f):
+    name = getattr(f, "__name__", "_")
+    return (inspect.isfunction(f) and f.__module__ == "__main__" and name[0] != "_" and name.count("_") >= 2
+            and all(p.default is not p.empty or p.kind == p.VAR_POSITIONAL
+                    for p in inspect.signature(f).parameters.values()))
+
+
+def run(names):
+    """PROGRAM BUILD [NAME...]: all of `names`, the program's globals(), or those. Returns the exit status."""
+    wanted = sys.argv[2:]
+    bad = 0
+    for claim in [f for f in names.values() if is_claim(f)]:
+        if wanted and claim.__name__ not in wanted:
+            continue
+        begin = time.monotonic()
+        try:
+            remark = claim()
+            print(f"ok    {claim.__name__} ({time.monotonic() - begin:.1f} s)"
+                  + (f": {remark}" if remark else ""), flush=True)
+        except Exception:  # pylint: disable=broad-except
+            bad += 1
+            print(f"FAIL  {claim.__name__}\n{traceback.format_exc()}", flush=True)
+    return 1 if bad else 0

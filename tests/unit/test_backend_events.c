@@ -1,0 +1,462 @@
+/* In which order commands run, and how their ends are told: over each backend. */
+#include "support/check.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backend/native/native.h"
+#include "base/mem.h"
+#include "support/backends.h"
+
+/* ---- order -------------------------------------------------------------------------------------- */
+
+/* On an out-of-order queue and a second queue, dependencies are all that keeps the order. */
+TEST(dependencies_order_a_chain_over_queues)
+{
+        struct fixture *f = fixture(state);
+        enum { LINKS = 100 };
+        struct backend_queue *q[2] = { fixture_queue(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE),
+                                       fixture_queue(f, 0) };
+        struct built x = build(f);
+        struct backend_kernel *k = kernel_of(f, &x, inc_name(f));
+        struct backend_buffer *m[2] = { fixture_buffer(f, BYTES), fixture_buffer(f, BYTES) };
+        int zeros[COUNT] = { 0 }, out[COUNT];
+        execute(f, write_of(m[0], 0, zeros, BYTES));
+
+        struct backend_event *events[2 * LINKS];
+        for (int i = 0; i < LINKS; i++) {
+                set_inc(f, k, m[i % 2], i);
+                struct backend_command launch = launch_all(k);
+                struct backend_command copy = { .op = BACKEND_COPY,
+                                                .buffer = m[(i + 1) % 2],
+                                                .source = m[i % 2],
+                                                .size = BYTES };
+                launch.deps = i ? &events[2 * i - 1] : NULL;
+                launch.dep_count = i ? 1 : 0;
+                events[2 * i] = fixture_submit(f, q[i % 2], launch);
+                copy.deps = &events[2 * i];
+                copy.dep_count = 1;
+                events[2 * i + 1] = fixture_submit(f, q[(i / 2) % 2], copy);
+        }
+        struct backend_command last = read_of(m[LINKS % 2], 0, out, BYTES);
+        last.deps = events; /* more than a few */
+        last.dep_count = 2 * LINKS;
+        execute(f, last);
+        assert_int_equal(out[0], LINKS * (LINKS - 1) / 2);
+        assert_int_equal(out[COUNT - 1], LINKS * (LINKS - 1) / 2);
+
+        for (int i = 0; i < 2 * LINKS; i++)
+                f->ops->event_release(events[i]);
+        for (int i = 0; i < 2; i++) {
+                f->ops->buffer_release(m[i]);
+                f->ops->queue_release(q[i]);
+        }
+        f->ops->kernel_release(k);
+        unbuild(f, &x);
+}
+
+TEST(markers_and_barriers_wait_for_what_came_before)
+{
+        struct fixture *f = fixture(state);
+        struct backend_queue *q = fixture_queue(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        struct built x = build(f);
+        struct backend_kernel *k = kernel_of(f, &x, inc_name(f));
+        struct backend_buffer *m = fixture_buffer(f, BYTES);
+        int out[COUNT];
+        static const int zero = 0;
+        set_inc(f, k, m, 3);
+        struct backend_command barrier = { .op = BACKEND_BARRIER };
+        struct backend_event *e[5] = {
+                fixture_submit(f, q,
+                               (struct backend_command){ .op = BACKEND_FILL,
+                                                         .buffer = m,
+                                                         .pattern = &zero,
+                                                         .pattern_size = 4,
+                                                         .size = BYTES }),
+                fixture_submit(f, q, barrier),
+                fixture_submit(f, q, launch_all(k)),
+                fixture_submit(f, q, barrier),
+                fixture_submit(f, q, read_of(m, 0, out, BYTES)),
+        };
+        assert_int_equal(run_on(f, q, (struct backend_command){ .op = BACKEND_MARKER }),
+                         CL_SUCCESS);
+        for (int i = 0; i < COUNT; i++)
+                assert_int_equal(out[i], 3);
+        assert_int_equal(
+                run_on(f, q,
+                       (struct backend_command){ .op = BACKEND_MARKER, .deps = e, .dep_count = 5 }),
+                CL_SUCCESS);
+        for (int i = 0; i < 5; i++)
+                f->ops->event_release(e[i]);
+        f->ops->queue_release(q);
+        f->ops->kernel_release(k);
+        f->ops->buffer_release(m);
+        unbuild(f, &x);
+}
+
+/* ---- lifetimes, reports, times ------------------------------------------------------------------ */
+
+TEST(commands_in_flight_keep_what_they_use)
+{
+        struct fixture *f = fixture(state);
+        struct backend_queue *q = fixture_queue(f, 0);
+        struct built x = build(f);
+        struct backend_kernel *k = kernel_of(f, &x, inc_name(f));
+        struct backend_buffer *m = fixture_buffer(f, BYTES);
+        int zeros[COUNT] = { 0 }, out[COUNT] = { 0 };
+        struct report r = { 0 };
+        set_inc(f, k, m, 1);
+        f->ops->event_release(fixture_submit(f, q, write_of(m, 0, zeros, BYTES)));
+        for (int i = 0; i < 50; i++)
+                f->ops->event_release(fixture_submit(f, q, launch_all(k)));
+        struct backend_command last = read_of(m, 0, out, BYTES);
+        last.cookie = &r;
+        f->ops->event_release(fixture_submit(f, q, last));
+        f->ops->kernel_release(k);
+        f->ops->buffer_release(m);
+        unbuild(f, &x);
+        f->ops->queue_release(q);
+        assert_int_equal(report_wait(&r).status, CL_SUCCESS);
+        assert_int_equal(out[7], 50);
+}
+
+TEST(close_waits_for_commands_in_flight)
+{
+        struct fixture *f = fixture(state);
+        uint8_t *data = calloc(1, 1 << 20);
+        struct backend_buffer *m = fixture_buffer(f, 1 << 20);
+        struct report r[20] = { 0 };
+        for (int i = 0; i < 20; i++) {
+                struct backend_command c = read_of(m, 0, data, 1 << 20);
+                c.cookie = i % 2 ? &r[i] : NULL;
+                f->ops->event_release(fixture_submit(f, f->queue, c));
+        }
+        f->ops->buffer_release(m);
+        f->ops->queue_release(f->queue);
+        f->ops->close(f->b);
+        f->b = NULL;
+        for (int i = 1; i < 20; i += 2)
+                assert_true(r[i].done);
+        free(data); /* nobody writes there any more: a sanitizer would tell */
+}
+
+TEST(each_command_with_a_cookie_is_reported_once)
+{
+        struct fixture *f = fixture(state);
+        enum { MANY = 500 };
+        struct report r[MANY] = { 0 };
+        unsigned before = atomic_load(&reports_all);
+        for (int i = 0; i < MANY; i++) {
+                struct backend_command c = { .op = BACKEND_MARKER, .cookie = &r[i] };
+                f->ops->event_release(fixture_submit(f, f->queue, c));
+        }
+        f->ops->queue_flush(f->queue);
+        for (int i = 0; i < MANY; i++)
+                assert_int_equal(report_wait(&r[i]).status, CL_SUCCESS);
+        assert_int_equal(atomic_load(&reports_all), before + MANY);
+        assert_int_equal(atomic_load(&reports_inside), 0);
+}
+
+/* As the engine does it: operations run under a lock, which `complete` takes, too, and from there the
+ * next commands are submitted. */
+struct relay {
+        struct fixture *f;
+        struct backend_queue *queues[2];
+        struct backend_buffer *buffer;
+        pthread_mutex_t engine;
+        pthread_cond_t ended;
+        struct backend_event *last; /* dependency of the next command */
+        unsigned submitted, ended_count, failed;
+        uint8_t data[64];
+};
+
+enum { RELAY_COMMANDS = 3000 };
+
+static void relay_submit(struct relay *r)
+{
+        static int cookie;
+        struct backend_command c = write_of(r->buffer, 0, r->data, sizeof(r->data));
+        c.cookie = &cookie;
+        c.deps = r->last ? &r->last : NULL;
+        c.dep_count = r->last ? 1 : 0;
+        struct backend_event *e = NULL;
+        struct backend_queue *q = r->queues[r->submitted++ % 2];
+        if (try_submit(r->f, q, c, &e) != CL_SUCCESS) {
+                r->failed++;
+                r->ended_count++;
+                return;
+        }
+        if (r->last)
+                r->f->ops->event_release(r->last);
+        r->last = e;
+        if (r->submitted % 4 == 0)
+                r->f->ops->queue_flush(q);
+}
+
+static void on_relay_complete(void *user, void *cookie, cl_int status,
+                              const struct backend_times *t)
+{
+        struct relay *r = user;
+        pthread_mutex_lock(&r->engine);
+        r->failed += status != CL_SUCCESS || in_backend;
+        r->ended_count++;
+        if (r->submitted < RELAY_COMMANDS)
+                relay_submit(r);
+        pthread_cond_signal(&r->ended);
+        pthread_mutex_unlock(&r->engine);
+}
+
+TEST(completions_come_while_somebody_polls_and_when_he_has_stopped)
+{
+        struct fixture *f = fixture(state);
+        const struct backend_ops *ops = f->ops;
+        if (!ops->poll)
+                skip();
+        struct backend_queue *queues[] = {
+                f->queue, fixture_queue(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+        };
+        struct backend_event *events[3 * array_size(queues)];
+        struct report r[3 * array_size(queues)] = { 0 };
+        /* Polled for, left over to the backend, and submitted when nobody polls. */
+        for (size_t i = 0; i < array_size(r); i++) {
+                struct backend_queue *q = queues[i % array_size(queues)];
+                size_t phase = i / array_size(queues);
+                struct backend_command c = { .op = BACKEND_MARKER, .cookie = &r[i] };
+                ops->poll(f->b, phase == 2);
+                events[i] = fixture_submit(f, q, c);
+                ops->queue_flush(q);
+                while (phase == 0 && !report_done(&r[i]))
+                        ops->poll(f->b, false);
+        }
+        for (size_t i = 0; i < array_size(r); i++) {
+                assert_int_equal(report_wait(&r[i]).status, CL_SUCCESS);
+                ops->event_release(events[i]);
+        }
+        ops->queue_release(queues[1]);
+}
+
+TEST(completions_can_be_asked_for_later)
+{
+        struct fixture *f = fixture(state);
+        if (!f->ops->event_report)
+                skip();
+        struct backend_queue *q = fixture_queue(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        struct backend_buffer *m = fixture_buffer(f, 64);
+        uint8_t bytes[64] = { 1 };
+        struct report r[3] = { 0 };
+        struct backend_event *e[2];
+        e[0] = fixture_submit(f, q, write_of(m, 0, bytes, 64));
+        struct backend_event *const deps[] = { e[0] };
+        struct backend_command second = read_of(m, 0, bytes, 64);
+        second.deps = deps;
+        second.dep_count = 1;
+        e[1] = fixture_submit(f, q, second);
+        in_backend = true;
+        assert_int_equal(f->ops->event_report(q, e[1], &r[0]), CL_SUCCESS);
+        in_backend = false;
+        f->ops->queue_flush(q);
+        assert_int_equal(report_wait(&r[0]).status, CL_SUCCESS);
+        /* Of one that is complete, too. */
+        in_backend = true;
+        assert_int_equal(f->ops->event_status(e[0]), CL_COMPLETE);
+        assert_int_equal(f->ops->event_report(q, e[0], &r[1]), CL_SUCCESS);
+        in_backend = false;
+        assert_int_equal(report_wait(&r[1]).status, CL_SUCCESS);
+        for (size_t i = 0; i < 2; i++)
+                f->ops->event_release(e[i]);
+        f->ops->buffer_release(m);
+        f->ops->queue_release(q);
+}
+
+TEST(completions_may_wait_for_operations_and_submit_more)
+{
+        struct fixture *f = fixture(state);
+        struct relay r = { .engine = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
+        struct backend_params params = { .accelerators = backend_places[1],
+                                         .host = &backend_reference,
+                                         .complete = on_relay_complete,
+                                         .user = &r };
+        struct fixture g = { .ops = f->ops, .native = f->native };
+        assert_int_equal(f->ops->open(&params, &g.b), 0);
+        r.f = &g;
+        r.queues[0] = fixture_queue(&g, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        r.queues[1] = fixture_queue(&g, 0);
+        r.buffer = fixture_buffer(&g, sizeof(r.data));
+
+        pthread_mutex_lock(&r.engine);
+        while (r.submitted < RELAY_COMMANDS) {
+                relay_submit(&r);
+                pthread_mutex_unlock(&r.engine);
+                sched_yield();
+                pthread_mutex_lock(&r.engine);
+        }
+        for (int i = 0; i < 2; i++)
+                g.ops->queue_flush(r.queues[i]);
+        while (r.ended_count < r.submitted)
+                pthread_cond_wait(&r.ended, &r.engine);
+        pthread_mutex_unlock(&r.engine);
+        assert_int_equal(r.failed, 0);
+
+        g.ops->event_release(r.last);
+        g.ops->buffer_release(r.buffer);
+        for (int i = 0; i < 2; i++)
+                g.ops->queue_release(r.queues[i]);
+        g.ops->close(g.b);
+}
+
+static uint64_t now_ns(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+TEST(times_are_this_hosts_when_asked_for)
+{
+        struct fixture *f = fixture(state);
+        struct backend_queue *q = fixture_queue(f, CL_QUEUE_PROFILING_ENABLE);
+        struct backend_buffer *m = fixture_buffer(f, BYTES);
+        uint8_t data[BYTES] = { 0 };
+        for (int i = 0; i < 10; i++) {
+                struct report r = { 0 };
+                struct backend_command c = write_of(m, 0, data, BYTES);
+                c.cookie = &r;
+                uint64_t before = now_ns();
+                struct backend_event *e = fixture_submit(f, q, c);
+                f->ops->queue_flush(q);
+                struct backend_times t = report_wait(&r).times;
+                uint64_t after = now_ns();
+                assert_true(t.submit_ns <= t.start_ns && t.start_ns <= t.end_ns);
+                assert_true(t.submit_ns >= before);
+                assert_true(t.end_ns <= after);
+                f->ops->event_release(e);
+        }
+        struct report r = { 0 };
+        struct backend_command c = write_of(m, 0, data, BYTES);
+        c.cookie = &r;
+        f->ops->event_release(fixture_submit(f, f->queue, c));
+        f->ops->queue_flush(f->queue);
+        struct backend_times t = report_wait(&r).times;
+        assert_int_equal(t.submit_ns | t.start_ns | t.end_ns, 0);
+        f->ops->buffer_release(m);
+        f->ops->queue_release(q);
+}
+
+/* Everything once, with the n-th allocation failing; false: an error came out of it. */
+static bool use_all(struct fixture *f, unsigned long n)
+{
+        const char *name = inc_name(f);
+        struct backend_queue *q = NULL;
+        struct backend_buffer *m = NULL;
+        struct backend_program *p = NULL;
+        struct backend_kernel *k = NULL;
+        struct backend_event *e[40] = { NULL };
+        struct buf info = { 0 }, parts = { 0 };
+        struct report r = { 0 };
+        unsigned device = 0, submitted = 0;
+        uint8_t pattern = 0;
+        assert_int_equal(info_put(&parts, INFO_PART, f->native ? inc_source : name,
+                                  strlen(f->native ? inc_source : name)),
+                         0);
+        struct fixture g = { .ops = f->ops, .native = f->native };
+        mem_fail_at(n);
+        bool ok =
+                open_backend(g.ops, NULL, 1, &g.b) == 0 && g.ops->device_info(g.b, 0, &info) == 0 &&
+                g.ops->queue_create(g.b, 0, 0, &q) == CL_SUCCESS &&
+                g.ops->buffer_create(g.b, 0, 0, BYTES, &m) == CL_SUCCESS &&
+                g.ops->program_create(g.b, 0, g.native ? 0 : 3, &device, 1, block_of(&parts), &p) ==
+                        CL_SUCCESS &&
+                g.ops->program_build(p, &device, 1, "-Dsize_t_like=ulong", &info) == CL_SUCCESS &&
+                g.ops->program_binary(p, 0, &info) == CL_SUCCESS &&
+                g.ops->kernel_create(p, name, &k) == CL_SUCCESS &&
+                fixture_set_buffer(&g, k, 0, m) == CL_SUCCESS &&
+                set_value(&g, k, 1, "1234", 4) == CL_SUCCESS &&
+                try_submit(&g, q, launch_all(k), &e[submitted]) == CL_SUCCESS && ++submitted;
+        struct backend_command fill = { .op = BACKEND_FILL,
+                                        .buffer = m,
+                                        .pattern = &pattern,
+                                        .pattern_size = 1,
+                                        .size = 1,
+                                        .deps = e };
+        for (; ok && submitted < array_size(e); submitted += ok) {
+                fill.dep_count = submitted;
+                fill.cookie = submitted + 1 == array_size(e) ? &r : NULL;
+                ok = try_submit(&g, q, fill, &e[submitted]) == CL_SUCCESS;
+        }
+        mem_fail_at(0);
+        if (ok) {
+                g.ops->queue_flush(q);
+                assert_int_equal(report_wait(&r).status, CL_SUCCESS);
+        }
+        for (unsigned i = 0; i < submitted; i++)
+                g.ops->event_release(e[i]);
+        g.ops->kernel_release(k);
+        g.ops->program_release(p);
+        g.ops->buffer_release(m);
+        if (q)
+                g.ops->queue_release(q);
+        if (g.b)
+                g.ops->close(g.b);
+        buf_fini(&info);
+        buf_fini(&parts);
+        return ok;
+}
+
+TEST(each_allocation_may_fail)
+{
+        struct fixture *f = fixture(state);
+        /* some failures are survived: what they leave out is optional */
+        unsigned long n = 0;
+        for (int good = 0; good < 5 && n < 1000;)
+                good = use_all(f, ++n) ? good + 1 : 0;
+        assert_in_range(n, 20, 999);
+}
+
+static void end_by_waiting(struct fixture *f, enum completion completion)
+{
+        /* The same backend, with completions noticed the other way. */
+        static struct quirks q;
+        q = *f->b->domains[0].quirks;
+        q.completion = completion;
+        f->b->domains[0].quirks = &q;
+        for (int i = 0; i < 3; i++) {
+                f->ops->queue_release(f->queue);
+                f->queue = fixture_queue(f, i & 1 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+                assert_int_equal(!f->queue->notifier, completion == COMPLETION_CALLBACK);
+                void *state = f;
+                each_command_with_a_cookie_is_reported_once(&state);
+                commands_in_flight_keep_what_they_use(&state);
+                completions_come_while_somebody_polls_and_when_he_has_stopped(&state);
+                completions_can_be_asked_for_later(&state);
+        }
+}
+
+TEST(completions_come_by_callback_or_by_waiting)
+{
+        struct fixture *f = fixture(state);
+        end_by_waiting(f, COMPLETION_WAIT);
+        assert_int_equal(f->b->notifier_count, 2 + 1);
+        end_by_waiting(f, COMPLETION_CALLBACK);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                ALL(dependencies_order_a_chain_over_queues),
+                ALL(markers_and_barriers_wait_for_what_came_before),
+                ALL(commands_in_flight_keep_what_they_use),
+                ALL(close_waits_for_commands_in_flight),
+                ALL(each_command_with_a_cookie_is_reported_once),
+                ALL(completions_come_while_somebody_polls_and_when_he_has_stopped),
+                ALL(completions_can_be_asked_for_later),
+                ALL(completions_may_wait_for_operations_and_submit_more),
+                ALL(times_are_this_hosts_when_asked_for),
+                ALL(each_allocation_may_fail),
+                NATIVE(completions_come_by_callback_or_by_waiting),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

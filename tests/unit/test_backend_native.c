@@ -1,0 +1,185 @@
+/* What only the native backend does: finding implementations, and what they do not tell. */
+#include "support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backend/native/kernelinfo.h"
+#include "backend/native/kernellist.h"
+#include "backend/native/native.h"
+#include "base/mem.h"
+#include "support/backends.h"
+
+TEST(kernels_are_found_in_ptx)
+{
+        static const char text[] =
+                "//\n.version 8.4\n.target sm_90\n.global .u32 x.entry;\n"
+                ".visible .entry first(\n\t.param .u64 first_param_0\n)\n{ ret; }\n"
+                ".entry\t_b$2%x (.param .u64 p) { ret; }\n.entry";
+        struct bytes rest = bytes_str(text), name;
+        assert_true(kernellist_next_entry(&rest, &name));
+        assert_int_equal(name.size, 5);
+        assert_memory_equal(name.data, "first", 5);
+        assert_true(kernellist_next_entry(&rest, &name));
+        assert_int_equal(name.size, 6);
+        assert_memory_equal(name.data, "_b$2%x", 6);
+        assert_false(kernellist_next_entry(&rest, &name));
+        rest = bytes_of(NULL, 0);
+        assert_false(kernellist_next_entry(&rest, &name));
+}
+
+TEST(type_names_give_sizes)
+{
+        (void)state;
+        assert_int_equal(kernelinfo_type_size("uchar"), 1);
+        assert_int_equal(kernelinfo_type_size("unsigned short"), 2);
+        assert_int_equal(kernelinfo_type_size("float3"), 16);
+        assert_int_equal(kernelinfo_type_size("ulong16"), 128);
+        assert_int_equal(kernelinfo_type_size("double2"), 16);
+        assert_int_equal(kernelinfo_type_size("float5"), 0);
+        assert_int_equal(kernelinfo_type_size("float_t"), 0);
+        assert_int_equal(kernelinfo_type_size("struct float4"), 0);
+}
+
+static const struct {
+        uint32_t kind;
+        size_t size;
+        bool record;
+} expected_args[] = {
+        { ARG_BUFFER, 8, false }, { ARG_BUFFER, 8, false },  { ARG_LOCAL, 0, false },
+        { ARG_VALUE, 16, false }, { ARG_VALUE, 1, false },   { ARG_VALUE, 8, false },
+        { ARG_VALUE, 24, true },  { ARG_BUFFER, 8, false },  { ARG_VALUE, 8, false },
+        { ARG_VALUE, 3, true },   { ARG_VALUE, 128, false },
+};
+
+TEST(arguments_of_all_kinds_are_described)
+{
+        struct fixture *f = fixture(state);
+        struct built x = build(f);
+        struct bytes k = kernel_info(&x, "every"), v;
+        for (unsigned i = 0; i < array_size(expected_args); i++) {
+                struct bytes a = arg_info(k, i);
+                assert_int_equal(info_u64(a, INFO_ARG_KIND, 0), expected_args[i].kind);
+                /* the size of a struct is told by trying, if the implementation checks it */
+                uint64_t size = info_u64(a, INFO_ARG_SIZE, 99);
+                assert_true(size == expected_args[i].size || (!size && expected_args[i].record));
+        }
+        assert_string_equal(text_in(arg_info(k, 6), CL_KERNEL_ARG_TYPE_NAME), "item");
+        assert_true(info_find(arg_info(k, 0), CL_KERNEL_ARG_TYPE_QUALIFIER, &v));
+        assert_int_equal(bytes_get_u64(v.data), CL_KERNEL_ARG_TYPE_CONST);
+        assert_true(info_find(k, INFO_KERNEL_DEVICE, &k));
+        assert_true(info_find(k, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, &v));
+        assert_memory_equal(v.data, ((size_t[3]){ 4, 2, 1 }), 24);
+        unbuild(f, &x);
+}
+
+/* Where there is no argument information, trying finds the same. */
+TEST(probing_finds_what_argument_information_says)
+{
+        struct fixture *f = fixture(state);
+        struct built x = build(f);
+        struct backend_kernel *k = kernel_of(f, &x, "every");
+        struct backend_buffer *m = fixture_buffer(f, 64);
+        for (unsigned i = 0; i < array_size(expected_args); i++) {
+                struct kernelinfo_probe p =
+                        kernelinfo_probe_arg(k->domain->api, k->kernel, i, m->mem);
+                if (p.kind != expected_args[i].kind || p.size != expected_args[i].size)
+                        print_message("argument %u: kind %u size %zu\n", i, p.kind, p.size);
+                assert_true(!p.kind || p.kind == expected_args[i].kind);
+                assert_true(!p.kind || !p.size || p.size == expected_args[i].size);
+        }
+        f->ops->buffer_release(m);
+        f->ops->kernel_release(k);
+        unbuild(f, &x);
+}
+
+TEST(a_binary_makes_the_same_program)
+{
+        struct fixture *f = fixture(state);
+        struct built x = build(f);
+        struct buf parts = { 0 };
+        struct bytes part;
+        assert_int_equal(f->ops->program_binary(x.program, 0, &parts), CL_SUCCESS);
+        assert_true(info_find(block_of(&parts), INFO_PART, &part));
+        assert_true(part.size > 0);
+        struct built y = build_with(f, 1, part.data, part.size, "");
+        assert_int_equal(y.status, CL_SUCCESS);
+        kernel_info(&y, "inc");
+        struct backend_kernel *k = kernel_of(f, &y, "inc");
+        f->ops->kernel_release(k);
+        unbuild(f, &y);
+        unbuild(f, &x);
+        buf_fini(&parts);
+}
+
+static unsigned devices_with(const char *variable, const char *value)
+{
+        struct backend *b;
+        setenv(variable, value, 1);
+        int r = open_backend(&backend_native, NULL, 0, &b);
+        unsetenv(variable);
+        assert_true(r == 0 || r == SP_E_NODEV);
+        if (r < 0)
+                return 0;
+        unsigned n = backend_native.device_count(b);
+        backend_native.close(b);
+        return n;
+}
+
+TEST(implementations_are_found_where_the_environment_says)
+{
+        struct fixture *f = fixture(state);
+        unsigned n = f->ops->device_count(f->b);
+        if (getenv("OCL_ICD_FILENAMES") || getenv("OCL_ICD_VENDORS"))
+                skip(); /* whoever set them wants others than the usual ones */
+        char folder[] = "/tmp/spancl-test-XXXXXX", command[1024];
+        assert_non_null(mkdtemp(folder));
+        assert_int_equal(devices_with("OCL_ICD_VENDORS", folder), 0);
+        assert_int_equal(devices_with("OCL_ICD_VENDORS", "/nonexistent"), 0);
+        assert_int_equal(devices_with("OPENCL_VENDOR_PATH", folder), 0);
+        assert_int_equal(devices_with("OCL_ICD_VENDORS", "/etc/OpenCL/vendors"), n);
+        assert_int_equal(devices_with("OPENCL_VENDOR_PATH", "/etc/OpenCL/vendors/"), n);
+        /* a second mention, and what is no ICD, add nothing */
+        snprintf(command, sizeof(command),
+                 "cp /etc/OpenCL/vendors/*.icd %s/ && for i in /etc/OpenCL/vendors/*.icd; do "
+                 "cp $i %s/again-$(basename $i); done && echo libm.so.6 > %s/no.icd && "
+                 "echo /no/such.so > %s/none.icd && : > %s/empty.icd",
+                 folder, folder, folder, folder, folder);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(devices_with("OCL_ICD_VENDORS", folder), n);
+        snprintf(command, sizeof(command), "rm -r %s", folder);
+        assert_int_equal(system(command), 0);
+}
+
+/* A library of ours must never be used, or a server would be its own client. Who names it alone means
+ * the program, not what SpanCL forwards to. */
+TEST(our_own_library_is_left_out)
+{
+        struct fixture *f = fixture(state);
+        if (getenv("OCL_ICD_FILENAMES"))
+                skip();
+        const char *build_dir = getenv("SPANCL_BUILD_DIR");
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/lib/libspancl.so", build_dir ? build_dir : ".");
+        FILE *library = fopen(path, "r");
+        if (!library)
+                skip();
+        fclose(library);
+        const unsigned usual = f->ops->device_count(f->b);
+        assert_int_equal(devices_with("OCL_ICD_VENDORS", path), usual);
+        assert_int_equal(devices_with("OCL_ICD_FILENAMES", path), usual);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(kernels_are_found_in_ptx),
+                cmocka_unit_test(type_names_give_sizes),
+                NATIVE(arguments_of_all_kinds_are_described),
+                NATIVE(probing_finds_what_argument_information_says),
+                NATIVE(a_binary_makes_the_same_program),
+                NATIVE(implementations_are_found_where_the_environment_says),
+                NATIVE(our_own_library_is_left_out),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

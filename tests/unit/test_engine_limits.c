@@ -1,0 +1,335 @@
+/* What one client may have of an engine: objects, bytes in transfers, time. */
+#include "support/check.h"
+
+#include <semaphore.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "support/world.h"
+
+static struct world *world_limited(enum engine_limit which, uint64_t max)
+{
+        limits.max[which] = max;
+        struct world *w = world_new(1);
+        limits = (struct engine_limits){ 0 };
+        return w;
+}
+
+TEST(more_objects_than_allowed_can_be_made_but_not_used)
+{
+        log_threshold = LOG_ERROR;
+        struct world *w = world_limited(LIMIT_OBJECTS, 7);
+        make_objects(w, 0, 64); /* the second buffer is one too many */
+        send(w, 0, queue_create, .queue = QUEUE(9), .device = 0);
+        fill_zero(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 64);
+        fill_zero(w, 0, QUEUE(1), EVENT(2), BUFFER(2), 64);
+        launch(w, 0, QUEUE(1), EVENT(3), BUFFER(1), 1);
+        launch(w, 0, QUEUE(1), EVENT(4), BUFFER(2), 1);
+        launch(w, 0, QUEUE(9), EVENT(5), BUFFER(1), 1);
+        send(w, 0, svm_create, .request = 1, .svm = object_id(OBJECT_SVM, 1), .size = 65536);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(4)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_int_equal(status_of(w, 0, EVENT(5)), CL_OUT_OF_RESOURCES);
+        assert_int_equal(w->nodes[0].answer, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        send(w, 0, release, .object = QUEUE(9));
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(more_programs_than_allowed_are_not_built)
+{
+        struct world *w = world_limited(LIMIT_PROGRAMS, 1);
+        struct node *n = &w->nodes[0];
+        struct buf parts = { 0 };
+        make_objects(w, 0, 64);
+        pump(w);
+        assert_int_equal(n->answer, CL_SUCCESS);
+        assert_int_equal(info_put(&parts, INFO_PART, "spancl.noop", 11), 0);
+        for (unsigned i = 0; i < 2; i++) {
+                uint64_t second = object_id(OBJECT_PROGRAM, 2);
+                send(w, 0, program_create, .program = second, .kind = 3, .devices = WAITS(0),
+                     .parts = bytes_of(parts.data, parts.size));
+                send(w, 0, program_build, .request = 2, .program = second, .devices = WAITS(0));
+                pump(w);
+                assert_int_equal(n->answer, i ? CL_SUCCESS : CL_OUT_OF_RESOURCES);
+                send(w, 0, release, .object = second);
+                if (!i) { /* then there is room */
+                        launch(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 1);
+                        send(w, 0, release, .object = KERNEL(1));
+                        send(w, 0, release, .object = KERNEL(2));
+                        send(w, 0, release, .object = PROGRAM);
+                        world_run(w);
+                        assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
+                }
+        }
+        buf_fini(&parts);
+        world_run(w);
+        expect_idle(w);
+        world_free(w);
+}
+
+TEST(transfers_wait_for_each_other_within_their_limit)
+{
+        enum { LIMIT = 4 * MIB, SIZE = 9 * MIB };
+        struct world *w = world_limited(LIMIT_TRANSFERS, LIMIT);
+        struct data *got[4];
+        make_objects(w, 0, SIZE);
+        struct data *a = write_buffer(w, 0, QUEUE(1), EVENT(1), BUFFER(1), SIZE, 1);
+        struct data *b = write_buffer(w, 0, QUEUE(2), EVENT(2), BUFFER(2), SIZE, 2);
+        for (size_t moved = 1; moved;) {
+                pump(w);
+                assert_true(counts(w, 0).transfer_bytes <= LIMIT);
+                moved = step(w, 0, 1);
+        }
+        assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_SUCCESS);
+        for (unsigned i = 0; i < 4; i++)
+                got[i] =
+                        read_buffer(w, 0, QUEUE(1 + i % 2), EVENT(10 + i), BUFFER(1 + i % 2), SIZE);
+        for (size_t moved = 1; moved;) {
+                pump(w);
+                assert_true(counts(w, 0).transfer_bytes <= LIMIT);
+                moved = step(w, 0, 1);
+        }
+        for (unsigned i = 0; i < 4; i++) {
+                assert_int_equal(status_of(w, 0, EVENT(10 + i)), CL_SUCCESS);
+                expect_same(i % 2 ? b : a, got[i]);
+        }
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(a_transfer_that_would_have_to_wait_for_commands_fails)
+{
+        struct world *w = world_limited(LIMIT_TRANSFERS, 4 * MIB);
+        make_objects(w, 0, 9 * MIB);
+        send(w, 0, event_import, .event = EVENT(1));
+        for (unsigned i = 0; i < 2; i++) {
+                send(w, 0, buffer_write, .event = EVENT(2 + i), .queue = QUEUE(2),
+                     .flags = COMMAND_NOTIFY, .buffer = BUFFER(1 + i), .size = 3 * MIB,
+                     .transfer = EVENT(2 + i), .waits = WAITS(EVENT(1)));
+                send_data(w, 0, EVENT(2 + i), data_new(w, 3 * MIB, 1), 3 * MIB);
+        }
+        world_run(w);
+        assert_true(counts(w, 0).transfer_bytes <= 4 * MIB);
+        assert_int_equal(status_of(w, 0, EVENT(2)), PENDING);
+        send(w, 0, event_done, .event = EVENT(1));
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_OUT_OF_RESOURCES);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(what_comes_inline_does_not_wait_for_larger_transfers_nor_fail)
+{
+        struct world *w = world_limited(LIMIT_TRANSFERS, 4 * MIB);
+        make_objects(w, 0, 9 * MIB);
+        struct data *large = write_buffer(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 9 * MIB, 1);
+        pump(w);
+        assert_int_equal(counts(w, 0).transfer_bytes, 4 * MIB);
+        struct data *small = write_buffer(w, 0, QUEUE(2), EVENT(2), BUFFER(2), 1000, 2);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_SUCCESS);
+        struct data *a = read_buffer(w, 0, QUEUE(1), EVENT(3), BUFFER(1), 9 * MIB);
+        struct data *b = read_buffer(w, 0, QUEUE(1), EVENT(4), BUFFER(2), 1000);
+        world_run(w);
+        expect_same(large, a);
+        expect_same(small, b);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(what_another_server_sends_early_does_not_end_its_session_at_the_limit)
+{
+        limits.max[LIMIT_TRANSFERS] = 4 * MIB;
+        struct world *w = two_servers(9 * MIB);
+        memset(&limits, 0, sizeof(limits));
+        send(w, 1, event_import, .event = EVENT(1));
+        send(w, 1, buffer_write, .event = EVENT(2), .queue = QUEUE(2), .buffer = BUFFER(1),
+             .size = 4 * MIB, .transfer = EVENT(2), .waits = WAITS(EVENT(1)));
+        send_data(w, 1, EVENT(2), data_new(w, 4 * MIB, 1), 4 * MIB);
+        world_run(w);
+        assert_int_equal(counts(w, 1).transfer_bytes, 4 * MIB);
+        send(w, 0, buffer_read, .event = EVENT(3), .queue = QUEUE(2), .buffer = BUFFER(1),
+             .size = 1000, .peer = PEER(2), .transfer = EVENT(4));
+        world_run(w);
+        send(w, 1, buffer_write, .event = EVENT(4), .queue = QUEUE(2), .flags = COMMAND_NOTIFY,
+             .buffer = BUFFER(2), .size = 1000, .peer = PEER(1), .transfer = EVENT(4));
+        world_run(w);
+        assert_int_equal(status_of(w, 1, EVENT(4)), CL_SUCCESS);
+        send(w, 1, event_done, .event = EVENT(1));
+        world_run(w);
+        release_objects(w, 0);
+        release_objects(w, 1);
+        world_free(w);
+}
+
+static int expire(struct world *w)
+{
+        struct engine *e = w->nodes[0].engine;
+        engine_lock(e);
+        int r = engine_expire(e, now_ns);
+        engine_unlock(e);
+        return r;
+}
+
+static uint64_t deadline(struct world *w)
+{
+        struct engine *e = w->nodes[0].engine;
+        engine_lock(e);
+        uint64_t d = engine_deadline(e);
+        engine_unlock(e);
+        return d;
+}
+
+TEST(a_command_that_runs_too_long_ends_the_session_and_a_long_queue_does_not)
+{
+        enum { LIMIT = 1000 };
+        struct world *w = world_limited(LIMIT_RUN_NS, LIMIT);
+        make_objects(w, 0, 64);
+        fill_zero(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 64);
+        for (unsigned i = 2; i < 10; i++)
+                launch_unnamed(w, EVENT(i), i == 2 ? BUFFER(1) : 0, 1);
+        assert_true(deadline(w) == UINT64_MAX);
+        pump(w);
+        for (unsigned i = 0; i < 5; i++) {
+                now_ns += LIMIT - 1;
+                assert_int_equal(expire(w), 0);
+                assert_int_equal(step(w, 0, 1), 1);
+                assert_true(deadline(w) == now_ns + LIMIT);
+                pump(w);
+        }
+        now_ns += LIMIT;
+        assert_int_equal(expire(w), SP_E_LIMIT);
+        pump(w);
+        for (unsigned i = 6; i < 10; i++)
+                assert_int_equal(status_of(w, 0, EVENT(i)), CL_OUT_OF_RESOURCES);
+        assert_int_equal(status_of(w, 0, EVENT(5)), PENDING); /* it was good, and nobody asked */
+        world_free(w);
+}
+
+/* Builds take as long as the test wants. */
+static sem_t builds_begin, builds_may_end;
+
+static cl_int slow_build(struct backend_program *p, const unsigned *devices, size_t count,
+                         const char *options, struct buf *info)
+{
+        sem_post(&builds_begin);
+        sem_wait(&builds_may_end);
+        return backend_reference.program_build(p, devices, count, options, info);
+}
+
+static void build(struct world *w, unsigned i)
+{
+        struct buf parts = { 0 };
+        assert_int_equal(info_put(&parts, INFO_PART, "spancl.noop", 11), 0);
+        send(w, 0, program_create, .program = object_id(OBJECT_PROGRAM, i), .kind = 3,
+             .devices = WAITS(0), .parts = bytes_of(parts.data, parts.size));
+        send(w, 0, program_build, .request = i, .program = object_id(OBJECT_PROGRAM, i),
+             .devices = WAITS(0));
+        pump(w);
+        buf_fini(&parts);
+}
+
+TEST(a_build_that_takes_too_long_has_failed)
+{
+        enum { LIMIT = 1000 };
+        struct backend_ops ops = backend_reference;
+        struct world *w = calloc(1, sizeof(*w));
+        struct node *n = &w->nodes[0];
+        struct bytes inner, log;
+        ops.program_build = slow_build;
+        sem_init(&builds_begin, 0, 0);
+        sem_init(&builds_may_end, 0, 0);
+        w->count = 1;
+        limits.max[LIMIT_BUILD_NS] = LIMIT;
+        assert_int_equal(node_init_on(n, &ops, false, NULL), 0);
+        limits = (struct engine_limits){ 0 };
+
+        build(w, 1);
+        sem_wait(&builds_begin);
+        now_ns += LIMIT - 1;
+        assert_int_equal(expire(w), 0);
+        pump(w);
+        assert_int_equal(n->answers, 0);
+        now_ns++;
+        assert_true(deadline(w) == now_ns);
+        assert_int_equal(expire(w), 0);
+        pump(w);
+        assert_int_equal(n->answers, 1);
+        assert_int_equal(n->answer, CL_BUILD_PROGRAM_FAILURE);
+        assert_true(info_find(bytes_of(n->info.data, n->info.size), INFO_BUILD, &inner));
+        assert_true(info_find(inner, CL_PROGRAM_BUILD_LOG, &log));
+        assert_non_null(memmem(log.data, log.size, "--session-build-time", 20));
+
+        /* Its end is nobody's business, and the next one is as good as ever. */
+        build(w, 2);
+        sem_wait(&builds_begin);
+        sem_post(&builds_may_end);
+        sem_post(&builds_may_end);
+        await(w, &n->answers, 2);
+        assert_int_equal(n->answer, CL_SUCCESS);
+
+        /* When there is no thread left, the others fail, too. */
+        for (unsigned i = 3; i < 9; i++)
+                build(w, i);
+        for (unsigned i = 0; i < 4; i++)
+                sem_wait(&builds_begin);
+        now_ns += LIMIT;
+        assert_int_equal(expire(w), 0);
+        build(w, 9);
+        pump(w);
+        assert_int_equal(n->answers, 9);
+        assert_int_equal(n->answer, CL_BUILD_PROGRAM_FAILURE);
+        for (unsigned i = 0; i < 4; i++)
+                sem_post(&builds_may_end);
+        assert_false(n->died);
+        world_free(w);
+        sem_destroy(&builds_begin);
+        sem_destroy(&builds_may_end);
+}
+
+TEST(a_program_is_built_for_all_domains_at_the_same_time)
+{
+        struct backend_ops ops = backend_reference;
+        struct world *w = calloc(1, sizeof(*w));
+        struct node *n = &w->nodes[0];
+        ops.program_build = slow_build;
+        sem_init(&builds_begin, 0, 0);
+        sem_init(&builds_may_end, 0, 0);
+        w->count = 1;
+        assert_int_equal(node_init_on(n, &ops, false, NULL), 0);
+        make_program(w, 0);
+        pump(w);
+        sem_wait(&builds_begin);
+        sem_wait(&builds_begin); /* before the first has ended */
+        sem_post(&builds_may_end);
+        sem_post(&builds_may_end);
+        await(w, &n->answers, 1);
+        assert_int_equal(n->answer, CL_SUCCESS);
+        world_free(w);
+        sem_destroy(&builds_begin);
+        sem_destroy(&builds_may_end);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(more_objects_than_allowed_can_be_made_but_not_used),
+                cmocka_unit_test(more_programs_than_allowed_are_not_built),
+                cmocka_unit_test(transfers_wait_for_each_other_within_their_limit),
+                cmocka_unit_test(a_transfer_that_would_have_to_wait_for_commands_fails),
+                cmocka_unit_test(what_comes_inline_does_not_wait_for_larger_transfers_nor_fail),
+                cmocka_unit_test(
+                        what_another_server_sends_early_does_not_end_its_session_at_the_limit),
+                cmocka_unit_test(
+                        a_command_that_runs_too_long_ends_the_session_and_a_long_queue_does_not),
+                cmocka_unit_test(a_build_that_takes_too_long_has_failed),
+                cmocka_unit_test(a_program_is_built_for_all_domains_at_the_same_time),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

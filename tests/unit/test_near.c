@@ -1,0 +1,249 @@
+#include "support/check.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "daemon/near.h"
+#include "daemon/scratch.h"
+
+/* A base folder for what the supervisor believes in, with a server's socket in it. */
+static char base[64], folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 8];
+static int listener, lock;
+
+static int listen_at(const char *where)
+{
+        struct sockaddr_un a = { .sun_family = AF_UNIX };
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        snprintf(a.sun_path, sizeof(a.sun_path), "%s", where);
+        assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+        assert_int_equal(listen(fd, 64), 0);
+        return fd;
+}
+
+static int begin(void **state)
+{
+        (void)state;
+        strcpy(base, "/tmp/test-near.XXXXXX");
+        assert_non_null(mkdtemp(base));
+        assert_int_equal(setenv("TMPDIR", base, 1), 0);
+        assert_int_equal(scratch_make(folder, &lock), 0);
+        snprintf(path, sizeof(path), "%s/" NEAR_NAME, folder);
+        listener = listen_at(path);
+        return 0;
+}
+
+static int end(void **state)
+{
+        (void)state;
+        close(listener);
+        close(lock);
+        scratch_remove(base);
+        return 0;
+}
+
+/* Does the supervisor connect who asks for it? */
+static bool is_connected(const char *to)
+{
+        struct control asked = { .kind = CONTROL_NEAR, .fd = -1 }, answer;
+        int pair[2];
+        assert_int_equal(
+                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+        memcpy(asked.data, "number 1", 8);
+        asked.size = 8 + strlen(to);
+        memcpy(asked.data + 8, to, strlen(to));
+        near_answer(pair[0], &asked);
+        assert_int_equal(control_receive(pair[1], &answer), 0);
+        assert_int_equal(answer.kind, CONTROL_NEAR);
+        assert_int_equal(answer.size, 8);
+        assert_memory_equal(answer.data, "number 1", 8);
+        close(pair[0]);
+        close(pair[1]);
+        if (answer.fd < 0)
+                return false;
+        close(answer.fd);
+        return true;
+}
+
+/* As `path`, but in the folder `name` beside it. */
+static const char *beside(const char *name)
+{
+        static char text[SCRATCH_PATH_MAX + 16];
+        snprintf(text, sizeof(text), "%s/%s/" NEAR_NAME, base, name);
+        return text;
+}
+
+static void make_folder(const char *name)
+{
+        char text[SCRATCH_PATH_MAX];
+        snprintf(text, sizeof(text), "%s/%s", base, name);
+        assert_int_equal(mkdir(text, 0700), 0);
+}
+
+TEST(the_socket_of_a_server_is_connected_to)
+{
+        assert_true(is_connected(path));
+        int came = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        assert_true(came >= 0);
+        close(came);
+}
+
+TEST(nothing_else_is)
+{
+        char text[2 * SCRATCH_PATH_MAX];
+        assert_false(is_connected("/"));
+        assert_false(is_connected(NEAR_NAME));
+        assert_false(is_connected(folder));
+        /* In the folder, but by another name; or not by the plain path. */
+        snprintf(text, sizeof(text), "%s/other", folder);
+        int other = listen_at(text);
+        assert_false(is_connected(text));
+        snprintf(text, sizeof(text), "%s/./" NEAR_NAME, folder);
+        assert_false(is_connected(text));
+        snprintf(text, sizeof(text), "%s/x/../" NEAR_NAME, folder);
+        assert_false(is_connected(text));
+        snprintf(text, sizeof(text), "%s/../%s", folder, strrchr(folder, '/') + 1);
+        assert_false(is_connected(text));
+        /* A folder that is a link, or whose name is that of none. */
+        snprintf(text, sizeof(text), "%s/spancld.aaaaaa", base);
+        assert_int_equal(symlink(folder, text), 0);
+        assert_false(is_connected(beside("spancld.aaaaaa")));
+        make_folder("spanclx.aaaaaa");
+        int named = listen_at(beside("spanclx.aaaaaa"));
+        assert_false(is_connected(beside("spanclx.aaaaaa")));
+        /* What stands there is a link, a file, or has another name, too: workers may make such. */
+        make_folder("spancld.bbbbbb");
+        assert_int_equal(symlink(path, beside("spancld.bbbbbb")), 0);
+        assert_false(is_connected(beside("spancld.bbbbbb")));
+        make_folder("spancld.cccccc");
+        FILE *file = fopen(beside("spancld.cccccc"), "w");
+        assert_non_null(file);
+        fclose(file);
+        assert_false(is_connected(beside("spancld.cccccc")));
+        make_folder("spancld.dddddd");
+        snprintf(text, sizeof(text), "%s/other", folder);
+        assert_int_equal(link(text, beside("spancld.dddddd")), 0);
+        assert_false(is_connected(beside("spancld.dddddd")));
+        /* Nobody listens there any more. */
+        make_folder("spancld.eeeeee");
+        close(listen_at(beside("spancld.eeeeee")));
+        assert_false(is_connected(beside("spancld.eeeeee")));
+        /* Longer than any. */
+        memset(text, 'a', sizeof(text) - 1);
+        text[sizeof(text) - 1] = 0;
+        assert_false(is_connected(text));
+        close(other);
+        close(named);
+        assert_true(accept4(listener, NULL, NULL, SOCK_CLOEXEC) < 0);
+}
+
+TEST(the_folder_and_the_socket_have_to_be_of_the_same_user)
+{
+        if (geteuid()) {
+                skip();
+                return;
+        }
+        make_folder("spancld.ffffff");
+        int fd = listen_at(beside("spancld.ffffff"));
+        char text[SCRATCH_PATH_MAX];
+        snprintf(text, sizeof(text), "%s/spancld.ffffff", base);
+        assert_true(is_connected(beside("spancld.ffffff")));
+        assert_int_equal(chown(text, 12345, 12345), 0);
+        assert_false(is_connected(beside("spancld.ffffff")));
+        close(fd);
+}
+
+/* ---- the worker's side ---------------------------------------------------------------------- */
+
+/* What the supervisor says to the question. */
+struct supervisor {
+        int socket;
+        enum { ANSWER, WRONG_NUMBER, NOTHING_THERE, SILENCE } does;
+};
+
+static void *answer_once(void *arg)
+{
+        const struct supervisor *s = arg;
+        static struct control c;
+        while (control_receive(s->socket, &c) == SP_E_AGAIN)
+                usleep(1000);
+        switch (s->does) {
+        case ANSWER:
+                near_answer(s->socket, &c);
+                break;
+        case WRONG_NUMBER:
+                c.data[0] ^= 1;
+                (void)!control_send(s->socket, CONTROL_NEAR, bytes_of(c.data, 8), s->socket);
+                break;
+        case NOTHING_THERE:
+                (void)!control_send(s->socket, CONTROL_NEAR, bytes_of(c.data, 8), -1);
+                break;
+        case SILENCE:
+                break;
+        }
+        return NULL;
+}
+
+/* The worker's thread that hears the supervisor. */
+static void *listen_to_supervisor(void *arg)
+{
+        static struct control c;
+        (void)arg;
+        int r;
+        while ((r = control_receive(CONTROL_FD, &c)) != SP_E_LINK) {
+                if (!r && c.kind == CONTROL_NEAR)
+                        near_answered(&c);
+                else
+                        usleep(1000);
+        }
+        return NULL;
+}
+
+TEST(a_worker_gets_a_connection_or_none)
+{
+        pthread_t hears, answers;
+        int pair[2];
+        assert_int_equal(
+                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+        if (pair[1] != CONTROL_FD) {
+                /* The supervisor's end must not be where the worker's is to be. */
+                pair[0] = pair[0] == CONTROL_FD ? dup(pair[0]) : pair[0];
+                assert_int_equal(dup2(pair[1], CONTROL_FD), CONTROL_FD);
+                close(pair[1]);
+        }
+        assert_int_equal(pthread_create(&hears, NULL, listen_to_supervisor, NULL), 0);
+        for (int does = ANSWER; does <= SILENCE; does++) {
+                struct supervisor s = { .socket = pair[0], .does = does };
+                struct conn *conn = NULL;
+                assert_int_equal(pthread_create(&answers, NULL, answer_once, &s), 0);
+                int r = near_connect(NULL, path, &conn);
+                assert_int_equal(r, does == ANSWER ? 0 : SP_E_REFUSED);
+                pthread_join(answers, NULL);
+                if (r == 0)
+                        conn_close(conn);
+        }
+        static char longer[SCRATCH_PATH_MAX + 1];
+        struct conn *conn;
+        memset(longer, 'a', SCRATCH_PATH_MAX);
+        assert_int_equal(near_connect(NULL, longer, &conn), SP_E_REFUSED);
+        close(pair[0]);
+        pthread_join(hears, NULL);
+        close(CONTROL_FD);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(the_socket_of_a_server_is_connected_to, begin, end),
+                cmocka_unit_test_setup_teardown(nothing_else_is, begin, end),
+                cmocka_unit_test_setup_teardown(
+                        the_folder_and_the_socket_have_to_be_of_the_same_user, begin, end),
+                cmocka_unit_test_setup_teardown(a_worker_gets_a_connection_or_none, begin, end),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
