@@ -157,8 +157,12 @@ void keeper_stop(struct client *c)
         c->keeper_stop = true;
         if (!c->keeper_started)
                 return;
-        if (c->keeper_calling)
-                return; /* an application callback may have called exit(), or never returns */
+        if (c->keeper_calling) {
+                /* An application callback may have called exit(), or never returns. */
+                pthread_detach(c->keeper);
+                c->keeper_started = false;
+                return;
+        }
         pthread_cond_signal(&c->keeper_cond);
         c->io->wake(c->io_user);
         pthread_mutex_unlock(&c->lock);
