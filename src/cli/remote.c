@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "loop/clock.h"
 #include "loop/dial.h"
 #include "loop/link.h"
 #include "loop/server_loop.h"

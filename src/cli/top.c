@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/command.h"
-#include "loop/clock.h"
 #include "loop/dial.h"
 #include "proto/info.h"
 #include "session/hello.h"

@@ -8,12 +8,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/notify.h"
 #include "daemon/visitors.h"
 #include "daemon/workers.h"
-#include "loop/clock.h"
 
 enum { EVENTS = 64 };
 

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/workers.h"
-#include "loop/clock.h"
 #include "session/hello.h"
 
 enum {

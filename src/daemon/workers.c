@@ -8,12 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/near.h"
 #include "daemon/visitors.h"
-#include "loop/clock.h"
 
 enum {
         WARMING_MAX = 4,  /* workers that open their backends at a time */

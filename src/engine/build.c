@@ -1,4 +1,5 @@
 #include "engine/build.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -519,19 +520,12 @@ static void store_next(struct engine *e)
         store_free(s);
 }
 
-static uint64_t now_ms(void)
-{
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /* Wait for a job or, with something to store, for quiet: then store it. Lock held. */
 static void builder_rest(struct engine *e)
 {
         struct builder *b = &e->builder;
         int r = 0;
-        uint64_t seen = e->activity, until_ms = now_ms() + QUIET_MS;
+        uint64_t seen = e->activity, until_ms = clock_now_ns() / 1000000 + QUIET_MS;
         struct timespec until = { (time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000 };
         bool watch = !list_empty(&b->stores) && !b->watched;
         b->idle++;
@@ -683,9 +677,9 @@ void engine_builder_stop(struct engine *e)
                 list_remove(&job->link);
                 build_free(job);
         }
-        for (uint64_t end_ms = now_ms() + STORES_END_MS; !list_empty(&b->stores);) {
+        for (uint64_t end_ms = clock_now_ns() / 1000000 + STORES_END_MS; !list_empty(&b->stores);) {
                 struct store *s = stores_take(b);
-                if (now_ms() < end_ms)
+                if (clock_now_ns() / 1000000 < end_ms)
                         store_run(e, s);
                 store_free(s);
         }

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/io.h"
 #include "loop/address.h"
 #include "loop/carrier.h"
-#include "loop/clock.h"
 #include "loop/dial.h"
 #include "loop/link.h"
 #include "loop/server_loop.h"

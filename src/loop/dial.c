@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "loop/clock.h"
 #include "session/hello.h"
 #include "transport/fabric.h"
 #include "transport/tls.h"

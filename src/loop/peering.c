@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "loop/clock.h"
 #include "loop/thread.h"
 
 #define LOG "server"

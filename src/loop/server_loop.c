@@ -6,10 +6,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vm.h"
-#include "loop/clock.h"
 #include "loop/serving.h"
 #include "loop/thread.h"
 #include "session/hello.h"

@@ -43,13 +43,6 @@ void trace_stop(void)
         atomic_store(&trace_recording, false);
 }
 
-uint64_t trace_now_ns(void)
-{
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The calling thread's ring, which outlives it; NULL: there are too many, or no memory. */
 static struct ring *ring_of_thread(void)
 {

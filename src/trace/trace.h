@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/status.h"
 
@@ -52,7 +53,6 @@ void trace_start(void);
 /* What was recorded stays. */
 void trace_stop(void);
 
-uint64_t trace_now_ns(void);
 void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value);
 
 /* ---- in the code ---------------------------------------------------------------------------- */
@@ -65,13 +65,13 @@ struct trace_span {
 
 static inline struct trace_span trace_begin(enum trace_probe probe, uint64_t value)
 {
-        return (struct trace_span){ probe, trace_is_on() ? trace_now_ns() : 0, value };
+        return (struct trace_span){ probe, trace_is_on() ? clock_now_ns() : 0, value };
 }
 
 static inline void trace_end(struct trace_span *s)
 {
         if (__builtin_expect(s->begin_ns != 0, false))
-                trace_put(s->probe, s->begin_ns, trace_now_ns(), s->value);
+                trace_put(s->probe, s->begin_ns, clock_now_ns(), s->value);
 }
 
 /* From here to the end of the block; `span_NAME.value` may be changed. */
@@ -83,7 +83,7 @@ static inline void trace_end(struct trace_span *s)
 #define TRACE(name, value)                                                                \
         do {                                                                              \
                 if (trace_is_on()) {                                                      \
-                        uint64_t trace_at_ = trace_now_ns();                              \
+                        uint64_t trace_at_ = clock_now_ns();                              \
                         trace_put(TRACE_##name, trace_at_, trace_at_, (uint64_t)(value)); \
                 }                                                                         \
         } while (0)

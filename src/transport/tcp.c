@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "transport/socket.h"
 
@@ -62,13 +63,6 @@ static int resolve(const struct host_port *hp, int flags, struct addrinfo **ret)
         }
 }
 
-static int64_t now_ms(void)
-{
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Start a connect; the descriptor, or a status. */
 static int attempt(const struct addrinfo *a, int *ret_fd)
 {
@@ -122,7 +116,7 @@ static int harvest(struct attempts *t)
 static int connect_any(const struct addrinfo *list, int timeout_ms, int *ret_fd)
 {
         struct attempts t = { .count = 0 };
-        int64_t deadline = now_ms() + timeout_ms;
+        int64_t deadline = (int64_t)(clock_now_ns() / 1000000) + timeout_ms;
         int fd = -1;
         while (fd < 0 && (list || t.count)) {
                 if (list && t.count < ATTEMPTS_MAX) {
@@ -134,7 +128,7 @@ static int connect_any(const struct addrinfo *list, int timeout_ms, int *ret_fd)
                         }
                         t.fds[t.count++].events = POLLOUT;
                 }
-                int64_t wait = deadline - now_ms();
+                int64_t wait = deadline - (int64_t)(clock_now_ns() / 1000000);
                 if (wait <= 0) {
                         note(&t, SP_E_TIMEOUT);
                         break;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/installed.h"
 #include "base/mem.h"
 #include "transport/tls_conn.h"
@@ -213,13 +214,6 @@ struct dial {
         int64_t deadline_ms;
 };
 
-static int64_t now_ms(void)
-{
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int prepare_keys(struct dial *d, char text[KEYS_TEXT_MAX])
 {
         int r = keys_folder(NULL, d->folder);
@@ -264,7 +258,7 @@ static int shake_hands(struct dial *d, struct conn *c)
                 if (r != SP_E_AGAIN)
                         return r;
                 struct pollfd p = { .fd = c->fd, .events = POLLIN };
-                int64_t left = d->deadline_ms - now_ms();
+                int64_t left = d->deadline_ms - (int64_t)(clock_now_ns() / 1000000);
                 if (left <= 0)
                         return SP_E_TIMEOUT;
                 (void)poll(&p, 1, (int)left);
@@ -339,7 +333,7 @@ static int dial(struct dial *d, const char *address, const struct crypto_psk *ps
                 struct conn **ret)
 {
         struct conn *plain, *c;
-        d->deadline_ms = now_ms() + timeout_ms;
+        d->deadline_ms = (int64_t)(clock_now_ns() / 1000000) + timeout_ms;
         int r = prepare(d, address, psk);
         if (!r)
                 r = transport_tcp.connect(d->target.tcp, timeout_ms, &plain);

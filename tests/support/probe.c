@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "loop/clock.h"
 #include "loop/server_loop.h"
 
 static int on_clock_reply(void *user, const struct wire_clock_reply *m)

@@ -25,8 +25,8 @@
 #include <CL/cl.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "loop/clock.h"
 #include "session/hello.h"
 #include "support/probe.h"
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/mem.h"
-#include "loop/clock.h"
 #include "loop/server_loop.h"
 #include "loop/spin.h"
 #include "session/hello.h"

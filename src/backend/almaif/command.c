@@ -2,14 +2,8 @@
 
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-
-uint64_t time_ns(void)
-{
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- references ----------------------------------------------------------------------------- */
 
@@ -186,7 +180,7 @@ cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
                 pthread_mutex_unlock(&b->lock);
                 return u->dead ? u->dead : CL_OUT_OF_HOST_MEMORY;
         }
-        k->times.submit_ns = k->times.start_ns = time_ns();
+        k->times.submit_ns = k->times.start_ns = clock_now_ns();
         find_dependencies(k, c);
         *ret = almaif_event_ref(k->event);
         if (c->op == BACKEND_BARRIER) {

@@ -298,7 +298,6 @@ void almaif_event_unref(struct backend_event *e);
 bool dependency_done(const struct dependency *d);
 /* May the host do it now? Lock held. */
 bool command_may_run(const struct command *k);
-uint64_t time_ns(void);
 
 /* ---- thread.c ------------------------------------------------------------------------------- */
 

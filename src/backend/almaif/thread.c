@@ -2,6 +2,7 @@
 
 #include "backend/almaif/state.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -27,7 +28,7 @@ static void end_command(struct command *k, cl_int status, struct list *done)
                 e->signal = -1;
         }
         launch_release(k);
-        k->times.end_ns = time_ns();
+        k->times.end_ns = clock_now_ns();
         list_remove(&k->in_queue);
         list_remove(&k->link);
         list_append(done, &k->link);
@@ -89,7 +90,7 @@ void *thread_host(void *arg)
                 cl_int status = k->status ? k->status : launch_dependencies(k);
                 list_init(&done);
                 k->running = true;
-                k->times.start_ns = time_ns();
+                k->times.start_ns = clock_now_ns();
                 pthread_mutex_unlock(&b->lock);
                 if (status == CL_SUCCESS)
                         transfer_run(k);
@@ -120,24 +121,24 @@ static void wait_signal(struct unit *u, uint64_t at)
 {
         struct domain *d = u->domain;
         struct window *w = u->accel.window, *signals = d->memories[0].window;
-        uint64_t end = time_ns() + u->accel.spec->spin_us * 1000;
+        uint64_t end = clock_now_ns() + u->accel.spec->spin_us * 1000;
         do {
                 for (int i = 0; i < SPIN_ROUND; i++)
                         if (signal_state(signals, at, d->zero) != SIGNAL_PENDING)
                                 return;
-        } while (time_ns() < end);
+        } while (clock_now_ns() < end);
         if (u->deaf) {
                 nap(u, signals, at);
                 return;
         }
         uint32_t seen = window_load32(w, u->accel.read_at);
         window_exchange32(w, ALMAIF_HOST_SLEEPS, 1);
-        uint64_t begin = time_ns();
+        uint64_t begin = clock_now_ns();
         if (signal_state(signals, at, d->zero) != SIGNAL_PENDING)
                 return;
         w->ops->wait(w, u->accel.read_at, seen, SLICE_NS);
         /* It was done, and nobody woke us. */
-        u->deaf = w->futex && time_ns() - begin >= SLICE_NS &&
+        u->deaf = w->futex && clock_now_ns() - begin >= SLICE_NS &&
                   window_load32(w, ALMAIF_HOST_SLEEPS) == 1 &&
                   signal_state(signals, at, d->zero) != SIGNAL_PENDING;
 }
@@ -176,10 +177,10 @@ static bool timed_out(struct unit *u)
                 for (size_t i = 0; i < k->dep_count; i++)
                         if (!dependency_done(&k->deps[i]))
                                 return false;
-                k->head_since_ns = time_ns();
+                k->head_since_ns = clock_now_ns();
                 return false;
         }
-        return time_ns() - k->head_since_ns > limit;
+        return clock_now_ns() - k->head_since_ns > limit;
 }
 
 /* Reset the device. The command that it was at fails; all fail if it does not come back. Lock held, left

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 enum {
@@ -69,13 +70,6 @@ static void sleep_on(void *word, uint32_t seen, long ns)
 static void wake_on(void *word)
 {
         syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-static uint64_t now_ns(void)
-{
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* Its low half is what a futex looks at. */
@@ -268,7 +262,7 @@ static bool await(struct emulator *e, uint64_t address, bool *ret_success)
                 return true;
         }
         uint32_t *word = (uint32_t *)(void *)at, *sleepers = word + 1;
-        uint64_t end = now_ns() + e->p.spin_us * 1000;
+        uint64_t end = clock_now_ns() + e->p.spin_us * 1000;
         for (unsigned round = 0;; round++) {
                 uint32_t v = __atomic_load_n(word, __ATOMIC_ACQUIRE);
                 if (!is_pending(e, v)) {
@@ -279,7 +273,7 @@ static bool await(struct emulator *e, uint64_t address, bool *ret_success)
                         continue;
                 if (*e->stop || obey(e) || !e->running)
                         return false;
-                if (now_ns() < end)
+                if (clock_now_ns() < end)
                         continue;
                 __atomic_store_n(sleepers, 1, __ATOMIC_SEQ_CST);
                 if (is_pending(e, __atomic_load_n(word, __ATOMIC_SEQ_CST)))
@@ -406,7 +400,7 @@ static bool run_dispatch(struct emulator *e, const struct almaif_dispatch *d)
 /* Nothing to do: look for a while, then sleep. */
 static void idle(struct emulator *e, uint64_t *idle_since)
 {
-        uint64_t now = now_ns(), seen = load64(e->write_index);
+        uint64_t now = clock_now_ns(), seen = load64(e->write_index);
         if (!*idle_since)
                 *idle_since = now;
         if (now - *idle_since < e->p.spin_us * 1000) {

@@ -2,12 +2,7 @@
 
 #include <time.h>
 
-uint64_t native_now_ns(void)
-{
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include "base/clock.h"
 
 bool clock_sync(struct native_device *d)
 {
@@ -19,10 +14,10 @@ bool clock_sync(struct native_device *d)
         uint64_t shortest = UINT64_MAX;
         for (int i = 0; i < 3; i++) {
                 cl_ulong device, host;
-                uint64_t before = native_now_ns();
+                uint64_t before = clock_now_ns();
                 if (read(d->id, &device, &host) != CL_SUCCESS || !device)
                         return false;
-                uint64_t took = native_now_ns() - before;
+                uint64_t took = clock_now_ns() - before;
                 if (took < shortest) {
                         shortest = took;
                         atomic_store(&d->clock_offset, (int64_t)(before + took / 2 - device));
@@ -37,7 +32,7 @@ bool clock_sync(struct native_device *d)
 static int64_t learn(struct backend_event *e, const cl_ulong t[4])
 {
         struct native_device *d = e->queue->device;
-        int64_t low = (int64_t)(e->enter_ns - t[2]), high = (int64_t)(native_now_ns() - t[3]);
+        int64_t low = (int64_t)(e->enter_ns - t[2]), high = (int64_t)(clock_now_ns() - t[3]);
         if (e->queue->estimate_clock) {
                 int64_t first = (int64_t)(e->enter_ns - t[0]);
                 int64_t last = (int64_t)(e->return_ns - t[0]);

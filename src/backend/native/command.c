@@ -2,6 +2,7 @@
 #include "backend/bounds.h"
 #include "backend/native/clock.h"
 #include "backend/native/notify.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 /* ---- queues --------------------------------------------------------------------------------- */
@@ -320,12 +321,12 @@ static cl_int start(struct backend_queue *q, const struct backend_command *c, cl
         if (r != CL_SUCCESS)
                 return r;
         if (q->profiling)
-                e->enter_ns = native_now_ns();
+                e->enter_ns = clock_now_ns();
         r = enqueue(q, c, count, count ? deps : NULL, &e->event);
         if (r != CL_SUCCESS)
                 return r;
         if (q->profiling)
-                e->return_ns = native_now_ns();
+                e->return_ns = clock_now_ns();
         e->number = ++q->submitted;
         if (c->cookie)
                 notify_when_complete(e);

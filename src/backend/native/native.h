@@ -156,8 +156,6 @@ static inline void op_leave(void)
 /* native_clear, or the memory is given back. */
 cl_int native_cleared(struct backend *b, struct backend_buffer *m);
 
-uint64_t native_now_ns(void);
-
 /* device.c */
 cl_context native_context(const struct icd_platform *p, const cl_device_id *ids, cl_uint n);
 /* Put a context and its devices, which are taken over, behind the others; there is room. */

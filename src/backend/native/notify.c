@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "backend/native/clock.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 enum { LOOKS = 8 }; /* at events of a queue without order, each time */
@@ -125,7 +126,7 @@ static void take_over(struct list *from, struct list *to)
 static void pause_after(uint64_t since_ns)
 {
         enum { SPIN_NS = 100000, NAP_MIN_NS = 10000, NAP_MAX_NS = 1000000 };
-        uint64_t waited = native_now_ns() - since_ns, nap = waited / 16;
+        uint64_t waited = clock_now_ns() - since_ns, nap = waited / 16;
         if (waited < SPIN_NS) {
                 sched_yield();
                 return;
@@ -151,7 +152,7 @@ static void *notifier_main(void *arg)
                                 pthread_cond_wait(&n->changed, &n->lock);
                                 continue;
                         }
-                        since_ns = native_now_ns();
+                        since_ns = clock_now_ns();
                 }
                 while (!list_empty(&n->events)) {
                         struct list *first = n->events.next;
@@ -163,7 +164,7 @@ static void *notifier_main(void *arg)
                 if (list_empty(&over))
                         pause_after(since_ns);
                 else
-                        since_ns = native_now_ns();
+                        since_ns = clock_now_ns();
                 while (!list_empty(&over)) {
                         struct backend_event *e = list_entry(over.next, struct backend_event, link);
                         list_remove(&e->link);

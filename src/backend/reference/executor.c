@@ -5,15 +5,15 @@
 
 #include "backend/reference/submit.h"
 
+#include "base/clock.h"
+
 enum { LOOK_AHEAD = 64 };
 
 uint64_t executor_clock_ns(struct backend *b)
 {
         if (b->manual)
                 return b->ticks += 1000;
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+        return clock_now_ns();
 }
 
 static void copy_box(const struct backend_box *to, uint8_t *to_base, const struct backend_box *from,
