@@ -565,12 +565,22 @@ static void start_failed(struct command *c)
         command_submitted(c);
 }
 
-/* A small read while nothing is in flight takes no longer than telling of it. */
+/* The bytes themselves, where they can be had. */
+static uint8_t *host_bytes(const struct command *c)
+{
+        const struct backend_ops *be = c->queue->object.engine->be;
+        uint8_t *bytes = be->buffer_bytes ? be->buffer_bytes(c->native.buffer) : NULL;
+        return bytes ? bytes + c->native.offset_bytes : NULL;
+}
+
+/* A read while nothing is in flight that takes no longer than another thread takes to do it and to tell of it. */
 static bool may_be_now(const struct command *c)
 {
-        const struct transfer *t = c->transfer;
-        return c->native.op == BACKEND_READ && t->total <= SESSION_INLINE_DEFAULT && !c->batch &&
-               !c->queue->profiling && !c->queue->object.engine->running;
+        enum { COPIED_MAX = 1 << 20 };
+        uint64_t size = c->native.op == BACKEND_READ ? c->transfer->total : UINT64_MAX;
+        if (c->batch || c->queue->profiling || c->queue->object.engine->running)
+                return false;
+        return size <= SESSION_INLINE_DEFAULT || (size <= COPIED_MAX && host_bytes(c));
 }
 
 /* Of a rectangle's or an image's `total` bytes those that begin at `at`: some rows of the only slice, or some slices. */
@@ -685,12 +695,11 @@ static bool command_is_empty(const struct command *c)
  * nothing has to be submitted. When that was does not show. */
 static void write_in_place(struct command *c)
 {
-        const struct backend_ops *be = c->queue->object.engine->be;
-        if (c->native.op != BACKEND_WRITE || !c->transfer || !be->buffer_bytes)
+        if (c->native.op != BACKEND_WRITE || !c->transfer)
                 return;
-        uint8_t *bytes = be->buffer_bytes(c->native.buffer);
+        uint8_t *bytes = host_bytes(c);
         if (bytes && !c->queue->profiling && is_first(c))
-                engine_transfer_aim(c->transfer, bytes + c->native.offset_bytes, c->buffer);
+                engine_transfer_aim(c->transfer, bytes, c->buffer);
 }
 
 /* Everything but transfers, which go on as bytes arrive or leave. */

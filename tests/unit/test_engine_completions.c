@@ -36,7 +36,8 @@ static cl_int prompt_submit(struct backend_queue *q, const struct backend_comman
         return r;
 }
 
-TEST(a_read_may_be_complete_at_once)
+/* `bytes`: buffers' bytes can be had. */
+static void reads_at_once(bool bytes)
 {
         struct backend_ops ops = backend_reference;
         ops.open = prompt_open;
@@ -44,8 +45,10 @@ TEST(a_read_may_be_complete_at_once)
         struct world *w = calloc(1, sizeof(*w));
         w->count = 1;
         backend_reference_manual = true;
+        backend_reference_bytes = bytes;
         assert_int_equal(node_init_on(&w->nodes[0], &ops, true, NULL), 0);
         make_objects(w, 0, 64 << 10);
+        launch(w, 0, QUEUE(1), EVENT(7), BUFFER(2), 1);
         struct data *sent = write_buffer(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 64 << 10, 1);
         struct data *behind = read_buffer(w, 0, QUEUE(1), EVENT(2), BUFFER(1), 100);
         prompt_ones = 0;
@@ -66,10 +69,21 @@ TEST(a_read_may_be_complete_at_once)
         assert_memory_equal(got->bytes, sent->bytes, 100);
         got = read_buffer(w, 0, QUEUE(1), EVENT(6), BUFFER(1), 64 << 10);
         world_run(w);
-        assert_int_equal(prompt_ones, 1); /* too large */
+        assert_int_equal(prompt_ones, bytes ? 2 : 1); /* else it is too large */
         expect_same(sent, got);
         release_objects(w, 0);
         world_free(w);
+        backend_reference_bytes = false;
+}
+
+TEST(a_small_read_may_be_complete_at_once)
+{
+        reads_at_once(false);
+}
+
+TEST(a_read_of_bytes_that_can_be_had_may_be_complete_at_once)
+{
+        reads_at_once(true);
 }
 
 /* ---- data --------------------------------------------------------------------------------------- */
@@ -356,7 +370,8 @@ TEST(completions_on_other_threads)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_read_may_be_complete_at_once),
+                cmocka_unit_test(a_small_read_may_be_complete_at_once),
+                cmocka_unit_test(a_read_of_bytes_that_can_be_had_may_be_complete_at_once),
                 cmocka_unit_test(
                         an_end_is_told_after_those_it_came_after_whoever_is_heard_of_first),
                 cmocka_unit_test(the_end_of_what_is_behind_all_is_not_that_of_what_comes_after_it),
