@@ -4,16 +4,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -34,7 +31,6 @@ enum {
         OUTPUT_PIPE_SIZE = 1 << 20,
         ORPHAN_SECONDS = 5, /* to clean up when the supervisor died */
         END_SECONDS = 10,   /* to let commands in flight end when the session has ended */
-        TURN_NS = 100000,   /* the shortest turn that the kernel's scheduler knows */
 };
 
 struct worker {
@@ -59,21 +55,6 @@ static void watch_supervisor(void)
         sigemptyset(&sa.sa_mask);
         sigaction(SIGHUP, &sa, NULL);
         prctl(PR_SET_PDEATHSIG, SIGHUP);
-}
-
-/* Sessions that keep the cores busy take short turns, so that one that has little to do is not kept waiting for
- * the milliseconds of a usual turn at each of its steps. Threads made later do as this one. Kernels before 6.12 have one turn for all. */
-static void take_short_turns(void)
-{
-        const struct {
-                uint32_t size, policy;
-                uint64_t flags;
-                int32_t nice;
-                uint32_t priority;
-                uint64_t runtime, deadline, period;
-        } attr = { .size = sizeof(attr), .nice = getpriority(PRIO_PROCESS, 0), .runtime = TURN_NS };
-        if (sched_getscheduler(0) == SCHED_OTHER && syscall(SYS_sched_setattr, 0, &attr, 0) < 0)
-                log_debug(LOG, "no short turns: %s", strerror(errno));
 }
 
 /* Everything printed to stdout, by kernels that is, goes into a pipe. The reading end, or -1. */
@@ -340,7 +321,6 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         long blocks = mem_live();
         bool orphan = false, ended = false;
         watch_supervisor();
-        take_short_turns();
         bool user = sandbox_user(o, scratch_dir);
         find_caches(&w, o, scratch_dir, owner);
         if (!user || !sandbox_enter(o, scratch_dir, *w.cache ? w.cache : NULL)) {

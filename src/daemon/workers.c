@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/near.h"
+#include "daemon/turns.h"
 #include "daemon/visitors.h"
 
 enum {
@@ -208,6 +209,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                             "spancld's log");
         }
         worker_free(w);
+        turns_share(s);
 }
 
 void worker_hear(struct supervisor *s, struct worker *w)
@@ -224,6 +226,7 @@ void worker_hear(struct supervisor *s, struct worker *w)
                 if (c.kind == CONTROL_PID && !w->pid) {
                         w->pid = (pid_t)strtol((const char *)c.data, NULL, 10);
                         log_debug(LOG, "worker %d was forked", (int)w->pid);
+                        turns_share(s);
                 }
                 if (w->state != WORKER_WARMING)
                         continue;

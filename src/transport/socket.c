@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -62,6 +63,27 @@ static void set_tcp_options(int fd)
                                  sizeof(options[i].value));
 }
 
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+        const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+        const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+        if (a->ss_family == AF_INET6)
+                return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+        return a4->sin_addr.s_addr == b4->sin_addr.s_addr ||
+               ntohl(a4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* Within a host there is no path to be probed: pacing (BBR) costs half of the bandwidth and more. */
+static void set_congestion_control(int fd)
+{
+        struct sockaddr_storage here, there;
+        socklen_t here_len = sizeof(here), there_len = sizeof(there);
+        static const char congestion[] = "reno";
+        if (getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 &&
+            getpeername(fd, (struct sockaddr *)&there, &there_len) == 0 && same_host(&here, &there))
+                (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, sizeof(congestion));
+}
+
 int socket_conn_new(const struct transport_ops *ops, int fd, struct conn **ret)
 {
         int flags = fcntl(fd, F_GETFL);
@@ -75,8 +97,10 @@ int socket_conn_new(const struct transport_ops *ops, int fd, struct conn **ret)
                 close(fd);
                 return SP_E_NOMEM;
         }
-        if (ops == &transport_tcp)
+        if (ops == &transport_tcp) {
                 set_tcp_options(fd);
+                set_congestion_control(fd);
+        }
         *c = (struct conn){ .ops = ops, .fd = fd, .room_fd = fd, .room_events = POLLOUT };
         *ret = c;
         return 0;

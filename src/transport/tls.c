@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "transport/ktls.h"
@@ -18,11 +17,7 @@ enum {
         RECORD_MAX = 16384, /* content of one record */
         SEALED_MAX = HEAD + RECORD_MAX + 1 + CRYPTO_TAG,
         CIPHER_MAX = RECORD_MAX + 256, /* what a record may have behind its head */
-        /* Records of one send: few at first, so that the receiver begins early; more while a stream goes on, since each
-         * batch wakes it up. */
-        BATCH_MIN = 16,
-        BATCH_MAX = 64,
-        STREAM_NS = 1000000,
+        BATCH = 16,                    /* records of one send */
         IN_MIN = 20 << 10,
         IN_MAX = 256 << 10,
         DIRECT_MIN =
@@ -62,8 +57,6 @@ struct tls_conn {
         uint8_t *out; /* sealed records that the socket did not take yet */
         size_t out_cap, out_at, out_end;
         size_t taken; /* content of these records */
-        size_t batch; /* how many records of a stream are sent at once */
-        uint64_t packed_at;
 
         /* The receiver's. */
         struct half rx;
@@ -340,12 +333,7 @@ static int pack(struct tls_conn *t, const struct iovec *iov, int n)
 {
         struct cursor c = { iov, n, 0, 0 };
         size_t wanted = (cursor_left(&c) + RECORD_MAX - 1) / RECORD_MAX;
-        uint64_t now = clock_now_ns();
-        if (now - t->packed_at > STREAM_NS)
-                t->batch = BATCH_MIN;
-        t->packed_at = now;
-        bool full = wanted > t->batch;
-        wanted = full ? t->batch : wanted;
+        wanted = wanted < BATCH ? wanted : BATCH;
         size_t cap = (wanted + 1) * SEALED_MAX; /* and a KeyUpdate */
         if (!wanted || t->out_cap < cap) {
                 uint8_t *more = mem_realloc(t->out, cap);
@@ -367,8 +355,6 @@ static int pack(struct tls_conn *t, const struct iovec *iov, int n)
                         return SP_E_LINK;
                 t->taken += size;
         }
-        if (full && t->batch < BATCH_MAX)
-                t->batch *= 2;
         return 0;
 }
 

@@ -2,12 +2,14 @@
 """daemon.py BUILD [NAME...]: claims about real processes: what a server and a client make of bad
 input, of peers that disappear, and of each way to reach a server. Each function is one claim."""
 
+import ctypes
 import os
 import re
 import random
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -484,6 +486,35 @@ def sessions_at_the_same_time():
         for client in clients:
             _, err = client.communicate(timeout=HANG_S)
             assert client.returncode == 0, err
+
+
+def turns(pid):
+    """Those of a process's threads in ns; an empty set where the kernel has one for all (sched_getattr, Linux 6.12)."""
+    SCHED_GETATTR, SIZE, RUNTIME = {"x86_64": 315}.get(os.uname().machine, 275), 48, 24
+    libc, found = ctypes.CDLL(None), set()
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        attr = ctypes.create_string_buffer(SIZE)
+        if libc.syscall(SCHED_GETATTR, int(thread), attr, SIZE, 0) == 0:
+            found.add(struct.unpack_from("=Q", attr, RUNTIME)[0])
+    return found - {0}
+
+
+def sessions_take_short_turns_while_there_are_several():
+    with servers(1, "--linger", "1") as s:
+        def in_short_turns():
+            return sum(turns(worker) == {100000} for worker in children(s.processes[0].pid))
+        if not turns("self"):
+            return "this kernel has one turn for all"
+        first = start_endless(at(s.ports[0]))
+        assert in_short_turns() == 0
+        second = start_endless(at(s.ports[0]))
+        wait_for(lambda: in_short_turns() == 2, "short turns")
+        second.terminate()
+        wait_for(lambda: in_short_turns() == 0, "usual turns")
+        first.terminate()
+        for client in (first, second):
+            client.communicate(timeout=HANG_S)
+    return None
 
 
 if __name__ == "__main__":

@@ -1,0 +1,59 @@
+#include "daemon/turns.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/workers.h"
+
+enum { SHORT_NS = 100000 }; /* the shortest that Linux takes (sched(7)) */
+
+/* Other schedulers' threads were given to them by somebody who knows better. 0: the kernel's own. */
+static void set_turn(pid_t thread, uint64_t ns)
+{
+        const struct {
+                uint32_t size, policy;
+                uint64_t flags;
+                int32_t nice;
+                uint32_t priority;
+                uint64_t runtime, deadline, period;
+        } attr = { .size = sizeof(attr),
+                   .nice = getpriority(PRIO_PROCESS, (id_t)thread),
+                   .runtime = ns };
+        if (sched_getscheduler(thread) == SCHED_OTHER &&
+            syscall(SYS_sched_setattr, thread, &attr, 0) < 0 && errno != ESRCH)
+                log_debug(LOG, "no short turns: %s", strerror(errno));
+}
+
+/* Threads made later do as those that made them. */
+static void set_turns(pid_t worker, uint64_t ns)
+{
+        char path[64];
+        const struct dirent *entry;
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)worker);
+        DIR *threads = opendir(path);
+        while (threads && (entry = readdir(threads)))
+                if (entry->d_name[0] != '.')
+                        set_turn((pid_t)strtol(entry->d_name, NULL, 10), ns);
+        if (threads)
+                closedir(threads);
+}
+
+void turns_share(struct supervisor *s)
+{
+        bool several = workers_count(s, WORKER_BUSY) > 1;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->state != WORKER_BUSY || w->gone || !w->pid || w->short_turns == several)
+                        continue;
+                set_turns(w->pid, several ? SHORT_NS : 0);
+                w->short_turns = several;
+        }
+}

@@ -1,0 +1,13 @@
+/* How long the threads of sessions keep a core while others want it. */
+#ifndef SPANCL_DAEMON_TURNS_H
+#define SPANCL_DAEMON_TURNS_H
+
+#include "daemon/supervising.h"
+
+/* Sessions beside others take short turns, so that one that keeps the cores busy does not keep one that has little to do
+ * waiting for the milliseconds of a usual turn at each of its steps. One alone takes usual turns: its threads would only
+ * interrupt each other, and its client. To be called when a session begins or ends, or its worker's pid is
+ * told. Kernels before 6.12 have one turn for all. */
+void turns_share(struct supervisor *s);
+
+#endif
