@@ -219,7 +219,7 @@ static int next_record(int fd, struct sock *s)
                 size_t want = s->in_end < HEAD ? HEAD : HEAD + size;
                 if (s->rx.waits)
                         return fail(EKEYEXPIRED);
-                if (size > CIPHER_MAX || (want > HEAD && size < TAG + 1))
+                if (size > CIPHER_MAX || (s->in_end >= HEAD && size <= TAG))
                         return fail(EBADMSG);
                 if (s->in_end < want) {
                         ssize_t n = recv(fd, s->in + s->in_end, want - s->in_end, MSG_DONTWAIT);
