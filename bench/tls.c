@@ -1,7 +1,14 @@
-/* What TLS costs, by the process and, where it can, by the kernel, beside plain TCP in turn: a small message there and back, and a stream. Both sides are threads of
- * this process; CPU time of both together, so that it does not matter what else the machine does. Prints one JSON
- * object. */
+/* What TLS costs, by the process and, where it can, by the kernel, beside plain TCP in turn: a small message there and
+ * back, and a stream. Both sides are threads of this process; CPU time of both together, so that it does not matter what else
+ * the machine does. Prints one JSON object.
+ *
+ *     bench_tls [ADDRESS NETNS]
+ *
+ * With them the other side is in that network namespace, where ADDRESS is its own: a link between hosts, as which TLS is
+ * for, has another congestion control than one within a host (docs/internals/transport.md). */
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -93,10 +100,36 @@ static void *accept_one(void *arg)
         return other(c);
 }
 
-static void connect_to(struct side *s, const struct transport_ops *t, const char *address)
+static const char *host = "127.0.0.1", *namespace;
+
+static void enter(int fd)
+{
+        if (fd < 0 || setns(fd, CLONE_NEWNET) < 0) {
+                perror("bench_tls: network namespace");
+                exit(1);
+        }
+        close(fd);
+}
+
+/* Sockets stay in the namespace they were made in. */
+static struct listener *listen_there(const struct transport_ops *t, const char *kind)
 {
         struct listener *l;
-        need(t->listen(address, &l) == 0, "listen");
+        char path[256];
+        int ours = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+        snprintf(path, sizeof(path), "/run/netns/%s", namespace ? namespace : "");
+        if (namespace)
+                enter(open(path, O_RDONLY | O_CLOEXEC));
+        snprintf(path, sizeof(path), "%s:%s:0", kind, host);
+        need(t->listen(path, &l) == 0, "listen");
+        if (namespace)
+                enter(ours);
+        return l;
+}
+
+static void connect_to(struct side *s, const struct transport_ops *t, const char *kind)
+{
+        struct listener *l = listen_there(t, kind);
         need(pthread_create(&s->thread, NULL, accept_one, l) == 0, "thread");
         need(t->connect(l->address, WAIT_MS, &s->conn) == 0, "connect");
 }
@@ -160,19 +193,26 @@ static void judge(struct side *s, struct side *plain)
                 core * 100, core >= 0.6 ? "met" : "missed");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+        if (argc == 3) {
+                host = argv[1];
+                namespace = argv[2];
+        } else if (argc != 1) {
+                fprintf(stderr, "usage: bench_tls [ADDRESS NETNS]\n");
+                return 2;
+        }
         static struct side sides[] = { { .name = "tcp" }, { .name = "tls" }, { .name = "ktls" } };
         char folder[] = "/tmp/bench-tls.XXXXXX", file[64];
         int n = 2;
         need(mkdtemp(folder) != NULL, "a folder");
         setenv("SPANCL_KEYS", folder, 1);
-        connect_to(&sides[0], &transport_tcp, "tcp:127.0.0.1:0");
+        connect_to(&sides[0], &transport_tcp, "tcp");
         tls_by_kernel = false;
-        connect_to(&sides[1], &transport_tls, "tls:127.0.0.1:0");
+        connect_to(&sides[1], &transport_tls, "tls");
         measure(&sides[1], 1); /* with which the other side's handshake ends */
         tls_by_kernel = true;
-        connect_to(&sides[2], &transport_tls, "tls:127.0.0.1:0");
+        connect_to(&sides[2], &transport_tls, "tls");
         if (!strcmp(conn_name(sides[2].conn), sides[2].name))
                 n = 3;
         for (int i = 0; i < n; i++)
