@@ -4,8 +4,8 @@
  *
  *     bench_tls [ADDRESS NETNS]
  *
- * With them the other side is in that network namespace, where ADDRESS is its own: a link between hosts, as which TLS is
- * for, has another congestion control than one within a host (docs/internals/transport.md). */
+ * With them the other side is in that network namespace, where ADDRESS is its own: links between hosts, which TLS is for,
+ * have another congestion control than those within a host (docs/internals/transport.md). */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

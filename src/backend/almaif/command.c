@@ -1,7 +1,5 @@
 #include "backend/almaif/state.h"
 
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 

@@ -1,7 +1,5 @@
 #include "backend/native/clock.h"
 
-#include <time.h>
-
 #include "base/clock.h"
 
 bool clock_sync(struct native_device *d)

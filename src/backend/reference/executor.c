@@ -1,10 +1,8 @@
 #include "backend/reference/executor.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "backend/reference/submit.h"
-
 #include "base/clock.h"
 
 enum { LOOK_AHEAD = 64 };
