@@ -63,14 +63,13 @@ static void set_tcp_options(int fd)
                                  sizeof(options[i].value));
 }
 
-static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
         const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
         const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
         if (a->ss_family == AF_INET6)
                 return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
-        return a4->sin_addr.s_addr == b4->sin_addr.s_addr ||
-               ntohl(a4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+        return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
 /* Within a host there is no path to be probed: pacing (BBR) costs half of the bandwidth and more. */
@@ -80,7 +79,8 @@ static void set_congestion_control(int fd)
         socklen_t here_len = sizeof(here), there_len = sizeof(there);
         static const char congestion[] = "reno";
         if (getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 &&
-            getpeername(fd, (struct sockaddr *)&there, &there_len) == 0 && same_host(&here, &there))
+            getpeername(fd, (struct sockaddr *)&there, &there_len) == 0 &&
+            same_address(&here, &there))
                 (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, sizeof(congestion));
 }
 
