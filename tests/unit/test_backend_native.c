@@ -112,6 +112,40 @@ TEST(a_binary_makes_the_same_program)
         buf_fini(&parts);
 }
 
+/* Some programs' kernels go a little beyond a buffer. What lies behind it must not be the heap's. */
+TEST(kernels_that_go_a_little_too_far_harm_nothing_else)
+{
+        enum { BUFFERS = 16, ITEMS = 18 };
+        static const size_t items[1] = { ITEMS + 16 };
+        struct fixture *f = fixture(state);
+        struct backend_buffer *m[BUFFERS];
+        int zero[ITEMS] = { 0 }, out[ITEMS];
+        for (unsigned i = 0; i < BUFFERS; i++) {
+                m[i] = fixture_buffer(f, sizeof(zero));
+                if (!f->ops->buffer_bytes(m[i]))
+                        skip(); /* the implementation's memory */
+        }
+        struct built x = build(f);
+        struct backend_kernel *k = kernel_of(f, &x, "inc");
+        for (unsigned i = 0; i < BUFFERS; i++)
+                execute(f, write_of(m[i], 0, zero, sizeof(zero)));
+        for (unsigned i = 0; i < BUFFERS; i++) {
+                set_inc(f, k, m[i], 1);
+                struct backend_command c = launch_all(k);
+                c.global = items;
+                execute(f, c);
+        }
+        for (unsigned i = 0; i < BUFFERS; i++) {
+                execute(f, read_of(m[i], 0, out, sizeof(out)));
+                for (unsigned j = 0; j < ITEMS; j++)
+                        assert_int_equal(out[j], 1);
+        }
+        f->ops->kernel_release(k);
+        for (unsigned i = 0; i < BUFFERS; i++)
+                f->ops->buffer_release(m[i]);
+        unbuild(f, &x);
+}
+
 static unsigned devices_with(const char *variable, const char *value)
 {
         struct backend *b;
@@ -178,6 +212,7 @@ int main(void)
                 NATIVE(arguments_of_all_kinds_are_described),
                 NATIVE(probing_finds_what_argument_information_says),
                 NATIVE(a_binary_makes_the_same_program),
+                NATIVE(kernels_that_go_a_little_too_far_harm_nothing_else),
                 NATIVE(implementations_are_found_where_the_environment_says),
                 NATIVE(our_own_library_is_left_out),
         };

@@ -233,11 +233,15 @@ static void CL_CALLBACK free_bytes(cl_mem mem, void *block)
 static cl_int create_over_bytes(struct backend *b, struct native_domain *d, cl_mem_flags flags,
                                 size_t size, struct backend_buffer **ret)
 {
-        enum { ALIGNMENT = 128 }; /* of the largest type of OpenCL C */
+        enum {
+                ALIGNMENT = 128, /* of the largest type of OpenCL C */
+                SLACK = 512,     /* behind the end, as where a GPU's driver hands out memory: programs
+                                  * whose kernels write a little too far run there, too */
+        };
         cl_int err = CL_SUCCESS;
         if (size > d->memory - d->taken)
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-        uint8_t *block = mem_alloc_bulk(size + ALIGNMENT);
+        uint8_t *block = mem_alloc_bulk(ALIGNMENT + size + SLACK);
         if (!block)
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
         uint8_t *at = block + ALIGNMENT - (uintptr_t)block % ALIGNMENT;
