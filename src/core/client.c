@@ -87,7 +87,7 @@ void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *a
                 if (refuse_at < deadline_ns)
                         deadline_ns = refuse_at;
                 c->sleeping = true;
-                c->io->wait(c->io_user, links, count, deadline_ns, &c->lock);
+                c->io->wait(c->io_user, links, count, !keeper, deadline_ns, &c->lock);
                 c->sleeping = false;
         }
         c->pumping = c->keeper_pumping = false;

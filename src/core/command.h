@@ -76,6 +76,7 @@ struct command {
         uint64_t at;     /* where its message will be (session_unsent_at) */
         cl_event event;  /* NULL: nobody needs it */
         bool behind_all; /* a marker or barrier without wait list */
+        bool wide;       /* transfer_expect: the lane of waiting threads has enough to do */
         struct trace_span span;
         uint64_t *waits;
         size_t wait_count, wait_cap;
@@ -109,7 +110,7 @@ static inline uint64_t command_flags(const struct command *m)
         /* Migrations between a context's devices wait for the commands that wrote. */
         if (!m->event)
                 return m->queue->context->device_count > 1 ? COMMAND_NAMED : 0;
-        return m->event->watched ? COMMAND_NOTIFY : COMMAND_NAMED;
+        return (m->event->watched ? COMMAND_NOTIFY : COMMAND_NAMED) | (m->wide ? COMMAND_WIDE : 0);
 }
 static inline struct wire_u64s command_waits(const struct command *m)
 {

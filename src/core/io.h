@@ -86,9 +86,9 @@ struct client_io {
         /* Sleep until one of the links may have something to receive, or has room again for what
          * `send` left, or `wake` was called since the last wait began, or the deadline (UINT64_MAX:
          * none) has passed. Releases `lock` while it sleeps, as pthread_cond_wait does; the links stay
-         * open meanwhile. One thread at a time. */
-        void (*wait)(void *user, struct io_link *const *links, size_t count, uint64_t deadline_ns,
-                     pthread_mutex_t *lock);
+         * open meanwhile. One thread at a time. `due`: the application waits for what comes. */
+        void (*wait)(void *user, struct io_link *const *links, size_t count, bool due,
+                     uint64_t deadline_ns, pthread_mutex_t *lock);
 
         /* End the present or the next `wait`. Any thread, with or without the lock. */
         void (*wake)(void *user);

@@ -106,6 +106,7 @@ struct client {
         bool renewals;                  /* to be tried again by servers_renew */
         struct list retired;
         struct list outgoing; /* struct outgoing (transfer.c), all */
+        uint64_t moving;      /* bytes that go to all servers and come from them */
         struct map objects;   /* memory objects and samplers, by their address (client_object) */
         struct buf args;      /* room for those of a launch, while it is put into its message */
 
@@ -201,8 +202,8 @@ void server_broken(struct server *s, int status);
 void server_send(struct server *s);
 bool server_receive(struct server *s);
 
-/* Lanes for bulk of `size` bytes, when it will not travel inline. */
-void server_want_bulk(struct server *s, uint64_t size);
+/* Lanes for bulk of `size` bytes, when it will not travel inline; with `wide` more than one. */
+void server_want_bulk(struct server *s, uint64_t size, bool wide);
 
 /* Wait until the server has answered what was sent up to now. SP_E_*. Lock held, released meanwhile. */
 SP_NODISCARD int server_round_trip(struct server *s);

@@ -154,6 +154,7 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
         }
         c->regardless = params->flags & COMMAND_REGARDLESS;
         c->strict = params->flags & COMMAND_FOLLOW;
+        c->wide = params->flags & COMMAND_WIDE;
         engine_command_depend(c, params->waits);
         if (q->status < 0)
                 engine_command_fail(c, q->status);

@@ -25,6 +25,7 @@ struct command {
         bool is_barrier;     /* out-of-order queue: what follows it is held behind it */
         bool regardless;     /* dependencies that fail do not fail it */
         bool strict;         /* but the last one of the wait list does */
+        bool wide;           /* COMMAND_WIDE */
         bool after_all;      /* out-of-order queue: waits for all before it */
         bool started;
         bool is_ahead; /* complete, but not what it came after */

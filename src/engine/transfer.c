@@ -473,6 +473,7 @@ static cl_int bulk_start(struct transfer *t, uint64_t ready)
                 .at = bulk_at,
                 .done = bulk_done,
                 .passed = bulk_passed,
+                .wide = t->reader && t->reader->wide,
         };
         t->sending = true;
         t->refs++;

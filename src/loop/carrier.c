@@ -15,6 +15,7 @@ enum {
         /* Two cores for each lane, one of which is often the other side's. */
         CORES_SOME = 4,
         CORES_MANY = 8,
+        LANES_EACH = 3, /* with fewer cores, or where other links want them, too */
         /* Bytes in one direction before the other gets its turn: who only receives keeps the other side
          * waiting for what it was to send. */
         TURN = 256 << 10,
@@ -28,13 +29,16 @@ struct carrier {
         bool asleep, stop; /* the session's lock guards them */
 };
 
-unsigned carrier_lanes(void)
+unsigned carrier_lanes(size_t links)
 {
         cpu_set_t set;
         unsigned cores = 1;
         if (sched_getaffinity(0, sizeof(set), &set) == 0)
                 cores = (unsigned)CPU_COUNT(&set);
-        return cores >= CORES_MANY ? SESSION_LANES - 1 : cores >= CORES_SOME ? 3 : 1;
+        unsigned lanes = cores >= CORES_MANY   ? SESSION_LANES - 1
+                         : cores >= CORES_SOME ? LANES_EACH
+                                               : 1;
+        return links > 1 && lanes > LANES_EACH ? LANES_EACH : lanes;
 }
 
 bool carrier_takes(const struct conn *conn)
@@ -185,7 +189,7 @@ void carriers_rouse(struct carrier *const *carriers, const struct session *s)
                 /* The place that it waits for may be there now. */
                 if (c->params.link->waiting)
                         carrier_rouse(c);
-                else if (lanes && !c->params.link->blocked) {
+                else if (lanes && !c->params.link->blocked && session_lane_has_pending(s, i)) {
                         carrier_rouse(c);
                         lanes--;
                 }

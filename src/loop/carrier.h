@@ -21,8 +21,8 @@ struct carrier_params {
         void *user;
 };
 
-/* How many bulk lanes pay on this machine, the first of which has no carrier. */
-unsigned carrier_lanes(void);
+/* How many bulk lanes, the first of which has no carrier, pay on this machine for each of so many links. */
+unsigned carrier_lanes(size_t links);
 
 /* Is a connection of a kind that carriers are for? */
 bool carrier_takes(const struct conn *conn);

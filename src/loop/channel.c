@@ -140,10 +140,28 @@ static void carry_lane(struct server_loop *l, struct channel *c, unsigned lane)
                 log_info(LOG, "no thread for lane %u: %s", lane, status_text(r));
 }
 
+/* Several peers at a time want the cores, too. */
+static void share_lanes(struct server_loop *l)
+{
+        size_t peers = 0;
+        if (l->params.lanes)
+                return;
+        list_each(c, &l->channels, struct channel, link) peers +=
+                c != l->client && c->lanes[1].conn;
+        unsigned lanes = carrier_lanes(peers);
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (c != l->client)
+                        session_share_lanes(c->session, lanes > 1 ? lanes - 1 : 1);
+        }
+}
+
 /* Lane `up` is there. Those that share large transfers are there to be moved at the same time; lane 1, and any without a
  * thread of its own, is moved by the loop's. */
 void channel_carry(struct server_loop *l, struct channel *c, unsigned up)
 {
+        if (up == 1)
+                share_lanes(l);
         if (up > 1 && carrier_takes(c->lanes[up].conn))
                 carry_lane(l, c, up);
 }

@@ -42,7 +42,8 @@ struct client_loop {
         int timeout_ms;
         bool share;
         enum packing_mode packing;
-        unsigned lanes; /* for bulk, to each server */
+        unsigned lanes; /* for bulk, to each server; 0: as many as pay */
+        size_t remote;  /* links to other processes */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
         uint64_t bulk;           /* bytes that waiting threads moved, before the last sleep */
@@ -211,6 +212,7 @@ static void dial_finish(struct dialling *d)
         at->link = l;
         opened_as(&d->reply, at);
         watch_address(d->loop, l);
+        d->loop->remote += !l->local;
 }
 
 static void loop_connect_all(void *user, struct io_connect *all, size_t count)
@@ -456,10 +458,11 @@ static void attach_next(struct io_link *l, unsigned up)
 static void loop_widen(void *user, struct io_link *l, pthread_mutex_t *lock)
 {
         struct client_loop *loop = user;
-        if (l->wide || loop->lanes < 2 || !l->lanes[0].conn || !carrier_takes(l->lanes[0].conn))
+        unsigned lanes = loop->lanes ? loop->lanes : carrier_lanes(loop->remote);
+        if (l->wide || lanes < 2 || !l->lanes[0].conn || !carrier_takes(l->lanes[0].conn))
                 return;
         l->loop = loop;
-        l->wide = loop->lanes;
+        l->wide = lanes;
         l->lock = (struct link_lock){ lock_mutex, unlock_mutex, lock };
         if (l->lanes[1].conn)
                 attach_next(l, 1);
@@ -723,15 +726,15 @@ static void check_addresses(struct client_loop *loop, struct io_link *const *lin
         }
 }
 
-static void loop_wait(void *user, struct io_link *const *links, size_t count, uint64_t deadline_ns,
-                      pthread_mutex_t *lock)
+static void loop_wait(void *user, struct io_link *const *links, size_t count, bool due,
+                      uint64_t deadline_ns, pthread_mutex_t *lock)
 {
         enum { PER_LINK = 2 * SESSION_LANES };
         struct client_loop *loop = user;
         struct pollfd fds[2 + CONFIG_SERVERS_MAX * PER_LINK];
         struct conn *conns[CONFIG_SERVERS_MAX * SESSION_LANES];
         struct link *trials[CONFIG_SERVERS_MAX];
-        struct spin_on on = { .fds = fds, .conns = conns, .links = trials };
+        struct spin_on on = { .fds = fds, .conns = conns, .links = trials, .due = due };
         nfds_t first[CONFIG_SERVERS_MAX + 1], n = 0;
         fds[n++] = (struct pollfd){ .fd = loop->wake_fd, .events = POLLIN };
         fds[n++] = (struct pollfd){ .fd = loop->address_fd, .events = POLLIN };
@@ -899,7 +902,6 @@ int client_io_loop_new(void **ret)
         transport_timeout_ms =
                 (unsigned)configured(CONFIG_client_link_timeout, transport_timeout_ms);
         tls_by_kernel = configured(CONFIG_client_ktls, 0) == 0;
-        uint64_t lanes = configured(CONFIG_lanes, 0);
         loop->packing = (enum packing_mode)configured(CONFIG_client_compression, PACKING_OFF);
         loop->share = configured(CONFIG_client_share, 0) == 1;
         loop->timeout_ms = (int)configured(CONFIG_connect_timeout, 10000);
@@ -909,7 +911,7 @@ int client_io_loop_new(void **ret)
                 return SP_E_LIMIT;
         }
         loop->address_fd = -1;
-        loop->lanes = lanes ? (unsigned)lanes : carrier_lanes();
+        loop->lanes = (unsigned)configured(CONFIG_lanes, 0);
         loop->spin_ns = configured(CONFIG_client_spin, 0) * 1000;
         spin_init(&loop->spin, loop->spin_ns, 0);
         loop->spin.also = is_woken;

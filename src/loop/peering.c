@@ -156,7 +156,7 @@ static int start_try(struct server_loop *l, struct channel *c)
         d->target = *t;
         d->session = c->session;
         d->next_seq = session_next_seq(c->session);
-        d->lanes = l->params.lanes ? l->params.lanes : carrier_lanes();
+        d->lanes = l->params.lanes ? l->params.lanes : carrier_lanes(1);
         d->share = l->params.share;
         d->packs = link_can_pack(l->params.packing);
         d->fabric = !c->no_fabric;

@@ -11,6 +11,7 @@ enum {
         SPIN_CORES = 3, /* with fewer the other side needs the one that would spin */
         LOOKS = 16,     /* into memory for each at the descriptors */
         LOOKS_SOON = 4, /* while something else is to be found soon, too */
+        SHY_MAX = 256,
 };
 
 unsigned spin_cores;
@@ -22,7 +23,7 @@ void spin_init(struct spin *s, uint64_t max_ns, unsigned cores)
                 cores = spin_cores;
         if (!cores && sched_getaffinity(0, sizeof(set), &set) == 0)
                 cores = (unsigned)CPU_COUNT(&set);
-        *s = (struct spin){ .max_ns = cores < SPIN_CORES ? 0 : max_ns };
+        *s = (struct spin){ .max_ns = cores < SPIN_CORES ? 0 : max_ns, .shyer = 1 };
         s->now_ns = s->max_ns;
 }
 
@@ -58,7 +59,7 @@ static bool try_links(const struct spin_on *on)
 }
 
 /* May it go on? */
-static bool is_early(struct spin *s, unsigned *stirs, long before)
+static bool is_early(struct spin *s, bool due, unsigned *stirs, long before)
 {
         uint64_t now = clock_now_ns();
         unsigned stirred = atomic_load_explicit(&s->stirs, memory_order_relaxed);
@@ -67,13 +68,15 @@ static bool is_early(struct spin *s, unsigned *stirs, long before)
                 s->began_ns = now;
                 s->now_ns = s->max_ns;
         }
-        return now - s->began_ns < s->now_ns;
+        uint64_t took = now - s->began_ns;
+        return took < s->now_ns ||
+               (due && s->patient && took / SPIN_PATIENCE < s->max_ns && preempted() == before);
 }
 
 static int spin(struct spin *s, const struct spin_on *on)
 {
         s->began_ns = clock_now_ns();
-        if (!s->now_ns)
+        if (!s->now_ns && !s->patient)
                 return 0;
         TRACE_SPAN(spin, s->now_ns);
         unsigned stirs = atomic_load_explicit(&s->stirs, memory_order_relaxed);
@@ -101,11 +104,15 @@ static int spin(struct spin *s, const struct spin_on *on)
                 int r = poll(on->fds, on->count, 0);
                 if (r)
                         return r;
-                if (!is_early(s, &stirs, before))
+                if (!is_early(s, soon || on->due, &stirs, before))
                         break;
         }
-        if (preempted() != before)
+        if (preempted() != before) {
                 s->now_ns = 0;
+                s->patient = false;
+                s->shy = s->shyer;
+                s->shyer = 2 * s->shyer < SHY_MAX ? 2 * s->shyer : SHY_MAX;
+        }
         return 0;
 }
 
@@ -118,6 +125,8 @@ int spin_poll(struct spin *s, const struct spin_on *on)
                 r = spin(s, on);
                 if (r)
                         spin_hope(s);
+                if (r && s->shyer > 1)
+                        s->shyer--;
         }
         return r ? r : arm_all(on->conns, on->conn_count);
 }
@@ -126,7 +135,9 @@ void spin_slept(struct spin *s)
 {
         if (!s->max_ns)
                 return;
+        uint64_t took = clock_now_ns() - s->began_ns;
         /* Waking up takes about as long as spinning may. */
-        bool short_enough = clock_now_ns() - s->began_ns < 2 * s->max_ns;
-        s->now_ns = short_enough ? s->max_ns : s->now_ns / 2;
+        s->now_ns = took < 2 * s->max_ns ? s->max_ns : s->now_ns / 2;
+        s->shy -= s->shy > 0;
+        s->patient = !s->shy && took / SPIN_PATIENCE < s->max_ns;
 }

@@ -2,24 +2,32 @@
  * sleeper wakes up, and who sends to one that is awake need not wake it.
  *
  * Bounded, and only while it pays: it stops as soon as waits turn out to be longer, or when somebody else
- * wants the core (the thread was preempted meanwhile), as a CPU device does. One thread at a time. */
+ * wants the core (the thread was preempted meanwhile), as a CPU device does. One thread at a time.
+ *
+ * The bound is longer by SPIN_PATIENCE for what is due: commands run, and the last ones took no longer than that. */
 #ifndef SPANCL_LOOP_SPIN_H
 #define SPANCL_LOOP_SPIN_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "loop/link.h"
 
+enum { SPIN_PATIENCE = 40 };
+
 enum spin_also {
         SPIN_NOTHING, /* nor will there be */
-        SPIN_SOON,    /* not yet: look there more often than at sockets */
+        SPIN_SOON,    /* not yet, but it is due: look there more often than at sockets */
         SPIN_FOUND,   /* look at all again */
 };
 
 struct spin {
         uint64_t max_ns; /* 0: never */
         uint64_t now_ns; /* how long the next one may take, up to max_ns */
+        bool patient;    /* and SPIN_PATIENCE times max_ns for what is due */
+        unsigned shy;    /* waits before it may be patient again, */
+        unsigned shyer;  /* and the next time: more, the more often somebody wants the core */
         uint64_t began_ns;
         atomic_uint stirs; /* spin_stir */
         /* Called in turn with poll(2). NULL: nothing else to look at. */
@@ -37,6 +45,7 @@ struct spin_on {
         size_t conn_count;
         struct link *const *links;
         size_t link_count;
+        bool due; /* somebody waits for it to come */
 };
 
 /* For tests: the number of cores that the system would tell. 0: ask it. */
@@ -66,7 +75,7 @@ static inline void spin_hope(struct spin *s)
 /* Would spin_poll do anything but look once? */
 static inline bool spin_wants(const struct spin *s)
 {
-        return s->max_ns && s->now_ns;
+        return s->max_ns && (s->now_ns || s->patient);
 }
 
 /* poll(2) without sleeping, for as long as it seems to pay: its result, or 1 when one of the conns or links

@@ -40,7 +40,8 @@ enum {
         COMMAND_NAMED = 8,      /* somebody may ask for this very command's event later */
         COMMAND_FOLLOW =
                 16, /* the last of `waits` must not fail; a read may send what that one has written */
-        COMMAND_FLAGS_ALL = 31,
+        COMMAND_WIDE = 32, /* a read's bytes come over lanes from 2 on, if there are any */
+        COMMAND_FLAGS_ALL = 63,
 };
 
 enum {

@@ -87,9 +87,25 @@ static int send_inline(struct session *s, struct session_bulk *b)
         return r;
 }
 
+/* Is it worth the threads of lanes from 2 on: by itself, or as what would be too much for lane 1? */
+static bool is_wide(const struct session *s, uint64_t size)
+{
+        const struct list *all[] = { &s->bulks, &s->stalled, &s->unacked };
+        const uint64_t wide = s->params.wide_bytes;
+        for (size_t i = 0; i < array_size(all) && size >= SHARE_MIN && size < wide; i++)
+                for (const struct list *l = all[i]->next; l != all[i] && size < wide; l = l->next) {
+                        const struct session_bulk *b =
+                                list_entry(l, const struct session_bulk, link);
+                        if (!b->wide)
+                                size += b->total - b->acked;
+                }
+        return size >= wide;
+}
+
 int session_bulk_send(struct session *s, struct session_bulk *b, uint64_t ready)
 {
         list_init(&b->link);
+        b->wide |= is_wide(s, b->total);
         b->ready = ready;
         b->framed = b->acked = 0;
         b->again_count = 0;
@@ -146,18 +162,30 @@ bool session_bulk_pending(const struct session *s)
         return !list_empty(&s->bulks);
 }
 
-/* Lanes that share large transfers: all but the first, which then has the others for itself. */
+void session_share_lanes(struct session *s, unsigned lanes)
+{
+        s->shared = lanes;
+}
+
+static bool is_shared(const struct session *s, unsigned lane)
+{
+        return lane > 1 && (!s->shared || lane < 2 + s->shared);
+}
+
+/* Lanes that share large transfers: not the first, which then has the others for itself. */
 static unsigned sharing(const struct session *s)
 {
         unsigned lanes = 0;
         for (unsigned i = 2; i < SESSION_LANES; i++)
-                lanes += s->lanes[i].up;
+                lanes += s->lanes[i].up && is_shared(s, i);
         return lanes;
 }
 
 static bool is_of_lane(const struct session *s, unsigned lane, const struct session_bulk *b)
 {
-        return !s->lanes[1].up || !sharing(s) || (b->total < s->params.wide_bytes) == (lane == 1);
+        if (!s->lanes[1].up || !sharing(s))
+                return true;
+        return b->wide ? is_shared(s, lane) : lane == 1;
 }
 
 /* The next transfer that the lane is to send some of; NULL: there is none. */

@@ -60,7 +60,9 @@ struct session_params {
         void *user;
         size_t window_bytes; /* 0: SESSION_WINDOW_DEFAULT */
         size_t inline_bytes; /* transfers up to this size go inline; 0: SESSION_INLINE_DEFAULT */
-        size_t wide_bytes; /* those from this size on go over lanes 2 and further; 0: SESSION_WIDE_DEFAULT */
+        /* Those from this size on go over lanes 2 and further, and so do those with which lane 1 would have that
+         * much to carry. 0: SESSION_WIDE_DEFAULT. */
+        size_t wide_bytes;
 };
 
 /* Counters of what crossed the link, replays included. */
@@ -95,6 +97,7 @@ struct session_bulk {
                 uint64_t begin, end;
         } again[SESSION_LANES];
         unsigned again_count;
+        bool wide; /* for lanes from 2 on, where there are any; the owner may have set it */
 };
 
 /* SP_E_NOMEM. */
@@ -147,6 +150,9 @@ bool session_bulk_pending(const struct session *s);
 
 /* How many of the lanes from 2 on is that worth? At most `max` are counted. */
 size_t session_bulk_lanes(const struct session *s, size_t max);
+
+/* Wide transfers use so many of the lanes from 2 on, at least 1; at first all. */
+void session_share_lanes(struct session *s, unsigned lanes);
 
 /* bulk_place said SP_E_AGAIN before and may succeed now. */
 void session_bulk_retry(struct session *s);

@@ -363,8 +363,8 @@ static void print_deadlock(struct sim *sim)
                 }
 }
 
-static void io_wait(void *user, struct io_link *const *links, size_t count, uint64_t deadline_ns,
-                    pthread_mutex_t *lock)
+static void io_wait(void *user, struct io_link *const *links, size_t count, bool due,
+                    uint64_t deadline_ns, pthread_mutex_t *lock)
 {
         struct sim *sim = user;
         for (;;) {

@@ -235,7 +235,7 @@ static cl_int create_over_bytes(struct backend *b, struct native_domain *d, cl_m
 {
         enum {
                 ALIGNMENT = 128, /* of the largest type of OpenCL C */
-                SLACK = 512,     /* behind the end, as where a GPU's driver hands out memory: programs
+                SLACK = 512, /* behind the end, as where a GPU's driver hands out memory: programs
                                   * whose kernels write a little too far run there, too */
         };
         cl_int err = CL_SUCCESS;
