@@ -35,6 +35,7 @@ int command_begin(struct command *m, const struct enqueue *q)
         m->id = 0;
         m->event = NULL;
         m->behind_all = false;
+        m->wide = false;
         m->waits = m->few_waits;
         m->wait_count = 0;
         m->wait_cap = array_size(m->few_waits);
