@@ -95,15 +95,13 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                 peering_failed(l, c, status, status_text(status));
 }
 
-/* What came goes to the device: its end is seen soonest by who looks for it. */
+/* What came goes to the device, and what waits for it behind it: its end is seen soonest by who looks for it. */
 static void await_end(struct server_loop *l)
 {
-        struct engine_counts counts;
         if (!atomic_load_explicit(&l->looks, memory_order_relaxed))
                 return;
         spin_stir(&l->spin);
-        engine_get_counts(l->engine, &counts);
-        if (counts.commands_running && atomic_load(&l->sleeps))
+        if (atomic_load(&l->sleeps))
                 serving_rouse(l);
 }
 

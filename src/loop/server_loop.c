@@ -355,6 +355,9 @@ static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
         n = poll(l->fds, count, clock_poll_ms(deadline));
         atomic_store(&l->sleeps, false);
         spin_slept(&l->spin);
+        /* The ends of what is submitted from now on are noticed here, not by threads that have to be woken. */
+        if (l->spin.also)
+                poll_completions(l);
         return n;
 }
 

@@ -62,6 +62,8 @@ static void random_traffic(uint64_t seed)
                           .packs = rng_chance(&rng, 50) ? 0 : 60,
                   });
         p.side[0].hold_places = rng_chance(&rng, 30) ? 40 : 0;
+        for (int i = 0; i < 2; i++)
+                session_share_lanes(p.side[i].session, (unsigned)rng_below(&rng, SESSION_LANES));
         for (int step = 0; step < 150; step++) {
                 int i = (int)rng_below(&rng, 2);
                 switch (rng_below(&rng, 6)) {
@@ -475,6 +477,47 @@ TEST(small_transfers_have_a_lane_for_themselves_while_there_are_others)
         for (unsigned lane = 2; lane < SESSION_LANES; lane++)
                 session_lane_down(s, lane);
         assert_true(session_lane_has_pending(s, 1)); /* alone it takes all */
+        pair_fini(&p);
+}
+
+/* Lane 1 is moved by whoever waits; more than a MiB at a time is for the others' threads. */
+TEST(what_would_be_too_much_for_lane_1_goes_over_others)
+{
+        enum { SIZE = 600 << 10, SMALL = 100 << 10 };
+        struct pair p;
+        struct pair_transfer *t;
+        start(&p, &(struct pair_params){ .seed = 1 });
+        struct session *s = p.side[0].session;
+        assert_int_equal(pair_bulk(&p, 0, SIZE, SIZE, SIZE, &t), 0);
+        assert_true(session_lane_has_pending(s, 1));
+        assert_false(session_lane_has_pending(s, 2));
+        assert_int_equal(pair_bulk(&p, 0, SIZE, SIZE, SIZE, &t), 0);
+        assert_true(session_lane_has_pending(s, 2));
+        /* What is on lane 1 counts, what is on the others does not; small ones never go there. */
+        assert_int_equal(pair_bulk(&p, 0, SMALL, SMALL, SMALL, &t), 0);
+        assert_int_equal(pair_settle(&p), 0);
+        assert_int_equal(pair_bulk(&p, 0, SIZE, SIZE, SIZE, &t), 0);
+        assert_true(session_lane_has_pending(s, 1));
+        assert_false(session_lane_has_pending(s, 2));
+        assert_int_equal(pair_settle(&p), 0);
+        pair_check_complete(&p);
+        pair_fini(&p);
+}
+
+TEST(large_transfers_use_as_many_lanes_as_they_may)
+{
+        struct pair p;
+        struct pair_transfer *t;
+        start(&p, &(struct pair_params){ .seed = 1 });
+        struct session *s = p.side[0].session;
+        session_share_lanes(s, 2);
+        assert_int_equal(pair_bulk(&p, 0, 3 << 20, 3 << 20, 3 << 20, &t), 0);
+        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                assert_int_equal(session_lane_has_pending(s, lane), lane == 2 || lane == 3);
+        session_lane_down(s, 2);
+        assert_false(session_lane_has_pending(s, 4));
+        session_lane_down(s, 3);
+        assert_true(session_lane_has_pending(s, 4)); /* better than none */
         pair_fini(&p);
 }
 
@@ -895,6 +938,8 @@ int main(void)
                 cmocka_unit_test(lanes_share_a_transfer_and_its_bytes_come_in_any_order),
                 cmocka_unit_test(what_was_cut_on_one_lane_goes_out_on_another),
                 cmocka_unit_test(small_transfers_have_a_lane_for_themselves_while_there_are_others),
+                cmocka_unit_test(what_would_be_too_much_for_lane_1_goes_over_others),
+                cmocka_unit_test(large_transfers_use_as_many_lanes_as_they_may),
                 cmocka_unit_test(packed_frames_bring_what_they_hold),
                 cmocka_unit_test(a_packed_frame_that_was_cut_is_sent_again_whole),
                 cmocka_unit_test(what_a_packed_frame_does_not_hold_ends_the_session),

@@ -84,6 +84,47 @@ TEST(long_waits_make_it_stop_and_a_short_one_begin_again)
         close(fds[1]);
 }
 
+/* Whoever is preempted gives up: then once more. */
+static int poll_patiently(struct spin *s, const struct spin_on *on, int first_look)
+{
+        int r = 0;
+        for (int tries = 0; !r && tries < 1000; tries++) {
+                s->now_ns = 0;
+                s->patient = true;
+                *(int *)s->arg = first_look;
+                r = spin_poll(s, on);
+        }
+        return r;
+}
+
+/* While commands run, and as long as they don't take too long. */
+TEST(what_is_due_is_waited_for_with_patience)
+{
+        int fds[2], looks = 0;
+        struct pollfd p = reader(fds);
+        struct spin_on on = { .fds = &p, .count = 1 }, due = { .fds = &p, .count = 1, .due = true };
+        struct spin s;
+        spin_init(&s, UINT64_MAX / 4, 8);
+        s.also = found;
+        s.arg = &looks;
+        s.now_ns = 0;
+        assert_int_equal(spin_poll(&s, &due), 0);
+        assert_int_equal(looks, 0);
+        spin_slept(&s);
+        assert_true(s.patient);
+        s.now_ns = 0;
+        assert_int_equal(spin_poll(&s, &on), 0); /* nobody waits, and nothing runs */
+        assert_true(poll_patiently(&s, &due, 0) < 0);
+        assert_int_equal(looks, 30);
+        assert_true(poll_patiently(&s, &on, 10) < 0); /* something runs */
+        s.max_ns = 1000;
+        s.began_ns = 1; /* long ago */
+        spin_slept(&s);
+        assert_false(s.patient);
+        close(fds[0]);
+        close(fds[1]);
+}
+
 TEST(it_asks_the_system_on_how_many_cores_it_may_run)
 {
         cpu_set_t old, one;
@@ -106,6 +147,7 @@ int main(void)
                 cmocka_unit_test(it_looks_at_other_things_in_turn),
                 cmocka_unit_test(it_never_spins_with_too_few_cores_or_when_told_not_to),
                 cmocka_unit_test(long_waits_make_it_stop_and_a_short_one_begin_again),
+                cmocka_unit_test(what_is_due_is_waited_for_with_patience),
                 cmocka_unit_test(it_asks_the_system_on_how_many_cores_it_may_run),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
