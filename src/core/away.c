@@ -84,7 +84,7 @@ void server_back(struct server *s)
         tell(s, "is there again");
         if (s->bulk_lane) { /* either side may have some to go on with */
                 s->bulk_lane = false;
-                server_want_bulk(s, UINT64_MAX, true);
+                server_want_bulk(s, UINT64_MAX);
         }
         server_send(s);
         client_changed(s->client);

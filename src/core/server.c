@@ -578,7 +578,7 @@ void server_kick(struct server *s)
                 c->io->wake(c->io_user); /* it sleeps for longer than these may wait */
 }
 
-void server_want_bulk(struct server *s, uint64_t size, bool wide)
+void server_want_bulk(struct server *s, uint64_t size)
 {
         struct client *c = s->client;
         if (size <= SESSION_INLINE_DEFAULT || !server_session(s))
@@ -587,7 +587,7 @@ void server_want_bulk(struct server *s, uint64_t size, bool wide)
                 s->bulk_lane = true; /* attached when lane 0 is (server_back) */
                 return;
         }
-        if (wide && c->io->widen)
+        if ((size >= SESSION_WIDE_DEFAULT || c->moving >= SESSION_WIDE_DEFAULT) && c->io->widen)
                 c->io->widen(c->io_user, s->link, &c->lock);
         if (s->bulk_lane)
                 return;

@@ -202,8 +202,8 @@ void server_broken(struct server *s, int status);
 void server_send(struct server *s);
 bool server_receive(struct server *s);
 
-/* Lanes for bulk of `size` bytes, when it will not travel inline; with `wide` more than one. */
-void server_want_bulk(struct server *s, uint64_t size, bool wide);
+/* Lanes for bulk of `size` bytes, when it will not travel inline: more than one if that or what moves is much. */
+void server_want_bulk(struct server *s, uint64_t size);
 
 /* Wait until the server has answered what was sent up to now. SP_E_*. Lock held, released meanwhile. */
 SP_NODISCARD int server_round_trip(struct server *s);

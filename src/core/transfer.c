@@ -65,12 +65,13 @@ static const void *outgoing_at(struct session_bulk *b, uint64_t offset, size_t *
         return box_at(&container_of(b, struct outgoing, bulk)->from, offset, ret_len);
 }
 
-/* Lane 1 of every server is the waiting thread's. Is what that has to carry enough without these bytes? */
-static bool goes_wide(const struct client *c, uint64_t size)
+/* Lane 1 of every server is that of threads that wait. Has nobody (`aside`) to wait for these bytes, or is what is on
+ * its way enough for them? */
+static bool goes_wide(const struct client *c, uint64_t size, bool aside)
 {
         enum { SMALL = 256 << 10 };
         return size >= SESSION_WIDE_DEFAULT ||
-               (size >= SMALL && c->moving + size >= SESSION_WIDE_DEFAULT);
+               (size >= SMALL && (aside || c->moving + size >= SESSION_WIDE_DEFAULT));
 }
 
 static void outgoing_done(struct session_bulk *b, int status)
@@ -97,7 +98,8 @@ static void outgoing_done(struct session_bulk *b, int status)
         mem_free(o);
 }
 
-static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct host_box from)
+static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct host_box from,
+                                     bool aside)
 {
         struct outgoing *o = mem_zalloc(sizeof(*o));
         if (!o)
@@ -110,7 +112,7 @@ static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct
                 .total = box_size(&from),
                 .at = outgoing_at,
                 .done = outgoing_done,
-                .wide = goes_wide(c, box_size(&from)),
+                .wide = goes_wide(c, box_size(&from), aside),
         };
         c->moving += o->bulk.total;
         return o;
@@ -119,7 +121,7 @@ static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct
 /* The message that announces it is sent. */
 static void outgoing_start(struct outgoing *o, struct server *s, struct session *session)
 {
-        server_want_bulk(s, o->bulk.total, o->bulk.wide);
+        server_want_bulk(s, o->bulk.total);
         int r = session_bulk_send(session, &o->bulk, o->bulk.total);
         if (r == 0)
                 return;
@@ -169,7 +171,7 @@ static void outgoing_start_held(cl_event e)
 
 int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct sent *sent)
 {
-        struct outgoing *o = outgoing_new(m->client, m->id, from);
+        struct outgoing *o = outgoing_new(m->client, m->id, from, !m->enqueue->blocking);
         if (!o) {
                 m->server->lost_status = SP_E_NOMEM; /* it would wait for it for ever */
                 return SP_E_NOMEM;
@@ -352,9 +354,9 @@ int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
         mem_hold(keep);
         in->event->parts++;
         in->event->lags = true;
-        m->wide = goes_wide(m->client, box_size(&to));
+        m->wide = goes_wide(m->client, box_size(&to), false);
         m->client->moving += box_size(&to);
-        server_want_bulk(m->server, box_size(&to), m->wide);
+        server_want_bulk(m->server, box_size(&to));
         return 0;
 }
 
@@ -650,7 +652,7 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
         struct ids waits = replica_waits(
                 placement_find(&root->placement, m->server->index, command_domain(m, root)), part,
                 WRITERS_ARRIVALS);
-        struct outgoing *o = outgoing_new(m->client, id, host_part(root, part));
+        struct outgoing *o = outgoing_new(m->client, id, host_part(root, part), true);
         if (!o)
                 return SP_E_NOMEM;
         int r = transfer_bring_write(
@@ -681,7 +683,7 @@ int transfer_reroute_host(struct server *to, cl_mem root, struct range part, uin
         if (!root->initial && !root->host_ptr)
                 return SP_E_GONE;
         uint64_t id = client_new_id(c, OBJECT_EVENT);
-        struct outgoing *o = outgoing_new(c, id, host_part(root, part));
+        struct outgoing *o = outgoing_new(c, id, host_part(root, part), true);
         if (!o)
                 return SP_E_NOMEM;
         o->root = root;
