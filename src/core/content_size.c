@@ -10,6 +10,8 @@ enum {
 
 void content_size_set(cl_mem buffer, cl_mem size)
 {
+        if (buffer->parent) /* its bytes are moved with those beside it */
+                size = NULL;
         /* Not round in a circle, which would keep all of them for ever: then it is no hint. */
         for (cl_mem m = size; m; m = mem_root(m)->content)
                 if (mem_root(m) == mem_root(buffer))
@@ -22,7 +24,6 @@ void content_size_set(cl_mem buffer, cl_mem size)
                 mem_unhold(before);
 }
 
-/* That of a sub-buffer is not used: its bytes are moved with those beside it. */
 static cl_mem content_of(cl_mem mem, uint64_t size)
 {
         cl_mem root = mem_root(mem);

@@ -11,7 +11,7 @@ enum {
         /* Parts of a transfer: a quarter of it, so that the device works on what came while the rest
          * comes, but not so small that the commands cost more than that saves. */
         PARTS = 4,
-        PART_MIN = 256 << 10,
+        PART_MIN = 512 << 10,
         PART_MAX = 1 << 20,
         /* Between two domains nothing comes any slower: few commands, and one if that is enough. */
         LOCAL_PART_MIN = 1 << 20,
@@ -166,6 +166,8 @@ static uint64_t part_size(uint64_t total, uint64_t step, bool local)
                 size *= 2;
         if (local && total <= LOCAL_PART_MAX)
                 size = LOCAL_PART_MAX;
+        if (!local && total < 2 * PART_MIN)
+                size = PART_MAX;
         if (!step)
                 return size;
         return size > step ? size / step * step : step;

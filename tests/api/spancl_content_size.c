@@ -5,6 +5,8 @@
 #include "api.h"
 #include "stats.h"
 
+#include <semaphore.h>
+
 /* ITEMS: llvmpipe ends each loop after 65,535 times. */
 enum { SIZE = 4 << 20, CONTENT = 100000, ROUND = 64 << 10, ITEMS = 64 };
 
@@ -105,6 +107,34 @@ static void move_all(struct test *t, cl_uint n, cl_uint seed)
         OK(clReleaseMemObject(copy));
 }
 
+static sem_t gone;
+
+static void CL_CALLBACK is_gone(cl_mem m, void *user)
+{
+        (void)m;
+        sem_post(user);
+}
+
+/* Each says how much of the other means something: both go nevertheless when they are released. */
+static void circle(struct test *t)
+{
+        cl_int err;
+        cl_buffer_region first = { 0, 4096 };
+        cl_mem one = api_buffer(&t->a, CL_MEM_READ_WRITE, 8192, NULL);
+        cl_mem other = api_buffer(&t->a, CL_MEM_READ_WRITE, 8192, NULL);
+        cl_mem part = clCreateSubBuffer(one, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                        &first, &err);
+        OK(err);
+        sem_init(&gone, 0, 0);
+        OK(clSetMemObjectDestructorCallback(part, is_gone, &gone));
+        OK(t->set(part, other));
+        OK(t->set(other, part));
+        OK(clReleaseMemObject(part));
+        OK(clReleaseMemObject(other));
+        OK(clReleaseMemObject(one));
+        sem_wait(&gone);
+}
+
 static void errors(struct test *t)
 {
         cl_int err;
@@ -120,6 +150,7 @@ static void errors(struct test *t)
         /* In a circle there is nothing to be had, and nothing that stays for ever. */
         OK(t->set(t->sizes, t->size));
         OK(t->set(t->buffer, t->buffer));
+        circle(t);
         OK(clReleaseMemObject(foreign));
         OK(clReleaseContext(other));
         OK(clReleaseMemObject(small));
