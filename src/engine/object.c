@@ -89,13 +89,19 @@ static cl_int storage_take(struct engine *e, uint64_t size, uint64_t *charged)
         return CL_SUCCESS;
 }
 
+static void storage_give(struct engine *e, uint64_t size, uint64_t *charged)
+{
+        e->storage -= size;
+        *charged -= size;
+}
+
 static void buffer_free(struct object *o)
 {
         struct buffer *b = container_of(o, struct buffer, object);
         for (size_t i = 0; i < b->replica_count; i++)
                 if (b->replicas[i].native)
                         o->engine->be->buffer_release(b->replicas[i].native);
-        o->engine->storage -= b->charged;
+        storage_give(o->engine, b->charged, &b->charged);
         mem_free(b->replicas);
         if (b->parent)
                 engine_object_unref(&b->parent->object);
@@ -206,8 +212,11 @@ cl_int engine_buffer_native(struct buffer *b, unsigned domain, struct backend_bu
                 r->status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         if (!r->native && r->status == CL_SUCCESS)
                 r->status = storage_take(b->object.engine, storage_of(b), &b->charged);
-        if (!r->native && r->status == CL_SUCCESS)
+        if (!r->native && r->status == CL_SUCCESS) {
                 r->status = replica_create(b, domain, &r->native);
+                if (r->status < 0)
+                        storage_give(b->object.engine, storage_of(b), &b->charged);
+        }
         if (r->status < 0)
                 return r->status;
         *ret = r->native;
@@ -298,7 +307,7 @@ static void svm_free(struct object *o)
         struct svm *s = container_of(o, struct svm, object);
         if (s->native)
                 o->engine->be->svm_release(s->native);
-        o->engine->storage -= s->charged;
+        storage_give(o->engine, s->charged, &s->charged);
         mem_free(s);
 }
 

@@ -116,7 +116,7 @@ void packing_blocked(struct packing *p, uint64_t now_ns)
                 uint64_t ns = now_ns - p->since_ns;
                 if (p->bytes < WINDOW_BYTES || ns < WINDOW_NS)
                         return;
-                uint64_t rate = p->bytes * 1000000000ull / ns;
+                uint64_t rate = (uint64_t)((double)p->bytes * 1e9 / (double)ns);
                 /* Hosts that are busy make it look slow, and little makes it look fast. */
                 p->rate = !p->blocked || rate > p->rate ? rate : (7 * p->rate + rate) / 8;
                 p->blocked = true;

@@ -38,6 +38,24 @@ TEST(more_objects_than_allowed_can_be_made_but_not_used)
         world_free(w);
 }
 
+TEST(storage_that_could_not_be_made_does_not_count)
+{
+        struct world *w = world_limited(LIMIT_STORAGE, (1ull << 50) + 64);
+        make_objects(w, 0, 64);
+        send(w, 0, buffer_create, .buffer = BUFFER(9), .flags = CL_MEM_READ_WRITE,
+             .size = 1ull << 50);
+        fill_zero(w, 0, QUEUE(1), EVENT(1), BUFFER(9), 64);
+        launch(w, 0, QUEUE(1), EVENT(2), BUFFER(1), 1);
+        launch(w, 0, QUEUE(1), EVENT(3), BUFFER(2), 1);
+        world_run(w);
+        assert_true(status_of(w, 0, EVENT(1)) < 0); /* more than this host has */
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
+        send(w, 0, release, .object = BUFFER(9));
+        release_objects(w, 0);
+        world_free(w);
+}
+
 TEST(more_programs_than_allowed_are_not_built)
 {
         struct world *w = world_limited(LIMIT_PROGRAMS, 1);
@@ -320,6 +338,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(more_objects_than_allowed_can_be_made_but_not_used),
+                cmocka_unit_test(storage_that_could_not_be_made_does_not_count),
                 cmocka_unit_test(more_programs_than_allowed_are_not_built),
                 cmocka_unit_test(transfers_wait_for_each_other_within_their_limit),
                 cmocka_unit_test(a_transfer_that_would_have_to_wait_for_commands_fails),

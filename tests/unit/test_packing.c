@@ -66,6 +66,17 @@ TEST(on_a_slow_connection_a_sample_that_pays_turns_it_on)
         assert_true(packing_pays(&p, &c));
 }
 
+TEST(a_connection_that_takes_very_much_until_it_is_full_is_fast)
+{
+        struct packing p;
+        uint64_t now = 1;
+        packing_init(&p, PACKING_AUTO);
+        packing_blocked(&p, now);
+        packing_sent(&p, (size_t)40 << 30);
+        packing_blocked(&p, now += 40000 * MS);
+        assert_int_equal(p.rate, 1 << 30);
+}
+
 TEST(what_pays_depends_on_the_connection)
 {
         /* Half the bytes, by a core that packs 500 MB/s. */
@@ -236,6 +247,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(without_a_slow_connection_nothing_is_tried),
                 cmocka_unit_test(on_a_slow_connection_a_sample_that_pays_turns_it_on),
+                cmocka_unit_test(a_connection_that_takes_very_much_until_it_is_full_is_fast),
                 cmocka_unit_test(what_pays_depends_on_the_connection),
                 cmocka_unit_test(data_that_gets_no_smaller_is_tried_ever_more_seldom),
                 cmocka_unit_test(it_goes_on_and_off_with_the_data),
