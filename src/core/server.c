@@ -513,6 +513,7 @@ void server_send(struct server *s)
                 return;
         }
         s->unsent_since = 0;
+        s->fresh_bulk = false;
         if (something)
                 s->last_traffic = client_now_ns(c);
         bool had = s->backlog;
@@ -565,7 +566,10 @@ void server_kick(struct server *s)
         if (s->state != SERVER_UP)
                 return;
         uint64_t now = client_now_ns(c);
-        if (session_unsent(s->session) >= KICK_BYTES || session_bulk_pending(s->session) ||
+        /* Lanes with threads of their own need no help: they only must hear of new transfers. */
+        bool bulk = s->fresh_bulk ||
+                    (session_bulk_pending(s->session) && !session_has_wide_lanes(s->session));
+        if (bulk || session_unsent(s->session) >= KICK_BYTES ||
             now - s->last_traffic > KICK_IDLE_NS) {
                 server_send(s);
                 return;

@@ -59,6 +59,7 @@ struct server {
         bool backlog;          /* the last send left something: it waits for room */
         uint64_t unsent_since; /* when server_kick first left something; 0: nothing */
         uint64_t last_traffic; /* when something was last sent or received */
+        bool fresh_bulk;       /* a transfer was begun since the last send */
 
         /* remote clock = client's + clock_offset, as the exchange with the least round trip showed. */
         int64_t clock_offset;

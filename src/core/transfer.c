@@ -123,6 +123,7 @@ static void outgoing_start(struct outgoing *o, struct server *s, struct session 
 {
         server_want_bulk(s, o->bulk.total);
         int r = session_bulk_send(session, &o->bulk, o->bulk.total);
+        s->fresh_bulk = true;
         if (r == 0)
                 return;
         /* The server would wait for it for ever. */

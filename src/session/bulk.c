@@ -181,9 +181,14 @@ static unsigned sharing(const struct session *s)
         return lanes;
 }
 
+bool session_has_wide_lanes(const struct session *s)
+{
+        return s->lanes[1].up && sharing(s);
+}
+
 static bool is_of_lane(const struct session *s, unsigned lane, const struct session_bulk *b)
 {
-        if (!s->lanes[1].up || !sharing(s))
+        if (!session_has_wide_lanes(s))
                 return true;
         return b->wide ? is_shared(s, lane) : lane == 1;
 }

@@ -154,6 +154,9 @@ size_t session_bulk_lanes(const struct session *s, size_t max);
 /* Wide transfers use so many of the lanes from 2 on, at least 1; at first all. */
 void session_share_lanes(struct session *s, unsigned lanes);
 
+/* There are such lanes now. */
+bool session_has_wide_lanes(const struct session *s);
+
 /* bulk_place said SP_E_AGAIN before and may succeed now. */
 void session_bulk_retry(struct session *s);
 
