@@ -123,7 +123,7 @@ static void outgoing_start(struct outgoing *o, struct server *s, struct session 
 {
         server_want_bulk(s, o->bulk.total);
         int r = session_bulk_send(session, &o->bulk, o->bulk.total);
-        s->fresh_bulk = true;
+        s->fresh_bulk |= session_bulk_pending(session);
         if (r == 0)
                 return;
         /* The server would wait for it for ever. */
