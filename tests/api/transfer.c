@@ -149,6 +149,36 @@ static void host_pointers(struct api *a)
         OK(clReleaseMemObject(m));
 }
 
+/* As programs exchange borders: all devices' reads and writes at a time, none of which blocks. */
+static void several_at_a_time(struct api *a)
+{
+        enum { EACH = 4, BYTES = 640 << 10, ROUNDS = 10 };
+        cl_uint n = a->count * EACH;
+        cl_mem *m = api_alloc(n * sizeof(cl_mem));
+        uint8_t *out = api_alloc((size_t)n * BYTES), *in = api_alloc((size_t)n * BYTES);
+        for (cl_uint i = 0; i < n; i++)
+                m[i] = api_buffer(a, CL_MEM_READ_WRITE, BYTES, NULL);
+        for (cl_uint round = 0; round < ROUNDS; round++) {
+                for (size_t i = 0; i < (size_t)n * BYTES; i++)
+                        out[i] = (uint8_t)(i * 7 + (i >> 9) + round);
+                memset(in, 0xee, (size_t)n * BYTES);
+                for (cl_uint i = 0; i < n; i++)
+                        OK(clEnqueueWriteBuffer(a->queues[i % a->count], m[i], CL_FALSE, 0, BYTES,
+                                                out + (size_t)i * BYTES, 0, NULL, NULL));
+                for (cl_uint i = 0; i < n; i++)
+                        OK(clEnqueueReadBuffer(a->queues[i % a->count], m[i], CL_FALSE, 0, BYTES,
+                                               in + (size_t)i * BYTES, 0, NULL, NULL));
+                for (cl_uint i = 0; i < a->count; i++)
+                        OK(clFinish(a->queues[i]));
+                CHECK(memcmp(in, out, (size_t)n * BYTES) == 0);
+        }
+        for (cl_uint i = 0; i < n; i++)
+                OK(clReleaseMemObject(m[i]));
+        free(m);
+        free(out);
+        free(in);
+}
+
 int main(void)
 {
         struct api a = api_open(0);
@@ -160,6 +190,7 @@ int main(void)
         rectangles(&a, m, other);
         maps(&a, m);
         host_pointers(&a);
+        several_at_a_time(&a);
         OK(clReleaseMemObject(m));
         OK(clReleaseMemObject(other));
         api_close(&a);
