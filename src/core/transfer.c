@@ -70,8 +70,7 @@ static const void *outgoing_at(struct session_bulk *b, uint64_t offset, size_t *
 static bool goes_wide(const struct client *c, uint64_t size, bool aside)
 {
         enum { SMALL = 256 << 10 };
-        return size >= SESSION_WIDE_DEFAULT ||
-               (size >= SMALL && (aside || c->moving + size >= SESSION_WIDE_DEFAULT));
+        return size >= SMALL && (aside || c->moving + size >= SESSION_WIDE_DEFAULT);
 }
 
 static void outgoing_done(struct session_bulk *b, int status)

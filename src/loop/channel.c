@@ -144,8 +144,10 @@ static void share_lanes(struct server_loop *l)
         size_t peers = 0;
         if (l->params.lanes)
                 return;
-        list_each(c, &l->channels, struct channel, link) peers +=
-                c != l->client && c->lanes[1].conn;
+        list_each(c, &l->channels, struct channel, link)
+        {
+                peers += c != l->client && c->lanes[1].conn;
+        }
         unsigned lanes = carrier_lanes(peers);
         list_each(c, &l->channels, struct channel, link)
         {

@@ -11,7 +11,7 @@ enum {
         SPIN_CORES = 3, /* with fewer the other side needs the one that would spin */
         LOOKS = 16,     /* into memory for each at the descriptors */
         LOOKS_SOON = 4, /* while something else is to be found soon, too */
-        SHY_MAX = 256,
+        SHY_MAX = 256,  /* waits */
 };
 
 unsigned spin_cores;
