@@ -46,7 +46,7 @@ struct client_loop {
         size_t remote;  /* links to other processes */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
-        uint64_t bulk;           /* bytes that waiting threads moved, before the last sleep */
+        uint64_t bulk;           /* bytes that came to waiting threads, before the last sleep */
 };
 
 /* A further lane, or lane 0 again, being connected on a thread of its own. */
@@ -647,19 +647,20 @@ static int loop_receive(void *user, struct io_link *l)
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
 
-/* Since the last time. */
-static bool bulk_moved(struct client_loop *loop, struct io_link *const *links, size_t count)
+/* Is this thread in the midst of bulk data? Something came since the last time, or not all that is to go has gone. */
+static bool bulk_moves(struct client_loop *loop, struct io_link *const *links, size_t count)
 {
-        uint64_t bulk = 0;
+        uint64_t received = 0;
+        bool moves = false;
         for (size_t i = 0; i < count; i++) {
-                const struct session_stats *stats = session_get_stats(links[i]->session);
                 if (links[i]->wide)
                         continue;
-                bulk += stats->bulk_sent + stats->bulk_received;
+                received += session_get_stats(links[i]->session)->bulk_received;
+                moves |= session_bulk_pending(links[i]->session);
         }
-        bool moved = bulk != loop->bulk;
-        loop->bulk = bulk;
-        return moved;
+        moves |= received != loop->bulk;
+        loop->bulk = received;
+        return moves;
 }
 
 /* Seen sooner here than by poll(2). */
@@ -752,8 +753,8 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 }
         }
         first[count] = n;
-        /* In the midst of bulk data one who looks again and again only finds smaller pieces of it. */
-        bool spin = !bulk_moved(loop, links, count);
+        /* Who looks at bulk data again and again only finds smaller pieces of it. */
+        bool spin = !bulk_moves(loop, links, count);
         for (size_t i = 0; i < count && spin && deadline_ns && spin_wants(&loop->spin); i++)
                 if (link_try_begin(&links[i]->lanes[0]))
                         trials[on.link_count++] = &links[i]->lanes[0];
