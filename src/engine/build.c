@@ -1,52 +1,22 @@
 #include "engine/build.h"
-#include "base/clock.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "engine/command.h"
 #include "engine/include.h"
-#include "engine/saved.h"
+#include "engine/part.h"
+#include "engine/query.h"
 
 enum {
         STORES_MAX = 256,     /* builds that wait to be put into the cache */
         QUIET_MS = 300,       /* so long nothing has to happen before one is */
         STORES_END_MS = 3000, /* how long they may take when the session has ended */
-};
-
-/* The devices of one domain. */
-struct part {
-        unsigned domain;
-        unsigned *devices;
-        size_t device_count;
-        bool whole; /* all that the program has there */
-        bool keyed, loaded;
-        struct cache_key key;
-        cl_int status;
-        struct buf info;
-};
-
-struct build {
-        struct list link;
-        struct engine *engine;
-        struct program *program; /* held */
-        uint64_t request;
-        bool is_link;            /* else what `in` says */
-        struct build_input in;   /* of a link its options only */
-        struct program **inputs; /* of a link; held and shared */
-        size_t input_count;
-        size_t part_count;
-        struct part *parts;
-        cl_int status;
-        struct buf info;
-        uint64_t began_ns;
-        bool overdue; /* it was answered */
 };
 
 /* A build to be put into the cache: what it was, and for whom. */
@@ -75,12 +45,6 @@ void engine_builder_fini(struct builder *b)
         pthread_cond_destroy(&b->unshared);
 }
 
-static void part_fini(struct part *p)
-{
-        mem_free(p->devices);
-        buf_fini(&p->info);
-}
-
 /* Nobody but us reads it any more. Lock held. */
 static void program_unshare(struct program *p)
 {
@@ -95,13 +59,14 @@ static struct build *build_free(struct build *b)
         if (!b)
                 return NULL;
         for (size_t i = 0; i < b->part_count; i++)
-                part_fini(&b->parts[i]);
+                engine_part_fini(&b->parts[i]);
         mem_free(b->parts);
         for (size_t i = 0; i < b->input_count; i++)
                 program_unshare(b->inputs[i]);
         mem_free(b->inputs);
         if (b->program) {
-                b->program->building = false;
+                if (!b->told)
+                        b->program->building = false;
                 engine_object_unref(&b->program->object);
         }
         build_input_fini(&b->in);
@@ -110,297 +75,63 @@ static struct build *build_free(struct build *b)
         return NULL;
 }
 
-/* ---- merging what the domains say ----------------------------------------------------------- */
+/* ---- telling early -------------------------------------------------------------------------- */
 
-/* The kernel `name` in a part's info. */
-static bool find_kernel(const struct part *part, struct bytes name, struct bytes *ret)
+static void tell(struct build *b)
 {
-        struct bytes block = { part->info.data, part->info.size };
-        struct info_entry e;
-        struct bytes n;
-        while (info_next(&block, &e)) {
-                if (e.key != INFO_KERNEL || !info_find(e.value, CL_KERNEL_FUNCTION_NAME, &n) ||
-                    n.size != name.size || memcmp(n.data, name.data, n.size))
-                        continue;
-                *ret = e.value;
-                return true;
-        }
-        return false;
+        peer_send(engine_client(b->engine), program_built, .request = b->request,
+                  .status = b->status, .info = bytes_of(b->info.data, b->info.size));
 }
 
-/* Append a kernel as part `first` has it, with what later parts say of their devices. */
-static int put_kernel(struct build *b, size_t first, struct bytes kernel, struct bytes name)
+/* What a build gives was all in the cache: the client need not wait until the native programs are made of it, only
+ * launches do (program.loading). If they can't be, they are made from what the build was of, so that has to be
+ * here. Without the lock. */
+static void tell_early(struct build *b)
 {
-        size_t mark;
-        int r = info_begin(&b->info, INFO_KERNEL, &mark);
-        if (!r)
-                r = buf_put(&b->info, kernel.data, kernel.size);
-        for (size_t i = first + 1; i < b->part_count; i++) {
-                struct bytes other;
-                struct info_entry e;
-                if (!find_kernel(&b->parts[i], name, &other))
-                        continue;
-                while (!r && info_next(&other, &e))
-                        if (e.key == INFO_KERNEL_DEVICE)
-                                r = info_put(&b->info, e.key, e.value.data, e.value.size);
-        }
-        if (!r)
-                info_end(&b->info, mark);
-        return r;
-}
-
-static int merge_part(struct build *b, size_t index)
-{
-        struct bytes block = { b->parts[index].info.data, b->parts[index].info.size };
-        struct info_entry e;
-        while (info_next(&block, &e)) {
-                struct bytes name, other;
-                bool known = false;
-                int r = 0;
-                if (e.key != INFO_KERNEL) {
-                        r = info_put(&b->info, e.key, e.value.data, e.value.size);
-                } else if (info_find(e.value, CL_KERNEL_FUNCTION_NAME, &name)) {
-                        for (size_t i = 0; i < index && !known; i++)
-                                known = find_kernel(&b->parts[i], name, &other);
-                        if (!known)
-                                r = put_kernel(b, index, e.value, name);
-                }
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-static void merge(struct build *b)
-{
-        int r = 0;
-        for (size_t i = 0; i < b->part_count && !r; i++) {
-                if (b->status == CL_SUCCESS)
-                        b->status = b->parts[i].status;
-                r = merge_part(b, i);
-        }
-        if (!r && b->info.size <= WIRE_BLOB_MAX)
+        const struct engine_params *params = &b->engine->params;
+        /* A client's own process may end at once, and the implementation with it. */
+        bool all = !params->single_threaded && !params->in_process && engine_part_input(b);
+        for (size_t i = 0; i < b->part_count && all; i++)
+                all = b->parts[i].found;
+        if (!all)
                 return;
-        buf_fini(&b->info);
-        b->status = r == SP_E_NOMEM ? CL_OUT_OF_HOST_MEMORY : CL_OUT_OF_RESOURCES;
-}
-
-/* ---- building ------------------------------------------------------------------------------- */
-
-/* Builds hold no lock; those of single-threaded engines run where it is held. */
-static void lock(struct build *b)
-{
-        if (!b->engine->params.single_threaded)
-                engine_lock(b->engine);
-}
-
-static void unlock(struct build *b)
-{
-        if (!b->engine->params.single_threaded)
-                engine_unlock(b->engine);
-}
-
-/* A folder for headers that there are only here. In the client itself the client's files are where they are; but
- * not what it embeds. False: none is needed, or none can be made (*ret_status). */
-static bool make_folder(struct build *b, const struct build_input *in, char folder[PATH_MAX],
-                        cl_int *ret_status)
-{
-        const struct engine *e = b->engine;
-        const char *base = e->scratch_dir ? e->scratch_dir : getenv("TMPDIR");
-        bool all = e->scratch_dir || e->params.in_process;
-        *ret_status = CL_SUCCESS;
-        if (all ? !in->headers->data.size && !strstr(in->options, "-I") : !in->embedded)
-                return false;
-        int n = snprintf(folder, PATH_MAX, "%s/spancl-headers-XXXXXX",
-                         base && *base == '/' ? base : "/tmp");
-        if (n < PATH_MAX && mkdtemp(folder))
-                return true;
-        *ret_status = CL_OUT_OF_RESOURCES;
-        return false;
-}
-
-static cl_int write_headers(const char *folder, const struct build_input *in, char **ret_options)
-{
-        int r = engine_include_write(folder, content_bytes(in->headers));
-        if (!r)
-                r = engine_include_rewrite(folder, in->options, ret_options);
-        if (!r)
-                return CL_SUCCESS;
-        log_warn("engine", "can't write headers below %s", folder);
-        return r == SP_E_NOMEM ? CL_OUT_OF_HOST_MEMORY : CL_OUT_OF_RESOURCES;
-}
-
-static cl_int set_constants(struct build *b, struct backend_program *native, struct bytes constants)
-{
-        struct info_entry e;
-        cl_int status = CL_SUCCESS;
-        while (status == CL_SUCCESS && info_next(&constants, &e)) {
-                const uint8_t *p = e.value.data;
-                status = b->engine->be->program_constant(native, (cl_uint)bytes_get_u64(p),
-                                                         bytes_of(p + 8, e.value.size - 8));
+        engine_part_merge(b);
+        engine_lock(b->engine);
+        bool kept = b->status == CL_SUCCESS && !b->overdue;
+        for (size_t i = 0; i < b->part_count && kept; i++) {
+                const struct part *p = &b->parts[i];
+                struct program_replica *r = engine_program_replica(b->program, p->domain);
+                /* Who asks for them need not wait either. */
+                buf_fini(&r->binaries);
+                kept = !saved_binaries(&p->saved, p->devices, p->device_count, &r->binaries);
+                r->name = p->key;
+                r->named = true;
         }
-        return status;
-}
-
-static cl_int native_run(struct build *b, struct backend_program *native, const unsigned *devices,
-                         size_t count, const struct build_input *in, struct buf *info)
-{
-        const struct backend_ops *be = b->engine->be;
-        char folder[PATH_MAX], *options = NULL;
-        cl_int status;
-        bool own = make_folder(b, in, folder, &status);
-        if (own)
-                status = write_headers(folder, in, &options);
-        if (status == CL_SUCCESS)
-                status = set_constants(b, native, bytes_of(in->constants.data, in->constants.size));
-        if (status == CL_SUCCESS)
-                status = (in->compile ? be->program_compile : be->program_build)(
-                        native, devices, count, own ? options : in->options, info);
-        mem_free(options);
-        if (own)
-                engine_include_remove(folder);
-        return status;
-}
-
-static bool part_has(const struct part *p, unsigned device)
-{
-        for (size_t i = 0; i < p->device_count; i++)
-                if (p->devices[i] == device)
-                        return true;
-        return false;
-}
-
-/* The program in this domain had come from the cache, for all of its devices; it was replaced by one of
- * its source. Build that for those devices that this build is not about, as they were. */
-static cl_int restore(struct build *b, const struct part *p, struct backend_program *native,
-                      const struct build_input *in)
-{
-        struct engine *e = b->engine;
-        const struct program *program = b->program;
-        unsigned *others = mem_alloc(program->device_count * sizeof(*others));
-        size_t count = 0;
-        if (!others)
-                return CL_OUT_OF_HOST_MEMORY;
-        for (size_t i = 0; i < program->device_count; i++)
-                if (!part_has(p, program->devices[i]) &&
-                    e->be->device_domain(e->backend, program->devices[i]) == p->domain)
-                        others[count++] = program->devices[i];
-        struct buf info = { 0 };
-        cl_int status = count ? native_run(b, native, others, count, in, &info) : CL_SUCCESS;
-        buf_fini(&info);
-        mem_free(others);
-        return status;
-}
-
-/* From source, IL or binaries. */
-static cl_int part_build(struct build *b, struct part *p)
-{
-        struct program_replica *r = engine_program_replica(b->program, p->domain);
-        struct backend_program *native = NULL;
-        if (!b->program->parts || !b->in.headers)
-                return BUILD_NEEDS;
-        lock(b);
-        r->named = false;
-        struct build_input *before = steal(r->cached);
-        /* A new one, if it can be: commands whose end is not yet known here may hold kernels of the old
-         * one, which would keep it from being built. */
-        if (before || p->whole)
-                engine_program_replace(b->program, p->domain, NULL, NULL);
-        cl_int status = engine_program_native(b->program, p->domain, &native);
-        unlock(b);
-        if (before) {
-                if (status == CL_SUCCESS)
-                        status = restore(b, p, native, before);
-                build_input_fini(before);
-                mem_free(before);
+        if (kept) {
+                b->told = true;
+                b->program->building = false;
+                b->program->loading = true;
+                tell(b);
+                engine_settle(b->engine);
         }
-        if (status < 0)
-                return status;
-        return native_run(b, native, p->devices, p->device_count, &b->in, &p->info);
+        engine_unlock(b->engine);
 }
 
-/* From the cache, if it is there. */
-static bool part_load(struct build *b, struct part *p)
+/* Launches and questions have waited for the native programs. Lock held. */
+static void program_loaded(struct build *b)
 {
-        struct backend_program *native;
-        struct build_input *in = NULL;
-        struct buf binaries = { 0 };
-        if (!p->keyed)
-                return false;
-        if (p->device_count > 1 && !b->is_link) {
-                /* It may have to be made again (restore). */
-                if (!b->program->parts || !b->in.headers)
-                        return false;
-                in = mem_zalloc(sizeof(*in));
-                if (!in || build_input_copy(&b->in, in) < 0) {
-                        mem_free(in);
-                        return false;
-                }
-        }
-        p->loaded = saved_load(b->engine, &p->key, p->domain, p->devices, p->device_count,
-                               b->is_link ? "" : b->in.options, &native, &p->info, &binaries);
-        if (!p->loaded) {
-                buf_fini(&binaries);
-                if (in)
-                        build_input_fini(in);
-                mem_free(in);
-                return false;
-        }
-        lock(b);
-        engine_program_replace(b->program, p->domain, native, in);
-        engine_program_replica(b->program, p->domain)->binaries = binaries;
-        unlock(b);
-        return true;
-}
-
-static cl_int part_link(struct build *b, struct part *p)
-{
-        struct engine *e = b->engine;
-        struct backend_program **inputs = mem_alloc(b->input_count * sizeof(*inputs)), *made;
-        cl_int status = inputs ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
-        lock(b);
-        for (size_t i = 0; i < b->input_count && status == CL_SUCCESS; i++)
-                status = engine_program_native(b->inputs[i], p->domain, &inputs[i]);
-        unlock(b);
-        if (status == CL_SUCCESS)
-                status =
-                        e->be->program_link(e->backend, p->domain, p->devices, p->device_count,
-                                            inputs, b->input_count, b->in.options, &p->info, &made);
-        mem_free(inputs);
-        if (status == CL_SUCCESS) {
-                lock(b);
-                engine_program_replace(b->program, p->domain, made, NULL);
-                unlock(b);
-        }
-        return status;
-}
-
-/* A link may have it as input. */
-static void part_name(struct build *b, const struct part *p)
-{
-        struct program_replica *r = engine_program_replica(b->program, p->domain);
-        lock(b);
-        r->name = p->key;
-        r->named = true;
-        unlock(b);
-}
-
-/* In the client's process at once: later it may be about to end, and the implementation with it. */
-static void part_store(struct build *b, struct part *p)
-{
-        saved_store(b->engine, &p->key, engine_program_replica(b->program, p->domain)->native,
-                    p->devices, p->device_count, bytes_of(p->info.data, p->info.size));
-        p->keyed = false;
-}
-
-static void part_run(struct build *b, struct part *p)
-{
-        if (!part_load(b, p))
-                p->status = b->is_link ? part_link(b, p) : part_build(b, p);
-        if (p->keyed && p->status == CL_SUCCESS)
-                part_name(b, p);
-        if (p->keyed && p->status == CL_SUCCESS && !p->loaded && b->engine->params.in_process)
-                part_store(b, p);
+        struct program *p = b->program;
+        for (size_t i = 0; i < b->part_count; i++)
+                if (b->parts[i].status < 0)
+                        log_error("cache",
+                                  "a program of the cache can't be made here (%d): its "
+                                  "kernels fail",
+                                  b->parts[i].status);
+        p->loading = false;
+        pthread_cond_broadcast(&b->engine->builder.unshared);
+        engine_query_resume(p);
+        engine_command_poke_launches(p);
+        engine_run(b->engine);
 }
 
 /* Threads that do a build's parts: its own, and as many others as there are more parts. */
@@ -414,7 +145,7 @@ static void *crew_main(void *arg)
         struct crew *c = arg;
         struct build *b = c->build;
         for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < b->part_count;)
-                part_run(b, &b->parts[i]);
+                engine_part_run(b, &b->parts[i]);
         return NULL;
 }
 
@@ -424,6 +155,9 @@ static void build_run(struct build *b)
         struct crew crew = { .build = b };
         pthread_t others[BUILD_CREW_MAX - 1];
         size_t count = 0;
+        for (size_t i = 0; i < b->part_count; i++)
+                engine_part_find(b, &b->parts[i]);
+        tell_early(b);
         while (!b->engine->params.single_threaded && count + 1 < b->part_count &&
                count < array_size(others) &&
                !pthread_create(&others[count], NULL, crew_main, &crew))
@@ -431,7 +165,8 @@ static void build_run(struct build *b)
         crew_main(&crew);
         while (count)
                 pthread_join(others[--count], NULL);
-        merge(b);
+        if (!b->told)
+                engine_part_merge(b);
 }
 
 /* ---- keeping -------------------------------------------------------------------------------- */
@@ -439,7 +174,7 @@ static void build_run(struct build *b)
 static void store_free(struct store *s)
 {
         engine_object_unref(&s->program->object);
-        part_fini(&s->part);
+        engine_part_fini(&s->part);
         mem_free(s);
 }
 
@@ -544,14 +279,15 @@ static void builder_rest(struct engine *e)
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-/* Answer. Lock held. */
+/* Lock held. */
 static void build_done(struct build *b)
 {
         list_remove(&b->link);
-        if (!b->overdue)
-                peer_send(engine_client(b->engine), program_built, .request = b->request,
-                          .status = b->status, .info = bytes_of(b->info.data, b->info.size));
-        else
+        if (b->told)
+                program_loaded(b);
+        else if (!b->overdue)
+                tell(b);
+        if (b->overdue)
                 b->engine->builder.overdue--;
         if (b->program && !b->overdue)
                 stores_add(b);
@@ -628,10 +364,21 @@ void engine_builder_expire(struct engine *e, uint64_t now_ns)
                 list_remove(&job->link);
                 job->overdue = true;
                 b->overdue++;
-                answer_overdue(job);
+                if (!job->told)
+                        answer_overdue(job);
         }
         if (b->overdue == BUILD_THREADS_MAX)
                 fail_queued(b);
+}
+
+/* Links that were asked for before, and the cache, still read its program; or that and its inputs are still to be
+ * made of what the cache had. */
+static bool is_ready(const struct build *b)
+{
+        bool ready = !b->program->shared && !b->program->loading;
+        for (size_t i = 0; i < b->input_count && ready; i++)
+                ready = !b->inputs[i]->loading;
+        return ready;
 }
 
 static void *builder_main(void *arg)
@@ -649,8 +396,7 @@ static void *builder_main(void *arg)
                 b->job_count--;
                 job->began_ns = e->params.ops->now_ns(e->params.user);
                 list_append(&b->working, &job->link);
-                /* Links that were asked for before, and the cache, still read it. */
-                while (job->program->shared)
+                while (!is_ready(job))
                         pthread_cond_wait(&b->unshared, &e->lock);
                 engine_unlock(e);
                 build_run(job);
@@ -758,7 +504,7 @@ static cl_int take_devices(struct build *b, struct wire_u64s devices)
                         if (!engine_program_has(p, device))
                                 return CL_INVALID_DEVICE;
                         if (e->be->device_domain(e->backend, (unsigned)device) != domain ||
-                            part_has(part, (unsigned)device))
+                            engine_part_has(part, (unsigned)device))
                                 continue;
                         if (!part->devices) {
                                 b->part_count++;

@@ -26,7 +26,7 @@ struct builder {
         unsigned overdue;    /* those of which nobody wants to know any more */
         struct list stores;  /* what is to be put into the cache */
         size_t store_count;
-        pthread_cond_t unshared; /* a program is read by one less */
+        pthread_cond_t unshared; /* a program is read by one less, or loaded */
         bool watched;            /* a thread waits for quiet, to store */
         bool stop;
 };

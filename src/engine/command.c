@@ -251,6 +251,15 @@ void engine_command_poke(struct command *c)
                 list_append(&c->event->engine->ready, &c->ready);
 }
 
+void engine_command_poke_launches(const struct program *p)
+{
+        list_each(c, &p->object.engine->commands, struct command, link)
+        {
+                if (c->kernel && c->kernel->program == p)
+                        engine_command_poke(c);
+        }
+}
+
 void engine_command_fail(struct command *c, cl_int status)
 {
         if (c->status >= 0)
@@ -310,7 +319,7 @@ static struct command *queue_head(const struct queue *q)
 static bool command_may_go(const struct command *c)
 {
         const struct queue *q = c->queue;
-        if (c->blocking)
+        if (c->blocking || (c->kernel && c->kernel->program->loading))
                 return false;
         if (q->in_order || c->after_all)
                 return queue_head(q) == c;

@@ -119,6 +119,9 @@ void engine_command_unblock(struct dependency *d, cl_int status);
 /* Bytes of its transfer arrived, or it failed: goes on in engine_run. */
 void engine_command_poke(struct command *c);
 
+/* The same for the launches of a program's kernels, which has been loaded. */
+void engine_command_poke_launches(const struct program *p);
+
 /* It waited for its transfer before being reported as failed. */
 void engine_command_finish(struct command *c);
 

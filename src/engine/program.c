@@ -179,6 +179,7 @@ int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire
         p->object = (struct object){ .engine = e, .id = id, .refs = 1, .free = program_free };
         e->programs++;
         p->kind = kind;
+        list_init(&p->questions);
         p->devices = mem_alloc(devices.count * sizeof(*p->devices));
         p->replicas = mem_zalloc(devices.count * sizeof(*p->replicas));
         int r = p->devices && p->replicas ? 0 : SP_E_NOMEM;
@@ -232,11 +233,13 @@ static cl_int put_binaries(struct program *p, struct wire_u64s devices, struct b
                 if (!engine_program_has(p, device))
                         return CL_INVALID_DEVICE;
                 unsigned domain = e->be->device_domain(e->backend, (unsigned)device);
-                cl_int status = engine_program_native(p, domain, &native);
                 const struct program_replica *r = engine_program_replica(p, domain);
-                if (!status && r->binaries.size)
+                cl_int status = CL_SUCCESS;
+                if (r->binaries.size)
                         status = saved_binary(&r->binaries, (unsigned)device, out);
-                else if (!status)
+                else
+                        status = engine_program_native(p, domain, &native);
+                if (!status && !r->binaries.size)
                         status = e->be->program_binary(native, (unsigned)device, out);
                 if (status < 0)
                         return status;

@@ -26,7 +26,7 @@ struct program_replica {
         /* What it was built, compiled or linked from, as the compile cache names it, if `named`. */
         struct cache_key name;
         bool named;
-        /* The binaries that it was made of, if it is not built: what saved_load kept. */
+        /* The binaries that it was made of, if it is not built, or is to be made of (saved_binaries). */
         struct buf binaries;
 };
 
@@ -37,7 +37,10 @@ struct program {
         size_t device_count;
         uint8_t digest[BLAKE2B_SIZE]; /* of its parts */
         struct content *parts;        /* held; NULL: they are not here */
-        bool building;                /* a builder's thread uses the native programs */
+        bool building; /* a builder's thread uses the native programs, and the client waits */
+        bool loading;  /* the same, but the client was told: launches and questions wait */
+        struct list questions; /* these: engine/query.h */
+        size_t question_count;
         unsigned shared; /* others that only read them: links that have it as input, the cache */
         struct program_replica *replicas; /* one for each domain that its devices have */
         size_t replica_count;

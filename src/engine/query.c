@@ -27,34 +27,81 @@ static cl_int prepare(struct kernel *k, unsigned domain, struct backend_kernel *
         return status;
 }
 
-static cl_int ask(struct kernel *k, const struct wire_kernel_query *m, uint8_t *value)
+struct query {
+        struct list link;      /* of those that wait, program's questions */
+        struct kernel *kernel; /* held while it waits */
+        uint64_t request, device, name, size;
+        size_t input[6], input_count;
+};
+
+static cl_int ask(const struct query *q, uint8_t *value)
 {
+        struct kernel *k = q->kernel;
         struct engine *e = k->object.engine;
         struct backend_kernel *native;
-        size_t input[6];
-        if (!engine_program_has(k->program, m->device))
+        if (!engine_program_has(k->program, q->device))
                 return CL_INVALID_DEVICE;
-        for (size_t i = 0; i < m->input.count; i++)
-                input[i] = (size_t)wire_u64s_at(m->input, i);
-        cl_int status = prepare(k, e->be->device_domain(e->backend, (unsigned)m->device), &native);
+        cl_int status = prepare(k, e->be->device_domain(e->backend, (unsigned)q->device), &native);
         if (status < 0)
                 return status;
-        return e->be->kernel_query(native, (unsigned)m->device, (uint32_t)m->name, input,
-                                   m->input.count, (size_t)m->size, value);
+        return e->be->kernel_query(native, (unsigned)q->device, (uint32_t)q->name, q->input,
+                                   q->input_count, (size_t)q->size, value);
+}
+
+static void answer(const struct query *q)
+{
+        uint8_t value[VALUE_MAX] = { 0 };
+        cl_int status = ask(q, value);
+        peer_send(engine_client(q->kernel->object.engine), kernel_answer, .request = q->request,
+                  .status = status, .value = bytes_of(value, status < 0 ? 0 : (size_t)q->size));
+}
+
+/* False: there is no room for it. */
+static bool wait_for_program(const struct query *q)
+{
+        struct program *p = q->kernel->program;
+        struct query *kept = NULL;
+        if (p->question_count < QUERY_WAITING_MAX)
+                kept = mem_alloc(sizeof(*kept));
+        if (!kept)
+                return false;
+        *kept = *q;
+        engine_object_ref(&q->kernel->object);
+        list_append(&p->questions, &kept->link);
+        p->question_count++;
+        return true;
+}
+
+void engine_query_resume(struct program *p)
+{
+        while (!list_empty(&p->questions)) {
+                struct query *q = list_entry(p->questions.next, struct query, link);
+                list_remove(&q->link);
+                p->question_count--;
+                answer(q);
+                engine_object_unref(&q->kernel->object);
+                mem_free(q);
+        }
 }
 
 int engine_handle_kernel_query(void *user, const struct wire_kernel_query *m)
 {
-        struct peer *peer = user;
-        struct kernel *k = engine_kernel_find(peer->engine, m->kernel);
+        struct kernel *k = engine_kernel_find(((struct peer *)user)->engine, m->kernel);
         if (!k)
                 return SP_E_PROTO;
         int r = engine_kernel_update(k, m->args);
         if (r < 0)
                 return r;
-        uint8_t value[VALUE_MAX] = { 0 };
-        cl_int status = ask(k, m, value);
-        peer_send(peer, kernel_answer, .request = m->request, .status = status,
-                  .value = bytes_of(value, status < 0 ? 0 : (size_t)m->size));
+        struct query q = { .kernel = k,
+                           .request = m->request,
+                           .device = m->device,
+                           .name = m->name,
+                           .size = m->size,
+                           .input_count = m->input.count };
+        for (size_t i = 0; i < m->input.count; i++)
+                q.input[i] = (size_t)wire_u64s_at(m->input, i);
+        /* Without room for it it is asked now, and the kernel says that it can't be. */
+        if (!k->program->loading || !wait_for_program(&q))
+                answer(&q);
         return 0;
 }

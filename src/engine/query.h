@@ -2,8 +2,13 @@
 #ifndef SPANCL_ENGINE_QUERY_H
 #define SPANCL_ENGINE_QUERY_H
 
-#include "proto/wire.h"
+#include "engine/program.h"
+
+enum { QUERY_WAITING_MAX = 1024 }; /* for one program; more fail */
 
 int engine_handle_kernel_query(void *user, const struct wire_kernel_query *m);
+
+/* The program is loaded: answer what waited for it. Lock held. */
+void engine_query_resume(struct program *p);
 
 #endif

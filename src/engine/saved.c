@@ -245,16 +245,16 @@ static cl_int make(struct engine *e, unsigned domain, const unsigned *devices, s
         return CL_SUCCESS;
 }
 
-/* For saved_binary: the devices with their parts. */
-static int keep_binaries(const unsigned *devices, size_t device_count, struct bytes binaries,
-                         struct buf *ret)
+int saved_binaries(const struct saved *s, const unsigned *devices, size_t device_count,
+                   struct buf *out)
 {
+        struct bytes rest = s->binaries;
         struct info_entry entry;
         int r = 0;
-        for (size_t i = 0; i < device_count && !r && info_next(&binaries, &entry); i++) {
-                r = info_put_u64(ret, INFO_BUILD_DEVICE, devices[i]);
+        for (size_t i = 0; i < device_count && !r && info_next(&rest, &entry); i++) {
+                r = info_put_u64(out, INFO_BUILD_DEVICE, devices[i]);
                 if (!r)
-                        r = info_put(ret, INFO_PART, entry.value.data, entry.value.size);
+                        r = info_put(out, INFO_PART, entry.value.data, entry.value.size);
         }
         return r;
 }
@@ -273,36 +273,42 @@ cl_int saved_binary(const struct buf *binaries, unsigned device, struct buf *out
         return CL_INVALID_DEVICE;
 }
 
-bool saved_load(struct engine *e, const struct cache_key *key, unsigned domain,
-                const unsigned *devices, size_t device_count, const char *options,
-                struct backend_program **ret, struct buf *info, struct buf *binaries)
+bool saved_find(struct engine *e, const struct cache_key *key, const unsigned *devices,
+                size_t device_count, struct saved *ret)
 {
-        struct buf value = { 0 };
-        if (cache_get(e->cache, key, &value) < 0) {
-                buf_fini(&value);
+        *ret = (struct saved){ 0 };
+        if (cache_get(e->cache, key, &ret->value) < 0) {
+                saved_fini(ret);
                 return false;
         }
-        struct bytes parts, told;
-        struct backend_program *native = NULL;
-        cl_int r = CL_INVALID_BINARY;
-        if (value_take(bytes_of(value.data, value.size), device_count, &parts, &told)) {
-                renumber(told, devices, device_count, false);
-                r = make(e, domain, devices, device_count, options, parts, value_type(told),
-                         &native);
+        if (!value_take(bytes_of(ret->value.data, ret->value.size), device_count, &ret->binaries,
+                        &ret->info)) {
+                log_info("cache", "an entry is not whole and made anew");
+                cache_drop(e->cache, key);
+                saved_fini(ret);
+                return false;
         }
+        renumber(ret->info, devices, device_count, false);
+        ret->type = value_type(ret->info);
+        return true;
+}
+
+void saved_fini(struct saved *s)
+{
+        buf_fini(&s->value);
+        *s = (struct saved){ 0 };
+}
+
+struct backend_program *saved_load(struct engine *e, const struct cache_key *key,
+                                   const struct saved *s, unsigned domain, const unsigned *devices,
+                                   size_t device_count, const char *options)
+{
+        struct backend_program *native = NULL;
+        cl_int r = make(e, domain, devices, device_count, options, s->binaries, s->type, &native);
         if (r < 0) {
                 log_info("cache", "a binary is refused (%d) and made anew", r);
                 cache_drop(e->cache, key);
-        } else if (buf_put(info, told.data, told.size) < 0 ||
-                   (value_type(told) != CL_PROGRAM_BINARY_TYPE_EXECUTABLE &&
-                    keep_binaries(devices, device_count, parts, binaries) < 0)) {
-                info->size = 0;
-                engine_lock(e);
-                e->be->program_release(steal(native));
-                engine_unlock(e);
         }
-        buf_fini(&value);
-        *ret = native;
         return native;
 }
 

@@ -34,14 +34,29 @@ bool saved_link_key(struct engine *e, struct program *const *inputs, size_t inpu
                     const char *options, unsigned domain, const unsigned *devices,
                     size_t device_count, struct cache_key *ret);
 
-/* Take it from the cache: a program that is what it was, for the caller to own, and `info` is appended, and
- * to `binaries` those of objects and libraries: PoCL has none of a program that was not built. False: it
- * is not there, or was not usable. Lock not held. */
-bool saved_load(struct engine *e, const struct cache_key *key, unsigned domain,
-                const unsigned *devices, size_t device_count, const char *options,
-                struct backend_program **ret, struct buf *info, struct buf *binaries);
+/* What the cache has of a build: views of `value`. */
+struct saved {
+        struct buf value;
+        struct bytes binaries, info;
+        cl_program_binary_type type;
+};
 
-/* Append one INFO_PART with the binary for `device` from what saved_load kept. */
+/* Look for it. False: it is not there, or was not usable. Lock not held. */
+bool saved_find(struct engine *e, const struct cache_key *key, const unsigned *devices,
+                size_t device_count, struct saved *ret);
+void saved_fini(struct saved *s);
+
+/* Make a program that is what it was, for the caller to own. NULL: it was not usable, and is removed. Lock not
+ * held. */
+struct backend_program *saved_load(struct engine *e, const struct cache_key *key,
+                                   const struct saved *s, unsigned domain, const unsigned *devices,
+                                   size_t device_count, const char *options);
+
+/* Append the binaries with their devices, for saved_binary. SP_E_NOMEM. */
+SP_NODISCARD int saved_binaries(const struct saved *s, const unsigned *devices, size_t device_count,
+                                struct buf *out);
+
+/* Append one INFO_PART with the binary for `device` from what saved_binaries made. */
 SP_NODISCARD cl_int saved_binary(const struct buf *binaries, unsigned device, struct buf *out);
 
 /* Put it into the cache. Lock not held. */

@@ -46,6 +46,11 @@ static int on_program_binaries(void *user, const struct wire_program_binaries *m
         return answer(user, m->status, m->parts);
 }
 
+static int on_kernel_answer(void *user, const struct wire_kernel_answer *m)
+{
+        return answer(user, m->status, m->value);
+}
+
 static int on_stats(void *user, const struct wire_stats *m)
 {
         return answer(user, 0, m->links);
@@ -92,6 +97,7 @@ static const struct wire_handlers client_handlers = {
         .server_info = on_server_info,
         .program_built = on_program_built,
         .program_binaries = on_program_binaries,
+        .kernel_answer = on_kernel_answer,
         .stats = on_stats,
         .svm_created = on_svm_created,
         .clock_reply = on_clock_reply,
@@ -280,6 +286,7 @@ void await(struct world *w, unsigned *counter, unsigned value)
 /* ---- worlds ------------------------------------------------------------------------------------- */
 
 struct engine_limits limits;
+const char *cache_dir;
 
 int node_init_on(struct node *n, const struct backend_ops *backend, bool single_threaded,
                  const char *scratch)
@@ -291,6 +298,8 @@ int node_init_on(struct node *n, const struct backend_ops *backend, bool single_
                 .user = n,
                 .single_threaded = single_threaded,
                 .limits = limits,
+                .cache_dir = cache_dir,
+                .cache_bytes = MIB,
         };
         int r = engine_new(&params, &n->engine);
         if (r < 0)

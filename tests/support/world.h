@@ -93,6 +93,7 @@ struct world *two_servers(size_t size);
 
 /* Of engines that are made now. */
 extern struct engine_limits limits;
+extern const char *cache_dir;
 
 /* SP_E_NOMEM. */
 int node_init_on(struct node *n, const struct backend_ops *backend, bool single_threaded,

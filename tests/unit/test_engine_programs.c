@@ -1,6 +1,7 @@
 /* Queries, builds, and what builds need of the client. */
 #include "support/check.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "base/mem.h"
 #include "engine/content.h"
 #include "engine/include.h"
+#include "engine/program.h"
 #include "support/world.h"
 
 TEST(queries_are_answered)
@@ -229,6 +231,211 @@ TEST(headers_are_mirrored_and_folders_translated)
         buf_fini(&b);
 }
 
+/* A backend whose programs of binaries take as long as the test wants, or fail. */
+static struct {
+        struct backend_ops ops;
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        const struct backend_program *loaded; /* the newest of a binary */
+        bool closed, fails, source_fails;
+        unsigned loads, builds;
+} gate = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static cl_int gate_create(struct backend *b, unsigned domain, unsigned kind,
+                          const unsigned *devices, size_t device_count, struct bytes parts,
+                          struct backend_program **ret)
+{
+        struct buf names = { 0 };
+        assert_int_equal(info_put(&names, INFO_PART, "spancl.noop", 11), 0);
+        cl_int r = backend_reference.program_create(b, domain, PROGRAM_KIND_BUILT_IN, devices,
+                                                    device_count, bytes_of(names.data, names.size),
+                                                    ret);
+        buf_fini(&names);
+        pthread_mutex_lock(&gate.lock);
+        if (kind == PROGRAM_KIND_BINARY)
+                gate.loaded = *ret;
+        else if (gate.loaded == *ret)
+                gate.loaded = NULL;
+        pthread_mutex_unlock(&gate.lock);
+        return r;
+}
+
+static cl_int gate_build(struct backend_program *p, const unsigned *devices, size_t device_count,
+                         const char *options, struct buf *info)
+{
+        pthread_mutex_lock(&gate.lock);
+        bool is_load = p == gate.loaded;
+        while (is_load && gate.closed)
+                pthread_cond_wait(&gate.changed, &gate.lock);
+        gate.loads += is_load;
+        gate.builds += !is_load;
+        bool fails = is_load ? gate.fails : gate.source_fails;
+        pthread_mutex_unlock(&gate.lock);
+        return fails  ? CL_INVALID_BINARY
+               : info ? backend_reference.program_build(p, devices, device_count, options, info)
+                      : CL_SUCCESS;
+}
+
+static cl_int gate_binary(struct backend_program *p, unsigned device, struct buf *out)
+{
+        return info_put(out, INFO_PART, "a binary", 8) < 0 ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
+}
+
+static cl_int gate_kernel(struct backend_program *p, const char *name, struct backend_kernel **ret)
+{
+        return gate.source_fails ? CL_INVALID_PROGRAM_EXECUTABLE
+                                 : backend_reference.kernel_create(p, name, ret);
+}
+
+static void gate_set(bool closed)
+{
+        pthread_mutex_lock(&gate.lock);
+        gate.closed = closed;
+        pthread_cond_broadcast(&gate.changed);
+        pthread_mutex_unlock(&gate.lock);
+}
+
+static struct world *gate_world(char folder[32])
+{
+        struct world *w = calloc(1, sizeof(*w));
+        cache_dir = folder;
+        gate.ops = backend_reference;
+        gate.ops.program_create = gate_create;
+        gate.ops.program_build = gate_build;
+        gate.ops.program_binary = gate_binary;
+        gate.ops.kernel_create = gate_kernel;
+        gate.loads = gate.builds = 0;
+        gate.loaded = NULL;
+        backend_reference_manual = false;
+        w->count = 1;
+        assert_int_equal(node_init_on(&w->nodes[0], &gate.ops, false, NULL), 0);
+        cache_dir = NULL;
+        struct buf parts = { 0 };
+        assert_int_equal(info_put(&parts, INFO_PART, "kernel void f() {}", 18), 0);
+        send(w, 0, program_create, .program = PROGRAM, .kind = 0, .devices = WAITS(0),
+             .parts = bytes_of(parts.data, parts.size));
+        buf_fini(&parts);
+        send(w, 0, program_build, .request = 1, .program = PROGRAM, .devices = WAITS(0));
+        await(w, &w->nodes[0].answers, 1);
+        assert_int_equal(w->nodes[0].answer, CL_SUCCESS);
+        send(w, 0, queue_create, .queue = QUEUE(1), .device = 0);
+        send(w, 0, kernel_create, .kernel = KERNEL(1), .program = PROGRAM,
+             .name = bytes_str("spancl.noop"));
+        return w;
+}
+
+/* In a cache's folder that has the program. */
+static void gate_begin(char folder[32])
+{
+        strcpy(folder, "/tmp/spancl-test-XXXXXX");
+        assert_non_null(mkdtemp(folder));
+        gate.fails = gate.source_fails = false;
+        world_free(gate_world(folder));
+        assert_int_equal(gate.builds, 1);
+        assert_int_equal(gate.loads, 0);
+        gate_set(true);
+}
+
+static void gate_end(char folder[32])
+{
+        char command[64];
+        snprintf(command, sizeof(command), "rm -r %s", folder);
+        assert_int_equal(system(command), 0);
+}
+
+static void launch_and_mark(struct world *w)
+{
+        send(w, 0, kernel_launch, .queue = QUEUE(1), .kernel = KERNEL(1), .event = EVENT(1),
+             .flags = COMMAND_NOTIFY, .global = WAITS(1));
+        send(w, 0, marker, .queue = QUEUE(1), .event = EVENT(2), .flags = COMMAND_NOTIFY);
+        pump(w);
+}
+
+TEST(what_the_cache_has_is_told_before_it_is_made)
+{
+        char folder[32];
+        gate_begin(folder);
+        struct world *w = gate_world(folder);
+        struct node *n = &w->nodes[0];
+        launch_and_mark(w);
+        /* What asks the device waits, the binaries are known. */
+        send(w, 0, kernel_query, .request = 2, .kernel = KERNEL(1), .device = 0, .size = 8);
+        send(w, 0, program_binaries_query, .request = 3, .program = PROGRAM, .devices = WAITS(0));
+        await(w, &n->answers, 2);
+        struct bytes block = { n->info.data, n->info.size }, binary;
+        assert_int_equal(n->answer, CL_SUCCESS);
+        assert_true(info_find(block, INFO_PART, &binary));
+        assert_memory_equal(binary.data, "a binary", 8);
+        assert_int_equal(n->answers, 2);
+        assert_int_equal(n->done_count, 0);
+        assert_int_equal(gate.loads, 0);
+        gate_set(false);
+        await(w, &n->answers, 3);
+        assert_int_equal(n->answer, CL_INVALID_OPERATION); /* has no sub-groups */
+        await(w, &n->done_count, 2);
+        assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_SUCCESS);
+        assert_int_equal(gate.builds, 0);
+        assert_int_equal(gate.loads, 1);
+        world_free(w);
+        gate_end(folder);
+}
+
+TEST(a_build_waits_for_one_that_was_told_early)
+{
+        char folder[32];
+        gate_begin(folder);
+        struct world *w = gate_world(folder);
+        send(w, 0, program_build, .request = 2, .program = PROGRAM, .devices = WAITS(0));
+        pump(w);
+        assert_int_equal(w->nodes[0].answers, 1);
+        gate_set(false);
+        await(w, &w->nodes[0].answers, 2);
+        assert_int_equal(w->nodes[0].answer, CL_SUCCESS);
+        launch_and_mark(w);
+        await(w, &w->nodes[0].done_count, 2);
+        assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
+        world_free(w);
+        gate_end(folder);
+}
+
+TEST(what_was_told_early_and_is_refused_is_built)
+{
+        for (int source_fails = 0; source_fails < 2; source_fails++) {
+                char folder[32];
+                gate_begin(folder);
+                gate.fails = true;
+                gate.source_fails = source_fails;
+                struct world *w = gate_world(folder);
+                struct node *n = &w->nodes[0];
+                launch_and_mark(w);
+                gate_set(false);
+                await(w, &n->done_count, 2);
+                assert_int_equal(gate.loads, 1);
+                assert_int_equal(gate.builds, 1);
+                if (source_fails)
+                        assert_int_equal(status_of(w, 0, EVENT(1)), CL_INVALID_PROGRAM_EXECUTABLE);
+                else
+                        assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
+                world_free(w);
+                gate_end(folder);
+        }
+}
+
+TEST(an_engine_ends_while_it_makes_what_it_has_told_of)
+{
+        char folder[32];
+        gate_begin(folder);
+        struct world *w = gate_world(folder);
+        launch_and_mark(w);
+        send(w, 0, kernel_query, .request = 2, .kernel = KERNEL(1), .device = 0, .size = 8);
+        send(w, 0, release, .object = PROGRAM);
+        pump(w);
+        gate_set(false);
+        world_free(w);
+        gate_end(folder);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -239,6 +446,10 @@ int main(void)
                 cmocka_unit_test(contents_go_when_there_are_too_many),
                 cmocka_unit_test(a_link_without_a_linker_says_so),
                 cmocka_unit_test(headers_are_mirrored_and_folders_translated),
+                cmocka_unit_test(what_the_cache_has_is_told_before_it_is_made),
+                cmocka_unit_test(a_build_waits_for_one_that_was_told_early),
+                cmocka_unit_test(what_was_told_early_and_is_refused_is_built),
+                cmocka_unit_test(an_engine_ends_while_it_makes_what_it_has_told_of),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
