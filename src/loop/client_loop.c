@@ -46,7 +46,6 @@ struct client_loop {
         size_t remote;  /* links to other processes */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
-        uint64_t bulk;           /* bytes that came to waiting threads, before the last sleep */
 };
 
 /* A further lane, or lane 0 again, being connected on a thread of its own. */
@@ -647,20 +646,13 @@ static int loop_receive(void *user, struct io_link *l)
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
 
-/* Is this thread in the midst of bulk data? Something came since the last time, or not all that is to go has gone. */
-static bool bulk_moves(struct client_loop *loop, struct io_link *const *links, size_t count)
+/* Is this thread in the midst of bulk data? */
+static bool bulk_moves(struct io_link *const *links, size_t count)
 {
-        uint64_t received = 0;
-        bool moves = false;
-        for (size_t i = 0; i < count; i++) {
-                if (links[i]->wide)
-                        continue;
-                received += session_get_stats(links[i]->session)->bulk_received;
-                moves |= session_bulk_pending(links[i]->session);
-        }
-        moves |= received != loop->bulk;
-        loop->bulk = received;
-        return moves;
+        for (size_t i = 0; i < count; i++)
+                if (!links[i]->wide && session_bulk_moves(links[i]->session))
+                        return true;
+        return false;
 }
 
 /* Seen sooner here than by poll(2). */
@@ -754,7 +746,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
         }
         first[count] = n;
         /* Who looks at bulk data again and again only finds smaller pieces of it. */
-        bool spin = !bulk_moves(loop, links, count);
+        bool spin = !bulk_moves(links, count);
         for (size_t i = 0; i < count && spin && deadline_ns && spin_wants(&loop->spin); i++)
                 if (link_try_begin(&links[i]->lanes[0]))
                         trials[on.link_count++] = &links[i]->lanes[0];

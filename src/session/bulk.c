@@ -162,6 +162,14 @@ bool session_bulk_pending(const struct session *s)
         return !list_empty(&s->bulks);
 }
 
+bool session_bulk_moves(const struct session *s)
+{
+        bool moves = session_bulk_pending(s);
+        for (unsigned i = 1; i < SESSION_LANES && !moves; i++)
+                moves = s->lanes[i].rx.header_have;
+        return moves;
+}
+
 void session_share_lanes(struct session *s, unsigned lanes)
 {
         s->shared = lanes;

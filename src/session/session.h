@@ -148,6 +148,9 @@ void session_bulk_ready(struct session *s, struct session_bulk *b, uint64_t read
 /* Is bulk data waiting to be sent? */
 bool session_bulk_pending(const struct session *s);
 
+/* Is it, or has a part of a frame come whose rest is on its way? */
+bool session_bulk_moves(const struct session *s);
+
 /* How many of the lanes from 2 on is that worth? At most `max` are counted. */
 size_t session_bulk_lanes(const struct session *s, size_t max);
 

@@ -405,6 +405,37 @@ TEST(a_bulk_lane_that_breaks_in_a_frame_goes_on_where_it_was)
         (void)t;
 }
 
+/* All that there is on a lane from side 0. */
+static void move_all(struct pair *p, unsigned lane)
+{
+        while (pair_push(p, 0, lane, SIZE_MAX / 2) > 0 || pair_pull(p, 1, lane, SIZE_MAX / 2) > 0)
+                ;
+}
+
+TEST(bulk_data_moves_until_all_was_sent_and_within_a_frame)
+{
+        struct pair p;
+        start(&p, &(struct pair_params){ .seed = 1 });
+        struct session *from = p.side[0].session, *to = p.side[1].session;
+        struct pair_transfer *t;
+        p.side[1].hold_places = 0;
+        assert_false(session_bulk_moves(from));
+        assert_false(session_bulk_moves(to));
+        assert_int_equal(pair_bulk(&p, 0, 100000, 100000, 100000, &t), 0);
+        assert_true(session_bulk_moves(from));
+        move_all(&p, 0); /* which announces it */
+        assert_true(pair_push(&p, 0, 1, 500) > 0);
+        while (pair_pull(&p, 1, 1, SIZE_MAX / 2) > 0)
+                ;
+        assert_true(session_bulk_moves(from));
+        assert_true(session_bulk_moves(to));
+        move_all(&p, 1);
+        assert_int_equal(t->done, 0); /* the acknowledgement is still to come */
+        assert_false(session_bulk_moves(from));
+        assert_false(session_bulk_moves(to));
+        pair_fini(&p);
+}
+
 TEST(lanes_share_a_transfer_and_its_bytes_come_in_any_order)
 {
         for (uint64_t seed = 0; seed < 10; seed++) {
@@ -935,6 +966,7 @@ int main(void)
                 cmocka_unit_test(what_came_behind_the_hello_is_not_sent_again),
                 cmocka_unit_test(a_new_connection_that_contradicts_the_old_one_is_refused),
                 cmocka_unit_test(a_bulk_lane_that_breaks_in_a_frame_goes_on_where_it_was),
+                cmocka_unit_test(bulk_data_moves_until_all_was_sent_and_within_a_frame),
                 cmocka_unit_test(lanes_share_a_transfer_and_its_bytes_come_in_any_order),
                 cmocka_unit_test(what_was_cut_on_one_lane_goes_out_on_another),
                 cmocka_unit_test(small_transfers_have_a_lane_for_themselves_while_there_are_others),
