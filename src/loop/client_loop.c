@@ -583,13 +583,20 @@ static void loop_opened(void *user, struct io_link *l, struct io_connect *ret)
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
 
+/* Lane 0 is asked, and says so, also when it was never there. */
+static unsigned lanes_used(const struct io_link *l)
+{
+        unsigned used = session_lanes_used(l->session);
+        return used ? used : 1;
+}
+
 static int loop_send(void *user, struct io_link *l)
 {
         struct client_loop *loop = user;
         int result = 0;
         bool news = false; /* for who sleeps: more to poll for, or not to sleep at all */
         l->more_out = false;
-        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+        for (unsigned lane = 0; lane < lanes_used(l); lane++) {
                 if ((!l->lanes[lane].conn && lane) || l->carriers[lane])
                         continue;
                 bool blocked = l->lanes[lane].blocked;
@@ -631,7 +638,7 @@ static int loop_receive(void *user, struct io_link *l)
         if (quiet)
                 return 0;
         uint64_t before = received(l->session);
-        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+        for (unsigned lane = 0; lane < lanes_used(l); lane++) {
                 if (!l->lanes[lane].conn || l->carriers[lane])
                         continue;
                 int r = link_receive(&l->lanes[lane], RECEIVE_BUDGET, NULL);
@@ -742,7 +749,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 first[i] = n;
                 if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
                         deadline_ns = 0;
-                for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                for (unsigned lane = 0; lane < lanes_used(links[i]); lane++) {
                         if (links[i]->carriers[lane])
                                 continue;
                         int added = link_poll(&links[i]->lanes[lane], fds + n);
@@ -778,7 +785,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 check_addresses(loop, links, count);
         for (size_t i = 0; i < count; i++) {
                 bool something = links[i]->more_in;
-                for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                for (unsigned lane = 0; lane < lanes_used(links[i]); lane++)
                         if (!links[i]->carriers[lane])
                                 something |= link_polled(&links[i]->lanes[lane], fds + first[i],
                                                          first[i + 1] - first[i]) != 0;
