@@ -34,8 +34,12 @@ void serving_flush(void *user, struct session *s)
         if (!c)
                 return;
         carriers_rouse(c->carriers, s);
-        if (serving_on_thread(l))
-                return; /* it sends when it has received all that is there */
+        if (serving_on_thread(l)) {
+                /* Else it sends when it has received all that is there. */
+                if (l->polls && link_can_send(&c->lanes[0]))
+                        (void)!link_flush(&c->lanes[0], LINK_BUDGET, NULL);
+                return; /* losses are for flush_all */
+        }
         bool more = false;
         for (unsigned lane = 0; lane < session_lanes_used(s); lane++) {
                 struct link *k = &c->lanes[lane];
@@ -247,6 +251,8 @@ static void serve(struct server_loop *l, size_t count)
 static void farewell(struct server_loop *l)
 {
         char text[256];
+        if (!atomic_load(&l->box->full))
+                return;
         pthread_mutex_lock(&l->box->lock);
         bool stop = l->box->stop;
         if (stop)
@@ -304,26 +310,14 @@ static uint64_t next_deadline(struct server_loop *l)
         return d;
 }
 
-/* What was just reported goes before anything else is looked at. Losses are for flush_all. */
-static void send_words(struct server_loop *l)
-{
-        engine_lock(l->engine);
-        list_each(c, &l->channels, struct channel, link)
-        {
-                if (link_can_send(&c->lanes[0]))
-                        (void)!link_flush(&c->lanes[0], LINK_BUDGET, NULL);
-        }
-        engine_unlock(l->engine);
-}
-
 static enum spin_also poll_completions(void *loop)
 {
         struct server_loop *l = loop;
+        l->polls = true;
         enum backend_polled r = engine_poll(l->engine, false);
-        if (r != BACKEND_IDLE)
+        l->polls = false;
+        if (r != BACKEND_IDLE && !atomic_load_explicit(&l->looks, memory_order_relaxed))
                 atomic_store_explicit(&l->looks, true, memory_order_relaxed);
-        if (r == BACKEND_REPORTED)
-                send_words(l);
         return r == BACKEND_REPORTED ? SPIN_FOUND : r == BACKEND_WAITING ? SPIN_SOON : SPIN_NOTHING;
 }
 
@@ -619,6 +613,7 @@ void server_loop_stop(struct server_loop *l, const char *text)
 {
         pthread_mutex_lock(&l->box->lock);
         l->box->stop = true;
+        atomic_store(&l->box->full, true);
         snprintf(l->box->stop_text, sizeof(l->box->stop_text), "%s", text);
         pthread_mutex_unlock(&l->box->lock);
         box_wake(l->box);
