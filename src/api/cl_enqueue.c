@@ -91,30 +91,41 @@ static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const 
         return CL_SUCCESS;
 }
 
-/* Lock held. */
+/* Lock held. Those that were found right before, and what they name, are not looked at again. */
 static cl_int check_args(cl_device_id d, cl_kernel k, bool some)
 {
-        /* "CL_INVALID_KERNEL_ARGS if any kernel arguments for kernel have not been set." */
-        if (!some && !kernel_is_ready(k))
-                return CL_INVALID_KERNEL_ARGS;
+        uint64_t right = kernel_right(k, d);
+        if (right == k->version)
+                return CL_SUCCESS;
         for (cl_uint i = 0; i < k->info->arg_count; i++) {
-                if (some && !kernel_arg_is_alive(k, i))
+                const struct kernel_arg *a = &k->args[i];
+                if (right && a->version <= right)
                         continue;
+                /* "CL_INVALID_KERNEL_ARGS if any kernel arguments for kernel have not been set." */
+                bool there = a->version && kernel_arg_is_alive(k, i);
+                if (!there && some)
+                        continue;
+                if (!there || !kernel_queue_fits(k, i, d))
+                        return CL_INVALID_KERNEL_ARGS;
                 /* "CL_MISALIGNED_SUB_BUFFER_OFFSET if a sub-buffer object is specified as the value for
                  * an argument that is a buffer object and the offset [...] is not aligned to
                  * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue." */
-                cl_mem m = k->args[i].mem;
+                cl_mem m = a->mem;
                 if (m && mem_parent(m) && m->origin % d->mem_base_addr_align)
                         return CL_MISALIGNED_SUB_BUFFER_OFFSET;
                 cl_int e = m && mem_is_image(m) ? check_image_device(d, m) : CL_SUCCESS;
                 if (e != CL_SUCCESS)
                         return e;
+                /* "CL_INVALID_OPERATION if SVM pointers are passed as arguments to a kernel and the device
+                 * does not support SVM." */
+                if (a->arg.kind == ARG_SVM && !d->svm)
+                        return CL_INVALID_OPERATION;
         }
-        /* "CL_INVALID_OPERATION if SVM pointers are passed as arguments to a kernel and the device does
-         * not support SVM." */
-        if (kernel_uses_svm(k) && !d->svm)
+        if (k->svm_ptr_count && !d->svm)
                 return CL_INVALID_OPERATION;
-        return kernel_queues_fit(k, d) ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
+        if (!some)
+                kernel_is_right(k, d);
+        return CL_SUCCESS;
 }
 
 cl_int check_launch_args(cl_device_id d, cl_kernel k, bool some)

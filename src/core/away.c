@@ -10,11 +10,6 @@ bool server_may_return(const struct server *s, int status)
                s->client->reconnect_ns && !s->client->closing;
 }
 
-bool server_ends(const struct server *s)
-{
-        return s->lost_status && !server_may_return(s, s->lost_status);
-}
-
 static void tell(struct server *s, const char *what)
 {
         char line[256];

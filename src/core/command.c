@@ -41,9 +41,9 @@ int command_begin(struct command *m, const struct enqueue *q)
         m->wait_cap = array_size(m->few_waits);
         client_lock(m->client);
         command_wait_room(m->server);
-        if (server_refuses(m->server))
+        m->session = server_refuses(m->server) ? NULL : server_session(m->server);
+        if (!m->session)
                 return SP_E_GONE;
-        m->session = server_session(m->server);
         if (q->record)
                 return record_begin(m);
         for (cl_uint i = 0; i < q->wait_count; i++) {

@@ -379,17 +379,13 @@ bool kernel_arg_is_alive(const struct _cl_kernel *k, cl_uint i)
         return arg_is_alive(k->program->context->client, &k->args[i]);
 }
 
-bool kernel_queues_fit(const struct _cl_kernel *k, cl_device_id d)
+bool kernel_queue_fits(const struct _cl_kernel *k, cl_uint i, const struct _cl_device_id *d)
 {
-        for (cl_uint i = 0; i < k->info->arg_count; i++) {
-                const struct kernel_arg *a = &k->args[i];
-                if (!a->version || a->arg.kind != ARG_QUEUE)
-                        continue;
-                const struct _cl_command_queue *q = map_get(&d->client->queues, a->arg.object);
-                if (!q || q->device != d)
-                        return false;
-        }
-        return true;
+        const struct kernel_arg *a = &k->args[i];
+        if (a->arg.kind != ARG_QUEUE)
+                return true;
+        const struct _cl_command_queue *q = map_get(&d->client->queues, a->arg.object);
+        return q && q->device == d;
 }
 
 bool kernel_is_ready(const struct _cl_kernel *k)
@@ -425,15 +421,21 @@ int kernel_set_svm_ptrs(cl_kernel k, size_t count, const void *pointers)
         mem_free(k->svm_ptrs);
         k->svm_ptrs = copy;
         k->svm_ptr_count = count;
+        k->version++;
         return 0;
 }
 
-bool kernel_uses_svm(const struct _cl_kernel *k)
+void kernel_is_right(cl_kernel k, cl_device_id d)
 {
-        for (cl_uint i = 0; i < k->info->arg_count; i++)
-                if (k->args[i].version && k->args[i].arg.kind == ARG_SVM)
-                        return true;
-        return k->svm_ptr_count != 0;
+        k->right.device = d;
+        k->right.version = k->version;
+        k->right.gone = d->client->gone;
+}
+
+uint64_t kernel_right(const struct _cl_kernel *k, const struct _cl_device_id *d)
+{
+        bool still = k->right.device == d && k->right.gone == d->client->gone;
+        return still ? k->right.version : 0;
 }
 
 cl_ulong kernel_local_args(const struct _cl_kernel *k)

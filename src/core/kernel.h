@@ -24,11 +24,8 @@ SP_NODISCARD int kernel_set_svm(cl_kernel k, cl_uint index, const void *at);
 /* CL_KERNEL_EXEC_INFO_SVM_PTRS. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int kernel_set_svm_ptrs(cl_kernel k, size_t count, const void *pointers);
 
-/* Has it arguments that are pointers to shared virtual memory, or needs any? Lock held. */
-bool kernel_uses_svm(const struct _cl_kernel *k);
-
-/* Are those of its arguments that are queues of this device? Lock held. */
-bool kernel_queues_fit(const struct _cl_kernel *k, cl_device_id d);
+/* Is argument i, if it is a queue, one of this device? Lock held. */
+bool kernel_queue_fits(const struct _cl_kernel *k, cl_uint i, const struct _cl_device_id *d);
 
 /* Ask the server of device i of the program's (proto/schema: kernel_query); `size` bytes of answer.
  * SP_E_* or cl_int. Lock held; released while it waits. */
@@ -40,6 +37,11 @@ bool kernel_arg_is_alive(const struct _cl_kernel *k, cl_uint i);
 
 /* Are all arguments set, to objects that still exist? Lock held. */
 bool kernel_is_ready(const struct _cl_kernel *k);
+
+/* All arguments are right for a launch on the device. So are those of that version (0: none) and before, until an object
+ * goes that one might be. Lock held. */
+void kernel_is_right(cl_kernel k, cl_device_id d);
+uint64_t kernel_right(const struct _cl_kernel *k, const struct _cl_device_id *d);
 
 /* Bytes of local memory that the arguments ask for. Lock held. */
 cl_ulong kernel_local_args(const struct _cl_kernel *k);

@@ -327,6 +327,7 @@ void mem_unhold(cl_mem m)
         struct client *c = m->context->client;
         mappings_drop(m);
         map_del(&c->objects, (uintptr_t)m);
+        c->gone++;
         m->h.type = 0; /* "this memory object is no longer valid" in its callbacks */
         struct funeral *f = m->destructors ? funeral_new(m) : NULL;
         release_at_servers(m, f);
@@ -404,6 +405,8 @@ bool mem_is_here(const struct _cl_mem *root, const struct _cl_device_id *d)
 unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d)
 {
         cl_context x = root->context;
+        if (!root->chunk && !root->storage)
+                return d->domain;
         bool common = root->chunk || mem_is_here(root, d);
         for (cl_uint i = 0; common && d->svm && i < x->device_count; i++)
                 if (x->devices[i]->server == d->server && x->devices[i]->svm)

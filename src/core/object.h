@@ -267,10 +267,15 @@ struct _cl_kernel {
         struct kernel_info *info; /* owned by the program's build, which the kernel holds */
         struct program_build *build;
         struct kernel_arg *args;
-        uint64_t version; /* counts clSetKernelArg */
+        uint64_t version; /* counts clSetKernelArg, and changes of svm_ptrs */
         uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
         const void **svm_ptrs; /* CL_KERNEL_EXEC_INFO_SVM_PTRS; owned */
         size_t svm_ptr_count;
+        /* What kernel_is_right said last: of which version, and when so many objects had gone (client.gone). */
+        struct {
+                cl_device_id device;
+                uint64_t version, gone;
+        } right;
 };
 
 struct event_callback {

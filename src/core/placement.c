@@ -8,6 +8,11 @@ uint64_t placement_chain_bytes = 1 << 20;
 
 /* ---- range sets ----------------------------------------------------------------------------- */
 
+static bool within(struct range inner, struct range outer)
+{
+        return inner.begin >= outer.begin && inner.end <= outer.end;
+}
+
 /* Make room for `more` ranges. */
 static int set_reserve(struct range_set *s, size_t more)
 {
@@ -115,6 +120,8 @@ int range_set_next(const struct range_set *s, struct range within, bool member, 
 bool range_set_has(const struct range_set *s, struct range r)
 {
         struct range hole;
+        if (s->count == 1 && within(r, s->ranges[0])) /* mostly */
+                return true;
         return !range_set_next(s, r, false, &hole);
 }
 
@@ -125,14 +132,6 @@ void range_set_fini(struct range_set *s)
 }
 
 /* ---- replicas ------------------------------------------------------------------------------- */
-
-struct replica *placement_find(const struct placement *p, uint32_t server, uint32_t domain)
-{
-        for (size_t i = 0; i < p->count; i++)
-                if (p->replicas[i].server == server && p->replicas[i].domain == domain)
-                        return &p->replicas[i];
-        return NULL;
-}
 
 struct replica *placement_at(struct placement *p, uint32_t server, uint32_t domain)
 {
@@ -147,16 +146,11 @@ struct replica *placement_at(struct placement *p, uint32_t server, uint32_t doma
         return &all[p->count++];
 }
 
-static bool within(struct range inner, struct range outer)
-{
-        return inner.begin >= outer.begin && inner.end <= outer.end;
-}
-
 static void writer_del(struct replica *at, size_t i)
 {
-        at->writer_count--;
-        memmove(at->writers + i, at->writers + i + 1,
-                (at->writer_count - i) * sizeof(*at->writers));
+        if (i != --at->writer_count)
+                memmove(at->writers + i, at->writers + i + 1,
+                        (at->writer_count - i) * sizeof(*at->writers));
 }
 
 static int writer_add(struct replica *at, struct writer w)
@@ -188,8 +182,13 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
         struct replica *at = placement_at(p, server, domain);
         if (!at)
                 return SP_E_NOMEM;
-        /* With room for one more range everywhere nothing below can fail. */
+        bool stays = range_set_has(&at->current, r); /* as where one kernel follows another */
+        for (size_t i = 0; i < p->count; i++)
+                stays &= &p->replicas[i] == at || !p->replicas[i].current.count;
         int e = writer_add(at, (struct writer){ .range = r, .event = event, .queue = queue });
+        if (e < 0 || stays)
+                return e;
+        /* With room for one more range everywhere nothing below can fail. */
         for (size_t i = 0; i < p->count && !e; i++)
                 e = set_reserve(&p->replicas[i].current, 1);
         for (size_t i = 0; i < p->count && !e; i++)

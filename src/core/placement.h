@@ -82,7 +82,14 @@ struct placement {
 struct replica *placement_at(struct placement *p, uint32_t server, uint32_t domain);
 
 /* The same, but NULL when there is none. */
-struct replica *placement_find(const struct placement *p, uint32_t server, uint32_t domain);
+static inline struct replica *placement_find(const struct placement *p, uint32_t server,
+                                             uint32_t domain)
+{
+        for (size_t i = 0; i < p->count; i++)
+                if (p->replicas[i].server == server && p->replicas[i].domain == domain)
+                        return &p->replicas[i];
+        return NULL;
+}
 
 /* Bytes r were written at the location by command `event` in the in-order queue `queue` (0: out of
  * order): current there and nowhere else. SP_E_NOMEM: nothing is claimed to be current that is not. */

@@ -101,6 +101,7 @@ void queue_unhold(cl_command_queue q)
         struct server *s = q->device->server;
         struct session *session = server_session(s);
         map_del(&x->client->queues, q->id);
+        x->client->gone++;
         /* Without memory the server keeps the queue until the session ends. */
         if (session && session_send(session, release, .object = q->id) == 0)
                 server_kick(s);

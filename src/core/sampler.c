@@ -34,6 +34,7 @@ static void destroy(cl_sampler s)
         cl_context x = s->context;
         struct client *c = x->client;
         map_del(&c->objects, (uintptr_t)s);
+        c->gone++;
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *server = c->servers[i];
                 struct session *session = s->declared & 1ull << i ? server_session(server) : NULL;

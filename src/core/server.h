@@ -109,6 +109,7 @@ struct client {
         struct list outgoing; /* struct outgoing (transfer.c), all */
         uint64_t moving;      /* bytes that go to all servers and come from them */
         struct map objects;   /* memory objects and samplers, by their address (client_object) */
+        uint64_t gone;        /* counts those of them, and queues, that are there no more */
         struct buf args;      /* room for those of a launch, while it is put into its message */
 
         /* Shared virtual memory (svm.c). */
@@ -239,7 +240,10 @@ void server_set_available(struct server *s, bool available);
 bool server_may_return(const struct server *s, int status);
 /* Was it found while sending that the session is over? Where only the connections are, it goes on: what is said to
  * the server meanwhile is sent when it is back. */
-bool server_ends(const struct server *s);
+static inline bool server_ends(const struct server *s)
+{
+        return s->lost_status && !server_may_return(s, s->lost_status);
+}
 void server_away(struct server *s);
 
 /* The receiver's part, while it is away: to have it connected again. SP_E_*: it is lost. */

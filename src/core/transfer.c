@@ -873,10 +873,11 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
         struct placement *p = &root->placement;
         uint32_t server = m->server->index, domain = command_domain(m, root);
         int e = mem_declare(mem, m->server);
-        if (e == 0 && bring_it)
-                e = bring_stale(m, root, domain, r);
-
         struct replica *at = placement_find(p, server, domain);
+        if (e == 0 && bring_it && !(at && range_set_has(&at->current, r))) {
+                e = bring_stale(m, root, domain, r);
+                at = placement_find(p, server, domain);
+        }
         uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;
         for (size_t i = 0; e == 0 && at && i < at->writer_count; i++) {
                 struct writer *w = &at->writers[i];

@@ -48,7 +48,8 @@ struct engine *engine_free(struct engine *e)
         mem_free(e->peers);
         engine_transfer_free_staging(e);
         engine_limit_free(e);
-        struct pool *pools[] = { &e->command_pool, &e->event_pool, &e->value_pool };
+        struct pool *pools[] = { &e->command_pool, &e->event_pool, &e->value_pool,
+                                 &e->transfer_pool };
         for (size_t i = 0; i < array_size(pools); i++)
                 pool_fini(pools[i]);
         buf_fini(&e->deps);
@@ -98,6 +99,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         e->command_pool.size = engine_command_block;
         e->event_pool.size = sizeof(struct event);
         e->value_pool.size = engine_value_block;
+        e->transfer_pool.size = sizeof(struct transfer);
         e->params = *params;
         e->be = backend_with(params->backend, params->accelerators);
         if (params->scratch_dir) {

@@ -86,6 +86,7 @@ struct engine {
         uint64_t releases;        /* counts objects that the client gave back */
 
         struct pool command_pool, event_pool, value_pool; /* small ones */
+        struct pool transfer_pool;
 
         struct staging staging; /* for domains that any memory serves */
         struct map stagings;    /* of domains, by number + 1 */

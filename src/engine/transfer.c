@@ -198,7 +198,8 @@ static void transfer_unref(struct transfer *t)
 {
         if (--t->refs)
                 return;
-        t->engine->transfer_count--;
+        struct engine *e = t->engine;
+        e->transfer_count--;
         arrivals_fini(&t->placed);
         arrivals_fini(&t->came);
         if (t->chunks) {
@@ -206,7 +207,7 @@ static void transfer_unref(struct transfer *t)
                 if (t->chunks != &t->only)
                         mem_free(t->chunks);
         }
-        mem_free(t);
+        pool_put(&e->transfer_pool, t);
 }
 
 /* `user`: the command that works with its memory; NULL: not known yet. */
@@ -215,12 +216,12 @@ static int transfer_new(struct engine *e, const struct command *user, struct pee
 {
         if (e->transfer_count >= ENGINE_TRANSFERS_MAX)
                 return SP_E_LIMIT;
-        struct transfer *t = mem_zalloc(sizeof(*t));
+        struct transfer *t = pool_get(&e->transfer_pool, sizeof(*t));
         if (!t)
                 return SP_E_NOMEM;
         t->peer = peer;
         if (transfer_set_total(t, total, step) < 0) {
-                mem_free(t);
+                pool_put(&e->transfer_pool, t);
                 return SP_E_NOMEM;
         }
         t->good = UINT64_MAX;

@@ -181,17 +181,18 @@ struct carrier *carrier_free(struct carrier *c)
 
 void carriers_rouse(struct carrier *const *carriers, const struct session *s)
 {
-        size_t lanes = session_bulk_lanes(s, SESSION_LANES);
-        for (unsigned i = 1; i < SESSION_LANES; i++) {
+        size_t roused = 0;
+        for (unsigned i = 1; i < session_lanes_used(s); i++) {
                 struct carrier *c = carriers[i];
                 if (!c || !c->asleep || !c->params.link->conn)
                         continue;
                 /* The place that it waits for may be there now. */
                 if (c->params.link->waiting)
                         carrier_rouse(c);
-                else if (lanes && !c->params.link->blocked && session_lane_has_pending(s, i)) {
+                else if (!c->params.link->blocked && session_lane_has_pending(s, i) &&
+                         roused < session_bulk_lanes(s, SESSION_LANES)) {
                         carrier_rouse(c);
-                        lanes--;
+                        roused++;
                 }
         }
 }

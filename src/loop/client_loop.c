@@ -82,7 +82,9 @@ struct io_link {
         struct carrier *carriers[SESSION_LANES]; /* NULL: threads that wait move the lane */
         int status;                              /* negative: a carrier found the link lost */
         bool more_in, more_out; /* the last call left something that could go at once */
-        bool quiet;             /* poll just said that nothing is there */
+        bool quiet;             /* nothing is there: poll just said so, or it is too soon */
+        bool there;             /* something is, as poll said */
+        bool trusted;           /* the last time nothing was looked for */
         /* `attach` has finished; set by its thread. In a word of its own: gcc reads neighbouring
          * flags together. */
         _Alignas(8) atomic_bool attached;
@@ -534,7 +536,7 @@ static void lanes_down(struct io_link *l)
         attach_abandon(l);
         for (unsigned lane = SESSION_LANES; lane-- > 0;)
                 link_down(&l->lanes[lane]);
-        l->more_in = l->more_out = l->quiet = false;
+        l->more_in = l->more_out = l->quiet = l->there = false;
 }
 
 static void loop_halt(void *user, struct io_link *l)
@@ -582,13 +584,29 @@ static void loop_opened(void *user, struct io_link *l, struct io_connect *ret)
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
 
+/* Lane 0 is asked, and says so, also when it was never there. */
+static unsigned lanes_used(const struct io_link *l)
+{
+        unsigned used = session_lanes_used(l->session);
+        return used ? used : 1;
+}
+
+/* Something was just sent. The answer can't be there yet, and where only the system could tell, asking is a call for
+ * nothing. Not twice in a row: who sends each time wants to hear something, too. */
+static bool is_too_soon(const struct io_link *l)
+{
+        const struct link *k = &l->lanes[0];
+        return !l->trusted && !l->there && !l->more_in && k->conn && !k->conn->ops->peek;
+}
+
 static int loop_send(void *user, struct io_link *l)
 {
         struct client_loop *loop = user;
+        uint64_t before = session_get_stats(l->session)->bytes_sent;
         int result = 0;
         bool news = false; /* for who sleeps: more to poll for, or not to sleep at all */
         l->more_out = false;
-        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+        for (unsigned lane = 0; lane < lanes_used(l); lane++) {
                 if ((!l->lanes[lane].conn && lane) || l->carriers[lane])
                         continue;
                 bool blocked = l->lanes[lane].blocked;
@@ -605,6 +623,8 @@ static int loop_send(void *user, struct io_link *l)
         carriers_rouse(l->carriers, l->session);
         if (news && loop->asleep)
                 loop_wake(loop);
+        if (session_get_stats(l->session)->bytes_sent != before)
+                l->quiet |= is_too_soon(l);
         return result;
 }
 
@@ -617,7 +637,8 @@ static uint64_t received(const struct session *s)
 static int loop_receive(void *user, struct io_link *l)
 {
         bool quiet = l->quiet;
-        l->quiet = false;
+        l->quiet = l->there = false;
+        l->trusted = quiet;
         l->more_in = false;
         if (l->status < 0)
                 return l->status;
@@ -630,7 +651,7 @@ static int loop_receive(void *user, struct io_link *l)
         if (quiet)
                 return 0;
         uint64_t before = received(l->session);
-        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+        for (unsigned lane = 0; lane < lanes_used(l); lane++) {
                 if (!l->lanes[lane].conn || l->carriers[lane])
                         continue;
                 int r = link_receive(&l->lanes[lane], RECEIVE_BUDGET, NULL);
@@ -735,7 +756,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 first[i] = n;
                 if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
                         deadline_ns = 0;
-                for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                for (unsigned lane = 0; lane < lanes_used(links[i]); lane++) {
                         if (links[i]->carriers[lane])
                                 continue;
                         int added = link_poll(&links[i]->lanes[lane], fds + n);
@@ -771,11 +792,12 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 check_addresses(loop, links, count);
         for (size_t i = 0; i < count; i++) {
                 bool something = links[i]->more_in;
-                for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                for (unsigned lane = 0; lane < lanes_used(links[i]); lane++)
                         if (!links[i]->carriers[lane])
                                 something |= link_polled(&links[i]->lanes[lane], fds + first[i],
                                                          first[i + 1] - first[i]) != 0;
                 links[i]->quiet = !something;
+                links[i]->there = something;
         }
 }
 

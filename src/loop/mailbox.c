@@ -76,8 +76,10 @@ void box_post(struct mailbox *box, struct arrival *a)
 {
         pthread_mutex_lock(&box->lock);
         bool closed = box->closed;
-        if (!closed)
+        if (!closed) {
                 list_append(&box->arrivals, &a->link);
+                atomic_store(&box->full, true);
+        }
         pthread_mutex_unlock(&box->lock);
         if (closed)
                 arrival_free(a);
@@ -88,8 +90,12 @@ void box_post(struct mailbox *box, struct arrival *a)
 struct arrival *box_take(struct mailbox *box)
 {
         struct arrival *a = NULL;
+        if (!atomic_load(&box->full))
+                return NULL;
         pthread_mutex_lock(&box->lock);
-        if (!list_empty(&box->arrivals)) {
+        if (list_empty(&box->arrivals)) {
+                atomic_store(&box->full, box->stop);
+        } else {
                 a = list_entry(box->arrivals.next, struct arrival, link);
                 list_remove(&a->link);
         }

@@ -4,6 +4,7 @@
 #define SPANCL_LOOP_MAILBOX_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/bytes.h"
 #include "base/list.h"
@@ -27,6 +28,7 @@ struct arrival {
 };
 
 struct mailbox {
+        atomic_bool full;     /* there may be an arrival, or the order to stop; set with the lock */
         pthread_mutex_t lock; /* guards all below; innermost */
         unsigned refs;
         bool closed;

@@ -34,10 +34,14 @@ void serving_flush(void *user, struct session *s)
         if (!c)
                 return;
         carriers_rouse(c->carriers, s);
-        if (serving_on_thread(l))
-                return; /* it sends when it has received all that is there */
+        if (serving_on_thread(l)) {
+                /* Else it sends when it has received all that is there. */
+                if (l->polls && link_can_send(&c->lanes[0]))
+                        (void)!link_flush(&c->lanes[0], LINK_BUDGET, NULL);
+                return; /* losses are for flush_all */
+        }
         bool more = false;
-        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+        for (unsigned lane = 0; lane < session_lanes_used(s); lane++) {
                 struct link *k = &c->lanes[lane];
                 if (!k->conn || c->carriers[lane])
                         continue;
@@ -106,7 +110,7 @@ static void take_losses(struct server_loop *l)
 {
         list_each(c, &l->channels, struct channel, link)
         {
-                for (unsigned lane = 1; lane < SESSION_LANES; lane++) {
+                for (unsigned lane = 1; lane < session_lanes_used(c->session); lane++) {
                         int status = c->broken[lane];
                         c->broken[lane] = 0;
                         if (status < 0)
@@ -115,11 +119,24 @@ static void take_losses(struct server_loop *l)
         }
 }
 
+/* Of all channels. */
+static unsigned lanes_used(const struct server_loop *l)
+{
+        unsigned most = 0;
+        list_each(c, &l->channels, struct channel, link)
+        {
+                unsigned used = session_lanes_used(c->session);
+                most = used > most ? used : most;
+        }
+        return most;
+}
+
 /* Send what there is, messages before bulk. True: more can be sent at once. */
 static bool flush_all(struct server_loop *l, bool bulk)
 {
         bool more = false;
-        for (unsigned lane = 0; lane < (bulk ? SESSION_LANES : 1); lane++) {
+        unsigned lanes = bulk ? lanes_used(l) : 1;
+        for (unsigned lane = 0; lane < lanes; lane++) {
                 list_each(c, &l->channels, struct channel, link)
                 {
                         struct link *k = &c->lanes[lane];
@@ -195,7 +212,7 @@ static int collect(struct server_loop *l, size_t *ret_count)
                         l->trials = trials;
                         l->fd_cap = cap;
                 }
-                for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+                for (unsigned lane = 0; lane < session_lanes_used(c->session); lane++) {
                         ready |= c->broken[lane] < 0;
                         if (c->carriers[lane])
                                 continue;
@@ -212,7 +229,8 @@ static int collect(struct server_loop *l, size_t *ret_count)
 
 static void serve(struct server_loop *l, size_t count)
 {
-        for (unsigned lane = 0; lane < SESSION_LANES; lane++) {
+        unsigned lanes = lanes_used(l);
+        for (unsigned lane = 0; lane < lanes; lane++) {
                 list_each(c, &l->channels, struct channel, link)
                 {
                         if (c->carriers[lane])
@@ -233,6 +251,8 @@ static void serve(struct server_loop *l, size_t count)
 static void farewell(struct server_loop *l)
 {
         char text[256];
+        if (!atomic_load(&l->box->full))
+                return;
         pthread_mutex_lock(&l->box->lock);
         bool stop = l->box->stop;
         if (stop)
@@ -259,7 +279,8 @@ static void farewell(struct server_loop *l)
 static void expire(struct server_loop *l)
 {
         static const char text[] = "a command ran for longer than this server allows";
-        if (engine_deadline(l->engine) > clock_now_ns())
+        uint64_t deadline = engine_deadline(l->engine);
+        if (deadline == UINT64_MAX || deadline > clock_now_ns())
                 return;
         int r = engine_expire(l->engine, clock_now_ns());
         if (r < 0) {
@@ -289,26 +310,14 @@ static uint64_t next_deadline(struct server_loop *l)
         return d;
 }
 
-/* What was just reported goes before anything else is looked at. Losses are for flush_all. */
-static void send_words(struct server_loop *l)
-{
-        engine_lock(l->engine);
-        list_each(c, &l->channels, struct channel, link)
-        {
-                if (link_can_send(&c->lanes[0]))
-                        (void)!link_flush(&c->lanes[0], LINK_BUDGET, NULL);
-        }
-        engine_unlock(l->engine);
-}
-
 static enum spin_also poll_completions(void *loop)
 {
         struct server_loop *l = loop;
+        l->polls = true;
         enum backend_polled r = engine_poll(l->engine, false);
-        if (r != BACKEND_IDLE)
+        l->polls = false;
+        if (r != BACKEND_IDLE && !atomic_load_explicit(&l->looks, memory_order_relaxed))
                 atomic_store_explicit(&l->looks, true, memory_order_relaxed);
-        if (r == BACKEND_REPORTED)
-                send_words(l);
         return r == BACKEND_REPORTED ? SPIN_FOUND : r == BACKEND_WAITING ? SPIN_SOON : SPIN_NOTHING;
 }
 
@@ -365,10 +374,12 @@ static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
  * before it was attached, the first one or a later one. */
 static void await_client(struct server_loop *l)
 {
-        uint64_t now = clock_now_ns();
-        if (!l->heard || (l->client && l->client->lanes[0].conn))
+        if (!l->heard || (l->client && l->client->lanes[0].conn)) {
                 l->linger_ns = UINT64_MAX;
-        else if (l->linger_ns == UINT64_MAX)
+                return;
+        }
+        uint64_t now = clock_now_ns();
+        if (l->linger_ns == UINT64_MAX)
                 l->linger_ns = now + l->params.linger_s * 1000000000ull;
         if (now >= l->linger_ns)
                 serving_end(l, SP_E_GONE, "the client did not come back");
@@ -602,6 +613,7 @@ void server_loop_stop(struct server_loop *l, const char *text)
 {
         pthread_mutex_lock(&l->box->lock);
         l->box->stop = true;
+        atomic_store(&l->box->full, true);
         snprintf(l->box->stop_text, sizeof(l->box->stop_text), "%s", text);
         pthread_mutex_unlock(&l->box->lock);
         box_wake(l->box);

@@ -79,6 +79,7 @@ struct server_loop {
         struct link **trials;
         size_t trial_count;
         struct spin spin;
+        bool polls;         /* it looks at completions: words of what it finds are sent at once */
         atomic_bool looks;  /* the backend has had completions to look at */
         atomic_bool sleeps; /* it does not look at them now */
 };

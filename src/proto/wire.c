@@ -164,7 +164,7 @@ static uint64_t get_u64(struct cursor *c, uint64_t lo, uint64_t hi)
 
 static bool id_is(uint64_t id, enum object_type type)
 {
-        return object_id_valid(id) && object_id_type(id) == type;
+        return object_id_type(id) == type && id << 8;
 }
 
 static uint64_t get_ref(struct cursor *c, enum object_type type)

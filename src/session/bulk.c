@@ -37,7 +37,7 @@ void bulk_fini(struct session *s)
 
 static bool on_lane(const struct session *s, const struct session_bulk *b)
 {
-        for (unsigned i = 1; i < SESSION_LANES; i++)
+        for (unsigned i = 1; i < s->used; i++)
                 if (s->lanes[i].tx.bulk == b)
                         return true;
         return false;
@@ -156,7 +156,7 @@ bool session_bulk_pending(const struct session *s)
 {
         if (s->bulk_held)
                 return false;
-        for (unsigned i = 1; i < SESSION_LANES; i++)
+        for (unsigned i = 1; i < s->used; i++)
                 if (sending_any(&s->lanes[i].tx))
                         return true;
         return !list_empty(&s->bulks);
@@ -184,7 +184,7 @@ static bool is_shared(const struct session *s, unsigned lane)
 static unsigned sharing(const struct session *s)
 {
         unsigned lanes = 0;
-        for (unsigned i = 2; i < SESSION_LANES; i++)
+        for (unsigned i = 2; i < s->used; i++)
                 lanes += s->lanes[i].up && is_shared(s, i);
         return lanes;
 }
@@ -348,7 +348,7 @@ static void tell_passed(const struct session *s, struct session_bulk *b)
         uint64_t offset = b->acked;
         if (!b->passed)
                 return;
-        for (unsigned i = 1; i < SESSION_LANES; i++)
+        for (unsigned i = 1; i < s->used; i++)
                 if (s->lanes[i].tx.bulk == b && s->lanes[i].tx.at < offset)
                         offset = s->lanes[i].tx.at;
         for (unsigned i = 0; i < b->again_count; i++)

@@ -164,6 +164,8 @@ int session_lane_up(struct session *s, unsigned lane, uint64_t peer_next_seq)
                 s->in_unacked = 0; /* our hello said what we have */
         }
         l->up = true;
+        if (lane >= s->used)
+                s->used = lane + 1;
         return 0;
 }
 
@@ -214,6 +216,11 @@ void session_lane_down(struct session *s, unsigned lane)
                 bulk_cut(s, l);
         else
                 outbox_unseal(&s->out);
+}
+
+unsigned session_lanes_used(const struct session *s)
+{
+        return s->used;
 }
 
 bool session_lane_is_up(const struct session *s, unsigned lane)

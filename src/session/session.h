@@ -198,6 +198,8 @@ SP_NODISCARD int session_ack(struct session *s, uint64_t transfer, uint64_t belo
  * lane that is up. */
 void session_lane_down(struct session *s, unsigned lane);
 bool session_lane_is_up(const struct session *s, unsigned lane);
+/* Lanes from there on have never been up: most sessions have one, and two once data was moved. */
+unsigned session_lanes_used(const struct session *s);
 
 /* Where the next bytes received on the lane belong: up to 2 places. Returns how many; 0: the lane
  * must wait (bulk not placed yet), or a negative SP_E_* that ends the session. */

@@ -56,6 +56,7 @@ struct session {
         struct list stalled; /* all that is ready is framed, more will be ready later */
         struct list unacked; /* framed whole, not acknowledged */
         struct lane lanes[SESSION_LANES];
+        unsigned used;       /* session_lanes_used */
         unsigned shared;     /* session_share_lanes; 0: all */
         uint64_t generation; /* of the connections */
         bool bulk_held;      /* until the other side has told what it has */

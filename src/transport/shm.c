@@ -6,6 +6,9 @@
  * other's position is read once into a local, checked against what is possible, and only then used. So
  * whatever the other side writes there, nothing beyond the rings is touched.
  *
+ * What one side writes while the other looks for it costs both a trip between their cores. So nobody looks at more
+ * than it waits for, room is told of in large parts only, and nothing is written that is there already.
+ *
  * A byte on the socket wakes who sleeps in poll(2), and only who said before that it sleeps (`wants`): no
  * system call while both are awake. The socket's end tells that the other process is gone.
  *
@@ -29,6 +32,7 @@ enum {
         RING_MIN = 4096,
         RING_MAX = 1 << 30,
         STEP = 64 << 10,    /* bytes copied before the other side is told */
+        ROOM_PARTS = 8,     /* of a ring, or a step: who sends is told of room when it is so much */
         CALL_MAX = 1 << 20, /* bytes moved in one call */
         SEALS = F_SEAL_SHRINK | F_SEAL_GROW,
 };
@@ -69,7 +73,8 @@ struct shm {
         int common;        /* descriptor; -1: none */
         uint64_t common_size;
         _Atomic int state;
-        _Atomic uint64_t tail, head; /* ours, as published */
+        _Atomic uint64_t tail, head; /* ours; one thread writes each */
+        uint64_t told;               /* of `head`: what the other side knows */
         atomic_bool gone;            /* the other side is, or broke the rules */
 };
 
@@ -204,7 +209,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
                 }
                 tail += step;
                 done += step;
-                atomic_store(&s->tail, tail);
+                atomic_store_explicit(&s->tail, tail, memory_order_relaxed);
                 atomic_store(&s->shared->flows[s->side].tail, tail);
                 wake(s, WANT_DATA);
                 if (room(s, tail, &free) < 0)
@@ -213,6 +218,15 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
                         break;
         }
         return (ssize_t)done;
+}
+
+/* Who waits for room waits for half a ring, so that what it was not told of never matters. */
+static void tell_room(struct shm *s, uint64_t head, uint64_t have)
+{
+        s->told = head;
+        atomic_store(&s->shared->flows[!s->side].head, head);
+        if (have <= s->size / 2)
+                wake(s, WANT_ROOM);
 }
 
 static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
@@ -242,12 +256,11 @@ static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
                         pos = 0;
                         iov++;
                 }
-                atomic_store(&s->head, head);
-                atomic_store(&s->shared->flows[!s->side].head, head);
+                atomic_store_explicit(&s->head, head, memory_order_relaxed);
                 if (there(s, head, &have) < 0)
                         return SP_E_LINK;
-                if (have <= s->size / 2)
-                        wake(s, WANT_ROOM);
+                if (head - s->told >= least(s->size / ROOM_PARTS, STEP))
+                        tell_room(s, head, have);
         }
         return (ssize_t)done;
 }
@@ -260,11 +273,12 @@ static unsigned look(struct shm *s)
         unsigned found = 0;
         if (atomic_load(&s->state) == ASKED)
                 return 0;
-        if (left(s) || there(s, atomic_load(&s->head), &have) < 0 || have)
+        if (s->base.in && (there(s, atomic_load(&s->head), &have) < 0 || have || left(s)))
                 found |= CONN_IN;
-        if (left(s) || room(s, atomic_load(&s->tail), &free) < 0 || free >= s->size / 2)
+        if (s->base.out &&
+            (room(s, atomic_load(&s->tail), &free) < 0 || free >= s->size / 2 || left(s)))
                 found |= CONN_OUT;
-        return (s->base.in ? found & CONN_IN : 0) | (s->base.out ? found & CONN_OUT : 0);
+        return found;
 }
 
 static bool shm_peek(struct conn *c, bool arm)
@@ -298,7 +312,9 @@ static unsigned shm_polled(struct conn *c, bool reported)
         int state = reported ? settle(s) : before;
         if (state == PLAIN)
                 return (reported ? CONN_IN : 0) | CONN_OUT;
-        atomic_store(&s->shared->sides[s->side].wants, 0);
+        _Atomic uint32_t *wants = &s->shared->sides[s->side].wants;
+        if (atomic_load(wants))
+                atomic_store(wants, 0);
         if (reported && before == SHARED)
                 drain(s);
         return look(s);

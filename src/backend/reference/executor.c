@@ -160,7 +160,7 @@ static bool execute_one(struct backend *b)
 
         pthread_mutex_lock(&b->lock);
         times.end_ns = executor_clock_ns(b);
-        k->event->status = status;
+        k->event.status = status;
         *failed |= b->failure_stays && status < 0;
         list_remove(&k->link);
         b->executing = false;

@@ -73,7 +73,7 @@ void ref_queue_release(struct backend_queue *q)
 void ref_event_release(struct backend_event *e)
 {
         if (e && atomic_fetch_sub(&e->refs, 1) == 1)
-                mem_free(e);
+                mem_free(container_of(e, struct ref_command, event));
 }
 
 /* ---- the backend ---------------------------------------------------------------------------- */

@@ -77,14 +77,15 @@ struct backend_kernel {
         struct ref_arg args[REGISTRY_ARGS_MAX];
 };
 
+/* Its memory goes with its event. */
 struct ref_command {
+        struct backend_event event;
         struct list link;
         struct backend_queue *queue;
-        struct backend_event *event;
         struct backend_command c; /* its kernel and deps are not used any more */
         const struct registry_kernel *kernel;
         size_t offset[3], global[3];
-        struct backend_event **deps;
+        struct backend_event **deps; /* behind `args` */
         uint8_t pattern[128];
         uint64_t submit_ns;
         bool reports; /* a marker that tells how its only dependency ended */

@@ -14,22 +14,14 @@ static struct backend_event *ref_event_hold(struct backend_event *e)
 
 void ref_command_free(struct ref_command *k)
 {
-        for (size_t i = 0; k->deps && i < k->c.dep_count; i++)
+        for (size_t i = 0; i < k->c.dep_count; i++)
                 ref_event_release(k->deps[i]);
-        mem_free(k->deps);
         for (unsigned i = 0; i < k->arg_count; i++)
                 ref_buffer_release(k->args[i].buffer);
         ref_buffer_release(k->c.buffer);
         ref_buffer_release(k->c.source);
         ref_queue_release(k->queue);
-        ref_event_release(k->event);
-        mem_free(k);
-}
-
-static void command_freep(struct ref_command **k)
-{
-        if (*k)
-                ref_command_free(*k);
+        ref_event_release(&k->event);
 }
 
 static const uint8_t *box_end(const struct backend_box *x, const struct backend_buffer *m,
@@ -118,11 +110,13 @@ static cl_int append(struct backend_queue *q, const struct backend_command *c, b
         size_t args = 0;
         while (c->op == BACKEND_KERNEL && c->kernel->kernel->args[args].name)
                 args++;
-        auto_clean(command_freep) struct ref_command *k =
-                mem_zalloc(sizeof(*k) + args * sizeof(k->args[0]));
+        size_t own = sizeof(struct ref_command) + args * sizeof(struct ref_arg);
+        struct ref_command *k = mem_zalloc(own + c->dep_count * sizeof(k->deps[0]));
         if (!k)
                 return CL_OUT_OF_HOST_MEMORY;
-        list_init(&k->link);
+        k->event = (struct backend_event){
+                .refs = 2, .backend = b, .domain = q->domain, .status = CL_SUBMITTED
+        };
         atomic_fetch_add(&q->refs, 1);
         k->queue = q;
         k->reports = reports;
@@ -137,25 +131,14 @@ static cl_int append(struct backend_queue *q, const struct backend_command *c, b
         if (c->op == BACKEND_FILL)
                 memcpy(k->pattern, c->pattern, c->pattern_size);
 
-        k->event = mem_zalloc(sizeof(*k->event));
-        k->deps = mem_alloc(c->dep_count * sizeof(*k->deps));
-        if (!k->event || !k->deps) {
-                mem_free(k->deps);
-                k->deps = NULL;
-                mem_free(steal(k->event));
-                return CL_OUT_OF_HOST_MEMORY;
-        }
-        *k->event = (struct backend_event){
-                .refs = 2, .backend = b, .domain = q->domain, .status = CL_SUBMITTED
-        };
+        k->deps = (struct backend_event **)(k->args + args);
         for (size_t i = 0; i < c->dep_count; i++)
                 k->deps[i] = ref_event_hold(c->deps[i]);
 
-        *ret = k->event;
+        *ret = &k->event;
         pthread_mutex_lock(&b->lock);
         k->submit_ns = executor_clock_ns(b);
-        struct ref_command *appended = steal(k);
-        list_append(&b->pending, &appended->link);
+        list_append(&b->pending, &k->link);
         executor_wake(b);
         pthread_mutex_unlock(&b->lock);
         return CL_SUCCESS;

@@ -9,7 +9,7 @@ cl_int ref_submit(struct backend_queue *q, const struct backend_command *c,
                   struct backend_event **ret);
 cl_int ref_event_report(struct backend_queue *q, struct backend_event *e, void *cookie);
 
-/* Also one half made: everything it points to is held by it. */
+/* Let go of all that it holds; its memory stays as long as its event. */
 void ref_command_free(struct ref_command *k);
 
 #endif
