@@ -169,6 +169,7 @@ void engine_peer_unreachable(struct engine *e, struct session *s, const char *te
         struct peer *p = engine_peer_of(e, s);
         if (!p || p->lost || p->relay)
                 return;
+        engine_relay_again(p);
         tell(p, SP_E_LINK, text);
         engine_settle(e);
 }

@@ -33,10 +33,9 @@ void peering_away(struct channel *c)
         struct target *t = c->target;
         log_info(LOG, "the connection with a peer is lost; %s",
                  t ? "it is tried again" : "it will try again");
-        if (!t) {
-                engine_peer_away(c->loop->engine, c->session);
+        engine_peer_away(c->loop->engine, c->session);
+        if (!t)
                 return;
-        }
         uint64_t now = clock_now_ns();
         t->pause_ms = RETRY_FIRST_MS;
         t->again_ns = now + RETRY_FIRST_MS * 1000000ull;
@@ -311,8 +310,10 @@ void peering_settle(struct server_loop *l, struct arrival *a)
 {
         struct channel *c = channel_of(l, a->session);
         const struct target *t = c ? c->target : NULL;
-        const char *text = a->text[0] ? a->text : status_text(a->status);
         bool given_up = !t || c->failed || a->generation != t->try || t->again_ns != UINT64_MAX;
+        if (c && !a->status && a->generation < session_generation(c->session))
+                a->status = SP_E_LINK; /* the other side has closed it: it is relayed anew */
+        const char *text = a->text[0] ? a->text : status_text(a->status);
         if (!given_up && !a->status)
                 peer_reached(l, c, a);
         else if (!given_up && a->lane > 1)
