@@ -126,15 +126,19 @@ int server_introduce(struct server *a, struct server *b)
         return r;
 }
 
-/* `s` can't connect to `other`: the other way round, or else through here. */
+/* `s` can't connect to `other`: the other way round, or else through here. While it is, they try in turn, for either way
+ * may be there one day. */
 static int find_way(struct server *s, struct server *other)
 {
         uint64_t bit = 1ull << other->index;
-        if (s->relays[other->index] || s->peers_bad & bit || !server_session(s) ||
-            !server_session(other))
+        bool back = reach(other->spec, s->spec) > 0;
+        if (s->peers_bad & bit || !server_session(s) || !server_session(other))
                 return 0;
-        int r;
-        if (s->peers_turned & bit || !reach(other->spec, s->spec)) {
+        int r = 0;
+        if (s->relays[other->index]) {
+                if (back)
+                        r = introduce(other, s);
+        } else if (s->peers_turned & bit || !back) {
                 r = relay(s, other);
         } else {
                 mark(&s->peers_turned, &other->peers_turned, s, other);
