@@ -126,9 +126,10 @@ static void peers(struct buf *b)
 static void relayed(struct buf *b)
 {
         static const uint8_t zeros[64];
-        put(b, peer_relay, .peer = ID(PEER, 1));
-        put(b, relay_hello, .peer = ID(PEER, 1), .generation = 3);
-        put(b, relay_hello, .peer = ID(PEER, 2), .generation = 1);
+        put(b, peer_relay, .peer = ID(PEER, 1), .number = 1);
+        put(b, peer_relay, .peer = ID(PEER, 2), .number = 2);
+        put(b, relay_hello, .peer = ID(PEER, 1), .number = 1, .generation = 3);
+        put(b, relay_hello, .peer = ID(PEER, 2), .number = 2, .generation = 1);
         put(b, relay_data, .peer = ID(PEER, 1), .data = bytes_of(zeros, sizeof(zeros)));
         put(b, relay_data, .peer = ID(PEER, 2), .lane = 1, .data = bytes_of(zeros, 8));
         put(b, relay_taken, .peer = ID(PEER, 2), .lane = 1, .size = 1);

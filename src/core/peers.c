@@ -79,21 +79,35 @@ static int introduce(struct server *dialler, struct server *target)
                             .near = bytes_str(target->spec->peer_given ? "" : target->near));
 }
 
+/* What they relay is relayed from now on, or begins anew: both sides forget what was on its way. */
+static int relay_begin(struct server *a, struct server *b)
+{
+        struct session *to_a = server_session(a), *to_b = server_session(b);
+        if (!to_a || !to_b)
+                return SP_E_GONE;
+        uint64_t number = ++a->client->relayed;
+        int r = session_send(to_a, peer_relay, .peer = b->peer_id, .number = number);
+        if (r == 0)
+                r = session_send(to_b, peer_relay, .peer = a->peer_id, .number = number);
+        if (r < 0)
+                return r;
+        a->relays[b->index] = b->relays[a->index] = number;
+        server_send(a);
+        server_send(b);
+        return 0;
+}
+
 /* What they have to say to each other goes through here from now on. */
 static int relay(struct server *a, struct server *b)
 {
         struct client *c = a->client;
-        struct session *to_a = server_session(a);
-        if (!to_a || !server_session(b))
-                return SP_E_GONE;
         log_warn("client",
                  "%s and %s can't reach each other: what they exchange goes through this program. "
                  "Give one a name that the other knows, with #peer-host in SPANCL_SERVERS",
                  server_name(a), server_name(b));
-        int r = session_send(to_a, peer_relay, .peer = b->peer_id);
+        int r = relay_begin(a, b);
         if (r < 0)
                 return r;
-        mark(&a->peers_relayed, &b->peers_relayed, a, b);
         c->interests++; /* also when the application does not wait */
         keeper_wake(c);
         return 0;
@@ -112,15 +126,19 @@ int server_introduce(struct server *a, struct server *b)
         return r;
 }
 
-/* `s` can't connect to `other`: the other way round, or else through here. */
+/* `s` can't connect to `other`: the other way round, or else through here. While it is, they try in turn, for either way
+ * may be there one day. */
 static int find_way(struct server *s, struct server *other)
 {
         uint64_t bit = 1ull << other->index;
-        if (s->peers_relayed & bit || s->peers_bad & bit || !server_session(s) ||
-            !server_session(other))
+        bool back = reach(other->spec, s->spec) > 0;
+        if (s->peers_bad & bit || !server_session(s) || !server_session(other))
                 return 0;
-        int r;
-        if (s->peers_turned & bit || !reach(other->spec, s->spec)) {
+        int r = 0;
+        if (s->relays[other->index]) {
+                if (back)
+                        r = introduce(other, s);
+        } else if (s->peers_turned & bit || !back) {
                 r = relay(s, other);
         } else {
                 mark(&s->peers_turned, &other->peers_turned, s, other);
@@ -163,18 +181,16 @@ static int relay_to(struct server *s, uint64_t peer, struct server **ret)
         struct server *other = peer_named(s, peer);
         if (!other)
                 return SP_E_PROTO;
-        bool relayed = s->peers_relayed & 1ull << other->index;
-        *ret = relayed && server_session(other) ? other : NULL;
+        *ret = s->relays[other->index] && server_session(other) ? other : NULL;
         return 0;
 }
 
 /* They do not need this client any more. */
 static void unrelay(struct server *a, struct server *b)
 {
-        if (!(a->peers_relayed & 1ull << b->index))
+        if (!a->relays[b->index])
                 return;
-        a->peers_relayed &= ~(1ull << b->index);
-        b->peers_relayed &= ~(1ull << a->index);
+        a->relays[b->index] = b->relays[a->index] = 0;
         a->client->interests--;
 }
 
@@ -191,7 +207,7 @@ int peers_direct(void *user, const struct wire_peer_direct *m)
         struct server *other = peer_named(s, m->peer);
         if (!other)
                 return SP_E_PROTO;
-        if (!(s->peers_relayed & 1ull << other->index))
+        if (s->relays[other->index] != m->number)
                 return 0;
         log_warn(
                 "client",
@@ -215,8 +231,18 @@ int peers_relay_hello(void *user, const struct wire_relay_hello *m)
         int r = relay_to(s, m->peer, &to);
         if (r == 0 && to)
                 passed(to, session_send(to->session, relay_hello, .peer = s->peer_id,
-                                        .generation = m->generation, .next_seq = m->next_seq,
-                                        .answer = m->answer));
+                                        .number = m->number, .generation = m->generation,
+                                        .next_seq = m->next_seq));
+        return r;
+}
+
+int peers_relay_again(void *user, const struct wire_relay_again *m)
+{
+        struct server *s = user, *other;
+        int r = relay_to(s, m->peer, &other);
+        /* Both may ask: once is enough. */
+        if (r == 0 && other && s->relays[other->index] == m->number)
+                r = relay_begin(s, other);
         return r;
 }
 

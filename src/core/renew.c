@@ -42,8 +42,8 @@ static void retire(struct server *s)
                 struct server *other = c->servers[i];
                 other->peers &= ~(1ull << s->index);
                 other->peers_turned &= ~(1ull << s->index);
-                other->peers_relayed &= ~(1ull << s->index);
                 other->peers_bad &= ~(1ull << s->index);
+                other->relays[s->index] = 0;
         }
         if (s == s->first)
                 list_append(&c->retired, &s->retired);

@@ -168,6 +168,7 @@ static const struct wire_handlers handlers = {
         .peer_lost = peers_lost,
         .peer_direct = peers_direct,
         .relay_hello = peers_relay_hello,
+        .relay_again = peers_relay_again,
         .relay_data = peers_relay_data,
         .relay_taken = peers_relay_taken,
         .output = on_output,

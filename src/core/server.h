@@ -44,10 +44,11 @@ struct server {
         char near[WIRE_NEAR_MAX +
                   1]; /* a Unix socket where servers of its host reach it; "": none */
         /* Bits per server. */
-        uint64_t peers;         /* introduced to each other */
-        uint64_t peers_turned;  /* not the one that was to connect first does, but the other */
-        uint64_t peers_relayed; /* what they exchange goes through the client */
-        uint64_t peers_bad;     /* their session has ended */
+        uint64_t peers;        /* introduced to each other */
+        uint64_t peers_turned; /* not the one that was to connect first does, but the other */
+        uint64_t peers_bad;    /* their session has ended */
+        /* peer_relay's, with each: what they exchange goes through the client; 0: it does not. */
+        uint64_t relays[CLIENT_SERVERS_MAX];
 
         struct {
                 uint32_t mb_s; /* 0: not known */
@@ -94,6 +95,7 @@ struct client {
         cl_uint device_count;
 
         uint64_t next_id; /* one counter for all types */
+        uint64_t relayed; /* the last peer_relay's number */
         struct map requests, events, incoming, flights, queues;
         uint64_t small_flights
                 [64]; /* in turn: of which nobody tells that they have ended; 0: none */
@@ -228,6 +230,7 @@ void peers_part(struct server *s);
 int peers_lost(void *user, const struct wire_peer_lost *m);
 int peers_direct(void *user, const struct wire_peer_direct *m);
 int peers_relay_hello(void *user, const struct wire_relay_hello *m);
+int peers_relay_again(void *user, const struct wire_relay_again *m);
 int peers_relay_data(void *user, const struct wire_relay_data *m);
 int peers_relay_taken(void *user, const struct wire_relay_taken *m);
 

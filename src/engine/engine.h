@@ -30,8 +30,9 @@ struct engine_ops {
 
         /* Close all connections of a peer's session, and dial it no more. */
         void (*hang_up)(void *user, struct session *s);
-        /* The session has no connections of its own: its lanes go through the client. If it was dialled from here, that is
-         * tried again now and then. engine_peer_connected and engine_peer_direct tell. */
+        /* The session has no connections of its own: its lanes go through the client. If it is dialled from here, that is
+         * tried now and then, which engine_peer_connected and engine_peer_direct tell, or each time
+         * engine_peer_unreachable. */
         void (*relayed)(void *user, struct session *s);
 
         /* Text that the client's kernels printed since the last call (device printf): append to `text`.
@@ -86,7 +87,7 @@ struct session *engine_session_at(struct engine *e, size_t i);
 /* The session with that peer has ended: what waits for it fails, the client is told. */
 void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text);
 
-/* The peer can't be reached for now: the client is told, and may find another way. */
+/* The peer can't be reached for now: the client is told, and may find another way, or have the other side try. */
 void engine_peer_unreachable(struct engine *e, struct session *s, const char *text);
 
 /* Lane 0 of a peer has a connection: from now on its lanes do not go through the client any more. True: they did. Then the
@@ -94,8 +95,7 @@ void engine_peer_unreachable(struct engine *e, struct session *s, const char *te
 bool engine_peer_connected(struct engine *e, struct session *s);
 /* All lanes that this side has dialled are there: the client is told if it relayed them. */
 void engine_peer_direct(struct engine *e, struct session *s);
-/* The connections with a peer are lost, and it is the other side that makes them again. If it does not believe that there
- * were any, the client still relays. */
+/* The connections with a peer are lost. If the other side does not believe that there were any, the client still relays. */
 void engine_peer_away(struct engine *e, struct session *s);
 
 /* To be called after each batch of bytes received on any lane of any of its sessions: starts what was

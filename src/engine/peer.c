@@ -167,8 +167,9 @@ void engine_peer_failed(struct engine *e, struct session *s, int status, const c
 void engine_peer_unreachable(struct engine *e, struct session *s, const char *text)
 {
         struct peer *p = engine_peer_of(e, s);
-        if (!p || p->lost || p->relay)
+        if (!p || p->lost)
                 return;
+        engine_relay_again(p);
         tell(p, SP_E_LINK, text);
         engine_settle(e);
 }
@@ -198,7 +199,7 @@ int engine_handle_peer_open(void *user, const struct wire_peer_open *m)
         memcpy(near, m->near.data, m->near.size);
         near[m->near.size] = '\0';
         int r = engine_peer_known(e, m->peer, &p);
-        if (r < 0 || p->lost || p->relay)
+        if (r < 0 || p->lost)
                 return r;
         mem_free(p->name);
         p->name = mem_strdup(host);
@@ -208,6 +209,9 @@ int engine_handle_peer_open(void *user, const struct wire_peer_open *m)
         const uint64_t session_id[2] = { m->session_hi, m->session_lo };
         e->params.ops->dial(e->params.user, p->session, p->id, host, (unsigned)m->port, near,
                             session_id, p->token);
+        if (p->relay)
+                e->params.ops->relayed(e->params.user, p->session);
+        engine_relay_again(p);
         return 0;
 }
 
@@ -216,12 +220,13 @@ int engine_handle_peer_expect(void *user, const struct wire_peer_expect *m)
         struct engine *e = ((struct peer *)user)->engine;
         struct peer *p;
         int r = engine_peer_known(e, m->peer, &p);
-        if (r < 0 || p->lost || p->relay)
+        if (r < 0 || p->lost)
                 return r;
         e->params.ops->hang_up(e->params.user, p->session);
         p->token[0] = m->token_hi;
         p->token[1] = m->token_lo;
         p->expected = true;
+        engine_relay_again(p);
         return 0;
 }
 

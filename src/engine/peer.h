@@ -9,7 +9,7 @@ struct peer {
         uint64_t id; /* 0: the client */
         struct session *session;
         struct relay *relay; /* NULL: it has connections of its own */
-        bool was_relayed;    /* and has been relayed before */
+        uint64_t relays;     /* peer_relay's last number; 0: it never was relayed */
         char *name;          /* where it was connected to; NULL: it connects */
         uint64_t token[2];
         bool expected; /* it connects and shows the token; else this server did */

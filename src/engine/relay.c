@@ -35,41 +35,13 @@ void engine_relay_end(struct peer *p)
         for (unsigned i = 0; i < LANES; i++)
                 session_lane_down(p->session, i);
         p->relay = engine_relay_free(p->relay);
-        p->was_relayed = true;
 }
 
-/* From now on `p` has no connections of its own. */
-static int relay_begin(struct peer *p)
+void engine_relay_again(struct peer *p)
 {
-        struct engine *e = p->engine;
-        engine_relay_end(p);
-        p->relay = mem_zalloc(sizeof(*p->relay));
-        if (!p->relay)
-                return SP_E_NOMEM;
-        for (unsigned i = 0; i < LANES; i++)
-                p->relay->lanes[i].room = WIRE_RELAY_WINDOW;
-        e->params.ops->relayed(e->params.user, p->session);
-        return 0;
-}
-
-static void say_hello(struct peer *p, uint64_t generation, bool answer)
-{
-        peer_send(engine_client(p->engine), relay_hello, .peer = p->id, .generation = generation,
-                  .next_seq = session_next_seq(p->session), .answer = answer);
-}
-
-/* The other side is there, and has received every message below `next_seq`. */
-static int relay_up(struct peer *p, uint64_t generation, uint64_t next_seq)
-{
-        uint64_t acked = session_acked_seq(p->session); /* more, since it said so */
-        int r = session_lane_up(p->session, 0, next_seq < acked ? acked : next_seq);
-        if (r == 0)
-                r = session_resume(p->session, generation);
-        if (r == 0)
-                r = session_lane_up(p->session, 1, 0);
-        p->relay->up = r == 0;
-        p->dirty = true;
-        return r;
+        if (p->relays && !p->relay)
+                peer_send(engine_client(p->engine), relay_again, .peer = p->id,
+                          .number = p->relays);
 }
 
 /* ---- messages ------------------------------------------------------------------------------- */
@@ -79,12 +51,20 @@ int engine_handle_peer_relay(void *user, const struct wire_peer_relay *m)
         struct engine *e = ((struct peer *)user)->engine;
         struct peer *p;
         int r = engine_peer_known(e, m->peer, &p);
-        if (r < 0 || p->lost || p->relay)
+        if (r < 0 || p->lost)
                 return r;
-        r = relay_begin(p);
-        if (r == 0)
-                say_hello(p, session_generation(p->session), false);
-        return r;
+        engine_relay_end(p);
+        p->relays = m->number;
+        p->relay = mem_zalloc(sizeof(*p->relay));
+        if (!p->relay)
+                return SP_E_NOMEM;
+        for (unsigned i = 0; i < LANES; i++)
+                p->relay->lanes[i].room = WIRE_RELAY_WINDOW;
+        e->params.ops->relayed(e->params.user, p->session);
+        peer_send(engine_client(e), relay_hello, .peer = p->id, .number = m->number,
+                  .generation = session_generation(p->session),
+                  .next_seq = session_next_seq(p->session));
+        return 0;
 }
 
 int engine_handle_relay_hello(void *user, const struct wire_relay_hello *m)
@@ -92,23 +72,19 @@ int engine_handle_relay_hello(void *user, const struct wire_relay_hello *m)
         struct engine *e = ((struct peer *)user)->engine;
         struct peer *p;
         int r = engine_peer_known(e, m->peer, &p);
-        if (r < 0 || p->lost)
+        /* There may be a connection meanwhile. */
+        if (r < 0 || p->lost || !p->relay || p->relay->up || m->number != p->relays)
                 return r;
         uint64_t mine = session_generation(p->session);
-        /* An answer that comes late: both have asked, or there is a connection. */
-        if (m->answer && (!p->relay || p->relay->up || m->generation <= mine))
-                return 0;
-        if (m->answer)
-                return relay_up(p, m->generation, m->next_seq);
-        /* Nor is it of use any more if this side has connected since. */
-        if (!p->expected && m->generation < mine)
-                return 0;
-        uint64_t generation = (m->generation > mine ? m->generation : mine) + 1;
-        r = relay_begin(p);
-        if (r < 0)
-                return r;
-        say_hello(p, generation, true);
-        return relay_up(p, generation, m->next_seq);
+        uint64_t acked = session_acked_seq(p->session); /* more, if it has connected since */
+        r = session_lane_up(p->session, 0, m->next_seq < acked ? acked : m->next_seq);
+        if (r == 0)
+                r = session_resume(p->session, (m->generation > mine ? m->generation : mine) + 1);
+        if (r == 0)
+                r = session_lane_up(p->session, 1, 0);
+        p->relay->up = r == 0;
+        p->dirty = true;
+        return r;
 }
 
 /* NULL: it is lost, or what comes is of connections that there are no more, which not all know yet. */
@@ -167,20 +143,16 @@ bool engine_peer_connected(struct engine *e, struct session *s)
 void engine_peer_direct(struct engine *e, struct session *s)
 {
         struct peer *p = engine_peer_of(e, s);
-        if (p && p->was_relayed && !p->relay)
-                peer_send(engine_client(e), peer_direct, .peer = p->id);
+        if (p && p->relays && !p->relay)
+                peer_send(engine_client(e), peer_direct, .peer = p->id, .number = p->relays);
 }
 
 void engine_peer_away(struct engine *e, struct session *s)
 {
         struct peer *p = engine_peer_of(e, s);
-        if (!p || p->lost || p->relay || !p->was_relayed)
+        if (!p || p->lost)
                 return;
-        if (relay_begin(p) < 0) {
-                e->status = SP_E_NOMEM;
-                return;
-        }
-        say_hello(p, session_generation(p->session), false);
+        engine_relay_again(p);
         engine_settle(e);
 }
 

@@ -14,6 +14,10 @@ struct relay *engine_relay_free(struct relay *r);
 /* The client passes on nothing for this one any more: its lanes are down. Harmless when it did not. */
 void engine_relay_end(struct peer *p);
 
+/* Connections with one that was relayed are lost, or given up: if the client does not know that there were any, it relays
+ * anew. */
+void engine_relay_again(struct peer *p);
+
 /* Hand what came for relayed peers to their sessions, as far as they take it. */
 void engine_relay_receive_all(struct engine *e);
 

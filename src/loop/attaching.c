@@ -151,6 +151,7 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         if (again) {
                 channel_down(c); /* the client has given them up */
                 channel_await(l, c);
+                c->relayed_ms = 0;
                 if (engine_peer_connected(l->engine, s) && has < session_acked_seq(s))
                         has = session_acked_seq(s); /* it went on while it dialled */
         }

@@ -16,8 +16,8 @@ enum {
         RETRY_FIRST_MS = 20, /* between two tries to reach a peer, doubled each time */
         RETRY_MAX_MS = 1000,
         RELAYED_FIRST_MS = 2000, /* the same while the client relays */
-        RELAYED_MAX_MS = 60000,
-        PATIENCE_MS = 4000, /* after which the client is told that a peer can't be reached */
+        RELAYED_MAX_MS = 30000,  /* and it is the other side's turn then */
+        PATIENCE_MS = 4000,      /* after which the client is told that a peer can't be reached */
 };
 
 void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text)
@@ -33,10 +33,9 @@ void peering_away(struct channel *c)
         struct target *t = c->target;
         log_info(LOG, "the connection with a peer is lost; %s",
                  t ? "it is tried again" : "it will try again");
-        if (!t) {
-                engine_peer_away(c->loop->engine, c->session);
+        engine_peer_away(c->loop->engine, c->session);
+        if (!t)
                 return;
-        }
         uint64_t now = clock_now_ns();
         t->pause_ms = RETRY_FIRST_MS;
         t->again_ns = now + RETRY_FIRST_MS * 1000000ull;
@@ -49,7 +48,7 @@ struct dialling {
         struct mailbox *box;
         struct session *session;
         struct target target;
-        uint64_t next_seq;
+        uint64_t generation, next_seq;
         unsigned lanes; /* for bulk */
         bool share, packs, fabric;
         /* server_loop_params */
@@ -85,7 +84,7 @@ static void *dial_thread(void *arg)
                         .session_id = { t->id[0], t->id[1] },
                         .key = { t->token[0], t->token[1] },
                         .next_seq = d->next_seq,
-                        .generation = t->try,
+                        .generation = d->generation,
                         .name = "peer",
                         .share = d->share,
                         .packs = d->packs,
@@ -96,7 +95,7 @@ static void *dial_thread(void *arg)
                 if (!a)
                         break; /* the engine's commands fail when the client gives up */
                 a->session = d->session;
-                a->generation = t->try;
+                a->generation = d->generation;
                 a->lane = lane;
                 a->status = *t->near ? connect_near(d, &p, &a->conn, &reply) : SP_E_UNSUPP;
                 if (a->status < 0 && (!*t->near || !lane)) {
@@ -149,12 +148,12 @@ static int start_try(struct server_loop *l, struct channel *c)
         struct dialling *d = mem_zalloc(sizeof(*d));
         if (!d)
                 return SP_E_NOMEM;
-        if (t->try < session_generation(c->session))
-                t->try = session_generation(c->session);
-        t->try++;
+        if (c->try < session_generation(c->session))
+                c->try = session_generation(c->session);
         t->again_ns = UINT64_MAX;
         d->target = *t;
         d->session = c->session;
+        d->generation = ++c->try;
         d->next_seq = session_next_seq(c->session);
         d->lanes = l->params.lanes ? l->params.lanes : carrier_lanes(1);
         d->share = l->params.share;
@@ -192,10 +191,13 @@ static void try_later(struct server_loop *l, struct channel *c, int status, cons
                 peering_failed(l, c, status, text);
                 return;
         }
-        unsigned max_ms = t->relayed ? RELAYED_MAX_MS : RETRY_MAX_MS;
-        t->again_ns = clock_now_ns() + t->pause_ms * 1000000ull;
-        t->pause_ms = 2 * t->pause_ms < max_ms ? 2 * t->pause_ms : max_ms;
-        if (status != SP_E_LINK) /* it was there, and was cut: it may be there again soon */
+        unsigned *pause_ms = c->relayed_ms ? &c->relayed_ms : &t->pause_ms;
+        unsigned max_ms = c->relayed_ms ? RELAYED_MAX_MS : RETRY_MAX_MS;
+        t->again_ns = clock_now_ns() + *pause_ms * 1000000ull;
+        *pause_ms = 2 * *pause_ms < max_ms ? 2 * *pause_ms : max_ms;
+        if (c->relayed_ms) /* each time: it is the other side's turn */
+                engine_peer_unreachable(l->engine, c->session, text);
+        else if (status != SP_E_LINK) /* it was there, and was cut: it may be there again soon */
                 peer_tell(l, c, text);
 }
 
@@ -222,7 +224,6 @@ void peering_dial(void *user, struct session *s, uint64_t peer, const char *host
         channel_down(c);
         *t = (struct target){ .id = { session_id[0], session_id[1] },
                               .token = { token[0], token[1] },
-                              .try = t->try,
                               .again_ns = 0, /* as soon as this message is worked off */
                               .tell_ns = clock_now_ns() + PATIENCE_MS * 1000000ull,
                               .pause_ms = RETRY_FIRST_MS };
@@ -248,15 +249,15 @@ void peering_relayed(void *user, struct session *s)
         struct channel *c = channel_of(l, s);
         struct target *t = c ? c->target : NULL;
         bool dialling = t && t->again_ns == UINT64_MAX && !c->lanes[0].conn;
-        if (c)
-                channel_down(c);
+        if (!c)
+                return;
+        channel_down(c);
+        c->relayed_ms = c->relayed_ms ? c->relayed_ms : RELAYED_FIRST_MS;
         if (!t)
                 return;
         t->tell_ns = UINT64_MAX;
-        t->pause_ms = t->relayed ? t->pause_ms : RELAYED_FIRST_MS;
-        t->relayed = true;
         if (!dialling)
-                t->again_ns = clock_now_ns() + t->pause_ms * 1000000ull;
+                t->again_ns = clock_now_ns() + c->relayed_ms * 1000000ull;
         serving_rouse(l);
 }
 
@@ -295,13 +296,12 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
         channel_carry(l, c, a->lane);
         if (a->lane != 1)
                 return;
-        if (t->relayed) {
+        if (c->relayed_ms)
                 log_info(LOG,
                          "a peer that could not be reached is: the client need not relay any more");
-                engine_peer_direct(l->engine, c->session);
-                engine_settle(l->engine);
-        }
-        t->relayed = false;
+        engine_peer_direct(l->engine, c->session);
+        engine_settle(l->engine);
+        c->relayed_ms = 0;
         t->reached = true;
         t->tell_ns = UINT64_MAX;
         t->pause_ms = RETRY_FIRST_MS;
@@ -311,8 +311,10 @@ void peering_settle(struct server_loop *l, struct arrival *a)
 {
         struct channel *c = channel_of(l, a->session);
         const struct target *t = c ? c->target : NULL;
+        bool given_up = !t || c->failed || a->generation != c->try || t->again_ns != UINT64_MAX;
+        if (c && !a->status && a->generation < session_generation(c->session))
+                a->status = SP_E_LINK; /* the other side has closed it: it is relayed anew */
         const char *text = a->text[0] ? a->text : status_text(a->status);
-        bool given_up = !t || c->failed || a->generation != t->try || t->again_ns != UINT64_MAX;
         if (!given_up && !a->status)
                 peer_reached(l, c, a);
         else if (!given_up && a->lane > 1)

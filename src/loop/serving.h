@@ -27,6 +27,8 @@ struct channel {
         bool no_fabric;            /* a fabric to it has failed */
         /* A peer that this side dials; NULL: it comes. */
         struct target *target;
+        uint64_t try;        /* the generation of the last one, of this target or an earlier one */
+        unsigned relayed_ms; /* the pause between tries while the client relays; 0: it does not */
 };
 
 /* Where a peer is, and how it goes. */
@@ -34,12 +36,10 @@ struct target {
         char address[1100];
         char near[WIRE_NEAR_MAX + 6]; /* as an address; empty: none */
         uint64_t id[2], token[2];
-        uint64_t try;      /* the generation of the last one */
         uint64_t again_ns; /* when to try again; UINT64_MAX: it is connected, or being dialled */
         uint64_t tell_ns;  /* when to tell the client; UINT64_MAX: it is connected, or was told */
         unsigned pause_ms;
         bool reached; /* once at least */
-        bool relayed; /* the client passes on what goes there, until it is reached */
 };
 
 struct server_loop {

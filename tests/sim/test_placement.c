@@ -36,8 +36,8 @@ TEST(buffers_travel_between_servers_and_not_through_the_client)
         assert_int_equal(clWaitForEvents(1, &e[5]), CL_SUCCESS);
         for (unsigned i = 0; i < 3; i++)
                 assert_int_equal(sim_traffic(s.sim, i, SIM_SERVERS_MAX), 0);
-        assert_true(sim_traffic(s.sim, 0, 1) >= ITEMS * 4);
-        assert_true(sim_traffic(s.sim, 1, 2) >= ITEMS * 4);
+        assert_true(sim_traffic(s.sim, 0, 1) > 0); /* it may be packed */
+        assert_true(sim_traffic(s.sim, 1, 2) > 0);
         setup_check(&s, 5, 6);
         for (unsigned i = 0; i < 6; i++)
                 assert_int_equal(clReleaseEvent(e[i]), CL_SUCCESS);
@@ -70,7 +70,7 @@ TEST(servers_that_can_reach_each_other_one_way_only_do_so)
                                                       .blocked = blocked(way, !way) });
                 go_round(&s, 2);
                 for (unsigned i = 0; i < 2; i++) {
-                        assert_true(sim_traffic(s.sim, i, !i) >= ITEMS * 4);
+                        assert_true(sim_traffic(s.sim, i, !i) > 0);
                         assert_int_equal(sim_traffic(s.sim, i, SIM_SERVERS_MAX), 0);
                 }
                 setup_check(&s, 0, 2 * s.count);
@@ -123,38 +123,55 @@ TEST(a_relayed_session_ends_with_its_server)
         log_threshold = before;
 }
 
+/* One after the other add to the buffer, the i-th up to before the n-th; the seed decides how much is under way. */
+static void take_turns(struct setup *s, uint64_t seed, uint32_t i, uint32_t n)
+{
+        for (; i < n; i++) {
+                cl_event e;
+                OK(setup_launch(s, i % 2, 0, NULL, &e));
+                OK(clFlush(s->queues[i % 2]));
+                if (i % (1 + seed % 4) == 0)
+                        OK(clWaitForEvents(1, &e));
+                OK(clEnqueueBarrierWithWaitList(s->queues[(i + 1) % 2], 1, &e, NULL));
+                OK(clReleaseEvent(e));
+        }
+}
+
+/* The same, but before the last ones there is time to find a way, which they must then go. */
+static void take_turns_directly(struct setup *s, uint64_t seed, uint32_t i, uint32_t n)
+{
+        take_turns(s, seed, i, n - 6);
+        OK(clFinish(s->queues[0]));
+        OK(clFinish(s->queues[1]));
+        sim_run(s->sim, 10000000000);
+        uint64_t direct = sim_traffic(s->sim, 0, 1) + sim_traffic(s->sim, 1, 0);
+        take_turns(s, seed, n - 6, n);
+        OK(clFinish(s->queues[0]));
+        OK(clFinish(s->queues[1]));
+        if (sim_traffic(s->sim, 0, 1) + sim_traffic(s->sim, 1, 0) <= direct)
+                sim_fail(s->sim, "still relayed");
+}
+
 TEST(servers_that_are_relayed_reach_each_other_as_soon_as_they_can)
 {
         enum log_level before = log_threshold;
         log_threshold = LOG_ERROR;
         for (uint64_t seed = 1; seed <= 60; seed++) {
                 struct setup s;
-                uint64_t direct = 0;
+                uint64_t neither = blocked(0, 1) | blocked(1, 0);
+                uint64_t one = seed & 4 ? blocked(0, 1) : blocked(1, 0);
                 setup_begin(&s, &(struct sim_params){ .seed = seed,
                                                       .servers = 2,
                                                       .devices = "0",
-                                                      .blocked = blocked(0, 1) | blocked(1, 0) });
-                for (uint32_t i = 0; i < 40; i++) {
-                        if (i == seed % 30)
-                                sim_open_ways(s.sim);
-                        cl_event e;
-                        OK(setup_launch(&s, i % 2, 0, NULL, &e));
-                        OK(clFlush(s.queues[i % 2]));
-                        /* Sometimes much is under way. */
-                        if (i % (1 + seed % 4) == 0)
-                                OK(clWaitForEvents(1, &e));
-                        OK(clEnqueueBarrierWithWaitList(s.queues[(i + 1) % 2], 1, &e, NULL));
-                        OK(clReleaseEvent(e));
-                        if (i == 35) {
-                                OK(clFinish(s.queues[0]));
-                                OK(clFinish(s.queues[1]));
-                                sim_run(s.sim, 1000000000);
-                                direct = sim_traffic(s.sim, 0, 1) + sim_traffic(s.sim, 1, 0);
-                        }
-                }
-                setup_check(&s, 0, 40);
-                if (sim_traffic(s.sim, 0, 1) + sim_traffic(s.sim, 1, 0) <= direct)
-                        sim_fail(s.sim, "still relayed");
+                                                      .blocked = neither });
+                take_turns(&s, seed, 0, seed % 30);
+                sim_set_ways(s.sim, seed & 8 ? 0 : neither & ~one);
+                take_turns_directly(&s, seed, seed % 30, 40);
+                /* Either direction will do, also where it was the other one before. */
+                sim_set_ways(s.sim, one);
+                sim_cut_peers(s.sim, 0, 1);
+                take_turns_directly(&s, seed, 40, 60);
+                setup_check(&s, 0, 60);
                 setup_end(&s);
         }
         log_threshold = before;

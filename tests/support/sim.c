@@ -85,7 +85,7 @@ bool sim_happen(struct sim *sim)
                 unsigned k = (unsigned)rng_below(&sim->rng, sim->params.servers);
                 sim->params.cuts--;
                 if (rng_chance(&sim->rng, 10))
-                        sim_open_ways(sim);
+                        sim_set_ways(sim, rng_chance(&sim->rng, 50) ? 0 : rng_u64(&sim->rng));
                 if (i != k && rng_chance(&sim->rng, 50))
                         sim_cut_peers(sim, i, k);
                 else
@@ -93,7 +93,7 @@ bool sim_happen(struct sim *sim)
         }
         for (unsigned i = 0; i < SIM_DIALS_MAX; i++)
                 if (sim->dials[i].at <= sim->now)
-                        sim_dial_try(sim, &sim->dials[i]);
+                        sim_dial_step(sim, &sim->dials[i]);
         for (unsigned i = 0; i < SIM_CLIENT_LINKS_MAX; i++) {
                 struct io_link *io = sim->client_links[i];
                 client |= io && sim_io_due(sim, io);
@@ -174,6 +174,7 @@ struct sim *sim_new(const struct sim_params *params)
         choose_network(sim);
         for (unsigned i = 0; i < SIM_DIALS_MAX; i++)
                 sim->dials[i].at = SIM_NEVER;
+        sim_set_ways(sim, params->blocked);
         must(sim, params->servers >= 1 && params->servers <= SIM_SERVERS_MAX);
         for (unsigned i = 0; i < params->servers; i++)
                 sim_server_start(sim, i);

@@ -74,8 +74,8 @@ void sim_restart_server(struct sim *sim, unsigned i, const char *devices);
 /* The link between two servers is lost, as sim_cut_client says; it is made again. */
 void sim_cut_peers(struct sim *sim, unsigned i, unsigned k);
 
-/* From now on every server answers every other one: those that were relayed find out. */
-void sim_open_ways(struct sim *sim);
+/* From now on sim_params.blocked is this: those that were relayed find out. Connections stay. */
+void sim_set_ways(struct sim *sim, uint64_t blocked);
 
 /* Hold back everything that server i sends (true), or let it go. */
 void sim_freeze(struct sim *sim, unsigned i, bool frozen);

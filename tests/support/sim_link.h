@@ -37,6 +37,7 @@ struct sim_link {
         uint64_t notice_at[2];
         unsigned slowness; /* delays are so many times longer than others' */
         unsigned lane;
+        uint64_t number; /* a dial's, whose server does not know of it yet; 0: none's */
         struct end end[2];
         struct pipe pipe[2]; /* by the end that sends */
 };

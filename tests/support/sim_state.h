@@ -36,6 +36,9 @@ struct sim {
         struct sim_link links[SIM_LINKS_MAX];
         unsigned link_count;
         struct dial dials[SIM_DIALS_MAX];
+        /* From one to the other, that may yet fail. */
+        unsigned relayed_tries[SIM_SERVERS_MAX][SIM_SERVERS_MAX];
+        uint64_t dialled; /* tries that were accepted */
         struct parcels parcels;
         struct buf output;
         struct kept *kept;

@@ -282,5 +282,29 @@ def hosts_that_are_relayed_reach_each_other_as_soon_as_there_is_a_way():
     return None
 
 
+def hosts_that_are_relayed_find_a_way_that_goes_in_one_direction_only():
+    if not may_make_hosts():
+        return "skipped: no network namespaces"
+    with _two_hosts([("a", "b", "10.77.3")]) as hosts:
+        client = start(IPV4, MOVER, prefix=hosts.inside("c"), args=("1000000",))
+        lines, rounds = [], []
+        said = threading.Thread(target=lambda: lines.extend(client.stderr))
+        said.start()
+        ways = {"a": ("10.77.2.2/32", "via", "10.77.3.2"), "b": ("10.77.1.2/32", "via", "10.77.3.1")}
+        try:
+            for k, dialler in enumerate("ab"):
+                wait_for(lambda: sum(WARNING in l for l in lines) == k + 1, "not relayed")
+                rounds.append(client.stdout.readline())
+                hosts.ip(dialler, "route", "add", *ways[dialler])
+                wait_for(lambda: sum("reach each other now" in l for l in lines) == k + 1, "still relayed")
+                rounds.append(client.stdout.readline())
+                hosts.ip(dialler, "route", "del", *ways[dialler])
+        finally:
+            client.kill()
+            said.join()
+        assert rounds == ["round\n"] * 4, (rounds, lines)
+    return None
+
+
 if __name__ == "__main__":
     sys.exit(claims.run(globals()))
