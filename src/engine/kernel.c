@@ -247,8 +247,7 @@ cl_int engine_kernel_current(struct kernel *k, unsigned domain, struct backend_k
         }
         for (size_t i = 0; i < k->arg_count; i++) {
                 const struct value *v = k->args[i];
-                bool is_set = r->releases == e->releases && i < r->set_count && r->set[i] == v;
-                if (!v || is_set || !arg_is_object(v->arg.kind) || !v->arg.object)
+                if (!v || !arg_is_object(v->arg.kind) || !v->arg.object)
                         continue;
                 cl_int status = engine_arg_object(e, &v->arg, &few[i]);
                 if (status < 0)

@@ -103,6 +103,10 @@ uint64_t engine_deadline(struct engine *e)
         if (run_ns && !list_empty(&e->busy)) {
                 uint64_t run = list_entry(e->busy.next, struct busy, link)->since_ns + run_ns;
                 deadline = run < deadline ? run : deadline;
+        } else if (run_ns && e->held) {
+                /* It may begin on another thread, later than now: when a program is loaded. */
+                uint64_t run = e->params.ops->now_ns(e->params.user) + run_ns;
+                deadline = run < deadline ? run : deadline;
         }
         return deadline;
 }

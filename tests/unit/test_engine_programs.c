@@ -422,6 +422,28 @@ TEST(what_was_told_early_and_is_refused_is_built)
         }
 }
 
+TEST(a_launch_that_waits_for_its_program_is_watched)
+{
+        char folder[32];
+        gate_begin(folder);
+        limits.max[LIMIT_RUN_NS] = 1000;
+        struct world *w = gate_world(folder);
+        struct engine *e = w->nodes[0].engine;
+        engine_lock(e);
+        assert_true(engine_deadline(e) == UINT64_MAX);
+        engine_unlock(e);
+        launch_and_mark(w);
+        engine_lock(e);
+        /* The thread that begins it tells nobody who sleeps until then. */
+        assert_true(engine_deadline(e) == now_ns + 1000);
+        engine_unlock(e);
+        gate_set(false);
+        await(w, &w->nodes[0].done_count, 2);
+        world_free(w);
+        limits.max[LIMIT_RUN_NS] = 0;
+        gate_end(folder);
+}
+
 TEST(an_engine_ends_while_it_makes_what_it_has_told_of)
 {
         char folder[32];
@@ -449,6 +471,7 @@ int main(void)
                 cmocka_unit_test(what_the_cache_has_is_told_before_it_is_made),
                 cmocka_unit_test(a_build_waits_for_one_that_was_told_early),
                 cmocka_unit_test(what_was_told_early_and_is_refused_is_built),
+                cmocka_unit_test(a_launch_that_waits_for_its_program_is_watched),
                 cmocka_unit_test(an_engine_ends_while_it_makes_what_it_has_told_of),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
