@@ -398,9 +398,11 @@ static void *builder_main(void *arg)
                 list_append(&b->working, &job->link);
                 while (!is_ready(job))
                         pthread_cond_wait(&b->unshared, &e->lock);
+                job->program->busy = true;
                 engine_unlock(e);
                 build_run(job);
                 engine_lock(e);
+                job->program->busy = false;
                 build_done(job);
                 engine_settle(e);
         }

@@ -133,7 +133,7 @@ static cl_int replica_create(struct kernel *k, unsigned domain, struct kernel_re
         struct backend_program *program;
         if (k->object.excess)
                 return CL_OUT_OF_RESOURCES;
-        if (k->program->building || k->program->loading)
+        if (k->program->busy)
                 return CL_INVALID_PROGRAM_EXECUTABLE;
         cl_int status = engine_program_native(k->program, domain, &program);
         if (status < 0)

@@ -79,6 +79,7 @@ static int merge_part(struct build *b, size_t index)
 void engine_part_merge(struct build *b)
 {
         int r = 0;
+        b->info.size = 0;
         for (size_t i = 0; i < b->part_count && !r; i++) {
                 if (b->status == CL_SUCCESS)
                         b->status = b->parts[i].status;

@@ -37,9 +37,10 @@ struct program {
         size_t device_count;
         uint8_t digest[BLAKE2B_SIZE]; /* of its parts */
         struct content *parts;        /* held; NULL: they are not here */
-        bool building; /* a builder's thread uses the native programs, and the client waits */
-        bool loading;  /* the same, but the client was told: launches and questions wait */
-        struct list questions; /* these: engine/query.h */
+        bool building;                /* the client waits for a build */
+        bool loading;                 /* it does not any more, but launches and questions do */
+        bool busy;                    /* a builder's thread uses the native programs */
+        struct list questions;        /* these: engine/query.h */
         size_t question_count;
         unsigned shared; /* others that only read them: links that have it as input, the cache */
         struct program_replica *replicas; /* one for each domain that its devices have */

@@ -386,15 +386,22 @@ TEST(a_build_waits_for_one_that_was_told_early)
         char folder[32];
         gate_begin(folder);
         struct world *w = gate_world(folder);
+        launch_and_mark(w); /* of a kernel that the client gives back before it builds again */
+        send(w, 0, release, .object = KERNEL(1));
         send(w, 0, program_build, .request = 2, .program = PROGRAM, .devices = WAITS(0));
         pump(w);
         assert_int_equal(w->nodes[0].answers, 1);
         gate_set(false);
         await(w, &w->nodes[0].answers, 2);
         assert_int_equal(w->nodes[0].answer, CL_SUCCESS);
-        launch_and_mark(w);
         await(w, &w->nodes[0].done_count, 2);
         assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
+        send(w, 0, kernel_create, .kernel = KERNEL(2), .program = PROGRAM,
+             .name = bytes_str("spancl.noop"));
+        send(w, 0, kernel_launch, .queue = QUEUE(1), .kernel = KERNEL(2), .event = EVENT(3),
+             .flags = COMMAND_NOTIFY, .global = WAITS(1));
+        await(w, &w->nodes[0].done_count, 3);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
         world_free(w);
         gate_end(folder);
 }
