@@ -36,12 +36,12 @@ struct options {
 
 /* A slab of layers, on one device. */
 struct domain {
-        cl_command_queue queue;
+        cl_command_queue queue, outer_queue;
         size_t first, layers;
         cl_mem grid[2];
         cl_mem up[2], down[2]; /* what crosses its ends, by step's parity */
         cl_kernel outer[2], inner[2];
-        cl_event done; /* the last launch of `outer` */
+        cl_event done, rest; /* the last launches of `outer` and of `inner` */
 };
 
 static struct options o = {
@@ -172,7 +172,7 @@ static void arg(cl_kernel k, cl_uint *at, size_t size, const void *value)
         check(clSetKernelArg(k, (*at)++, size, value), "clSetKernelArg");
 }
 
-static void launch(struct domain *d, cl_kernel k, size_t layers, cl_uint waits,
+static void launch(cl_command_queue q, cl_kernel k, size_t layers, cl_uint waits,
                    const cl_event *wait_list, cl_event *ret)
 {
         const size_t global[3] = { o.size[0], o.size[1], layers };
@@ -180,7 +180,7 @@ static void launch(struct domain *d, cl_kernel k, size_t layers, cl_uint waits,
         while (o.size[0] % row)
                 row /= 2;
         const size_t local[3] = { row, 1, 1 };
-        check(clEnqueueNDRangeKernel(d->queue, k, 3, NULL, global, local, waits, wait_list, ret),
+        check(clEnqueueNDRangeKernel(q, k, 3, NULL, global, local, waits, wait_list, ret),
               "clEnqueueNDRangeKernel");
 }
 
@@ -224,8 +224,10 @@ static void domains_new(void)
                 struct domain *d = &domains[i];
                 d->first = o.size[2] * (size_t)i / (size_t)o.domains;
                 d->layers = o.size[2] * (size_t)(i + 1) / (size_t)o.domains - d->first;
-                d->queue =
-                        clCreateCommandQueue(context, devices[(cl_uint)i % device_count], 0, &err);
+                cl_device_id device = devices[(cl_uint)i % device_count];
+                d->queue = clCreateCommandQueue(context, device, 0, &err);
+                check(err, "clCreateCommandQueue");
+                d->outer_queue = clCreateCommandQueue(context, device, 0, &err);
                 check(err, "clCreateCommandQueue");
                 for (int parity = 0; parity < 2; parity++) {
                         d->grid[parity] = buffer_new(layer() * d->layers * POPULATIONS);
@@ -258,25 +260,30 @@ static void domains_free(void)
                         }
                 }
                 clReleaseCommandQueue(d->queue);
+                clReleaseCommandQueue(d->outer_queue);
         }
 }
 
 /* The ends of a slab wait for the ends of its neighbours, which have written what it reads and read what it
- * overwrites; while those travel, the rest of the slab is computed. */
+ * overwrites; while those travel, the rest of the slab is computed. Ends and rest of a step do not wait for each
+ * other, so that a device begins with one while the other runs out. */
 static void step(int parity)
 {
         cl_event done[DOMAINS_MAX] = { 0 };
         for (int i = 0; i < o.domains; i++) {
                 struct domain *d = &domains[i];
                 if (o.domains == 1) {
-                        launch(d, d->outer[parity], d->layers, 0, NULL, NULL);
+                        launch(d->queue, d->outer[parity], d->layers, 0, NULL, NULL);
                         return;
                 }
-                const cl_event near[2] = { domains[(i + o.domains - 1) % o.domains].done,
-                                           domains[(i + 1) % o.domains].done };
-                launch(d, d->outer[parity], 2, 2, near, &done[i]);
-                if (d->layers > 2)
-                        launch(d, d->inner[parity], d->layers - 2, 0, NULL, NULL);
+                const cl_event near[3] = { domains[(i + o.domains - 1) % o.domains].done,
+                                           domains[(i + 1) % o.domains].done, d->rest };
+                launch(d->outer_queue, d->outer[parity], 2, 3, near, &done[i]);
+                check(clFlush(d->outer_queue), "clFlush");
+                if (d->layers > 2) {
+                        check(clReleaseEvent(d->rest), "clReleaseEvent");
+                        launch(d->queue, d->inner[parity], d->layers - 2, 1, &d->done, &d->rest);
+                }
                 check(clFlush(d->queue), "clFlush");
         }
         for (int i = 0; i < o.domains; i++) {
@@ -287,8 +294,10 @@ static void step(int parity)
 
 static void finish(void)
 {
-        for (int i = 0; i < o.domains; i++)
+        for (int i = 0; i < o.domains; i++) {
+                check(clFinish(domains[i].outer_queue), "clFinish");
                 check(clFinish(domains[i].queue), "clFinish");
+        }
 }
 
 /* ---- the flow -------------------------------------------------------------------------------- */
@@ -324,7 +333,9 @@ static void flow_start(const float (*field)[4])
                         arg(k, &at, sizeof(cl_mem), &d->up[0]);
                         arg(k, &at, sizeof(cl_mem), &d->down[0]);
                 }
-                launch(d, k, d->layers, 0, NULL, &d->done);
+                launch(d->queue, k, d->layers, 0, NULL, &d->done);
+                check(clRetainEvent(d->done), "clRetainEvent");
+                d->rest = d->done;
                 check(clFlush(d->queue), "clFlush");
                 clReleaseKernel(k);
                 clReleaseMemObject(given);
@@ -342,13 +353,14 @@ static void flow_look(int parity, float (*field)[4])
                 arg(k, &at, sizeof(cl_mem), &d->grid[parity]);
                 arg(k, &at, sizeof(cl_mem), &seen);
                 arg(k, &at, sizeof(nz), &nz);
-                launch(d, k, d->layers, 0, NULL, NULL);
+                launch(d->queue, k, d->layers, 0, NULL, NULL);
                 check(clEnqueueReadBuffer(d->queue, seen, CL_TRUE, 0, layer() * d->layers * cell,
                                           field + d->first * layer(), 0, NULL, NULL),
                       "clEnqueueReadBuffer");
                 clReleaseKernel(k);
                 clReleaseMemObject(seen);
                 clReleaseEvent(d->done);
+                clReleaseEvent(d->rest);
         }
 }
 
