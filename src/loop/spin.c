@@ -8,10 +8,11 @@
 #include "trace/trace.h"
 
 enum {
-        SPIN_CORES = 3, /* with fewer the other side needs the one that would spin */
-        LOOKS = 16,     /* into memory for each at the descriptors */
-        LOOKS_SOON = 4, /* while something else is to be found soon, too */
-        SHY_MAX = 256,  /* waits */
+        SPIN_CORES = 3,     /* with fewer the other side needs the one that would spin */
+        LOOKS = 16,         /* at sockets for each at all descriptors */
+        LOOKS_MEMORY = 128, /* the same, into memory */
+        LOOKS_SOON = 4,     /* while something else is to be found soon, too */
+        SHY_MAX = 256,      /* waits */
 };
 
 unsigned spin_cores;
@@ -80,7 +81,7 @@ static int spin(struct spin *s, const struct spin_on *on)
                 return 0;
         TRACE_SPAN(spin, s->now_ns);
         unsigned stirs = atomic_load_explicit(&s->stirs, memory_order_relaxed);
-        long before = preempted();
+        long before = -1; /* what is there at once is not worth asking */
         for (unsigned looks = 0;;) {
                 enum spin_also also = s->also ? s->also(s->arg) : SPIN_NOTHING;
                 if (also == SPIN_FOUND)
@@ -93,14 +94,16 @@ static int spin(struct spin *s, const struct spin_on *on)
                         return 1;
                 /* What comes otherwise is seen sooner than by poll(2). */
                 unsigned enough = on->link_count   ? LOOKS
+                                  : on->conn_count ? (soon ? LOOKS : LOOKS_MEMORY)
                                   : soon           ? LOOKS_SOON
-                                  : on->conn_count ? LOOKS
                                                    : 1;
                 if (looks < enough) {
                         cpu_relax();
                         continue;
                 }
                 looks = 0;
+                if (before < 0)
+                        before = preempted();
                 int r = poll(on->fds, on->count, 0);
                 if (r)
                         return r;
