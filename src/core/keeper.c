@@ -8,7 +8,8 @@
 #include "trace/trace.h"
 
 enum {
-        KEEPER_NAP_NS = 200000, /* commands lie unsent no longer than about this */
+        KEEPER_NAP_NS = 200000, /* commands lie unsent no longer than about this, */
+        KEEPER_NAP_DOUBLED = 2, /* so often, where the application has sent them itself of late */
         WATCH_NS = 100000000,   /* a connection without waits for so long is watched */
         KEEPER_NAPS = 10,       /* idle ones before it sleeps until it is woken */
 };
@@ -76,6 +77,7 @@ static void *keeper_run(void *user)
 {
         struct client *c = user;
         unsigned naps = 0;
+        uint64_t waits = 0;
         pthread_mutex_lock(&c->lock);
         while (!c->keeper_stop) {
                 if (run_deferred(c)) {
@@ -96,11 +98,16 @@ static void *keeper_run(void *user)
                         naps = 0;
                         continue;
                 }
-                if (since || ++naps < KEEPER_NAPS) {
-                        nap(c, KEEPER_NAP_NS);
+                if (c->waits != waits || since) {
+                        waits = c->waits;
+                        naps = naps > KEEPER_NAP_DOUBLED ? KEEPER_NAP_DOUBLED : naps;
+                }
+                if (naps < KEEPER_NAPS) {
+                        nap(c, KEEPER_NAP_NS
+                                       << (naps < KEEPER_NAP_DOUBLED ? naps : KEEPER_NAP_DOUBLED));
+                        naps++;
                         continue;
                 }
-                uint64_t waits = c->waits;
                 c->keeper_idle = true;
                 if (c->watchers)
                         nap(c, WATCH_NS);
