@@ -107,6 +107,14 @@ static bool event_is_native(const struct event *ev, unsigned domain)
         return ev->state == EVENT_SUBMITTED && ev->domain == domain;
 }
 
+bool engine_event_among(uint64_t id, struct wire_u64s waits)
+{
+        for (size_t i = 0; i < waits.count; i++)
+                if (wire_u64s_at(waits, i) == id)
+                        return true;
+        return false;
+}
+
 int engine_event_depend(struct engine *e, uint64_t id, unsigned domain, struct dependency *d)
 {
         struct event *ev = engine_event_find(e, id);

@@ -53,6 +53,9 @@ void engine_event_discard(struct event *ev);
 
 struct event *engine_event_find(struct engine *e, uint64_t id);
 
+/* Does the wait list name the event? A command whose list names its own would never go. */
+bool engine_event_among(uint64_t id, struct wire_u64s waits);
+
 /* Make `d` wait for the event, for a command of `domain`. 1: it does; 0: the event was complete;
  * negative: it failed, with that status. */
 SP_NODISCARD int engine_event_depend(struct engine *e, uint64_t id, unsigned domain,
