@@ -21,7 +21,7 @@ struct event {
         cl_int status; /* DONE */
         bool imported;
         bool notify;     /* the client wants to know */
-        uint64_t origin; /* imported: the peer it comes from; 0: the client */
+        uint64_t origin; /* imported, or told before: the peer it comes from; 0: the client */
         uint64_t queue;  /* id; 0: imported */
         unsigned domain;
         struct backend_event *native;
