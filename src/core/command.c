@@ -68,8 +68,8 @@ static int fold_waits(struct command *m)
 
 int command_wait_for(struct command *m, uint64_t event)
 {
-        if (m->wait_count == WIRE_WAITS_MAX && m->enqueue && !m->enqueue->record) {
-                int r = fold_waits(m);
+        if (m->wait_count == WIRE_WAITS_MAX && m->enqueue) {
+                int r = m->enqueue->record ? record_fold_waits(m) : fold_waits(m);
                 if (r < 0)
                         return r;
         }

@@ -296,6 +296,23 @@ int record_begin(struct command *m)
         return e < 0 ? e : command_new(r, m->enqueue->type);
 }
 
+int record_fold_waits(struct command *m)
+{
+        cl_command_buffer_khr b = m->enqueue->record->buffer;
+        cl_mutable_command_khr c = recorded_alloc(b, 0);
+        uint64_t number = recorded_number(b->count + 1);
+        int r = c ? session_send(m->session, marker, .event = number, .queue = m->queue->id,
+                                 .waits = command_waits(m))
+                  : SP_E_NOMEM;
+        if (r < 0) {
+                recorded_free(c);
+                return r;
+        }
+        recorded_append(c);
+        m->wait_count = 0;
+        return command_wait_for(m, number);
+}
+
 int record_ready(struct command *m)
 {
         m->id = recorded_number(m->enqueue->record->buffer->count + 1);

@@ -140,6 +140,8 @@ void command_buffer_abort(cl_command_buffer_khr b);
 /* ---- for command.c and transfer.c: their steps while q->record ------------------------------ */
 
 SP_NODISCARD int record_begin(struct command *m);
+/* A message has no room for more waits: one recorded marker for them all. */
+SP_NODISCARD int record_fold_waits(struct command *m);
 SP_NODISCARD int record_use(struct command *m, cl_mem mem, struct range r, bool bring);
 SP_NODISCARD int record_wrote(struct command *m, cl_mem mem, struct range r);
 SP_NODISCARD int record_ready(struct command *m);

@@ -243,7 +243,7 @@ static int migrate(struct command *m, cl_mem root, struct range part, struct pla
 {
         cl_command_buffer_khr b = m->enqueue->record->buffer;
         uint32_t server = m->server->index;
-        struct command x = { .session = m->session };
+        struct command x = { .session = m->session, .enqueue = m->enqueue, .queue = m->queue };
         waits_init(&x);
         int r = wait_for_writers(&x, placement_find(p, server, from), part, false);
         if (!r)

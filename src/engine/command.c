@@ -130,7 +130,7 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
 int engine_command_new(struct engine *e, const struct command_params *params, struct command **ret)
 {
         struct queue *q = engine_queue_find(e, params->queue);
-        if (!q)
+        if (!q || engine_event_among(params->event, params->waits))
                 return SP_E_PROTO;
         if (e->held >= ENGINE_HELD_MAX)
                 return SP_E_LIMIT;

@@ -1,5 +1,6 @@
 #include "engine/event.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "engine/command.h"
 #include "engine/quiet.h"
@@ -100,11 +101,35 @@ static void event_keep(struct event *ev, struct list *list, size_t *count, size_
         --*count;
 }
 
+/* Its peer told of it before its import. Of too many the oldest are forgotten, and would be waited for for ever:
+ * from then on what is imported of those up to them fails. */
+static void event_keep_early(struct event *ev)
+{
+        struct engine *e = ev->engine;
+        if (e->early_count == ENGINE_EARLY_MAX) {
+                const struct event *oldest = list_entry(e->early.next, struct event, link);
+                struct peer *p = engine_peer_find(e, oldest->origin);
+                if (!p->forgotten)
+                        log_warn("engine", "a peer tells of too many unknown events: some fail");
+                if (oldest->id > p->forgotten)
+                        p->forgotten = oldest->id;
+        }
+        event_keep(ev, &e->early, &e->early_count, ENGINE_EARLY_MAX);
+}
+
 /* ---- waiting -------------------------------------------------------------------------------- */
 
 static bool event_is_native(const struct event *ev, unsigned domain)
 {
         return ev->state == EVENT_SUBMITTED && ev->domain == domain;
+}
+
+bool engine_event_among(uint64_t id, struct wire_u64s waits)
+{
+        for (size_t i = 0; i < waits.count; i++)
+                if (wire_u64s_at(waits, i) == id)
+                        return true;
+        return false;
 }
 
 int engine_event_depend(struct engine *e, uint64_t id, unsigned domain, struct dependency *d)
@@ -263,6 +288,8 @@ int engine_handle_event_import(void *user, const struct wire_event_import *m)
         ev->origin = m->peer;
         if (origin->lost)
                 engine_event_complete(ev, CL_DEVICE_NOT_AVAILABLE, NULL);
+        else if (m->event <= origin->forgotten)
+                engine_event_complete(ev, CL_OUT_OF_RESOURCES, NULL);
         return 0;
 }
 
@@ -288,7 +315,8 @@ int engine_handle_event_done(void *user, const struct wire_event_done *m)
                 return r;
         ev->state = EVENT_DONE;
         ev->status = status;
-        event_keep(ev, &e->early, &e->early_count, ENGINE_EARLY_MAX);
+        ev->origin = p->id;
+        event_keep_early(ev);
         return 0;
 }
 

@@ -21,7 +21,7 @@ struct event {
         cl_int status; /* DONE */
         bool imported;
         bool notify;     /* the client wants to know */
-        uint64_t origin; /* imported: the peer it comes from; 0: the client */
+        uint64_t origin; /* imported, or told before: the peer it comes from; 0: the client */
         uint64_t queue;  /* id; 0: imported */
         unsigned domain;
         struct backend_event *native;
@@ -52,6 +52,9 @@ SP_NODISCARD int engine_event_new_nameless(struct engine *e, struct event **ret)
 void engine_event_discard(struct event *ev);
 
 struct event *engine_event_find(struct engine *e, uint64_t id);
+
+/* Does the wait list name the event? A command whose list names its own would never go. */
+bool engine_event_among(uint64_t id, struct wire_u64s waits);
 
 /* Make `d` wait for the event, for a command of `domain`. 1: it does; 0: the event was complete;
  * negative: it failed, with that status. */

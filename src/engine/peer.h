@@ -12,7 +12,8 @@ struct peer {
         uint64_t relays;     /* peer_relay's last number; 0: it never was relayed */
         char *name;          /* where it was connected to; NULL: it connects */
         uint64_t token[2];
-        bool expected; /* it connects and shows the token; else this server did */
+        uint64_t forgotten; /* the newest of the events told too early that were; 0: none */
+        bool expected;      /* it connects and shows the token; else this server did */
         bool lost;
         bool dirty;    /* has something to send, or may receive again: engine_settle flushes */
         bool waiting;  /* its bulk lane waits for a transfer to become known */

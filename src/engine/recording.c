@@ -342,7 +342,8 @@ int engine_handle_recording_run(void *user, const struct wire_recording_run *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
         struct run x = { .engine = e, .recording = recording_find(e, m->recording), .message = m };
-        if (!x.recording || m->queues.count != x.recording->slot_count)
+        if (!x.recording || m->queues.count != x.recording->slot_count ||
+            engine_event_among(m->event, m->waits))
                 return SP_E_PROTO;
         for (size_t i = 0; i < m->queues.count; i++) {
                 struct queue *q = run_queue(&x, i);

@@ -759,21 +759,23 @@ static bool may_write(const struct peer *p)
 void engine_transfer_fail_peer(struct peer *p, cl_int status)
 {
         struct engine *e = p->engine;
-        for (bool again = true; again;) {
-                again = false;
-                size_t pos = 0;
-                struct transfer *t;
-                while ((t = map_next(&e->transfers, &pos))) {
-                        if (t->peer != p || t->early || t->status)
-                                continue;
-                        transfer_fail(t, status);
-                        /* Its memory stays, then until the end. */
-                        if (t->placing && may_write(p))
-                                continue;
-                        transfer_leave_table(t);
-                        again = true; /* the table changed */
-                        break;
-                }
+        /* Leaving changes the table, so first collect: nobody is asked about one that has not failed yet. */
+        struct list gone;
+        list_init(&gone);
+        size_t pos = 0;
+        struct transfer *t;
+        while ((t = map_next(&e->transfers, &pos))) {
+                if (t->peer != p || t->early || t->status)
+                        continue;
+                transfer_fail(t, status);
+                /* Its memory stays, then until the end. */
+                if (!t->placing || !may_write(p))
+                        list_append(&gone, &t->stranded);
+        }
+        while (!list_empty(&gone)) {
+                t = list_entry(gone.next, struct transfer, stranded);
+                list_remove(&t->stranded);
+                transfer_leave_table(t);
         }
         list_each(c, &e->commands, struct command, link)
         {

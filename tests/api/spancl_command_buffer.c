@@ -136,6 +136,48 @@ static void orders_by_sync_points(struct api *a, cl_program program)
         OK(clReleaseCommandQueue(q));
 }
 
+/* Lists of sync points may have any length. */
+static void waits_for_many_sync_points(struct api *a, cl_program program)
+{
+        enum { MANY = 140000 };
+        cl_int err;
+        cl_command_queue q = clCreateCommandQueue(a->context, a->devices[0],
+                                                  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &err);
+        if (err == CL_INVALID_QUEUE_PROPERTIES)
+                return;
+        OK(err);
+        cl_kernel add = api_kernel(program, "add");
+        cl_mem m = api_buffer(a, 0, BYTES, NULL), n = api_buffer(a, 0, BYTES, NULL);
+        void *b = cb_create(1, &q, 0);
+        cl_uint *syncs = api_alloc(MANY * sizeof(*syncs)), last;
+        const int zero = 0;
+        OK(cb.fill(b, NULL, NULL, m, &zero, 4, 0, BYTES, 0, NULL, &last, NULL));
+        add_args(add, m, 1);
+        for (int i = 0; i < 3; i++)
+                OK(cb.kernel(b, NULL, NULL, add, 1, NULL, &items, NULL, 1, &last, &last, NULL));
+        /* Only the first one says what there is to wait for. */
+        for (cl_uint i = 0; i < MANY; i++)
+                syncs[i] = 1;
+        syncs[0] = last;
+        OK(cb.copy(b, NULL, NULL, m, n, 0, 0, BYTES, MANY, syncs, &last, NULL));
+        add_args(add, n, 4);
+        OK(cb.kernel(b, NULL, NULL, add, 1, NULL, &items, NULL, 1, &last, &last, NULL));
+        syncs[MANY - 1] = last + 1;
+        EXPECT(INVALID_SYNC_POINT_WAIT_LIST, cb.barrier(b, NULL, NULL, MANY, syncs, NULL, NULL));
+        OK(cb.finalize(b));
+        for (int i = 0; i < 3; i++) {
+                OK(cb.enqueue(0, NULL, b, 0, NULL, NULL));
+                OK(clFinish(q));
+                CHECK(at(a, n, 0) == 7 && at(a, n, N - 1) == 7);
+        }
+        OK(cb.release(b));
+        OK(clReleaseKernel(add));
+        OK(clReleaseMemObject(m));
+        OK(clReleaseMemObject(n));
+        OK(clReleaseCommandQueue(q));
+        free(syncs);
+}
+
 /* Behind a user event, which may also fail: then nothing is run. */
 static void waits_as_any_command(struct api *a, cl_program program)
 {
@@ -698,6 +740,7 @@ int main(void)
         cl_program program = api_build(&a, source, "");
         runs_what_was_recorded(&a, program);
         orders_by_sync_points(&a, program);
+        waits_for_many_sync_points(&a, program);
         waits_as_any_command(&a, program);
         moves_boxes_and_pixels(&a);
         spans_queues(&a, program);

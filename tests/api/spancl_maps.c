@@ -99,6 +99,62 @@ static void writers(struct api *a, cl_mem_flags flags)
         free(out);
 }
 
+/* Mappings that begin at the same byte end one by one, and what is mapped for writing is written with its own size. */
+static void same_address(struct api *a, cl_mem_flags flags)
+{
+        enum { AT = 4096, SHORT = 1000, LONG = 30000 };
+        uint8_t *host = api_alloc(SIZE), *model = api_alloc(SIZE);
+        api_pattern(host, SIZE, 6);
+        memcpy(model, host, SIZE);
+        cl_mem m = api_buffer(a, flags, SIZE, host), s = sub_buffer(m, AT, LONG);
+        for (unsigned i = 0; i < 8; i++) {
+                cl_command_queue q = api_queue(a, i), r = api_queue(a, i + 1);
+                const size_t first = i & 1 ? SHORT : LONG, second = i & 2 ? SHORT : LONG;
+                uint8_t *p = map(q, m, CL_MAP_READ, AT, first);
+                CHECK(map(r, m, CL_MAP_READ, AT, second) == p);
+                CHECK(map(r, s, CL_MAP_READ, 0, second) == p);
+                CHECK(map_count(m) == 2 && map_count(s) == 1);
+                unmap(i & 4 ? q : r, m, p);
+                OK(clFinish(q));
+                OK(clFinish(r));
+                CHECK(map_count(m) == 1 && map_count(s) == 1);
+                CHECK(!memcmp(p, model + AT, SHORT));
+                unmap(q, m, p);
+                EXPECT(CL_INVALID_VALUE, clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
+                OK(clFinish(q));
+                CHECK(map_count(m) == 0 && map_count(s) == 1);
+                CHECK(!memcmp(p, model + AT, second));
+                unmap(r, s, p);
+                OK(clFinish(r));
+                CHECK(map_count(s) == 0);
+
+                /* One of two is for writing. */
+                const cl_map_flags one = i & 4 ? CL_MAP_WRITE : CL_MAP_READ;
+                p = map(q, m, one, AT, first);
+                CHECK(map(q, m, one ^ CL_MAP_READ ^ CL_MAP_WRITE, AT, second) == p);
+                const size_t written = i & 4 ? first : second;
+                memset(p, (int)i, written);
+                memset(model + AT, (int)i, written);
+                unmap(q, m, p);
+                CHECK(map_count(m) == 1);
+                unmap(q, m, p);
+                CHECK(map_count(m) == 0);
+                OK(clFinish(q));
+                uint8_t *all = map(r, m, CL_MAP_READ, 0, SIZE);
+                CHECK(!memcmp(all, model, SIZE));
+                unmap(r, m, all);
+                /* The next ones show what the device has. */
+                memset(model + AT, 77, LONG);
+                const uint8_t new = 77;
+                OK(clEnqueueFillBuffer(r, m, &new, 1, AT, LONG, 0, NULL, NULL));
+                OK(clFinish(r));
+        }
+        OK(clReleaseMemObject(s));
+        OK(clReleaseMemObject(m));
+        free(host);
+        free(model);
+}
+
 static cl_int map_image(cl_command_queue q, cl_mem m, cl_map_flags flags, const size_t origin[3],
                         const size_t region[3], void **ret)
 {
@@ -405,6 +461,8 @@ int main(int argc, char **argv)
                 nothing_twice(argv[0], true);
         writers(&a, CL_MEM_USE_HOST_PTR);
         writers(&a, CL_MEM_COPY_HOST_PTR | CL_MEM_ALLOC_HOST_PTR);
+        same_address(&a, CL_MEM_USE_HOST_PTR);
+        same_address(&a, CL_MEM_COPY_HOST_PTR);
         image_writers(&a);
         if (api_out_of_order(&a, 0)) {
                 no_order(&a);

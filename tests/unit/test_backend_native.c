@@ -204,6 +204,117 @@ TEST(our_own_library_is_left_out)
         assert_int_equal(devices_with("OCL_ICD_FILENAMES", path), usual);
 }
 
+/* ---- an implementation that fails ------------------------------------------------------------- */
+
+static unsigned fills, copies, released;
+
+/* Without saying why. */
+static cl_mem CL_API_CALL no_image(cl_context context, cl_mem_flags flags,
+                                   const cl_image_format *format, const cl_image_desc *desc,
+                                   void *host, cl_int *err)
+{
+        (void)context, (void)flags, (void)format, (void)desc, (void)host;
+        *err = CL_SUCCESS;
+        return NULL;
+}
+
+static cl_mem CL_API_CALL an_image(cl_context context, cl_mem_flags flags,
+                                   const cl_image_format *format, const cl_image_desc *desc,
+                                   void *host, cl_int *err)
+{
+        (void)context, (void)flags, (void)format, (void)desc, (void)host;
+        *err = CL_SUCCESS;
+        return (cl_mem)&fills;
+}
+
+static cl_int CL_API_CALL fill_image(cl_command_queue q, cl_mem m, const void *colour,
+                                     const size_t *origin, const size_t *region, cl_uint count,
+                                     const cl_event *deps, cl_event *ret)
+{
+        (void)q, (void)m, (void)colour, (void)origin, (void)region, (void)count, (void)deps;
+        if (!fills)
+                return CL_OUT_OF_RESOURCES;
+        *ret = (cl_event)&fills;
+        return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL copy_to_buffer(cl_command_queue q, cl_mem from, cl_mem to,
+                                         const size_t *origin, const size_t *region, size_t offset,
+                                         cl_uint count, const cl_event *deps, cl_event *ret)
+{
+        (void)q, (void)from, (void)to, (void)origin, (void)region, (void)offset;
+        assert_true(count == 1 && deps[0]);
+        if (!copies)
+                return CL_OUT_OF_HOST_MEMORY;
+        copies--;
+        *ret = (cl_event)&copies;
+        return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL release_event(cl_event e)
+{
+        assert_non_null(e);
+        released++;
+        return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL release_mem(cl_mem m)
+{
+        assert_non_null(m);
+        return CL_SUCCESS;
+}
+
+/* A fill of a 1D image of a buffer, as several commands: it has failed, or there is an event. */
+TEST(a_fill_in_pieces_fails_with_an_error)
+{
+        cl_icd_dispatch api = { .clCreateImage = no_image,
+                                .clEnqueueFillImage = fill_image,
+                                .clEnqueueCopyImageToBuffer = copy_to_buffer,
+                                .clReleaseEvent = release_event,
+                                .clReleaseMemObject = release_mem };
+        void **unused[] = {
+                (void **)&api.clGetImageInfo,
+                (void **)&api.clEnqueueReadImage,
+                (void **)&api.clEnqueueWriteImage,
+                (void **)&api.clEnqueueCopyImage,
+                (void **)&api.clEnqueueCopyBufferToImage,
+        };
+        for (unsigned i = 0; i < array_size(unused); i++)
+                *unused[i] = (void *)release_mem;
+        enum { WIDTH = 10000 }; /* three pieces */
+        struct native_domain domain = { .api = &api };
+        struct backend_queue q = { .domain = &domain };
+        struct backend_buffer m = { .domain = &domain,
+                                    .mem = (cl_mem)&fills,
+                                    .bytes = (cl_mem)&fills,
+                                    .image = { .type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+                                               .order = CL_RGBA,
+                                               .data_type = CL_FLOAT,
+                                               .width = WIDTH } };
+        const float colour[4] = { 1, 2, 3, 4 };
+        const struct backend_command c = { .op = BACKEND_FILL_IMAGE,
+                                           .buffer = &m,
+                                           .pattern = colour,
+                                           .pattern_size = sizeof(colour),
+                                           .region = { WIDTH, 1, 1 } };
+        cl_event event = NULL;
+        assert_int_equal(native_enqueue_image(&q, &c, 0, NULL, &event), CL_OUT_OF_RESOURCES);
+        api.clCreateImage = an_image;
+        assert_int_equal(native_enqueue_image(&q, &c, 0, NULL, &event), CL_OUT_OF_RESOURCES);
+        fills = 1;
+        for (unsigned good = 0; good < 3; good++) {
+                copies = good;
+                released = 0;
+                assert_int_equal(native_enqueue_image(&q, &c, 0, NULL, &event),
+                                 CL_OUT_OF_HOST_MEMORY);
+                assert_int_equal(released, good + 1);
+                assert_null(event);
+        }
+        copies = 3;
+        assert_int_equal(native_enqueue_image(&q, &c, 0, NULL, &event), CL_SUCCESS);
+        assert_non_null(event);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -215,6 +326,7 @@ int main(void)
                 NATIVE(kernels_that_go_a_little_too_far_harm_nothing_else),
                 NATIVE(implementations_are_found_where_the_environment_says),
                 NATIVE(our_own_library_is_left_out),
+                cmocka_unit_test(a_fill_in_pieces_fails_with_an_error),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

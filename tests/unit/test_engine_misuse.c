@@ -147,6 +147,26 @@ static void send_bad(struct world *w, unsigned which)
         case 35: /* an answer that nobody asked for */
                 send(w, 0, transfer_reroute, .event = EVENT(100), .transfer = 7);
                 break;
+        case 36: /* commands that wait for themselves, */
+                launch_after(w, 0, QUEUE(2), EVENT(1), BUFFER(1), 1,
+                             (struct wire_u64s)WAITS(EVENT(100), EVENT(1)));
+                break;
+        case 37: /* markers that do, */
+                send(w, 0, marker, .event = EVENT(1), .queue = QUEUE(1), .waits = WAITS(EVENT(1)));
+                break;
+        case 38: /* and barriers, */
+                send(w, 0, marker, .event = EVENT(1), .queue = QUEUE(2), .flags = COMMAND_BARRIER,
+                     .waits = WAITS(EVENT(1)));
+                break;
+        case 39: /* a recorded one, */
+                send(w, 0, recording_create, .recording = object_id(OBJECT_RECORDING, 1),
+                     .slots = WAITS(QUEUE(9)), .devices = WAITS(0));
+                send(w, 0, marker, .event = EVENT(1), .queue = QUEUE(9), .waits = WAITS(EVENT(1)));
+                break;
+        case 40: /* and a run. */
+                record(w, 0);
+                run_recording(w, 0, QUEUE(1), EVENT(108), (struct wire_u64s)WAITS(EVENT(108)));
+                break;
         default:
                 fail();
         }
@@ -154,7 +174,7 @@ static void send_bad(struct world *w, unsigned which)
 
 TEST(a_client_that_breaks_the_protocol_loses_its_session_alone)
 {
-        for (unsigned which = 0; which <= 35; which++) {
+        for (unsigned which = 0; which <= 40; which++) {
                 struct world *w = world_new(1);
                 make_objects(w, 0, 64);
                 send(w, 0, event_import, .event = EVENT(100));

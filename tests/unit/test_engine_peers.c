@@ -49,6 +49,37 @@ TEST(failure_reaches_the_other_server)
         }
 }
 
+/* Of those that were told too early the newest are remembered. Who waits for others fails, and does not wait for ever. */
+TEST(events_that_were_told_too_early_and_forgotten_fail)
+{
+        enum { TOLD = 65536 + 10 };
+        struct world *w = two_servers(64);
+        send(w, 1, event_import, .event = EVENT(3), .peer = PEER(1));
+        for (unsigned i = 1; i <= TOLD; i++) {
+                send(w, 0, event_subscribe, .event = EVENT(i), .peer = PEER(2));
+                if (i % 1000 == 0)
+                        pump(w);
+        }
+        pump(w);
+        const unsigned asked[] = { 1, 3, 10, 11, TOLD, TOLD + 1 };
+        const cl_int expected[] = { -14, 0, -14, 0, 0, PENDING };
+        for (unsigned i = 0; i < array_size(asked); i++) {
+                const uint64_t id = EVENT(asked[i]), waiting = EVENT(TOLD + 100 + i);
+                if (asked[i] != 3)
+                        send(w, 1, event_import, .event = id, .peer = PEER(1));
+                send(w, 1, marker, .event = waiting, .flags = COMMAND_NOTIFY, .queue = QUEUE(2),
+                     .waits = { &id, 1 });
+                world_run(w);
+                assert_int_equal(status_of(w, 1, waiting), expected[i]);
+        }
+        send(w, 0, event_subscribe, .event = EVENT(TOLD + 1), .peer = PEER(2));
+        world_run(w);
+        assert_int_equal(status_of(w, 1, EVENT(TOLD + 105)), CL_SUCCESS);
+        release_objects(w, 0);
+        release_objects(w, 1);
+        world_free(w);
+}
+
 TEST(a_lost_peer_fails_what_waits_for_it)
 {
         struct world *w = two_servers(8 * MIB);
@@ -525,6 +556,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(completion_reaches_the_other_server_before_or_after_its_import),
                 cmocka_unit_test(failure_reaches_the_other_server),
+                cmocka_unit_test(events_that_were_told_too_early_and_forgotten_fail),
                 cmocka_unit_test(a_lost_peer_fails_what_waits_for_it),
                 cmocka_unit_test(what_was_to_go_to_a_lost_peer_is_let_go_of),
                 cmocka_unit_test(what_came_in_part_of_a_lost_peer_is_let_go_of),

@@ -238,13 +238,13 @@ static cl_int fill_bytes(struct backend_queue *q, const struct backend_command *
         struct image_desc d = c->buffer->image;
         const size_t zero[3] = { 0, 0, 0 };
         size_t left = c->region[0], region[3] = { left < PIECE ? left : PIECE, 1, 1 };
-        cl_event last;
+        cl_event last = NULL;
         cl_int r;
         d.type = CL_MEM_OBJECT_IMAGE1D;
         d.width = region[0];
         cl_mem colour = create_image(q->domain, CL_MEM_READ_WRITE, &d, NULL, &r);
         if (!colour)
-                return r;
+                return r ? r : CL_OUT_OF_RESOURCES;
         r = api->clEnqueueFillImage(q->queue, colour, c->pattern, zero, region, count, deps, &last);
         for (; r == CL_SUCCESS && left; left -= region[0]) {
                 cl_event next = NULL;
