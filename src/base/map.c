@@ -79,6 +79,15 @@ void *map_next(const struct map *m, size_t *pos)
         return NULL;
 }
 
+void *map_walk_next(const struct map *m, struct map_walk *w)
+{
+        void *value = map_next(m, &w->pos);
+        if (value || !w->changed)
+                return value;
+        *w = (struct map_walk){ 0 };
+        return map_next(m, &w->pos);
+}
+
 void map_fini(struct map *m)
 {
         mem_free(m->slots);

@@ -3,6 +3,7 @@
 #ifndef SPANCL_BASE_MAP_H
 #define SPANCL_BASE_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,23 @@ void *map_del(struct map *m, uint64_t key);
 /* Any entry's value at or after position *pos (start with 0), NULL at the end. The map must not
  * change between calls. */
 void *map_next(const struct map *m, size_t *pos);
+
+/* A walk while entries are removed. Zeroed: at the beginning. */
+struct map_walk {
+        size_t pos;
+        bool changed; /* since the beginning: what was moved back may not have been seen */
+};
+
+/* Any entry's value, NULL when there are only such as were seen since the map was last changed. An entry may be
+ * seen several times. */
+void *map_walk_next(const struct map *m, struct map_walk *w);
+
+/* The entry just seen was removed, and maybe others with it, or were added. */
+static inline void map_walk_changed(struct map_walk *w)
+{
+        w->changed = true;
+        w->pos--; /* another one may be in its place */
+}
 
 void map_fini(struct map *m);
 

@@ -396,14 +396,13 @@ int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
 void events_fail(struct server *s, cl_int status)
 {
         struct client *c = s->client;
-        for (size_t pos = 0;;) {
-                cl_event e = map_next(&c->events, &pos);
-                if (!e)
-                        break;
+        struct map_walk walk = { 0 };
+        cl_event e;
+        while ((e = map_walk_next(&c->events, &walk))) {
                 if (e->server != s)
                         continue;
                 event_complete(e, status);
-                pos = 0; /* the map has changed */
+                map_walk_changed(&walk);
         }
 }
 

@@ -257,13 +257,14 @@ int flight_stranded(void *user, const struct wire_transfer_stranded *m)
 void flights_lost(struct server *to)
 {
         struct client *c = to->client;
+        struct map_walk walk = { 0 };
         struct flight *f;
-        for (size_t pos = 0; (f = map_next(&c->flights, &pos));) {
+        while ((f = map_walk_next(&c->flights, &walk))) {
                 if (f->to != to)
                         continue;
                 landed(c, f);
                 flight_free(c, f);
-                pos = 0; /* the map has changed */
+                map_walk_changed(&walk);
         }
 }
 

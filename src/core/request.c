@@ -52,14 +52,13 @@ void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes
 void requests_fail(struct server *s, cl_int status)
 {
         struct client *c = s->client;
-        for (size_t pos = 0;;) {
-                struct request *r = map_next(&c->requests, &pos);
-                if (!r)
-                        break;
+        struct map_walk walk = { 0 };
+        struct request *r;
+        while ((r = map_walk_next(&c->requests, &walk))) {
                 if (r->server != s)
                         continue;
                 finish(c, r, status);
-                pos = 0; /* the map has changed */
+                map_walk_changed(&walk);
         }
 }
 

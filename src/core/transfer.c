@@ -479,14 +479,13 @@ int incoming_failed(struct server *s, uint64_t transfer)
 
 void incoming_fail(struct server *s)
 {
-        for (size_t pos = 0;;) {
-                struct incoming *in = map_next(&s->client->incoming, &pos);
-                if (!in)
-                        break;
+        struct map_walk walk = { 0 };
+        struct incoming *in;
+        while ((in = map_walk_next(&s->client->incoming, &walk))) {
                 if (in->server != s)
                         continue;
                 incoming_end(in, CL_DEVICE_NOT_AVAILABLE);
-                pos = 0; /* the map has changed */
+                map_walk_changed(&walk);
         }
 }
 

@@ -126,6 +126,34 @@ TEST(map_is_what_a_table_of_all_keys_says)
         }
 }
 
+/* Whatever else goes with an entry; and it does not begin anew for each. */
+TEST(a_walk_of_a_map_that_removes_what_it_sees_finds_all)
+{
+        enum { MANY = 20000 };
+        struct map m = { 0 };
+        size_t looks = 0;
+        static uint64_t keys[MANY + 1];
+        for (uint64_t i = 1; i <= MANY; i++) {
+                keys[i] = i;
+                assert_int_equal(map_put(&m, i, &keys[i]), 0);
+        }
+        struct map_walk walk = { 0 };
+        const uint64_t *key;
+        while ((key = map_walk_next(&m, &walk))) {
+                looks++;
+                if (*key % 3 == 0)
+                        continue;
+                assert_non_null(map_del(&m, *key));
+                map_del(&m, *key % 3 == 1 ? *key + 1 : *key - 1);
+                map_walk_changed(&walk);
+        }
+        assert_int_equal(m.count, MANY / 3);
+        for (uint64_t i = 1; i <= MANY; i++)
+                assert_ptr_equal(map_get(&m, i), i % 3 ? NULL : &keys[i]);
+        assert_true(looks < 4 * MANY);
+        map_fini(&m);
+}
+
 TEST(map_without_memory_keeps_what_it_has)
 {
         struct map m = { 0 };
@@ -242,6 +270,7 @@ int main(void)
                 cmocka_unit_test(buffer_refuses_what_can_not_be),
                 cmocka_unit_test(what_others_say_cannot_speak_to_a_terminal),
                 cmocka_unit_test(map_is_what_a_table_of_all_keys_says),
+                cmocka_unit_test(a_walk_of_a_map_that_removes_what_it_sees_finds_all),
                 cmocka_unit_test(map_without_memory_keeps_what_it_has),
                 cmocka_unit_test(list_removes_the_current_entry_and_twice),
                 cmocka_unit_test(memory_is_mapped_where_it_is_wanted_or_not_at_all),
