@@ -264,6 +264,71 @@ static cl_int CL_API_CALL release_mem(cl_mem m)
         return CL_SUCCESS;
 }
 
+static cl_uint waited_for;
+
+static cl_int CL_API_CALL mark(cl_command_queue q, cl_uint count, const cl_event *deps,
+                               cl_event *ret)
+{
+        (void)q;
+        assert_true(!count == !deps);
+        waited_for = count;
+        *ret = (cl_event)&fills;
+        return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL fill_buffer(cl_command_queue q, cl_mem m, const void *pattern,
+                                      size_t pattern_size, size_t offset, size_t size,
+                                      cl_uint count, const cl_event *deps, cl_event *ret)
+{
+        (void)m, (void)pattern, (void)pattern_size, (void)offset, (void)size, (void)deps;
+        return mark(q, count, deps, ret);
+}
+
+static cl_int CL_API_CALL is_running(cl_event e, cl_event_info what, size_t size, void *value,
+                                     size_t *size_ret)
+{
+        (void)e, (void)size_ret;
+        assert_true(what == CL_EVENT_COMMAND_EXECUTION_STATUS && size == sizeof(cl_int));
+        *(cl_int *)value = CL_RUNNING;
+        return CL_SUCCESS;
+}
+
+/* In a queue without order it would wait for that alone otherwise, and clFinish return too early. */
+TEST(a_marker_behind_all_stays_one_while_memory_is_cleared)
+{
+        cl_icd_dispatch api = { .clEnqueueMarkerWithWaitList = mark,
+                                .clEnqueueBarrierWithWaitList = mark,
+                                .clEnqueueFillBuffer = fill_buffer,
+                                .clGetEventInfo = is_running,
+                                .clReleaseEvent = release_event };
+        const struct quirks *quirks = quirks_find("", "");
+        struct native_domain domain = { .api = &api,
+                                        .clearing = (cl_event)&copies,
+                                        .quirks = quirks };
+        struct backend_queue q = { .refs = 1, .domain = &domain };
+        struct backend_buffer m = { .domain = &domain, .mem = (cl_mem)&fills, .size = 16 };
+        const cl_uint zero = 0;
+        const struct {
+                struct backend_command c;
+                cl_uint waits;
+        } commands[] = {
+                { { .op = BACKEND_MARKER }, 0 },
+                { { .op = BACKEND_BARRIER }, 0 },
+                { { .op = BACKEND_FILL,
+                    .buffer = &m,
+                    .size = 16,
+                    .pattern = &zero,
+                    .pattern_size = sizeof(zero) },
+                  1 },
+        };
+        for (unsigned i = 0; i < array_size(commands); i++) {
+                struct backend_event *e = NULL;
+                assert_int_equal(native_submit(&q, &commands[i].c, &e), CL_SUCCESS);
+                assert_int_equal(waited_for, commands[i].waits);
+                native_event_release(e);
+        }
+}
+
 /* A fill of a 1D image of a buffer, as several commands: it has failed, or there is an event. */
 TEST(a_fill_in_pieces_fails_with_an_error)
 {
@@ -326,6 +391,7 @@ int main(void)
                 NATIVE(kernels_that_go_a_little_too_far_harm_nothing_else),
                 NATIVE(implementations_are_found_where_the_environment_says),
                 NATIVE(our_own_library_is_left_out),
+                cmocka_unit_test(a_marker_behind_all_stays_one_while_memory_is_cleared),
                 cmocka_unit_test(a_fill_in_pieces_fails_with_an_error),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -315,7 +315,9 @@ static cl_int take_deps(struct backend_queue *q, const struct backend_command *c
 static cl_int start(struct backend_queue *q, const struct backend_command *c, cl_event *deps,
                     struct backend_event *e)
 {
-        cl_event clearing = native_clearing(q->domain);
+        /* Of markers, who is behind all says so by having no wait list; and they use no memory. */
+        bool marks = c->op == BACKEND_MARKER || c->op == BACKEND_BARRIER;
+        cl_event clearing = marks ? NULL : native_clearing(q->domain);
         cl_uint count = (cl_uint)c->dep_count + (clearing ? 1 : 0);
         cl_int r = take_deps(q, c, clearing, deps);
         if (r != CL_SUCCESS)
