@@ -260,6 +260,9 @@ struct backend_ops {
         cl_int (*event_status)(struct backend_event *e);
         /* Once a command of the queue has failed, do all later ones of the domain fail, too? NULL: no. */
         bool (*failure_stays)(const struct backend_queue *q);
+        /* With how many commands in flight before it a marker or barrier behind all of a queue without order may be
+         * submitted: with more it takes too long. NULL: any number. */
+        size_t (*marker_max)(const struct backend_queue *q);
 };
 
 extern const struct backend_ops backend_native, backend_reference, backend_almaif, backend_joined;
@@ -279,6 +282,8 @@ extern bool backend_reference_manual;
 extern uint64_t backend_reference_seed;
 /* Read at open: failures of a domain stay. */
 extern bool backend_reference_failure_stays;
+/* Read at open: marker_max. */
+extern size_t backend_reference_marker_max;
 /* Read at open: buffers' bytes can be had (buffer_bytes). */
 extern bool backend_reference_bytes;
 size_t backend_reference_step(struct backend *b, size_t max);

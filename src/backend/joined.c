@@ -556,6 +556,12 @@ static bool joined_failure_stays(const struct backend_queue *q)
         return ops->failure_stays && ops->failure_stays(q->inner);
 }
 
+static size_t joined_marker_max(const struct backend_queue *q)
+{
+        const struct backend_ops *ops = q->side->ops;
+        return ops->marker_max ? ops->marker_max(q->inner) : SIZE_MAX;
+}
+
 static enum backend_polled joined_poll(struct backend *b, bool last)
 {
         enum backend_polled most = BACKEND_IDLE;
@@ -613,5 +619,6 @@ const struct backend_ops backend_joined = {
         .event_release = joined_event_release,
         .event_status = joined_event_status,
         .failure_stays = joined_failure_stays,
+        .marker_max = joined_marker_max,
         .poll = joined_poll,
 };

@@ -267,10 +267,12 @@ static int migrate_all(struct command *m, cl_mem root, struct range range, unsig
         uint32_t server = m->server->index;
         struct placement *p;
         const struct replica *from;
-        struct range part;
+        struct range part, rest = range;
         int r = placement_of(m->enqueue->record->buffer, root, &p);
-        while (!r && bring && placement_stale(p, server, domain, range, &part, &from))
+        while (!r && bring && placement_stale(p, server, domain, rest, &part, &from)) {
+                rest.begin = part.begin; /* nothing before it, however much nobody has */
                 r = migrate(m, root, part, p, from->domain, domain);
+        }
         return r < 0 ? r : wait_for_writers(m, placement_find(p, server, domain), range, true);
 }
 

@@ -857,8 +857,10 @@ static int bring_stale(struct command *m, cl_mem root, unsigned domain, struct r
         if (!placement_stale(p, server, domain, r, &part, &from))
                 return 0;
         p->avoid = avoided(m->server);
-        while (e == 0 && placement_stale(p, server, domain, r, &part, &from))
+        while (e == 0 && placement_stale(p, server, domain, r, &part, &from)) {
+                r.begin = part.begin; /* nothing before it, however much nobody has */
                 e = bring_part(m, root, part, from);
+        }
         return e;
 }
 

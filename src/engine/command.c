@@ -80,15 +80,15 @@ void engine_command_free_all(struct engine *e)
                 engine_command_free(list_entry(e->commands.next, struct command, link));
 }
 
-void engine_command_depend(struct command *c, struct wire_u64s waits)
+void engine_command_depend(struct command *c, struct wire_u64s waits, unsigned domain)
 {
         bool failed = false;
         for (size_t i = 0; i < waits.count; i++) {
                 struct dependency *d = &c->deps[c->dep_count];
                 list_init(&d->link);
                 d->command = c;
-                int r = engine_event_depend(c->queue->object.engine, wire_u64s_at(waits, i),
-                                            c->queue->domain, d);
+                int r = engine_event_depend(c->queue->object.engine, wire_u64s_at(waits, i), domain,
+                                            d);
                 d->strict = c->strict && i + 1 == waits.count;
                 if (r > 0) {
                         c->dep_count++;
@@ -155,7 +155,9 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
         c->regardless = params->flags & COMMAND_REGARDLESS;
         c->strict = params->flags & COMMAND_FOLLOW;
         c->wide = params->flags & COMMAND_WIDE;
-        engine_command_depend(c, params->waits);
+        /* Where a marker is too slow behind so many, one with a wait list needs none: its waits are over here. */
+        bool crowded = params->marker && !q->in_order && q->running > q->marker_max;
+        engine_command_depend(c, params->waits, crowded ? (unsigned)ENGINE_NO_DOMAIN : q->domain);
         if (q->status < 0)
                 engine_command_fail(c, q->status);
         return 0;
@@ -321,12 +323,22 @@ static bool command_may_go(const struct command *c)
         const struct queue *q = c->queue;
         if (c->blocking || (c->kernel && c->kernel->program->loading))
                 return false;
+        if (c->after_all && q->running > q->marker_max)
+                return false;
         if (q->in_order || c->after_all)
                 return queue_head(q) == c;
         if (list_empty(&q->barriers))
                 return true;
         const struct command *first = list_entry(q->barriers.next, struct command, barrier);
         return first->seq >= c->seq;
+}
+
+/* Fewer commands are in flight. */
+static void queue_drained(struct queue *q)
+{
+        struct command *head = q->running == q->marker_max ? queue_head(q) : NULL;
+        if (head && head->after_all)
+                engine_command_poke(head);
 }
 
 /* It is wholly submitted, or will never be: those behind it may be able to go. */
@@ -881,6 +893,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         if (c->stands_in && status >= 0)
                 status = e->be->event_status(c->event->native);
         c->queue->running--;
+        queue_drained(c->queue);
         if (!--c->running)
                 e->running--;
         e->transfer_parts -= c->transfer != NULL;

@@ -104,8 +104,9 @@ SP_NODISCARD cl_int engine_command_marker(struct queue *q, struct command **ret)
 /* It reads what the last one of its wait list writes: where that goes on meanwhile, part by part. */
 void engine_command_follow(struct command *c);
 
-/* It waits for these, for which it has room. */
-void engine_command_depend(struct command *c, struct wire_u64s waits);
+/* It waits for these, for which it has room: natively for those that are in flight in `domain`. */
+enum { ENGINE_NO_DOMAIN = -1 };
+void engine_command_depend(struct command *c, struct wire_u64s waits, unsigned domain);
 
 /* Is anything of its wait list not over? */
 bool engine_command_waits(const struct command *c);

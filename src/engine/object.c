@@ -564,6 +564,7 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
                 q->status = e->be->queue_create(e->backend, q->device, props, &q->native);
         }
         q->failure_stays = q->native && e->be->failure_stays && e->be->failure_stays(q->native);
+        q->marker_max = q->native && e->be->marker_max ? e->be->marker_max(q->native) : SIZE_MAX;
         return 0;
 }
 

@@ -114,6 +114,7 @@ struct queue {
         struct sub_device *sub; /* held; NULL: the device is none */
         bool in_order, profiling;
         bool on_device;     /* no command may name it */
+        size_t marker_max;  /* the backend's */
         bool failure_stays; /* one command's is that of all later ones of the domain */
         struct backend_queue *native;
         cl_int status; /* why there is no native one */

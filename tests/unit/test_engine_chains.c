@@ -230,6 +230,51 @@ TEST(a_strand_is_waited_for_by_all_that_comes_behind_it)
         }
 }
 
+/* Where a marker takes too long behind many commands, it is submitted behind few, or not at all. */
+TEST(a_marker_behind_many_is_waited_for_by_the_engine)
+{
+        enum { FEW = 2 };
+        backend_reference_marker_max = FEW;
+        struct world *w = world_new(1);
+        backend_reference_marker_max = SIZE_MAX;
+        const struct wire_u64s none = { NULL, 0 };
+        make_objects(w, 0, 64);
+        fill_zero(w, 0, QUEUE(2), EVENT(1), BUFFER(1), 64);
+        world_run(w);
+        for (unsigned i = 2; i < 7; i++)
+                launch_after(w, 0, QUEUE(2), EVENT(i), BUFFER(1), 1, none);
+        send(w, 0, marker, .event = EVENT(7), .queue = QUEUE(2), .flags = COMMAND_NOTIFY);
+        send(w, 0, marker, .event = EVENT(8), .queue = QUEUE(2), .flags = COMMAND_NOTIFY,
+             .waits = WAITS(EVENT(3), EVENT(2)));
+        pump(w);
+        assert_int_equal(counts(w, 0).commands_running, 5);
+        assert_int_equal(counts(w, 0).commands_held, 2);
+        assert_int_equal(step(w, 0, 1), 1);
+        pump(w);
+        assert_int_equal(counts(w, 0).commands_held, 2);
+        assert_int_equal(step(w, 0, 1), 1);
+        pump(w);
+        assert_int_equal(counts(w, 0).commands_running, 3);
+        assert_int_equal(counts(w, 0).commands_held, 1);
+        assert_int_equal(status_of(w, 0, EVENT(8)), CL_SUCCESS);
+        assert_int_equal(step(w, 0, 1), 1);
+        pump(w);
+        assert_int_equal(counts(w, 0).commands_running, FEW + 1); /* with the marker */
+        assert_int_equal(counts(w, 0).commands_held, 0);
+        assert_int_equal(status_of(w, 0, EVENT(7)), PENDING);
+        /* What follows a barrier comes after all of it. */
+        for (unsigned i = 10; i < 15; i++)
+                launch_after(w, 0, QUEUE(2), EVENT(i), BUFFER(1), 1, none);
+        send(w, 0, marker, .event = EVENT(15), .queue = QUEUE(2), .flags = COMMAND_BARRIER);
+        struct data *got = read_buffer(w, 0, QUEUE(2), EVENT(16), BUFFER(1), 64);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(7)), CL_SUCCESS);
+        assert_int_equal(number(got, 5), 10);
+        expect_idle(w);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 /* The reference backend, which counts the commands without events. */
 static unsigned quiet_ones;
 
@@ -316,6 +361,7 @@ int main(void)
                 cmocka_unit_test(a_chain_is_complete_when_its_last_command_is),
                 cmocka_unit_test(a_failure_in_a_chain_is_told_before_what_comes_behind_it),
                 cmocka_unit_test(a_strand_is_waited_for_by_all_that_comes_behind_it),
+                cmocka_unit_test(a_marker_behind_many_is_waited_for_by_the_engine),
                 cmocka_unit_test(a_queue_whose_commands_are_no_chain_has_no_strand_any_more),
                 cmocka_unit_test(a_failure_in_a_strand_is_that_of_all_its_commands),
         };

@@ -361,6 +361,12 @@ bool native_failure_stays(const struct backend_queue *q)
         return q->domain->quirks->failure == FAILURE_STAYS;
 }
 
+size_t native_marker_max(const struct backend_queue *q)
+{
+        enum { FEW = 64 };
+        return q->domain->quirks->marker == MARKER_SEARCHES ? FEW : SIZE_MAX;
+}
+
 /* A read of what is in memory of ours, which nothing that runs may change. */
 static bool copies(const struct backend_queue *q, const struct backend_command *c)
 {

@@ -468,4 +468,5 @@ const struct backend_ops backend_native = {
         .poll = notify_poll,
         .event_status = native_event_status,
         .failure_stays = native_failure_stays,
+        .marker_max = native_marker_max,
 };

@@ -255,5 +255,6 @@ void native_event_release(struct backend_event *e);
 cl_int native_event_report(struct backend_queue *q, struct backend_event *e, void *cookie);
 cl_int native_event_status(struct backend_event *e);
 bool native_failure_stays(const struct backend_queue *q);
+size_t native_marker_max(const struct backend_queue *q);
 
 #endif

@@ -9,7 +9,7 @@ static const struct quirks table[] = {
          * of buffers end the process. */
         { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME,
           SUB_DEVICES_STAY, GROUP_SIZE_TOLD, DISK_CACHE_RACES, BUFFER_IMAGES_FAIL,
-          .binary = BINARY_COMPILES },
+          .binary = BINARY_COMPILES, .marker = MARKER_SEARCHES },
         /* 22.3 tells the size of a sub-group; commands on 1D images of buffers move wrong bytes. */
         { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME, SUB_DEVICES_GO,
           GROUP_SIZE_DEVICE, DISK_CACHE_SAFE, BUFFER_IMAGES_FAIL },

@@ -70,6 +70,12 @@ enum contexts {
         CONTEXTS_DEVICE,   /* much more slowly: each device gets a context of its own */
 };
 
+/* A marker without wait list in a queue without order. */
+enum marker {
+        MARKER_IS_CHEAP,
+        MARKER_SEARCHES, /* each command that ends is looked for among all that it waits for */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -84,6 +90,7 @@ struct quirks {
         enum kernel_names kernel_names;
         enum binary binary;
         enum contexts contexts;
+        enum marker marker;
 };
 
 /* The first row that matches; never NULL. */

@@ -22,6 +22,7 @@ enum { KERNELS_MAX = 64, NAME_SIZE = 32 };
 bool backend_reference_manual;
 uint64_t backend_reference_seed;
 bool backend_reference_failure_stays;
+size_t backend_reference_marker_max = SIZE_MAX;
 bool backend_reference_bytes;
 
 struct host_memory {
@@ -115,6 +116,7 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
         b->manual = backend_reference_manual;
         b->random = backend_reference_seed;
         b->failure_stays = backend_reference_failure_stays;
+        b->marker_max = backend_reference_marker_max;
         b->bytes = backend_reference_bytes;
         int r = executor_start(b);
         if (r < 0) {
@@ -430,6 +432,11 @@ static bool ref_failure_stays(const struct backend_queue *q)
         return q->backend->failure_stays;
 }
 
+static size_t ref_marker_max(const struct backend_queue *q)
+{
+        return q->backend->marker_max;
+}
+
 const struct backend_ops backend_reference = {
         .name = "reference",
         .open = ref_open,
@@ -468,4 +475,5 @@ const struct backend_ops backend_reference = {
         .event_report = ref_event_report,
         .event_status = ref_event_status,
         .failure_stays = ref_failure_stays,
+        .marker_max = ref_marker_max,
 };

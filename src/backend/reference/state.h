@@ -33,6 +33,7 @@ struct backend {
         uint64_t random;     /* 0: oldest first */
         uint64_t ticks;      /* manual: the clock */
         bool failure_stays;
+        size_t marker_max;
         bool bytes;           /* buffers' can be had */
         bool failed[DEVICES]; /* domains where something has */
 
