@@ -1,5 +1,7 @@
 #include "engine/command.h"
 
+#include <limits.h>
+
 #include "base/mem.h"
 #include "engine/ahead.h"
 #include "engine/quiet.h"
@@ -80,9 +82,16 @@ void engine_command_free_all(struct engine *e)
                 engine_command_free(list_entry(e->commands.next, struct command, link));
 }
 
-void engine_command_depend(struct command *c, struct wire_u64s waits, unsigned domain)
+/* Where a marker is too slow behind so many, one with a wait list needs none: its waits are over before it goes. */
+bool engine_command_waits_here(const struct command *c)
+{
+        return c->marks && c->queue->running > c->queue->marker_max;
+}
+
+void engine_command_depend(struct command *c, struct wire_u64s waits)
 {
         bool failed = false;
+        unsigned domain = engine_command_waits_here(c) ? UINT_MAX : c->queue->domain;
         for (size_t i = 0; i < waits.count; i++) {
                 struct dependency *d = &c->deps[c->dep_count];
                 list_init(&d->link);
@@ -151,13 +160,12 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
         if (params->marker && !q->in_order) {
                 c->is_barrier = params->flags & COMMAND_BARRIER;
                 c->after_all = !params->waits.count;
+                c->marks = params->waits.count;
         }
         c->regardless = params->flags & COMMAND_REGARDLESS;
         c->strict = params->flags & COMMAND_FOLLOW;
         c->wide = params->flags & COMMAND_WIDE;
-        /* Where a marker is too slow behind so many, one with a wait list needs none: its waits are over here. */
-        bool crowded = params->marker && !q->in_order && q->running > q->marker_max;
-        engine_command_depend(c, params->waits, crowded ? (unsigned)ENGINE_NO_DOMAIN : q->domain);
+        engine_command_depend(c, params->waits);
         if (q->status < 0)
                 engine_command_fail(c, q->status);
         return 0;

@@ -26,6 +26,7 @@ struct command {
         bool regardless;     /* dependencies that fail do not fail it */
         bool strict;         /* but the last one of the wait list does */
         bool wide;           /* COMMAND_WIDE */
+        bool marks;          /* out-of-order queue: a marker or barrier with a wait list */
         bool after_all;      /* out-of-order queue: waits for all before it */
         bool started;
         bool is_ahead; /* complete, but not what it came after */
@@ -104,9 +105,11 @@ SP_NODISCARD cl_int engine_command_marker(struct queue *q, struct command **ret)
 /* It reads what the last one of its wait list writes: where that goes on meanwhile, part by part. */
 void engine_command_follow(struct command *c);
 
-/* It waits for these, for which it has room: natively for those that are in flight in `domain`. */
-enum { ENGINE_NO_DOMAIN = -1 };
-void engine_command_depend(struct command *c, struct wire_u64s waits, unsigned domain);
+/* It waits for these, for which it has room. */
+void engine_command_depend(struct command *c, struct wire_u64s waits);
+
+/* Not natively, but until they are complete. */
+bool engine_command_waits_here(const struct command *c);
 
 /* Is anything of its wait list not over? */
 bool engine_command_waits(const struct command *c);

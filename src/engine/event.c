@@ -186,7 +186,8 @@ void engine_event_submitted(struct event *ev, struct backend_event *native, unsi
         ev->domain = domain;
         list_each(d, &ev->dependents, struct dependency, link)
         {
-                if (d->blocking && d->command->queue->domain == domain)
+                if (d->blocking && d->command->queue->domain == domain &&
+                    !engine_command_waits_here(d->command))
                         engine_command_unblock(d, 0);
         }
 }

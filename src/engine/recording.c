@@ -240,7 +240,7 @@ static int run_first(const struct run *x)
         b->first = c;
         c->number = x->recording->count + 1;
         b->events[c->number] = c->event;
-        engine_command_depend(c, waits, c->queue->domain);
+        engine_command_depend(c, waits);
         if (c->queue->status < 0)
                 engine_command_fail(c, c->queue->status);
         engine_command_enqueue(c);

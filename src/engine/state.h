@@ -27,7 +27,7 @@ enum {
         ENGINE_FAILED_MAX = 65536,     /* failed events remembered: the newest */
         ENGINE_EARLY_MAX = 65536,      /* completions before their import: the newest */
         ENGINE_EARLY_BYTES = 64 << 20, /* bulk data of peers before its command */
-        ENGINE_EARLY_TRANSFERS = 65536,
+        ENGINE_EARLY_TRANSFERS = 1 << 18,
 };
 
 struct peer;

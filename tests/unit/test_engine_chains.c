@@ -270,6 +270,19 @@ TEST(a_marker_behind_many_is_waited_for_by_the_engine)
         world_run(w);
         assert_int_equal(status_of(w, 0, EVENT(7)), CL_SUCCESS);
         assert_int_equal(number(got, 5), 10);
+        /* What it waits for may be submitted later only. */
+        send(w, 0, event_import, .event = EVENT(20));
+        for (unsigned i = 21; i < 26; i++)
+                launch_after(w, 0, QUEUE(2), EVENT(i), BUFFER(1), 1,
+                             (struct wire_u64s)WAITS(EVENT(20)));
+        send(w, 0, marker, .event = EVENT(26), .queue = QUEUE(2), .flags = COMMAND_NOTIFY,
+             .waits = WAITS(EVENT(24), EVENT(25)));
+        send(w, 0, event_done, .event = EVENT(20));
+        pump(w);
+        assert_int_equal(counts(w, 0).commands_running, 5);
+        assert_int_equal(counts(w, 0).commands_held, 1);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(26)), CL_SUCCESS);
         expect_idle(w);
         release_objects(w, 0);
         world_free(w);
