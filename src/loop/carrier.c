@@ -19,6 +19,8 @@ enum {
         /* Bytes in one direction before the other gets its turn: who only receives keeps the other side
          * waiting for what it was to send. */
         TURN = 256 << 10,
+        /* A transfer is several bursts, with what the device or the other side does to it between them. */
+        SPIN_LONGER = 4,
 };
 
 struct carrier {
@@ -141,7 +143,7 @@ int carrier_start(const struct carrier_params *params, struct carrier **ret)
                 mem_free(c);
                 return SP_E_LIMIT;
         }
-        spin_init(&c->spin, params->spin_ns, 0);
+        spin_init(&c->spin, SPIN_LONGER * params->spin_ns, 0);
         int r = thread_start(&c->thread, false, run, c);
         if (r < 0) {
                 close(c->wake_fd);
