@@ -492,7 +492,11 @@ def turns(pid):
     """Those of a process's threads in ns; an empty set where the kernel has one for all (sched_getattr, Linux 6.12)."""
     SCHED_GETATTR, SIZE, RUNTIME = {"x86_64": 315}.get(os.uname().machine, 275), 48, 24
     libc, found = ctypes.CDLL(None), set()
-    for thread in os.listdir(f"/proc/{pid}/task"):
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except FileNotFoundError:  # it has just ended
+        threads = []
+    for thread in threads:
         attr = ctypes.create_string_buffer(SIZE)
         if libc.syscall(SCHED_GETATTR, int(thread), attr, SIZE, 0) == 0:
             found.add(struct.unpack_from("=Q", attr, RUNTIME)[0])
