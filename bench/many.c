@@ -68,6 +68,13 @@ static void launch(cl_uint waits, const cl_event *wait_list, cl_event *ret)
                                      ret));
 }
 
+static void expect_written(cl_mem m)
+{
+        cl_int seen = 0;
+        CHECK(clEnqueueReadBuffer(queues[0], m, CL_TRUE, 0, sizeof(seen), &seen, 0, NULL, NULL));
+        check(seen == 1 ? CL_SUCCESS : CL_INVALID_VALUE, "what the kernel wrote");
+}
+
 /* Launches that nothing orders, of a kernel that writes the same buffer each time. */
 static void one_buffer(int n)
 {
@@ -76,9 +83,7 @@ static void one_buffer(int n)
         for (int i = 0; i < n; i++)
                 launch(0, NULL, NULL);
         CHECK(clFinish(unordered));
-        cl_int seen = 0;
-        CHECK(clEnqueueReadBuffer(queues[0], m, CL_TRUE, 0, sizeof(seen), &seen, 0, NULL, NULL));
-        check(seen == 1 ? CL_SUCCESS : CL_INVALID_VALUE, "what the kernel wrote");
+        expect_written(m);
         CHECK(clReleaseMemObject(m));
 }
 
@@ -107,6 +112,7 @@ static void user_event(int n)
                 launch(1, &begin, &events[i]);
         CHECK(clSetUserEventStatus(begin, CL_COMPLETE));
         CHECK(clWaitForEvents((cl_uint)n, events));
+        expect_written(m);
         for (int i = 0; i < n; i++)
                 CHECK(clReleaseEvent(events[i]));
         CHECK(clReleaseEvent(begin));

@@ -9,9 +9,10 @@
 
 enum {
         KEEPER_NAP_NS = 200000, /* commands lie unsent no longer than about this, */
-        KEEPER_NAP_DOUBLED = 2, /* so often, where the application has sent them itself of late */
-        WATCH_NS = 100000000,   /* a connection without waits for so long is watched */
-        KEEPER_NAPS = 10,       /* idle ones before it sleeps until it is woken */
+        KEEPER_NAP_DOUBLED =
+                2, /* doubled so often where the application has sent them itself of late */
+        WATCH_NS = 100000000, /* a connection without waits for so long is watched */
+        KEEPER_NAPS = 10,     /* idle ones before it sleeps until it is woken */
 };
 
 /* Has it to receive, because nobody else does? */

@@ -74,16 +74,24 @@ static void runs_what_was_recorded(struct api *a, cl_program program)
         OK(clReleaseMemObject(to));
 }
 
-/* Sync points and barriers order what an out-of-order queue would not; substitutes of either kind work. */
-static void orders_by_sync_points(struct api *a, cl_program program)
+/* NULL: the device has none. */
+static cl_command_queue unordered_queue(struct api *a, cl_command_queue_properties more)
 {
         cl_int err;
         cl_command_queue q = clCreateCommandQueue(
-                a->context, a->devices[0],
-                CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE, &err);
+                a->context, a->devices[0], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | more, &err);
         if (err == CL_INVALID_QUEUE_PROPERTIES)
-                return;
+                return NULL;
         OK(err);
+        return q;
+}
+
+/* Sync points and barriers order what an out-of-order queue would not; substitutes of either kind work. */
+static void orders_by_sync_points(struct api *a, cl_program program)
+{
+        cl_command_queue q = unordered_queue(a, CL_QUEUE_PROFILING_ENABLE);
+        if (!q)
+                return;
         cl_kernel add = api_kernel(program, "add");
         cl_mem m = api_buffer(a, 0, BYTES, NULL), n = api_buffer(a, 0, BYTES, NULL);
         void *b = cb_create(1, &q, 0);
@@ -140,12 +148,9 @@ static void orders_by_sync_points(struct api *a, cl_program program)
 static void waits_for_many_sync_points(struct api *a, cl_program program)
 {
         enum { MANY = 140000 };
-        cl_int err;
-        cl_command_queue q = clCreateCommandQueue(a->context, a->devices[0],
-                                                  CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &err);
-        if (err == CL_INVALID_QUEUE_PROPERTIES)
+        cl_command_queue q = unordered_queue(a, 0);
+        if (!q)
                 return;
-        OK(err);
         cl_kernel add = api_kernel(program, "add");
         cl_mem m = api_buffer(a, 0, BYTES, NULL), n = api_buffer(a, 0, BYTES, NULL);
         void *b = cb_create(1, &q, 0);
