@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "backend/native/native.h"
+#include "backend/native/landing.h"
 #include "base/mem.h"
 #include "support/backends.h"
 
@@ -443,6 +443,152 @@ TEST(completions_come_by_callback_or_by_waiting)
         end_by_waiting(f, COMPLETION_CALLBACK);
 }
 
+/* ---- landings ----------------------------------------------------------------------------------- */
+
+/* A queue of the same backend as if its devices worked elsewhere, and a driver were slow to tell. */
+static struct backend_queue *landing_queue(struct fixture *f)
+{
+        static struct quirks quirks;
+        quirks = *f->b->domains[0].quirks;
+        quirks.completion = COMPLETION_WAIT;
+        f->b->domains[0].quirks = &quirks;
+        f->b->domains[0].apart = true;
+        struct backend_queue *q = fixture_queue(f, 0);
+        f->ops->poll(f->b, false);
+        return q;
+}
+
+/* Submit, and look until it is over, which nobody else does now. True: it was seen in the landing. */
+static bool lands(struct fixture *f, struct backend_queue *q, struct backend_command c)
+{
+        struct report r = { 0 };
+        c.cookie = &r;
+        struct backend_event *e = fixture_submit(f, q, c);
+        bool so = e->lands;
+        f->ops->queue_flush(q);
+        while (!report_done(&r))
+                f->ops->poll(f->b, false);
+        assert_int_equal(report_wait(&r).status, CL_SUCCESS);
+        assert_false(q->landing_used);
+        f->ops->event_release(e);
+        return so;
+}
+
+TEST(small_reads_are_seen_where_they_land)
+{
+        struct fixture *f = fixture(state);
+        struct backend_queue *q = landing_queue(f);
+        struct backend_buffer *m = fixture_buffer(f, BYTES);
+        static const struct {
+                size_t offset, size;
+                bool lands;
+        } reads[] = {
+                { 0, 4, true },     { 4, 64, true },    { 8, LANDING_MAX, true },
+                { 6, 4, false },    { 0, 6, false },    { 0, LANDING_MAX + 4, false },
+                { 1, 1023, false }, { 12, 1020, true },
+        };
+        assert_non_null(q->landing);
+        uint8_t bytes[BYTES], got[BYTES];
+        for (size_t i = 0; i < BYTES; i++)
+                bytes[i] = (uint8_t)(i * 7 + i / 256);
+        (void)lands(f, q, write_of(m, 0, bytes, BYTES));
+        for (size_t i = 0; i < array_size(reads); i++) {
+                size_t size = reads[i].size;
+                memset(got, 0xaa, sizeof(got));
+                struct backend_command c = read_of(m, reads[i].offset, got, size);
+                assert_int_equal(lands(f, q, c), reads[i].lands);
+                assert_memory_equal(got, bytes + reads[i].offset, size);
+                assert_int_equal(got[size], 0xaa);
+        }
+
+        /* Bytes that are there before they have come: only their event tells. */
+        uint32_t word = q->landing_fill * 1664525 + 1013904223, back = 0;
+        (void)lands(f, q, write_of(m, 0, &word, 4));
+        assert_true(lands(f, q, read_of(m, 0, &back, 4)));
+        assert_int_equal(q->landing_fill, word);
+        assert_int_equal(back, word);
+
+        /* Where kernels print, and of what nobody waits for, it is not done. */
+        struct backend_command prints = read_of(m, 0, &back, 4);
+        prints.prints = true;
+        assert_false(lands(f, q, prints));
+        struct backend_event *e;
+        assert_int_equal(try_submit(f, q, read_of(m, 0, &back, 4), &e), CL_SUCCESS);
+        assert_false(e->lands);
+        f->ops->event_release(e);
+
+        /* One that can't be submitted leaves it free. */
+        struct report r = { 0 };
+        struct backend_command beyond = read_of(m, BYTES, got, 4);
+        beyond.cookie = &r;
+        assert_int_equal(try_submit(f, q, beyond, &e), CL_INVALID_VALUE);
+        assert_false(q->landing_used);
+        f->ops->buffer_release(m);
+        f->ops->queue_release(q);
+}
+
+TEST(who_stops_polling_leaves_landings_to_others)
+{
+        struct fixture *f = fixture(state);
+        struct backend_queue *q = landing_queue(f);
+        struct backend_buffer *m = fixture_buffer(f, 64);
+        struct report r[2] = { 0 };
+        int in[16] = { 1, 2, 3 }, out[2][16] = { 0 };
+        (void)lands(f, q, write_of(m, 0, in, sizeof(in)));
+        struct backend_command c = read_of(m, 0, out[0], sizeof(in));
+        c.cookie = &r[0];
+        struct backend_event *e[2] = { fixture_submit(f, q, c) };
+        assert_true(e[0]->lands);
+        f->ops->poll(f->b, true);
+        c = read_of(m, 0, out[1], sizeof(in)); /* and nobody polls */
+        c.cookie = &r[1];
+        e[1] = fixture_submit(f, q, c);
+        assert_false(e[1]->lands);
+        f->ops->queue_flush(q);
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(report_wait(&r[i]).status, CL_SUCCESS);
+                assert_memory_equal(out[i], in, sizeof(in));
+                f->ops->event_release(e[i]);
+        }
+        f->ops->buffer_release(m);
+        f->ops->queue_release(q);
+}
+
+TEST(a_launch_behind_nothing_is_seen_in_a_landing)
+{
+        struct fixture *f = fixture(state);
+        struct backend_queue *q = landing_queue(f);
+        struct built x = build(f);
+        struct backend_kernel *k = kernel_of(f, &x, inc_name(f));
+        struct backend_buffer *m = fixture_buffer(f, BYTES);
+        int zeros[COUNT] = { 0 }, out[COUNT];
+        (void)lands(f, q, write_of(m, 0, zeros, BYTES));
+        set_inc(f, k, m, 1);
+        for (int i = 0; i < 20; i++)
+                assert_true(lands(f, q, launch_all(k)));
+
+        /* What comes behind it would wait for the read. */
+        struct backend_event *e = fixture_submit(f, q, launch_all(k));
+        struct report r = { 0 };
+        struct backend_command behind = launch_all(k);
+        behind.cookie = &r;
+        f->ops->event_release(e);
+        e = fixture_submit(f, q, behind);
+        assert_false(e->lands);
+        f->ops->event_release(e);
+        f->ops->queue_flush(q);
+        while (!report_done(&r))
+                f->ops->poll(f->b, false);
+
+        assert_true(lands(f, q, launch_all(k)));
+        (void)lands(f, q, read_of(m, 0, out, BYTES));
+        assert_int_equal(out[COUNT - 1], 23);
+        f->ops->kernel_release(k);
+        f->ops->buffer_release(m);
+        unbuild(f, &x);
+        f->ops->queue_release(q);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -457,6 +603,9 @@ int main(void)
                 ALL(times_are_this_hosts_when_asked_for),
                 ALL(each_allocation_may_fail),
                 NATIVE(completions_come_by_callback_or_by_waiting),
+                NATIVE(small_reads_are_seen_where_they_land),
+                NATIVE(who_stops_polling_leaves_landings_to_others),
+                NATIVE(a_launch_behind_nothing_is_seen_in_a_landing),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Queues and commands: backend commands become clEnqueue* calls with native events as wait lists. */
 #include "backend/bounds.h"
 #include "backend/native/clock.h"
+#include "backend/native/landing.h"
 #include "backend/native/notify.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -74,6 +75,9 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         if (q->profiling)
                 q->estimate_clock = !clock_sync(d);
         q->in_order = !(props & d->queue_props & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        op_enter();
+        landing_take(q);
+        op_leave();
         if (domain->quirks->completion == COMPLETION_WAIT) {
                 q->notifier = take_notifier(b);
                 if (!q->notifier)
@@ -312,6 +316,22 @@ static cl_int take_deps(struct backend_queue *q, const struct backend_command *c
         return CL_SUCCESS;
 }
 
+/* As enqueue; its end is to be seen in the landing. */
+static cl_int enqueue_and_land(struct backend_queue *q, const struct backend_command *c,
+                               cl_uint count, const cl_event *deps, cl_event *ret)
+{
+        struct backend_command n = *c;
+        if (c->op == BACKEND_READ) {
+                n.host = q->landing;
+                n.now = false;
+                return enqueue(q, &n, count, deps, ret);
+        }
+        cl_int r = enqueue(q, c, count, deps, NULL);
+        if (r == CL_SUCCESS && landing_mark(q, ret) != CL_SUCCESS)
+                r = enqueue_marker(q, false, 0, NULL, ret);
+        return r;
+}
+
 static cl_int start(struct backend_queue *q, const struct backend_command *c, cl_event *deps,
                     struct backend_event *e)
 {
@@ -324,9 +344,16 @@ static cl_int start(struct backend_queue *q, const struct backend_command *c, cl
                 return r;
         if (q->profiling)
                 e->enter_ns = clock_now_ns();
-        r = enqueue(q, c, count, count ? deps : NULL, &e->event);
-        if (r != CL_SUCCESS)
+        bool lands = landing_takes(q, c);
+        if (lands)
+                landing_begin(q, c, e);
+        r = lands ? enqueue_and_land(q, c, count, count ? deps : NULL, &e->event)
+                  : enqueue(q, c, count, count ? deps : NULL, &e->event);
+        if (r != CL_SUCCESS) {
+                e->status = r;
+                landing_end(e);
                 return r;
+        }
         if (q->profiling)
                 e->return_ns = clock_now_ns();
         e->number = ++q->submitted;
@@ -351,7 +378,7 @@ static cl_int submit_blind(struct backend_queue *q, const struct backend_command
                 return r;
         q->submitted++;
         if (is_now(q, c))
-                q->flushed = q->submitted;
+                q->flushed = q->over = q->submitted;
         *ret = NULL;
         return CL_SUCCESS;
 }
@@ -383,7 +410,7 @@ cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
                 *ret = NULL;
                 return CL_SUCCESS;
         }
-        if (is_now(q, c))
+        if (is_now(q, c) && !landing_takes(q, c))
                 return submit_blind(q, c, ret);
         if (c->quiet && c->dep_count <= BLIND_DEPS && native_failure_stays(q) &&
             !q->domain->clearing)

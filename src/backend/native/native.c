@@ -4,6 +4,7 @@
 
 #include "backend/bounds.h"
 #include "backend/filter.h"
+#include "backend/native/landing.h"
 #include "backend/native/notify.h"
 #include "base/log.h"
 
@@ -107,6 +108,8 @@ static void native_close(struct backend *b)
         mem_free(b->notifiers);
         for (unsigned i = 0; i < b->domain_count; i++)
                 native_clear_end(&b->domains[i]);
+        for (unsigned i = 0; i < b->domain_count; i++)
+                landings_end(&b->domains[i]);
         for (unsigned i = 0; i < b->domain_count; i++)
                 if (b->domains[i].context)
                         b->domains[i].api->clReleaseContext(b->domains[i].context);

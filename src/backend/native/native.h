@@ -49,6 +49,11 @@ struct native_domain {
         /* clear.c; NULL: none. The engine's lock guards them. */
         cl_command_queue clear_queue;
         cl_event clearing;
+        /* landing.c. The engine's lock guards them. */
+        bool landings_tried;
+        uint8_t *landings; /* NULL: there are none */
+        cl_mem landing_mark;
+        _Atomic uint64_t landings_taken; /* a bit each; given back by any thread */
 };
 
 struct notifier; /* notify.h */
@@ -76,10 +81,10 @@ struct backend {
 
         pthread_mutex_t lock; /* guards what follows; only notifiers' locks are taken under it */
         pthread_cond_t idle;
-        size_t in_flight;   /* reports to come */
-        bool polling;       /* a thread calls notify_poll */
-        struct list polled; /* queues with events that it looks at */
-        struct list spent;  /* that thread's: events that it has reported */
+        size_t in_flight;    /* reports to come */
+        atomic_bool polling; /* a thread calls notify_poll */
+        struct list polled;  /* queues with events that it looks at */
+        struct list spent;   /* that thread's: events that it has reported */
 };
 
 struct backend_buffer {
@@ -112,6 +117,13 @@ struct backend_queue {
         struct backend_event *last;      /* hands the queue to a thread that may release it */
         /* Commands submitted, and those of them that are flushed. */
         uint64_t submitted, flushed;
+        /* In order: the last one that is known to be over. */
+        _Atomic uint64_t over;
+        /* landing.c: memory for reads; NULL: none. */
+        _Atomic uint32_t *landing;
+        uint64_t landing_bit; /* of native_domain.landings_taken */
+        uint32_t landing_fill;
+        atomic_bool landing_used; /* by an event, until that was reported */
 };
 
 struct backend_event {
@@ -123,6 +135,11 @@ struct backend_event {
         uint64_t enter_ns, return_ns; /* around its clEnqueue*, if profiling */
         cl_int status;                /* > 0: a notifier is to wait for it */
         struct list link;             /* notifier's, its queue's polled, or spent */
+        bool lands;                   /* landing.c: seen in the queue's landing */
+        unsigned land_looks;
+        size_t land_left; /* words to come */
+        _Atomic uint32_t *land_at;
+        uint8_t *land_to; /* NULL: nowhere */
 };
 
 struct backend_program {

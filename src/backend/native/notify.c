@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "backend/native/clock.h"
+#include "backend/native/landing.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -34,6 +35,7 @@ void queue_unref(struct backend_queue *q)
                         q->domain->api->clFinish(q->queue);
                 q->domain->api->clReleaseCommandQueue(q->queue);
         }
+        landing_give(q);
         mem_free(q->last);
         mem_free(q);
 }
@@ -52,6 +54,9 @@ void event_unref(struct backend_event *e)
 static void tell(struct backend_event *e)
 {
         struct backend *b = e->queue->backend;
+        landing_end(e);
+        if (e->number > atomic_load_explicit(&e->queue->over, memory_order_relaxed))
+                atomic_store_explicit(&e->queue->over, e->number, memory_order_relaxed);
         if (e->cookie) {
                 struct backend_times times = { 0 };
                 if (e->queue->profiling && e->status == CL_COMPLETE)
@@ -81,6 +86,11 @@ static void report(struct backend_event *e)
 static bool is_over(struct backend_event *e)
 {
         cl_int status = CL_SUBMITTED;
+        enum landing landing = e->lands ? landing_look(e) : LANDING_ASK;
+        if (landing == LANDING_SEEN)
+                e->status = CL_COMPLETE;
+        if (landing != LANDING_ASK)
+                return landing == LANDING_SEEN;
         cl_int r = e->queue->domain->api->clGetEventInfo(
                 e->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
         e->status = r == CL_SUCCESS ? status : r;
