@@ -89,6 +89,7 @@ void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *a
                 c->sleeping = true;
                 c->io->wait(c->io_user, links, count, !keeper, deadline_ns, &c->lock);
                 c->sleeping = false;
+                client_receive(c);
         }
         c->pumping = c->keeper_pumping = false;
         if (keeper ? c->waiters : c->waiters > 1)
