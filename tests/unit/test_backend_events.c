@@ -446,14 +446,14 @@ TEST(completions_come_by_callback_or_by_waiting)
 /* ---- landings ----------------------------------------------------------------------------------- */
 
 /* A queue of the same backend as if its devices worked elsewhere, and a driver were slow to tell. */
-static struct backend_queue *landing_queue(struct fixture *f)
+static struct backend_queue *landing_queue(struct fixture *f, cl_command_queue_properties props)
 {
         static struct quirks quirks;
         quirks = *f->b->domains[0].quirks;
         quirks.completion = COMPLETION_WAIT;
         f->b->domains[0].quirks = &quirks;
         f->b->domains[0].apart = true;
-        struct backend_queue *q = fixture_queue(f, 0);
+        struct backend_queue *q = fixture_queue(f, props);
         f->ops->poll(f->b, false);
         return q;
 }
@@ -464,34 +464,34 @@ static bool lands(struct fixture *f, struct backend_queue *q, struct backend_com
         struct report r = { 0 };
         c.cookie = &r;
         struct backend_event *e = fixture_submit(f, q, c);
-        bool so = e->lands;
+        bool so = e->landed.at;
         f->ops->queue_flush(q);
         while (!report_done(&r))
                 f->ops->poll(f->b, false);
         assert_int_equal(report_wait(&r).status, CL_SUCCESS);
-        assert_false(q->landing_used);
+        assert_true(f->b->domains[0].landings_free == UINT64_MAX);
         f->ops->event_release(e);
         return so;
 }
 
-TEST(small_reads_are_seen_where_they_land)
+static void land(struct fixture *f, cl_command_queue_properties props)
 {
-        struct fixture *f = fixture(state);
-        struct backend_queue *q = landing_queue(f);
-        struct backend_buffer *m = fixture_buffer(f, BYTES);
+        enum { ALL_OF_THEM = 64, SIZE = LANDING_MAX + 64 };
+        struct backend_queue *q = landing_queue(f, props);
+        struct backend_buffer *m = fixture_buffer(f, SIZE);
         static const struct {
                 size_t offset, size;
                 bool lands;
         } reads[] = {
-                { 0, 4, true },     { 4, 64, true },    { 8, LANDING_MAX, true },
-                { 6, 4, false },    { 0, 6, false },    { 0, LANDING_MAX + 4, false },
-                { 1, 1023, false }, { 12, 1020, true },
+                { 0, 4, true },           { 4, 64, true },    { 8, 1024, true },
+                { 8, 1028, true },        { 6, 4, false },    { 0, 6, false },
+                { 0, LANDING_MAX, true }, { 1, 1023, false }, { 0, LANDING_MAX + 4, false },
         };
-        assert_non_null(q->landing);
-        uint8_t bytes[BYTES], got[BYTES];
-        for (size_t i = 0; i < BYTES; i++)
+        assert_non_null(f->b->domains[0].landings);
+        static uint8_t bytes[SIZE], got[SIZE];
+        for (size_t i = 0; i < SIZE; i++)
                 bytes[i] = (uint8_t)(i * 7 + i / 256);
-        (void)lands(f, q, write_of(m, 0, bytes, BYTES));
+        (void)lands(f, q, write_of(m, 0, bytes, SIZE));
         for (size_t i = 0; i < array_size(reads); i++) {
                 size_t size = reads[i].size;
                 memset(got, 0xaa, sizeof(got));
@@ -502,11 +502,30 @@ TEST(small_reads_are_seen_where_they_land)
         }
 
         /* Bytes that are there before they have come: only their event tells. */
-        uint32_t word = q->landing_fill * 1664525 + 1013904223, back = 0;
+        uint32_t word = f->b->domains[0].landing_fill * 1664525 + 1013904223, back = 0;
         (void)lands(f, q, write_of(m, 0, &word, 4));
         assert_true(lands(f, q, read_of(m, 0, &back, 4)));
-        assert_int_equal(q->landing_fill, word);
+        assert_int_equal(f->b->domains[0].landing_fill, word);
         assert_int_equal(back, word);
+
+        /* There are so many at a time. */
+        struct report many[ALL_OF_THEM + 6] = { 0 };
+        uint32_t words[array_size(many)];
+        for (size_t i = 0; i < array_size(many); i++) {
+                struct backend_command c = read_of(m, 4 * i, &words[i], 4);
+                c.cookie = &many[i];
+                struct backend_event *e = fixture_submit(f, q, c);
+                assert_int_equal(e->landed.at != NULL, i < ALL_OF_THEM);
+                f->ops->event_release(e);
+        }
+        f->ops->queue_flush(q);
+        for (size_t i = 0; i < array_size(many); i++) {
+                while (!report_done(&many[i]))
+                        f->ops->poll(f->b, false);
+                assert_int_equal(report_wait(&many[i]).status, CL_SUCCESS);
+                if (i)
+                        assert_memory_equal(&words[i], bytes + 4 * i, 4);
+        }
 
         /* Where kernels print, and of what nobody waits for, it is not done. */
         struct backend_command prints = read_of(m, 0, &back, 4);
@@ -514,23 +533,30 @@ TEST(small_reads_are_seen_where_they_land)
         assert_false(lands(f, q, prints));
         struct backend_event *e;
         assert_int_equal(try_submit(f, q, read_of(m, 0, &back, 4), &e), CL_SUCCESS);
-        assert_false(e->lands);
+        assert_false(e->landed.at);
         f->ops->event_release(e);
 
         /* One that can't be submitted leaves it free. */
         struct report r = { 0 };
-        struct backend_command beyond = read_of(m, BYTES, got, 4);
+        struct backend_command beyond = read_of(m, SIZE, got, 4);
         beyond.cookie = &r;
         assert_int_equal(try_submit(f, q, beyond, &e), CL_INVALID_VALUE);
-        assert_false(q->landing_used);
+        assert_true(f->b->domains[0].landings_free == UINT64_MAX);
         f->ops->buffer_release(m);
         f->ops->queue_release(q);
+}
+
+TEST(small_reads_are_seen_where_they_land)
+{
+        struct fixture *f = fixture(state);
+        land(f, 0);
+        land(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
 TEST(who_stops_polling_leaves_landings_to_others)
 {
         struct fixture *f = fixture(state);
-        struct backend_queue *q = landing_queue(f);
+        struct backend_queue *q = landing_queue(f, 0);
         struct backend_buffer *m = fixture_buffer(f, 64);
         struct report r[2] = { 0 };
         int in[16] = { 1, 2, 3 }, out[2][16] = { 0 };
@@ -538,12 +564,12 @@ TEST(who_stops_polling_leaves_landings_to_others)
         struct backend_command c = read_of(m, 0, out[0], sizeof(in));
         c.cookie = &r[0];
         struct backend_event *e[2] = { fixture_submit(f, q, c) };
-        assert_true(e[0]->lands);
+        assert_true(e[0]->landed.at);
         f->ops->poll(f->b, true);
         c = read_of(m, 0, out[1], sizeof(in)); /* and nobody polls */
         c.cookie = &r[1];
         e[1] = fixture_submit(f, q, c);
-        assert_false(e[1]->lands);
+        assert_non_null(e[1]->landed.at);
         f->ops->queue_flush(q);
         for (int i = 0; i < 2; i++) {
                 assert_int_equal(report_wait(&r[i]).status, CL_SUCCESS);
@@ -557,7 +583,7 @@ TEST(who_stops_polling_leaves_landings_to_others)
 TEST(a_launch_behind_nothing_is_seen_in_a_landing)
 {
         struct fixture *f = fixture(state);
-        struct backend_queue *q = landing_queue(f);
+        struct backend_queue *q = landing_queue(f, 0);
         struct built x = build(f);
         struct backend_kernel *k = kernel_of(f, &x, inc_name(f));
         struct backend_buffer *m = fixture_buffer(f, BYTES);
@@ -574,7 +600,7 @@ TEST(a_launch_behind_nothing_is_seen_in_a_landing)
         behind.cookie = &r;
         f->ops->event_release(e);
         e = fixture_submit(f, q, behind);
-        assert_false(e->lands);
+        assert_false(e->landed.at);
         f->ops->event_release(e);
         f->ops->queue_flush(q);
         while (!report_done(&r))
@@ -583,6 +609,11 @@ TEST(a_launch_behind_nothing_is_seen_in_a_landing)
         assert_true(lands(f, q, launch_all(k)));
         (void)lands(f, q, read_of(m, 0, out, BYTES));
         assert_int_equal(out[COUNT - 1], 23);
+
+        /* Without order the read would not come behind it. */
+        struct backend_queue *any = fixture_queue(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        assert_false(lands(f, any, launch_all(k)));
+        f->ops->queue_release(any);
         f->ops->kernel_release(k);
         f->ops->buffer_release(m);
         unbuild(f, &x);

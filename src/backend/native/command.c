@@ -76,7 +76,7 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
                 q->estimate_clock = !clock_sync(d);
         q->in_order = !(props & d->queue_props & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         op_enter();
-        landing_take(q);
+        landings_begin(b, domain);
         op_leave();
         if (domain->quirks->completion == COMPLETION_WAIT) {
                 q->notifier = take_notifier(b);
@@ -316,19 +316,20 @@ static cl_int take_deps(struct backend_queue *q, const struct backend_command *c
         return CL_SUCCESS;
 }
 
-/* As enqueue; its end is to be seen in the landing. */
+/* As enqueue; its end is to be seen in a landing. */
 static cl_int enqueue_and_land(struct backend_queue *q, const struct backend_command *c,
-                               cl_uint count, const cl_event *deps, cl_event *ret)
+                               cl_uint count, const cl_event *deps, struct backend_event *e)
 {
         struct backend_command n = *c;
+        landing_begin(q, c, e);
         if (c->op == BACKEND_READ) {
-                n.host = q->landing;
+                n.host = (void *)(uintptr_t)e->landed.at;
                 n.now = false;
-                return enqueue(q, &n, count, deps, ret);
+                return enqueue(q, &n, count, deps, &e->event);
         }
         cl_int r = enqueue(q, c, count, deps, NULL);
-        if (r == CL_SUCCESS && landing_mark(q, ret) != CL_SUCCESS)
-                r = enqueue_marker(q, false, 0, NULL, ret);
+        if (r == CL_SUCCESS && landing_mark(q, e) != CL_SUCCESS)
+                r = enqueue_marker(q, false, 0, NULL, &e->event);
         return r;
 }
 
@@ -344,11 +345,8 @@ static cl_int start(struct backend_queue *q, const struct backend_command *c, cl
                 return r;
         if (q->profiling)
                 e->enter_ns = clock_now_ns();
-        bool lands = landing_takes(q, c);
-        if (lands)
-                landing_begin(q, c, e);
-        r = lands ? enqueue_and_land(q, c, count, count ? deps : NULL, &e->event)
-                  : enqueue(q, c, count, count ? deps : NULL, &e->event);
+        r = landing_takes(q, c) ? enqueue_and_land(q, c, count, count ? deps : NULL, e)
+                                : enqueue(q, c, count, count ? deps : NULL, &e->event);
         if (r != CL_SUCCESS) {
                 e->status = r;
                 landing_end(e);

@@ -1,58 +1,40 @@
 /* Where a driver is slow to tell that a command is complete, the bytes that the device itself writes into memory of the
- * host tell it 2 to 3 µs sooner. A small read goes to a queue's landing, a piece of such memory that was filled with a
- * value beforehand: a word that holds another one has arrived, however the writes are ordered on their way, since a
- * device writes an aligned word as one. Bytes that happen to be that value are told of by the read's event, as are
- * failures. A launch whose end somebody waits for is followed by a read of one word, and its event is that read's.
+ * host tell it 2 to 3 µs sooner. A small read goes to a landing, a piece of such memory that was filled with a value
+ * beforehand: a word that holds another one has arrived, however the writes are ordered on their way, since a device
+ * writes an aligned word as one. Bytes that happen to be that value are told of by the read's event, as are failures. A
+ * launch whose end somebody waits for is followed by a read of one word, and its event is that read's.
  *
- * The landing of a queue serves one command at a time; others are waited for by their events. */
+ * Somewhat larger reads land, too, but are not looked through: it would take longer than it saves. To memory that is not
+ * the driver's they would come a tenth of a millisecond after the command before them. */
 #include "backend/native/landing.h"
 
 #include <string.h>
 
 enum {
-        LANDINGS = 64,  /* queues of a domain that have one */
-        ASK_EVERY = 64, /* looks */
+        LANDINGS = 64,            /* of a domain */
+        LOOKED_THROUGH = 1 << 10, /* bytes */
+        ASK_EVERY = 64,           /* looks */
 };
 
 static const uint32_t mark = 1; /* what is read behind a launch */
 
-/* The domain's memory, made once. */
-static bool have_memory(struct backend *b, struct native_domain *d)
+void landings_begin(struct backend *b, struct native_domain *d)
 {
         cl_int err = CL_SUCCESS;
         void *at;
-        if (d->landings_tried)
-                return d->landings;
+        if (d->landings_tried || d->quirks->completion != COMPLETION_WAIT)
+                return;
         d->landings_tried = true;
         if (native_host_memory(b, (unsigned)(d - b->domains), (size_t)LANDINGS * LANDING_MAX,
                                &at) != CL_SUCCESS)
-                return false;
+                return;
         d->landing_mark =
                 d->api->clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
                                        sizeof(mark), (void *)(uintptr_t)&mark, &err);
-        d->landings = d->landing_mark ? at : NULL;
-        return d->landings;
-}
-
-void landing_take(struct backend_queue *q)
-{
-        struct native_domain *d = q->domain;
-        if (!q->in_order || q->profiling || d->quirks->completion != COMPLETION_WAIT ||
-            !have_memory(q->backend, d))
+        if (!d->landing_mark)
                 return;
-        for (unsigned i = 0; i < LANDINGS; i++) {
-                uint64_t bit = 1ull << i;
-                if (atomic_fetch_or(&d->landings_taken, bit) & bit)
-                        continue;
-                q->landing = (void *)(d->landings + (size_t)i * LANDING_MAX);
-                q->landing_bit = bit;
-                return;
-        }
-}
-
-void landing_give(struct backend_queue *q)
-{
-        atomic_fetch_and(&q->domain->landings_taken, ~q->landing_bit);
+        d->landings = at;
+        atomic_store(&d->landings_free, UINT64_MAX);
 }
 
 void landings_end(struct native_domain *d)
@@ -68,66 +50,72 @@ void landings_end(struct native_domain *d)
 static bool is_meant_for(const struct backend_queue *q, const struct backend_command *c)
 {
         if (c->op == BACKEND_KERNEL)
-                return atomic_load_explicit(&q->over, memory_order_relaxed) == q->submitted;
+                return q->in_order &&
+                       atomic_load_explicit(&q->over, memory_order_relaxed) == q->submitted;
         return c->op == BACKEND_READ && c->size <= LANDING_MAX && c->size % sizeof(mark) == 0 &&
                c->offset_bytes % sizeof(mark) == 0;
 }
 
 bool landing_takes(const struct backend_queue *q, const struct backend_command *c)
 {
-        return q->landing && c->cookie && !c->prints && is_meant_for(q, c) &&
-               atomic_load(&q->backend->polling) && !atomic_load(&q->landing_used);
+        bool looked_at = atomic_load(&q->backend->polling);
+        bool pays = looked_at || (c->op == BACKEND_READ && !c->now);
+        return q->domain->landings && pays && !q->profiling && c->cookie && !c->prints &&
+               is_meant_for(q, c) && atomic_load(&q->domain->landings_free);
 }
 
 void landing_begin(struct backend_queue *q, const struct backend_command *c,
                    struct backend_event *e)
 {
+        struct native_domain *d = q->domain;
+        unsigned piece = (unsigned)__builtin_ctzll(atomic_load(&d->landings_free));
         size_t count = c->op == BACKEND_READ ? c->size / sizeof(mark) : 1;
-        q->landing_fill = q->landing_fill * 1664525 + 1013904223;
-        q->landing_fill += q->landing_fill == mark;
-        for (size_t i = 0; i < count; i++)
-                atomic_store_explicit(&q->landing[i], q->landing_fill, memory_order_relaxed);
-        e->lands = true;
-        e->land_left = count;
-        e->land_at = q->landing;
-        e->land_to = c->op == BACKEND_READ ? c->host : NULL;
-        atomic_store(&q->landing_used, true);
+        struct landed *l = &e->landed;
+        atomic_fetch_and(&d->landings_free, ~(1ull << piece));
+        d->landing_fill = d->landing_fill * 1664525 + 1013904223;
+        d->landing_fill += d->landing_fill == mark;
+        *l = (struct landed){ .at = (void *)(d->landings + (size_t)piece * LANDING_MAX),
+                              .piece = piece,
+                              .left = count,
+                              .fill = d->landing_fill,
+                              .to = c->op == BACKEND_READ ? c->host : NULL };
+        for (size_t i = 0; i < count && count <= LOOKED_THROUGH / sizeof(mark); i++)
+                atomic_store_explicit(&l->at[i], l->fill, memory_order_relaxed);
 }
 
-cl_int landing_mark(struct backend_queue *q, cl_event *ret)
+cl_int landing_mark(struct backend_queue *q, struct backend_event *e)
 {
         return q->domain->api->clEnqueueReadBuffer(q->queue, q->domain->landing_mark, CL_FALSE, 0,
-                                                   sizeof(mark), q->landing, 0, NULL, ret);
-}
-
-/* The next word, which has arrived. */
-static void pass(struct backend_event *e, uint32_t word)
-{
-        if (e->land_to) {
-                memcpy(e->land_to, &word, sizeof(word));
-                e->land_to += sizeof(word);
-        }
-        e->land_at++;
-        e->land_left--;
+                                                   sizeof(mark), (void *)(uintptr_t)e->landed.at, 0,
+                                                   NULL, &e->event);
 }
 
 enum landing landing_look(struct backend_event *e)
 {
-        while (e->land_left) {
-                uint32_t word = atomic_load_explicit(e->land_at, memory_order_acquire);
-                if (word == e->queue->landing_fill)
-                        return ++e->land_looks % ASK_EVERY ? LANDING_WAITS : LANDING_ASK;
-                pass(e, word);
+        struct landed *l = &e->landed;
+        if (l->left > LOOKED_THROUGH / sizeof(mark))
+                return LANDING_ASK;
+        while (l->left) {
+                uint32_t word = atomic_load_explicit(l->at, memory_order_acquire);
+                if (word == l->fill)
+                        return ++l->looks % ASK_EVERY ? LANDING_WAITS : LANDING_ASK;
+                if (l->to) {
+                        memcpy(l->to, &word, sizeof(word));
+                        l->to += sizeof(word);
+                }
+                l->at++;
+                l->left--;
         }
         return LANDING_SEEN;
 }
 
 void landing_end(struct backend_event *e)
 {
-        if (!e->lands)
+        struct landed *l = &e->landed;
+        if (!l->at)
                 return;
-        while (e->status == CL_COMPLETE && e->land_left)
-                pass(e, atomic_load_explicit(e->land_at, memory_order_relaxed));
-        e->lands = false;
-        atomic_store(&e->queue->landing_used, false);
+        if (e->status == CL_COMPLETE && l->to && l->left)
+                memcpy(l->to, (const void *)(uintptr_t)l->at, l->left * sizeof(mark));
+        l->at = NULL;
+        atomic_fetch_or(&e->queue->domain->landings_free, 1ull << l->piece);
 }

@@ -4,34 +4,33 @@
 
 #include "backend/native/native.h"
 
-/* Bytes of a read that is seen so: more are looked through for longer than it saves. */
-enum { LANDING_MAX = 1 << 10 };
+/* Bytes of a read that lands. */
+enum { LANDING_MAX = 16 << 10 };
 
-/* The queue gets a landing if it is of use there; it may be without. Inside an operation. */
-void landing_take(struct backend_queue *q);
-void landing_give(struct backend_queue *q);
+/* The domain gets memory for it, once, if it is of use there; it may be without. Inside an operation. */
+void landings_begin(struct backend *b, struct native_domain *d);
 
 /* The domain's queues are not used any more. */
 void landings_end(struct native_domain *d);
 
-/* Is the end of `c` to be seen in the queue's landing? */
+/* Is the end of `c` to be seen in a landing? */
 bool landing_takes(const struct backend_queue *q, const struct backend_command *c);
 
-/* Then `e` is its event. A read is to go to q->landing, and behind a launch goes landing_mark. */
+/* Then `e` is its event. A read is to go to e->landed.at, and behind a launch goes landing_mark. */
 void landing_begin(struct backend_queue *q, const struct backend_command *c,
                    struct backend_event *e);
-cl_int landing_mark(struct backend_queue *q, cl_event *ret);
+cl_int landing_mark(struct backend_queue *q, struct backend_event *e);
 
 enum landing {
         LANDING_WAITS,
-        LANDING_ASK, /* likewise, but the native event is to be asked now and then */
+        LANDING_ASK, /* it may be over: the native event is to be asked */
         LANDING_SEEN,
 };
 
 /* Of an event that landing_begin had. One thread at a time. */
 enum landing landing_look(struct backend_event *e);
 
-/* e->status is known: what was read goes to its place, and the landing is free. Of other events nothing. */
+/* e->status is known: what was read goes to its place, and the landing is free again. Of other events nothing. */
 void landing_end(struct backend_event *e);
 
 #endif

@@ -52,8 +52,9 @@ struct native_domain {
         /* landing.c. The engine's lock guards them. */
         bool landings_tried;
         uint8_t *landings; /* NULL: there are none */
+        uint32_t landing_fill;
         cl_mem landing_mark;
-        _Atomic uint64_t landings_taken; /* a bit each; given back by any thread */
+        _Atomic uint64_t landings_free; /* a bit each; given back by any thread */
 };
 
 struct notifier; /* notify.h */
@@ -119,11 +120,15 @@ struct backend_queue {
         uint64_t submitted, flushed;
         /* In order: the last one that is known to be over. */
         _Atomic uint64_t over;
-        /* landing.c: memory for reads; NULL: none. */
-        _Atomic uint32_t *landing;
-        uint64_t landing_bit; /* of native_domain.landings_taken */
-        uint32_t landing_fill;
-        atomic_bool landing_used; /* by an event, until that was reported */
+};
+
+/* Where a command's end is seen (landing.h). */
+struct landed {
+        _Atomic uint32_t *at; /* the next word */
+        size_t left;          /* words to come */
+        uint8_t *to;          /* their place; NULL: nowhere */
+        uint32_t fill;        /* what the words were before */
+        unsigned piece, looks;
 };
 
 struct backend_event {
@@ -135,11 +140,7 @@ struct backend_event {
         uint64_t enter_ns, return_ns; /* around its clEnqueue*, if profiling */
         cl_int status;                /* > 0: a notifier is to wait for it */
         struct list link;             /* notifier's, its queue's polled, or spent */
-        bool lands;                   /* landing.c: seen in the queue's landing */
-        unsigned land_looks;
-        size_t land_left; /* words to come */
-        _Atomic uint32_t *land_at;
-        uint8_t *land_to; /* NULL: nowhere */
+        struct landed landed;         /* at NULL: elsewhere */
 };
 
 struct backend_program {

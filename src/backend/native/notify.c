@@ -35,7 +35,6 @@ void queue_unref(struct backend_queue *q)
                         q->domain->api->clFinish(q->queue);
                 q->domain->api->clReleaseCommandQueue(q->queue);
         }
-        landing_give(q);
         mem_free(q->last);
         mem_free(q);
 }
@@ -86,7 +85,7 @@ static void report(struct backend_event *e)
 static bool is_over(struct backend_event *e)
 {
         cl_int status = CL_SUBMITTED;
-        enum landing landing = e->lands ? landing_look(e) : LANDING_ASK;
+        enum landing landing = e->landed.at ? landing_look(e) : LANDING_ASK;
         if (landing == LANDING_SEEN)
                 e->status = CL_COMPLETE;
         if (landing != LANDING_ASK)
