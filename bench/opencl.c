@@ -19,7 +19,12 @@
 static const char source[] =
         "__kernel void tick(__global uint *n) { n[0]++; }\n"
         "__kernel void add(__global uint *n, uint a, uint b, uint c, uint d, uint e, uint f,\n"
-        "                  uint g) { n[0] += a + b + c + d + e + f + g; }\n";
+        "                  uint g) { n[0] += a + b + c + d + e + f + g; }\n"
+        "__kernel void linger(__global uint *n, uint rounds) {\n"
+        "    uint x = n[0];\n"
+        "    for (uint i = 0; i < rounds; i++) x = x * 1664525u + 1013904223u;\n"
+        "    n[0] = x;\n"
+        "}\n";
 
 static struct samples samples;
 static const char *only = "";
@@ -398,6 +403,44 @@ static void bench_objects(void)
         samples_print(&samples, "create_release_queue", "us");
 }
 
+/* A kernel that takes a while, and a blocking read of what it has computed: what a solver does that looks whether it has
+ * converged. */
+static void bench_read_behind(const char *name, size_t size)
+{
+        enum { ROUNDS = 20000 }; /* 0.1 ms on an H100 */
+        char metric[64];
+        int count = times(200);
+        cl_int err;
+        uint8_t *back = malloc(size);
+        if (!back)
+                die("out of memory");
+        cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, size, NULL, &err);
+        check(err, "clCreateBuffer");
+        cl_kernel linger = kernel_new("linger");
+        cl_uint rounds = ROUNDS, x = 0, zero = 0;
+        check(clSetKernelArg(linger, 0, sizeof(buffer), &buffer), "clSetKernelArg");
+        check(clSetKernelArg(linger, 1, sizeof(rounds), &rounds), "clSetKernelArg");
+        check(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, sizeof(zero), &zero, 0, NULL, NULL),
+              "clEnqueueWriteBuffer");
+        for (int i = 0; i < count + 1; i++) {
+                double begin = now_us();
+                launch(queue, linger, 0, NULL, NULL);
+                check(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, size, back, 0, NULL, NULL),
+                      "clEnqueueReadBuffer");
+                if (i)
+                        samples_add(&samples, now_us() - begin);
+                for (cl_uint k = 0; k < rounds; k++)
+                        x = x * 1664525u + 1013904223u;
+                if (memcmp(&x, back, sizeof(x)) != 0)
+                        die("%s: other bytes came back", name);
+        }
+        snprintf(metric, sizeof(metric), "read_behind_%s", name);
+        samples_print(&samples, metric, "us");
+        clReleaseKernel(linger);
+        clReleaseMemObject(buffer);
+        free(back);
+}
+
 int main(int argc, char **argv)
 {
         static const struct option names[] = {
@@ -451,6 +494,11 @@ int main(int argc, char **argv)
                 bench_args();
         if (wanted("create_release"))
                 bench_objects();
+        if (wanted("read_behind")) {
+                bench_read_behind("4b", 4);
+                bench_read_behind("4k", 4096);
+                bench_read_behind("64k", 65536);
+        }
         if (wanted("transfer")) {
                 bench_transfer("4b", 4, 1000);
                 bench_transfer("1m", MIB, 60);
