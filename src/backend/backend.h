@@ -113,6 +113,8 @@ struct backend_command {
         /* A READ while nothing is in flight, a small one, or of a buffer whose bytes can be had: better complete when
          * `submit` returns than reported. Then there is no event (*ret is NULL) and no report. */
         bool now;
+        /* A KERNEL while nothing else is in flight, in any queue. */
+        bool alone;
         /* Kernels may print, which some implementations do when they look at an event: no other way to find the end. */
         bool prints;
 };

@@ -517,6 +517,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         n.dep_count = e->deps.size / sizeof(native);
         bool unreported = may_be_implied(c);
         n.cookie = unreported ? NULL : c;
+        n.alone = !e->running;
         n.prints = e->prints;
         TRACE_SPAN(submit, c->event ? c->event->id : 0);
         status = e->be->submit(q->native, &n, &native);

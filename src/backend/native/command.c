@@ -376,7 +376,7 @@ static cl_int submit_blind(struct backend_queue *q, const struct backend_command
                 return r;
         q->submitted++;
         if (is_now(q, c))
-                q->flushed = q->over = q->submitted;
+                q->flushed = q->submitted;
         *ret = NULL;
         return CL_SUCCESS;
 }

@@ -45,13 +45,12 @@ void landings_end(struct native_domain *d)
         d->landings = NULL;
 }
 
-/* Of a launch only if nothing is in flight: what comes behind the read would wait for it, and if that is not the end,
- * the device stands still for some microseconds. */
+/* Of a launch only if nothing else is in flight: the read would wait for other transfers, what comes behind it for the
+ * read, and the device would stand still for some microseconds. */
 static bool is_meant_for(const struct backend_queue *q, const struct backend_command *c)
 {
         if (c->op == BACKEND_KERNEL)
-                return q->in_order &&
-                       atomic_load_explicit(&q->over, memory_order_relaxed) == q->submitted;
+                return q->in_order && c->alone;
         return c->op == BACKEND_READ && c->size <= LANDING_MAX && c->size % sizeof(mark) == 0 &&
                c->offset_bytes % sizeof(mark) == 0;
 }

@@ -118,8 +118,6 @@ struct backend_queue {
         struct backend_event *last;      /* hands the queue to a thread that may release it */
         /* Commands submitted, and those of them that are flushed. */
         uint64_t submitted, flushed;
-        /* In order: the last one that is known to be over. */
-        _Atomic uint64_t over;
 };
 
 /* Where a command's end is seen (landing.h). */

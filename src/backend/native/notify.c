@@ -54,8 +54,6 @@ static void tell(struct backend_event *e)
 {
         struct backend *b = e->queue->backend;
         landing_end(e);
-        if (e->number > atomic_load_explicit(&e->queue->over, memory_order_relaxed))
-                atomic_store_explicit(&e->queue->over, e->number, memory_order_relaxed);
         if (e->cookie) {
                 struct backend_times times = { 0 };
                 if (e->queue->profiling && e->status == CL_COMPLETE)
