@@ -57,10 +57,11 @@ static bool is_meant_for(const struct backend_queue *q, const struct backend_com
 
 bool landing_takes(const struct backend_queue *q, const struct backend_command *c)
 {
+        if (!q->domain->landings || q->profiling || !c->cookie || c->prints || !is_meant_for(q, c))
+                return false;
         bool looked_at = atomic_load(&q->backend->polling);
         bool pays = looked_at || (c->op == BACKEND_READ && !c->now);
-        return q->domain->landings && pays && !q->profiling && c->cookie && !c->prints &&
-               is_meant_for(q, c) && atomic_load(&q->domain->landings_free);
+        return pays && atomic_load(&q->domain->landings_free);
 }
 
 void landing_begin(struct backend_queue *q, const struct backend_command *c,
