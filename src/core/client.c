@@ -78,10 +78,8 @@ void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *a
         c->pumping = true;
         c->keeper_pumping = keeper;
         client_flush(c);
-        bool got = !c->drained && client_receive(c);
-        c->drained = false;
         /* Sending alone can be what was waited for. */
-        if (!got && !(done && done(arg))) {
+        if (!client_receive(c) && !(done && done(arg))) {
                 for (unsigned i = 0; i < c->server_count; i++)
                         if (c->servers[i]->state != SERVER_LOST && c->servers[i]->link)
                                 links[count++] = c->servers[i]->link;
@@ -91,7 +89,7 @@ void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *a
                 c->sleeping = true;
                 c->io->wait(c->io_user, links, count, !keeper, deadline_ns, &c->lock);
                 c->sleeping = false;
-                c->drained = client_receive(c);
+                client_receive(c);
         }
         c->pumping = c->keeper_pumping = false;
         if (keeper ? c->waiters : c->waiters > 1)
@@ -131,7 +129,6 @@ bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uin
         TRACE_SPAN(wait, c->waiters);
         c->waiters++;
         bool r, waits = false;
-        c->drained = false;
         while (!(r = done(arg))) {
                 c->waits += !waits;
                 waits = true;
