@@ -754,7 +754,8 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
         fds[n++] = (struct pollfd){ .fd = loop->address_fd, .events = POLLIN };
         for (size_t i = 0; i < count; i++) {
                 first[i] = n;
-                if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
+                if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached) ||
+                    link_has_tried(&links[i]->lanes[0]))
                         deadline_ns = 0;
                 for (unsigned lane = 0; lane < lanes_used(links[i]); lane++) {
                         if (links[i]->carriers[lane])

@@ -346,11 +346,16 @@ int link_receive(struct link *l, size_t budget, const struct link_lock *unlock)
         return 1;
 }
 
+bool link_has_tried(const struct link *l)
+{
+        return l->trial.got != 0;
+}
+
 bool link_try_begin(struct link *l)
 {
         bool stream =
                 l->conn && (l->conn->ops == &transport_tcp || l->conn->ops == &transport_unix);
-        if (l->lane || !stream || l->doomed || l->receiving)
+        if (l->lane || !stream || l->doomed || l->receiving || link_has_tried(l))
                 return false;
         int n = l->trial.count = session_lane_want(l->session, l->lane, l->trial.places);
         if (n <= 0)

@@ -96,6 +96,9 @@ bool link_try_begin(struct link *l);
 bool link_try(struct link *l);
 void link_try_end(struct link *l);
 
+/* What link_try found waits for link_receive: nobody is to sleep, and nothing is tried, before that. */
+bool link_has_tried(const struct link *l);
+
 /* For a thread that drives the link alone and looks at its conn without the lock (conn_peek, conn_arm): the conn, or
  * NULL where only poll(2) can tell. Until link_try_end whoever takes the link down leaves that to this thread. */
 struct conn *link_look_begin(struct link *l);
