@@ -453,6 +453,8 @@ static struct backend_queue *landing_queue(struct fixture *f, cl_command_queue_p
         quirks.completion = COMPLETION_WAIT;
         f->b->domains[0].quirks = &quirks;
         f->b->domains[0].apart = true;
+        if (!f->b->domains[0].landings)
+                landings_begin(f->b, &f->b->domains[0]);
         struct backend_queue *q = fixture_queue(f, props);
         f->ops->poll(f->b, false);
         return q;

@@ -75,9 +75,6 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         if (q->profiling)
                 q->estimate_clock = !clock_sync(d);
         q->in_order = !(props & d->queue_props & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-        op_enter();
-        landings_begin(b, domain);
-        op_leave();
         if (domain->quirks->completion == COMPLETION_WAIT) {
                 q->notifier = take_notifier(b);
                 if (!q->notifier)

@@ -22,15 +22,16 @@ void landings_begin(struct backend *b, struct native_domain *d)
 {
         cl_int err = CL_SUCCESS;
         void *at;
-        if (d->landings_tried || d->quirks->completion != COMPLETION_WAIT)
+        if (d->quirks->completion != COMPLETION_WAIT)
                 return;
-        d->landings_tried = true;
         if (native_host_memory(b, (unsigned)(d - b->domains), (size_t)LANDINGS * LANDING_MAX,
                                &at) != CL_SUCCESS)
                 return;
+        op_enter();
         d->landing_mark =
                 d->api->clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
                                        sizeof(mark), (void *)(uintptr_t)&mark, &err);
+        op_leave();
         if (!d->landing_mark)
                 return;
         d->landings = at;

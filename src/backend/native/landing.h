@@ -7,7 +7,7 @@
 /* Bytes of a read that lands. */
 enum { LANDING_MAX = 16 << 10 };
 
-/* The domain gets memory for it, once, if it is of use there; it may be without. Inside an operation. */
+/* The domain gets memory for it, if it is of use there; it may be without. Takes milliseconds. */
 void landings_begin(struct backend *b, struct native_domain *d);
 
 /* The domain's queues are not used any more. */

@@ -162,6 +162,9 @@ static int native_open(const struct backend_params *params, struct backend **ret
         if (r < 0)
                 return r;
         b->notifier_count = 1;
+        /* Nobody waits for it: a server's process for sessions opens this before there is one. */
+        for (unsigned i = 0; i < b->domain_count && !b->in_process; i++)
+                landings_begin(b, &b->domains[i]);
         *ret = steal(b);
         return 0;
 }

@@ -50,7 +50,6 @@ struct native_domain {
         cl_command_queue clear_queue;
         cl_event clearing;
         /* landing.c. The engine's lock guards them. */
-        bool landings_tried;
         uint8_t *landings; /* NULL: there are none */
         uint32_t landing_fill;
         cl_mem landing_mark;
