@@ -529,10 +529,14 @@ static void land(struct fixture *f, cl_command_queue_properties props)
                         assert_memory_equal(&words[i], bytes + 4 * i, 4);
         }
 
-        /* Where kernels print, and of what nobody waits for, it is not done. */
+        /* Where kernels print, the event is asked, or the read waited for; what nobody waits for comes elsewhere. */
         struct backend_command prints = read_of(m, 0, &back, 4);
         prints.prints = true;
-        assert_false(lands(f, q, prints));
+        back = 0;
+        assert_true(lands(f, q, prints));
+        assert_int_equal(back, word);
+        prints.now = true;
+        assert_false(landing_takes(q, &prints));
         struct backend_event *e;
         assert_int_equal(try_submit(f, q, read_of(m, 0, &back, 4), &e), CL_SUCCESS);
         assert_false(e->landed.at);
@@ -552,6 +556,7 @@ TEST(small_reads_are_seen_where_they_land)
 {
         struct fixture *f = fixture(state);
         land(f, 0);
+        land(f, CL_QUEUE_PROFILING_ENABLE);
         land(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
@@ -570,8 +575,8 @@ TEST(who_stops_polling_leaves_landings_to_others)
         f->ops->poll(f->b, true);
         c = read_of(m, 0, out[1], sizeof(in)); /* and nobody polls */
         c.cookie = &r[1];
+        assert_true(landing_takes(q, &c));
         e[1] = fixture_submit(f, q, c);
-        assert_non_null(e[1]->landed.at);
         f->ops->queue_flush(q);
         for (int i = 0; i < 2; i++) {
                 assert_int_equal(report_wait(&r[i]).status, CL_SUCCESS);
@@ -600,6 +605,10 @@ TEST(a_launch_alone_is_seen_in_a_landing)
         assert_false(lands(f, q, launch_all(k)));
         (void)lands(f, q, read_of(m, 0, out, BYTES));
         assert_int_equal(out[COUNT - 1], 21);
+
+        struct backend_command prints = alone;
+        prints.prints = true;
+        assert_false(lands(f, q, prints));
 
         /* Without order the read would not come behind it. */
         struct backend_queue *any = fixture_queue(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);

@@ -4,8 +4,9 @@
  * writes an aligned word as one. Bytes that happen to be that value are told of by the read's event, as are failures. A
  * launch whose end somebody waits for is followed by a read of one word, and its event is that read's.
  *
- * Somewhat larger reads land, too, but are not looked through: it would take longer than it saves. To memory that is not
- * the driver's they would come a tenth of a millisecond after the command before them. */
+ * Somewhat larger reads land, too, but are not looked through, which would take longer than it saves, and so do others
+ * whose event has to be asked anyway: to memory that is not the driver's they would come a tenth of a millisecond after
+ * the command before them. */
 #include "backend/native/landing.h"
 
 #include <string.h>
@@ -47,23 +48,22 @@ void landings_end(struct native_domain *d)
         d->landings = NULL;
 }
 
-/* Of a launch only if nothing else is in flight: the read would wait for other transfers, what comes behind it for the
- * read, and the device would stand still for some microseconds. */
-static bool is_meant_for(const struct backend_queue *q, const struct backend_command *c)
+/* What happened is told by the event where it says when, and where the driver prints when it is asked. */
+static bool is_looked_at(const struct backend_queue *q, const struct backend_command *c)
 {
-        if (c->op == BACKEND_KERNEL)
-                return q->in_order && c->alone;
-        return c->op == BACKEND_READ && c->size <= LANDING_MAX && c->size % sizeof(mark) == 0 &&
-               c->offset_bytes % sizeof(mark) == 0;
+        return !q->profiling && !c->prints && atomic_load(&q->backend->polling);
 }
 
+/* Of a launch only if nothing else is in flight: the read would wait for other transfers, what comes behind it for the
+ * read, and the device would stand still for some microseconds. */
 bool landing_takes(const struct backend_queue *q, const struct backend_command *c)
 {
-        if (!q->domain->landings || q->profiling || !c->cookie || c->prints || !is_meant_for(q, c))
+        if (!q->domain->landings || !c->cookie || !atomic_load(&q->domain->landings_free))
                 return false;
-        bool looked_at = atomic_load(&q->backend->polling);
-        bool pays = looked_at || (c->op == BACKEND_READ && !c->now);
-        return pays && atomic_load(&q->domain->landings_free);
+        if (c->op == BACKEND_KERNEL)
+                return q->in_order && c->alone && is_looked_at(q, c);
+        return c->op == BACKEND_READ && c->size <= LANDING_MAX && c->size % sizeof(mark) == 0 &&
+               c->offset_bytes % sizeof(mark) == 0 && (!c->now || is_looked_at(q, c));
 }
 
 void landing_begin(struct backend_queue *q, const struct backend_command *c,
@@ -79,9 +79,11 @@ void landing_begin(struct backend_queue *q, const struct backend_command *c,
         *l = (struct landed){ .at = (void *)(d->landings + (size_t)piece * LANDING_MAX),
                               .piece = piece,
                               .left = count,
+                              .looked_at =
+                                      count <= LOOKED_THROUGH / sizeof(mark) && is_looked_at(q, c),
                               .fill = d->landing_fill,
                               .to = c->op == BACKEND_READ ? c->host : NULL };
-        for (size_t i = 0; i < count && count <= LOOKED_THROUGH / sizeof(mark); i++)
+        for (size_t i = 0; i < count && l->looked_at; i++)
                 atomic_store_explicit(&l->at[i], l->fill, memory_order_relaxed);
 }
 
@@ -95,7 +97,7 @@ cl_int landing_mark(struct backend_queue *q, struct backend_event *e)
 enum landing landing_look(struct backend_event *e)
 {
         struct landed *l = &e->landed;
-        if (l->left > LOOKED_THROUGH / sizeof(mark))
+        if (!l->looked_at)
                 return LANDING_ASK;
         while (l->left) {
                 uint32_t word = atomic_load_explicit(l->at, memory_order_acquire);

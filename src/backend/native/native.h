@@ -124,7 +124,8 @@ struct landed {
         _Atomic uint32_t *at; /* the next word */
         size_t left;          /* words to come */
         uint8_t *to;          /* their place; NULL: nowhere */
-        uint32_t fill;        /* what the words were before */
+        uint32_t fill;        /* what the words were before, if they are looked at */
+        bool looked_at;
         unsigned piece, looks;
 };
 
