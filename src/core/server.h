@@ -166,7 +166,7 @@ bool client_poll(struct client *c);
 void client_flush(struct client *c);
 
 /* One round of the receiver: send, receive, and, if nothing came and `done` (may be NULL) does not say true,
- * sleep until the deadline. The caller has checked that nobody is `pumping`. */
+ * sleep until the deadline, and receive. The caller has checked that nobody is `pumping`. */
 void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *arg,
                  uint64_t deadline_ns);
 

@@ -583,6 +583,21 @@ TEST(who_stops_polling_leaves_landings_to_others)
                 assert_memory_equal(out[i], in, sizeof(in));
                 f->ops->event_release(e[i]);
         }
+
+        /* Who has waited for the event believes it, even where the bytes do not show. */
+        f->ops->poll(f->b, false);
+        uint32_t word = f->b->domains[0].landing_fill * 1664525 + 1013904223, back = 0;
+        (void)lands(f, q, write_of(m, 0, &word, 4));
+        struct report same = { 0 };
+        c = read_of(m, 0, &back, 4);
+        c.cookie = &same;
+        e[0] = fixture_submit(f, q, c);
+        f->ops->queue_flush(q);
+        f->ops->poll(f->b, true);
+        assert_int_equal(report_wait(&same).status, CL_SUCCESS);
+        assert_int_equal(f->b->domains[0].landing_fill, word);
+        assert_int_equal(back, word);
+        f->ops->event_release(e[0]);
         f->ops->buffer_release(m);
         f->ops->queue_release(q);
 }

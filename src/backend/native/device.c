@@ -1,5 +1,4 @@
 /* Contexts and their devices: those of a platform, and sub-devices. */
-#include "backend/native/landing.h"
 #include "backend/native/native.h"
 #include "base/log.h"
 
@@ -135,7 +134,6 @@ void native_device_release(struct backend *b, unsigned device)
                 d->platform->api.clReleaseDevice(d->id);
         if (!--domain->device_count && list_empty(&domain->svms)) {
                 native_clear_end(domain);
-                landings_end(domain);
                 domain->api->clReleaseContext(domain->context);
                 domain->context = NULL;
         }

@@ -44,8 +44,6 @@ void landings_end(struct native_domain *d)
 {
         if (d->landing_mark)
                 d->api->clReleaseMemObject(d->landing_mark);
-        d->landing_mark = NULL;
-        d->landings = NULL;
 }
 
 /* What happened is told by the event where it says when, and where the driver prints when it is asked. */

@@ -10,7 +10,7 @@ enum { LANDING_MAX = 16 << 10 };
 /* The domain gets memory for it, if it is of use there; it may be without. Takes milliseconds. */
 void landings_begin(struct backend *b, struct native_domain *d);
 
-/* The domain's queues are not used any more. */
+/* The domain's queues are not used any more: its memory goes with the backend's. */
 void landings_end(struct native_domain *d);
 
 /* Is the end of `c` to be seen in a landing? */
@@ -27,7 +27,7 @@ enum landing {
         LANDING_SEEN,
 };
 
-/* Of an event that landing_begin had. One thread at a time. */
+/* Of an event without a landing LANDING_ASK. One thread at a time. */
 enum landing landing_look(struct backend_event *e);
 
 /* e->status is known: what was read goes to its place, and the landing is free again. Of other events nothing. */

@@ -106,10 +106,10 @@ static void native_close(struct backend *b)
         for (size_t i = 0; i < b->notifier_count; i++)
                 notifier_free(b->notifiers[i]);
         mem_free(b->notifiers);
-        for (unsigned i = 0; i < b->domain_count; i++)
+        for (unsigned i = 0; i < b->domain_count; i++) {
                 native_clear_end(&b->domains[i]);
-        for (unsigned i = 0; i < b->domain_count; i++)
                 landings_end(&b->domains[i]);
+        }
         for (unsigned i = 0; i < b->domain_count; i++)
                 if (b->domains[i].context)
                         b->domains[i].api->clReleaseContext(b->domains[i].context);

@@ -80,25 +80,29 @@ static void report(struct backend_event *e)
         drop(e);
 }
 
-static bool is_over(struct backend_event *e)
+/* Does its native event say that it is over? */
+static bool ask(struct backend_event *e)
 {
         cl_int status = CL_SUBMITTED;
-        enum landing landing = e->landed.at ? landing_look(e) : LANDING_ASK;
-        if (landing == LANDING_SEEN)
-                e->status = CL_COMPLETE;
-        if (landing != LANDING_ASK)
-                return landing == LANDING_SEEN;
         cl_int r = e->queue->domain->api->clGetEventInfo(
                 e->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
         e->status = r == CL_SUCCESS ? status : r;
         return e->status <= CL_COMPLETE;
 }
 
+static bool is_over(struct backend_event *e)
+{
+        enum landing landing = landing_look(e);
+        if (landing == LANDING_SEEN)
+                e->status = CL_COMPLETE;
+        return landing == LANDING_ASK ? ask(e) : landing == LANDING_SEEN;
+}
+
 static void wait_for(struct backend_event *e)
 {
         const cl_icd_dispatch *api = e->queue->domain->api;
         cl_int r = api->clWaitForEvents(1, &e->event);
-        if (!is_over(e))
+        if (!ask(e))
                 e->status = r < 0 ? r : CL_OUT_OF_RESOURCES;
 }
 
