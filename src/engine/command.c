@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "engine/ahead.h"
+#include "engine/implied.h"
 #include "engine/quiet.h"
 #include "engine/recording.h"
 #include "engine/reroute.h"
@@ -399,98 +400,6 @@ static cl_int native_deps(struct command *c, struct backend_command *n)
         return CL_SUCCESS;
 }
 
-/* In a queue without order each end has to be noticed by itself, but for those that others in the same domain
- * wait for: they are over when these are. */
-static bool may_be_implied(const struct command *c)
-{
-        const struct queue *q = c->queue;
-        return !q->object.engine->params.limits.max[LIMIT_RUN_NS] &&
-               q->object.engine->be->event_report && !q->in_order && !q->profiling &&
-               !c->after_all && !c->transfer && !c->asking && !c->batch && !c->is_barrier &&
-               c->event && c->status >= 0 && !engine_event_is_observed(c->event, q->domain);
-}
-
-static void stand_for(struct command *c, struct command *before)
-{
-        list_remove(&before->unreported);
-        list_append(c->implied.next, &before->unreported); /* in front */
-}
-
-static void stand_for_unreported(struct command *c, struct command *before)
-{
-        if (before->event && before->event->unreported)
-                stand_for(c, before);
-}
-
-/* Submitted, and behind all of its queue: stands for those since the last such one, which stands for those before. */
-static void stand_for_newest(struct command *c)
-{
-        const struct list *all = &c->queue->order;
-        for (struct list *l = c->order.prev; l != all; l = l->prev) {
-                struct command *before = list_entry(l, struct command, order);
-                if (before->after_all)
-                        break;
-                stand_for_unreported(c, before);
-        }
-}
-
-/* Complete, and behind all of its queue: the client takes it for the end of them, so what fails has to be told
- * before. The newest first, as where each stands for the one before. None is looked at again: who is behind all
- * and before it has nothing left to stand for. */
-static void stand_for_all(struct command *c)
-{
-        const struct list *all = &c->queue->order;
-        while (!list_empty(&c->order)) {
-                struct command *before = list_entry(all->next, struct command, order);
-                list_remove(&before->order);
-                stand_for_unreported(c, before);
-        }
-}
-
-static void stand_for_dependencies(struct command *c)
-{
-        for (size_t i = 0; i < c->dep_count; i++) {
-                const struct event *ev = c->deps[i].event;
-                struct command *before = ev && ev->native ? ev->unreported : NULL;
-                if (before && ev->domain == c->queue->domain)
-                        stand_for(c, before);
-        }
-}
-
-/* It is complete: others may have taken them over meanwhile, and those may not be. */
-static void stand_again(struct command *c)
-{
-        if (c->after_all)
-                stand_for_all(c);
-        stand_for_dependencies(c);
-}
-
-void engine_command_report(struct command *c)
-{
-        struct engine *e = c->queue->object.engine;
-        list_remove(&c->unreported);
-        if (c->event->native &&
-            e->be->event_report(c->queue->native, c->event->native, c) == CL_SUCCESS) {
-                c->event->unreported = NULL;
-                list_remove(&c->order);
-        } else {
-                list_append(&e->unreported, &c->unreported); /* tried again */
-        }
-}
-
-void engine_command_report_all(struct engine *e)
-{
-        struct list all;
-        list_init(&all);
-        list_each(c, &e->unreported, struct command, unreported)
-        {
-                list_remove(&c->unreported);
-                list_append(&all, &c->unreported);
-        }
-        while (!list_empty(&all))
-                engine_command_report(list_entry(all.next, struct command, unreported));
-}
-
 /* With it the quiet ones before it are complete. */
 static void cover_quiet(struct command *c)
 {
@@ -515,7 +424,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
                 return status;
         n.deps = (struct backend_event *const *)(const void *)e->deps.data;
         n.dep_count = e->deps.size / sizeof(native);
-        bool unreported = may_be_implied(c);
+        bool unreported = engine_implied_allowed(c);
         n.cookie = unreported ? NULL : c;
         n.alone = !e->running;
         n.prints = e->prints;
@@ -527,13 +436,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         if (c->last)
                 e->be->event_release(c->last);
         c->last = native;
-        if (unreported) {
-                c->event->unreported = c;
-                list_append(&e->unreported, &c->unreported);
-        }
-        if (c->after_all)
-                stand_for_newest(c);
-        stand_for_dependencies(c);
+        engine_implied_submitted(c, unreported);
         if (!c->running++)
                 e->running++;
         q->running++;
@@ -937,27 +840,13 @@ static void part_complete(struct command *c, cl_int status, const struct backend
                 engine_ahead_end(c);
 }
 
-/* Those that `c` stands for go to `all`. */
-static void take_implied(struct command *c, struct list *all)
-{
-        stand_again(c);
-        while (!list_empty(&c->implied)) {
-                struct command *before = list_entry(c->implied.next, struct command, unreported);
-                list_remove(&before->unreported);
-                list_append(all, &before->unreported);
-                before->event->unreported = NULL;
-        }
-}
-
 /* A command is complete: those that it stands for are, too, and those that these stand for. The oldest first. */
 static void implied_complete(struct command *c)
 {
         const struct backend_ops *be = c->queue->object.engine->be;
         struct list all;
         list_init(&all);
-        take_implied(c, &all);
-        for (const struct list *l = all.next; l != &all; l = l->next)
-                take_implied(list_entry(l, struct command, unreported), &all);
+        engine_implied_take(c, &all);
         while (!list_empty(&all)) {
                 struct command *before = list_entry(all.prev, struct command, unreported);
                 list_remove(&before->unreported);
@@ -965,17 +854,6 @@ static void implied_complete(struct command *c)
                 bool good = before->queue->failure_stays;
                 part_complete(before, good ? CL_COMPLETE : be->event_status(before->event->native),
                               NULL);
-        }
-}
-
-/* After a failure nothing is certain: each is to be reported. */
-static void implied_uncertain(struct command *c)
-{
-        stand_again(c);
-        while (!list_empty(&c->implied)) {
-                struct list *first = c->implied.next;
-                list_remove(first);
-                list_append(&c->queue->object.engine->unreported, first);
         }
 }
 
@@ -988,7 +866,7 @@ void engine_command_complete(void *user, void *cookie, cl_int status, const stru
         if (!e->closing) {
                 span.value = c->event->id;
                 if (status < 0)
-                        implied_uncertain(c);
+                        engine_implied_uncertain(c);
                 else
                         implied_complete(c);
                 part_complete(c, status, t);

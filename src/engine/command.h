@@ -129,11 +129,6 @@ void engine_command_poke_launches(const struct program *p);
 /* It waited for its transfer before being reported as failed. */
 void engine_command_finish(struct command *c);
 
-/* Have it reported by itself. */
-void engine_command_report(struct command *c);
-/* Everything is submitted for now: so are those that no other one stands for. */
-void engine_command_report_all(struct engine *e);
-
 /* What kernels printed goes to the client. */
 void engine_command_output(struct engine *e);
 

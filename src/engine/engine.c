@@ -7,6 +7,7 @@
 #include "engine/cache.h"
 #include "engine/command.h"
 #include "engine/device.h"
+#include "engine/implied.h"
 #include "engine/query.h"
 #include "engine/quiet.h"
 #include "engine/recording.h"
@@ -226,7 +227,7 @@ void engine_settle(struct engine *e)
         do {
                 engine_relay_receive_all(e);
                 engine_run(e);
-                engine_command_report_all(e);
+                engine_implied_report_all(e);
                 flush_queues(e);
                 engine_relay_send_all(e);
         } while (flush_peers(e) && !e->closing);
