@@ -11,9 +11,19 @@
 #include <unistd.h>
 
 #include "base/passing.h"
+#include "transport/stage.h"
 #include "transport/transport.h"
 
-enum { HEADER = 4096, RING = 4096, STEPS_MAX = 200, PIECE = 3000 };
+enum {
+        HEADER = 4096,
+        RING = 4096,
+        STEPS_MAX = 200,
+        PIECE = 3000,
+        STAGE = 4 * STAGE_PIECE,
+        LARGE = 0x8000
+};
+
+static uint8_t stage[STAGE];
 
 struct input {
         const uint8_t *p;
@@ -54,8 +64,10 @@ static void say(int socket, uint8_t what, int fd)
 static void step(struct input *in, struct conn *c, int socket, uint8_t *memory, size_t size)
 {
         static uint8_t data[PIECE];
-        struct iovec iov[2] = { { data, 1 + take(in, 2) % (PIECE / 2) },
-                                { data + PIECE / 2, 100 } };
+        unsigned kind = (unsigned)take(in, 2);
+        struct iovec iov[2] = { { data, 1 + kind % (PIECE / 2) }, { data + PIECE / 2, 100 } };
+        if (kind & LARGE) /* of the stage, or in part beyond it */
+                iov[0] = (struct iovec){ stage + kind % 4 * STAGE_PIECE, STAGE_PIECE };
         uint8_t byte;
         switch (take(in, 1) % 6) {
         case 0:
@@ -77,7 +89,7 @@ static void step(struct input *in, struct conn *c, int socket, uint8_t *memory, 
                 break;
         case 4: { /* move a position by a little */
                 uint64_t value;
-                size_t at = take(in, 1) % 8 * 128;
+                size_t at = take(in, 1) % 12 * 128;
                 memcpy(&value, memory + at, 8);
                 value += take(in, 2);
                 memcpy(memory + at, &value, 8);
@@ -102,6 +114,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(memory != MAP_FAILED);
         say(pair[1], how & 8 ? (uint8_t)take(&in, 1) : 'M', how & 16 ? -1 : fd);
         int r = shm_accept(&c);
+        if (r == 0 && how & 32)
+                conn_stage(c, stage, STAGE - STAGE_PIECE / 2);
         for (unsigned i = 0; r == 0 && in.left && i < STEPS_MAX; i++)
                 step(&in, c, pair[1], memory, memory_size);
         if (r == 0 || r == SP_E_AGAIN)

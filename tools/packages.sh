@@ -51,7 +51,7 @@ packages_tls="libipsec-mb-dev"
 packages_riscv="qemu-system-misc"
 # A machine with soft-RoCE (tests/emulated), whose kernel is Debian's linux-image-amd64: unpacked, not installed.
 packages_emulated="qemu-system-x86 busybox-static ibverbs-providers"
-packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako piglit"
+packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako piglit clfft-client python3-gpyfft"
 # Other native implementations. Of Mesa's what it needs: tests/run/with-platforms unpacks it itself.
 packages_native="oclgrind"
 packages_native_needs="mesa-opencl-icd"

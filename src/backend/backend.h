@@ -170,8 +170,10 @@ struct backend_ops {
         void *(*buffer_bytes)(struct backend_buffer *buffer);
 
         /* `size` bytes of the host's memory that transfers from and to the devices of the domain are
-         * fastest with. Stays until close. CL_INVALID_OPERATION: any memory is as good. */
-        cl_int (*host_memory)(struct backend *b, unsigned domain, size_t size, void **ret);
+         * fastest with: `given`, whole pages that stay mapped until close, which others may have mapped, too; NULL: its own. Stays
+         * until close. CL_INVALID_OPERATION: any memory is as good, or what was given can't be made so. */
+        cl_int (*host_memory)(struct backend *b, unsigned domain, size_t size, void *given,
+                              void **ret);
 
         /* Shared virtual memory for a device that says so (INFO_DEVICE_SVM): `size` bytes at `address`;
          * 0: where the device wants it. `mapped`: the memory is there, ends with vm_unmap, and is

@@ -262,10 +262,11 @@ static void *joined_buffer_bytes(struct backend_buffer *m)
         return ops->buffer_bytes ? ops->buffer_bytes(m->inner) : NULL;
 }
 
-static cl_int joined_host_memory(struct backend *b, unsigned domain, size_t size, void **ret)
+static cl_int joined_host_memory(struct backend *b, unsigned domain, size_t size, void *given,
+                                 void **ret)
 {
         struct side *s = domain_side(b, &domain);
-        return s->ops->host_memory(s->b, domain, size, ret);
+        return s->ops->host_memory(s->b, domain, size, given, ret);
 }
 
 static cl_int joined_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,

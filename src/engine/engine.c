@@ -102,6 +102,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         e->value_pool.size = engine_value_block;
         e->transfer_pool.size = sizeof(struct transfer);
         e->params = *params;
+        engine_transfer_init_staging(e);
         e->be = backend_with(params->backend, params->accelerators);
         if (params->scratch_dir) {
                 e->scratch_dir = mem_strdup(params->scratch_dir);

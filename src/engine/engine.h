@@ -44,6 +44,10 @@ struct engine_ops {
          * SP_E_NOMEM. May be NULL. */
         int (*map_common)(void *user, uint64_t offset, size_t size, uint64_t *ret_address);
 
+        /* Memory that the client's process has mapped, too, for bulk data on its way from and to it; it stays
+         * until the engine is freed. NULL, or returns it: there is none. */
+        void *(*stage)(void *user, uint64_t *ret_size);
+
         /* CLOCK_MONOTONIC in ns (virtual in the simulator). */
         uint64_t (*now_ns)(void *user);
 };

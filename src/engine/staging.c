@@ -10,16 +10,31 @@ static bool is_backends(const struct staging *s, const void *chunk)
         return false;
 }
 
-/* Ask the backend for some; when it has none, never again. */
+/* Of the stage, if the backend takes that. */
+static void *stage_slab(struct staging *s)
+{
+        void *slab = s->stage_get ? s->stage_get(s->user) : NULL;
+        if (!slab || !s->be)
+                return slab;
+        void *at;
+        if (s->be->host_memory(s->backend, s->domain, STAGING_SLAB, slab, &at) == CL_SUCCESS)
+                return at;
+        s->stage_put(s->user, slab);
+        s->stage_get = NULL;
+        return NULL;
+}
+
+/* When the backend has none, it is never asked again. */
 static void add_slab(struct staging *s)
 {
-        void *slab;
-        if (!s->be || s->slab_count == STAGING_SLABS)
+        if (s->slab_count == STAGING_SLABS)
                 return;
-        if (s->be->host_memory(s->backend, s->domain, STAGING_SLAB, &slab) < 0) {
+        void *slab = stage_slab(s);
+        if (!slab && s->be &&
+            s->be->host_memory(s->backend, s->domain, STAGING_SLAB, NULL, &slab) < 0)
                 s->be = NULL;
+        if (!slab)
                 return;
-        }
         s->slabs[s->slab_count++] = slab;
         for (size_t at = STAGING_SLAB; at; at -= STAGING_CHUNK)
                 s->kept[s->count++] = (uint8_t *)slab + at - STAGING_CHUNK;

@@ -27,6 +27,29 @@ enum {
 static_assert(STAGING_CHUNK % FRAME_PLAIN_MAX == 0 && PART_MIN % FRAME_PLAIN_MAX == 0,
               "chunks and parts are whole packed frames");
 
+static void *stage_get(void *user)
+{
+        struct engine *e = user;
+        uint64_t size = 0;
+        uint8_t *base = e->params.ops->stage ? e->params.ops->stage(e->params.user, &size) : NULL;
+        if (!base || size - e->staged < STAGING_SLAB)
+                return NULL;
+        e->staged += STAGING_SLAB;
+        return base + e->staged - STAGING_SLAB;
+}
+
+static void stage_put(void *user, void *slab)
+{
+        struct engine *e = user;
+        (void)slab; /* the last one */
+        e->staged -= STAGING_SLAB;
+}
+
+void engine_transfer_init_staging(struct engine *e)
+{
+        e->staging = (struct staging){ .stage_get = stage_get, .stage_put = stage_put, .user = e };
+}
+
 /* Where transfers with a domain have their memory. */
 static struct staging *staging_of(struct engine *e, unsigned domain)
 {
@@ -35,7 +58,12 @@ static struct staging *staging_of(struct engine *e, unsigned domain)
                 s = mem_alloc(sizeof(*s));
                 if (!s)
                         return &e->staging;
-                *s = (struct staging){ .be = e->be, .backend = e->backend, .domain = domain };
+                *s = (struct staging){ .be = e->be,
+                                       .backend = e->backend,
+                                       .domain = domain,
+                                       .stage_get = stage_get,
+                                       .stage_put = stage_put,
+                                       .user = e };
                 if (map_put(&e->stagings, domain + 1, s) < 0) {
                         mem_free(s);
                         return &e->staging;
@@ -601,11 +629,9 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
         }
         uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;
         if (place) {
-                /* The device begins with it as soon as it is there; where it belongs, the sender only has to hear of it. */
-                uint64_t step = t->target ? PART_MAX : t->part_size;
-                uint64_t part = step - offset % step;
-                if (part < fits && step % FRAME_PLAIN_MAX == 0)
-                        fits = part;
+                /* Where it belongs, the sender only has to hear of it. */
+                if (t->target && fits > PART_MAX - offset % PART_MAX)
+                        fits = PART_MAX - offset % PART_MAX;
                 if (*len > fits)
                         *len = (size_t)fits;
                 *ret = place;
@@ -617,7 +643,7 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                 if (r < 0)
                         return r;
         }
-        t->placing++;
+        t->placing += *len;
         if (!t->first_ns && p->id)
                 t->first_ns = p->engine->params.ops->now_ns(p->engine->params.user);
         return arrivals_add(&t->placed, offset, offset + *len);
@@ -631,8 +657,7 @@ int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size
         struct transfer *t = map_get(&e->transfers, transfer);
         if (!t || t->peer != p)
                 return SP_E_PROTO;
-        if (t->placing)
-                t->placing--;
+        t->placing -= t->placing < len ? t->placing : len;
         int r = arrivals_add(&t->came, offset, offset + len);
         if (r < 0)
                 return r;
@@ -815,7 +840,8 @@ void engine_transfer_count_staging(struct engine *e, size_t *ret_all, size_t *re
                 *ret_all += s->slab_count * STAGING_SLAB;
                 *ret_free += s->count * STAGING_CHUNK;
         }
-        *ret_all += e->staging.count * STAGING_CHUNK;
+        s = &e->staging;
+        *ret_all += s->slab_count ? s->slab_count * STAGING_SLAB : s->count * STAGING_CHUNK;
         *ret_free += e->staging.count * STAGING_CHUNK;
 }
 

@@ -37,7 +37,7 @@ struct transfer {
         bool early;        /* incoming: the command that consumes it has not come yet */
         bool swallow;      /* early and failed, or cut: its bytes come nevertheless */
         uint64_t cut;      /* early: it is cut to that; 0: it is not */
-        unsigned placing;  /* incoming: places that lanes may be writing to */
+        uint64_t placing;  /* incoming: bytes of places that lanes may be writing to */
         bool sending;      /* outgoing: `bulk` is the session's */
         bool leaves;       /* outgoing, to the client */
         struct command *reader, *writer;
@@ -120,6 +120,7 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status);
 /* Let go of buffers: no lane receives any more. Then, when the backend is closed, of the rest. */
 void engine_transfer_abandon_all(struct engine *e);
 void engine_transfer_free_all(struct engine *e);
+void engine_transfer_init_staging(struct engine *e);
 void engine_transfer_free_staging(struct engine *e);
 void engine_transfer_count_staging(struct engine *e, size_t *ret_all, size_t *ret_free);
 

@@ -11,10 +11,6 @@
 
 #define LOG "server"
 
-/* Of the memory in common with the client, for what its buffers hold: it has pages as far as they are
- * touched. */
-#define COMMON_SIZE (1ull << 40)
-
 enum {
         EARLY_MAX = 64,              /* peers that came before the client announced them */
         SHARED_MESSAGES = 256 << 10, /* rings of shared memory */
@@ -91,16 +87,20 @@ static int answer(struct conn *conn, const struct wire_hello_reply *m)
         return conn->ops->sendv(conn, &iov, 1) == (ssize_t)out.size ? 0 : SP_E_LINK;
 }
 
-/* `common`: with memory for buffers, too. */
-static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane, bool common)
+/* `clients`: with the memory in common, too. */
+static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane, bool clients)
 {
         uint64_t size;
+        bool common = clients && !lane && l->common_fd < 0;
         int r = shm_offer(conn, lane ? SHARED_BULK : SHARED_MESSAGES, common ? COMMON_SIZE : 0);
-        int fd = !r && common ? conn_common(*conn, &size) : -1;
-        if (fd < 0)
-                return r;
-        l->common_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-        l->common_size = size;
+        int fd = !r && common ? common_storage(*conn, &size) : -1;
+        if (fd >= 0) {
+                l->common_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+                l->common_size = size;
+                common_map_stage(*conn, &l->stage);
+        }
+        if (!r && clients)
+                common_use_stage(&l->stage, lane, *conn);
         return r;
 }
 
@@ -143,7 +143,7 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         if (rma)
                 r = fabric_begin(&conn, rma, bytes_of(NULL, 0), 0);
         if (share)
-                r = offer_memory(l, &conn, lane, !lane && !m->role && l->common_fd < 0);
+                r = offer_memory(l, &conn, lane, !m->role);
         if (r < 0)
                 return r;
         bool again = !lane && m->generation;

@@ -18,6 +18,7 @@
 #include "core/io.h"
 #include "loop/address.h"
 #include "loop/carrier.h"
+#include "loop/common.h"
 #include "loop/dial.h"
 #include "loop/link.h"
 #include "loop/server_loop.h"
@@ -81,6 +82,7 @@ struct io_link {
         struct link_lock lock;                   /* the client's, for carriers */
         struct carrier *carriers[SESSION_LANES]; /* NULL: threads that wait move the lane */
         int status;                              /* negative: a carrier found the link lost */
+        struct common_stage stage;               /* of the first connection */
         bool more_in, more_out; /* the last call left something that could go at once */
         bool quiet;             /* nothing is there: poll just said so, or it is too soon */
         bool there;             /* something is, as poll said */
@@ -177,6 +179,7 @@ static void *dial_run(void *arg)
 static void link_free(struct io_link *l)
 {
         server_loop_free(l->local);
+        common_unmap_stage(&l->stage);
         mem_free(l);
 }
 
@@ -196,6 +199,15 @@ static void watch_address(struct client_loop *loop, const struct io_link *l)
                 loop->address_fd = address_watch();
 }
 
+static int lane_up(struct io_link *l, unsigned lane, struct conn *conn,
+                   const struct dial_reply *reply)
+{
+        if (!lane && !l->stage.base)
+                common_map_stage(conn, &l->stage);
+        common_use_stage(&l->stage, lane, conn);
+        return link_up(&l->lanes[lane], l->session, lane, conn, reply->next_seq);
+}
+
 static void dial_finish(struct dialling *d)
 {
         struct io_connect *at = d->at;
@@ -203,7 +215,7 @@ static void dial_finish(struct dialling *d)
         if (d->running)
                 pthread_join(d->thread, NULL);
         if (d->status == 0)
-                d->status = link_up(&l->lanes[0], l->session, 0, d->conn, d->reply.next_seq);
+                d->status = lane_up(l, 0, d->conn, &d->reply);
         at->status = d->status;
         snprintf(at->text, sizeof(at->text), "%.*s", (int)sizeof(at->text) - 1, d->reply.text);
         if (at->status < 0) {
@@ -492,7 +504,7 @@ static int attach_finish(struct io_link *l)
         atomic_store(&l->attached, false);
         l->attach = NULL;
         if (r >= 0)
-                r = link_up(&l->lanes[lane], l->session, lane, conn, a->reply.next_seq);
+                r = lane_up(l, lane, conn, &a->reply);
         else if (lane <= 1)
                 log_error("client", "%s", a->reply.text);
         else
@@ -667,11 +679,12 @@ static int loop_receive(void *user, struct io_link *l)
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
 
-/* Is this thread in the midst of bulk data? */
+/* Is this thread in the midst of bulk data, in a stream that has it piece by piece? */
 static bool bulk_moves(struct io_link *const *links, size_t count)
 {
         for (size_t i = 0; i < count; i++)
-                if (!links[i]->wide && session_bulk_moves(links[i]->session))
+                if (!links[i]->wide && !links[i]->stage.base &&
+                    session_bulk_moves(links[i]->session))
                         return true;
         return false;
 }
@@ -845,7 +858,7 @@ static void loop_close(void *user, struct io_link *l, bool after_fork)
 static int loop_common(void *user, struct io_link *l, uint64_t *ret_size)
 {
         (void)user;
-        return l->lanes[0].conn ? conn_common(l->lanes[0].conn, ret_size) : -1;
+        return l->lanes[0].conn ? common_storage(l->lanes[0].conn, ret_size) : -1;
 }
 
 static void loop_random(void *user, void *out, size_t size)

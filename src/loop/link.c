@@ -13,6 +13,7 @@
 enum {
         PIECES = 16,
         RECEIVE_MAX = 512 << 10, /* bytes of one recvv on a bulk lane */
+        PLACE_MAX = 1 << 20,     /* the same, where the other side writes them */
 };
 
 /* What a link that packs has beside others. */
@@ -300,8 +301,7 @@ static ssize_t receive_once(struct link *l, const struct link_lock *unlock, size
         *ret_status = n < 0 ? n : 0;
         if (n <= 0)
                 return 0;
-        bool placed = l->conn->ops->caps & TRANSPORT_PLACED;
-        *ret_asked = limit(iov, &n, placed ? SIZE_MAX : RECEIVE_MAX);
+        *ret_asked = limit(iov, &n, conn_places(l->conn) ? PLACE_MAX : RECEIVE_MAX);
         step_out(l, unlock, &l->receiving);
         struct trace_span span = trace_begin(TRACE_receive, 0);
         ssize_t r = l->conn->ops->recvv(l->conn, iov, n);

@@ -79,6 +79,13 @@ static int on_map_common(void *user, uint64_t offset, size_t size, uint64_t *ret
         return vm_map_file(l->common_fd, offset, size, ret_address);
 }
 
+static void *on_stage(void *user, uint64_t *ret_size)
+{
+        const struct server_loop *l = user;
+        *ret_size = l->stage.size;
+        return l->stage.base;
+}
+
 static uint64_t on_now(void *user)
 {
         (void)user;
@@ -91,6 +98,7 @@ static const struct engine_ops ops_silent = {
         .hang_up = peering_hang_up,
         .relayed = peering_relayed,
         .map_common = on_map_common,
+        .stage = on_stage,
         .now_ns = on_now,
 };
 static const struct engine_ops ops_output = {
@@ -100,6 +108,7 @@ static const struct engine_ops ops_output = {
         .relayed = peering_relayed,
         .output = on_output,
         .map_common = on_map_common,
+        .stage = on_stage,
         .now_ns = on_now,
 };
 
@@ -555,6 +564,7 @@ struct server_loop *server_loop_free(struct server_loop *l)
         mem_free(l->trials);
         if (l->common_fd >= 0)
                 close(l->common_fd);
+        common_unmap_stage(&l->stage);
         mem_free(l);
         return NULL;
 }

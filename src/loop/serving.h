@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "engine/engine.h"
 #include "loop/carrier.h"
+#include "loop/common.h"
 #include "loop/link.h"
 #include "loop/mailbox.h"
 #include "loop/server_loop.h"
@@ -63,6 +64,7 @@ struct server_loop {
         /* The memory in common with the client: of its first connection; -1: none. */
         int common_fd;
         uint64_t common_size;
+        struct common_stage stage;
 
         /* The thread's own. */
         struct list early;

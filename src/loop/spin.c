@@ -13,6 +13,7 @@ enum {
         LOOKS_MEMORY = 128, /* the same, into memory */
         LOOKS_SOON = 4,     /* while something else is to be found soon, too */
         SHY_MAX = 256,      /* waits */
+        ENGAGED = 8,        /* times the bound, while the other side copies */
 };
 
 unsigned spin_cores;
@@ -59,8 +60,17 @@ static bool try_links(const struct spin_on *on)
         return false;
 }
 
+static bool is_engaged(const struct spin_on *on)
+{
+        for (size_t i = 0; i < on->conn_count; i++)
+                if (conn_is_engaged(on->conns[i]))
+                        return true;
+        return false;
+}
+
 /* May it go on? */
-static bool is_early(struct spin *s, bool due, unsigned *stirs, long before)
+static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigned *stirs,
+                     long before)
 {
         uint64_t now = clock_now_ns();
         unsigned stirred = atomic_load_explicit(&s->stirs, memory_order_relaxed);
@@ -70,14 +80,17 @@ static bool is_early(struct spin *s, bool due, unsigned *stirs, long before)
                 s->now_ns = s->max_ns;
         }
         uint64_t took = now - s->began_ns;
-        return took < s->now_ns ||
-               (due && s->patient && took / SPIN_PATIENCE < s->max_ns && preempted() == before);
+        if (took < s->now_ns)
+                return true;
+        bool may = (due && s->patient && took / SPIN_PATIENCE < s->max_ns) ||
+                   (took / ENGAGED < s->max_ns && is_engaged(on));
+        return may && preempted() == before;
 }
 
 static int spin(struct spin *s, const struct spin_on *on)
 {
         s->began_ns = clock_now_ns();
-        if (!s->now_ns && !s->patient)
+        if (!s->now_ns && !s->patient && !is_engaged(on))
                 return 0;
         TRACE_SPAN(spin, s->now_ns);
         unsigned stirs = atomic_load_explicit(&s->stirs, memory_order_relaxed);
@@ -107,7 +120,7 @@ static int spin(struct spin *s, const struct spin_on *on)
                 int r = poll(on->fds, on->count, 0);
                 if (r)
                         return r;
-                if (!is_early(s, soon || on->due, &stirs, before))
+                if (!is_early(s, on, soon || on->due, &stirs, before))
                         break;
         }
         if (preempted() != before) {

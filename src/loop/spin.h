@@ -4,7 +4,8 @@
  * Bounded, and only while it pays: it stops as soon as waits turn out to be longer, or when somebody else
  * wants the core (the thread was preempted meanwhile), as a CPU device does. One thread at a time.
  *
- * The bound is longer by SPIN_PATIENCE for what is due: commands run, and the last ones took no longer than that. */
+ * The bound is longer by SPIN_PATIENCE for what is due: commands run, and the last ones took no longer than that; and
+ * while the other side copies bytes through the stage (conn_is_engaged). */
 #ifndef SPANCL_LOOP_SPIN_H
 #define SPANCL_LOOP_SPIN_H
 

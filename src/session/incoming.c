@@ -8,6 +8,7 @@
 enum {
         IN_CHUNK = 64 << 10,
         BULK_ACK_EVERY = 1 << 20,
+        REPORT_EVERY = 256 << 10, /* bytes of a place, which may be used then (first lane) */
 };
 
 void incoming_fini(struct session *s)
@@ -279,8 +280,11 @@ static int received_bulk(struct session *s, struct lane *l, size_t size)
                 size -= n;
                 if (!rx->placed && is_packed(rx)) {
                         l->parcel.closed = true;
-                } else if (!rx->placed) {
-                        int r = report(s, rx->frame.seq, rx->run, (size_t)(rx->offset - rx->run));
+                } else if (!rx->placed ||
+                           (l == &s->lanes[1] && rx->offset - rx->run >= REPORT_EVERY)) {
+                        uint64_t run = rx->run;
+                        rx->run = rx->offset;
+                        int r = report(s, rx->frame.seq, run, (size_t)(rx->offset - run));
                         if (r < 0)
                                 return r;
                 }

@@ -26,6 +26,7 @@
 #include "base/mem.h"
 #include "base/passing.h"
 #include "transport/socket.h"
+#include "transport/stage.h"
 
 enum {
         HEADER = 4096,
@@ -55,6 +56,7 @@ struct shared {
                 _Alignas(128) _Atomic uint32_t wants; /* what to be woken for */
                 _Atomic uint32_t closed;
         } sides[2];
+        struct stage_flow stages[2];
 };
 _Static_assert(sizeof(struct shared) <= HEADER, "");
 
@@ -76,6 +78,8 @@ struct shm {
         _Atomic uint64_t tail, head; /* ours; one thread writes each */
         uint64_t told;               /* of `head`: what the other side knows */
         atomic_bool gone;            /* the other side is, or broke the rules */
+        struct stage_out stage_out;
+        struct stage_in stage_in;
 };
 
 /* ---- rings ---------------------------------------------------------------------------------- */
@@ -99,9 +103,14 @@ static int there(struct shm *s, uint64_t head, uint64_t *ret)
         return 0;
 }
 
+static const _Atomic uint32_t *other_closed(const struct shm *s)
+{
+        return &s->shared->sides[!s->side].closed;
+}
+
 static bool left(struct shm *s)
 {
-        return atomic_load(&s->gone) || atomic_load(&s->shared->sides[!s->side].closed);
+        return atomic_load(&s->gone) || atomic_load(other_closed(s));
 }
 
 /* The other side may sleep and wait for `want`. */
@@ -182,6 +191,12 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
         if (state == ASKED)
                 return SP_E_AGAIN;
         uint64_t tail = atomic_load(&s->tail), free;
+        bool told;
+        ssize_t staged = stage_sendv(&s->stage_out, tail, iov, n, other_closed(s), &n, &told);
+        if (told)
+                wake(s, WANT_DATA);
+        if (staged)
+                return staged;
         size_t want = total(iov, n), done = 0;
         if (room(s, tail, &free) < 0)
                 return SP_E_LINK;
@@ -217,6 +232,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
                 if (!free)
                         break;
         }
+        stage_rang(&s->stage_out, done);
         return (ssize_t)done;
 }
 
@@ -243,6 +259,12 @@ static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
         bool last = left(s); /* before looking: what was sent before is seen */
         if (there(s, head, &have) < 0)
                 return SP_E_LINK;
+        bool told;
+        ssize_t staged = stage_recv(&s->stage_in, head, have, iov, other_closed(s), &told);
+        if (told)
+                wake(s, WANT_ROOM);
+        if (staged)
+                return staged;
         if (!have)
                 return last ? SP_E_LINK : SP_E_AGAIN;
         for (size_t pos = 0; done < want && have;) {
@@ -267,16 +289,26 @@ static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
+static bool can_send(struct shm *s)
+{
+        uint64_t tail = atomic_load(&s->tail), free;
+        bool can;
+        if (stage_waits(&s->stage_out, &can))
+                return can;
+        return room(s, tail, &free) < 0 || free >= s->size / 2;
+}
+
 static unsigned look(struct shm *s)
 {
-        uint64_t have, free;
+        uint64_t have;
         unsigned found = 0;
         if (atomic_load(&s->state) == ASKED)
                 return 0;
-        if (s->base.in && (there(s, atomic_load(&s->head), &have) < 0 || have || left(s)))
+        uint64_t head = atomic_load(&s->head);
+        if (s->base.in &&
+            (there(s, head, &have) < 0 || have || left(s) || stage_can_receive(&s->stage_in, head)))
                 found |= CONN_IN;
-        if (s->base.out &&
-            (room(s, atomic_load(&s->tail), &free) < 0 || free >= s->size / 2 || left(s)))
+        if (s->base.out && (can_send(s) || left(s)))
                 found |= CONN_OUT;
         return found;
 }
@@ -504,4 +536,27 @@ int conn_common(const struct conn *c, uint64_t *ret_size)
         const struct shm *s = container_of(c, const struct shm, base);
         *ret_size = s->common_size;
         return s->common;
+}
+
+void conn_stage(struct conn *c, void *base, uint64_t size)
+{
+        if (c->ops != &transport_shm)
+                return;
+        struct shm *s = container_of(c, struct shm, base);
+        stage_begin(&s->stage_out, &s->stage_in, &s->shared->stages[s->side],
+                    &s->shared->stages[!s->side], base, size);
+}
+
+bool conn_places(const struct conn *c)
+{
+        return c->ops->caps & TRANSPORT_PLACED ||
+               (c->ops == &transport_shm && container_of(c, const struct shm, base)->stage_in.flow);
+}
+
+bool conn_is_engaged(const struct conn *c)
+{
+        if (c->ops != &transport_shm)
+                return false;
+        const struct shm *s = container_of(c, const struct shm, base);
+        return stage_is_engaged(&s->stage_out, &s->stage_in);
 }

@@ -140,6 +140,18 @@ SP_NODISCARD int shm_accept(struct conn **c);
  * size, which can't change. -1: there is none. */
 int conn_common(const struct conn *c, uint64_t *ret_size);
 
+/* Both sides of a conn over shared memory have mapped these bytes: what is received into them, and large pieces that are
+ * sent from there, is copied once (transport/stage.h). Before the first byte of it. Stays mapped until the conn is closed.
+ * TRANSPORT_PLACED's rule counts for places there. Of other conns nothing. */
+void conn_stage(struct conn *c, void *base, uint64_t size);
+
+/* Do bytes go straight into the place given, as TRANSPORT_PLACED says? */
+bool conn_places(const struct conn *c);
+
+/* The other side is copying between this one's memory and its own, or is to say where: that is over soon. On the
+ * receiving thread. */
+bool conn_is_engaged(const struct conn *c);
+
 /* A connected pair of conns of the in-process transport. `rendezvous`: bytes go straight from the
  * sender's memory to the receiver's, so sendv takes bytes only when they have been received (bulk
  * lanes). SP_E_NOMEM, SP_E_LIMIT. */

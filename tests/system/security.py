@@ -402,11 +402,18 @@ def one_host_connects_only_so_often():
     return None
 
 
+def link_of(descriptor):
+    try:
+        return os.readlink(descriptor)
+    except FileNotFoundError:  # closed meanwhile
+        return None
+
+
 def listening_port(s, address):
     raw = bytes(int(x) for x in address.split("."))
     hexed = raw[::-1].hex().upper()
     fds = Path(f"/proc/{s.processes[0].pid}/fd")
-    inodes = {os.readlink(fd) for fd in fds.iterdir() if fd.is_symlink()}
+    inodes = {link_of(fd) for fd in fds.iterdir()}
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
         host, port = fields[1].split(":")

@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "backend/native/native.h"
 #include "base/mem.h"
@@ -36,7 +38,7 @@ TEST(host_memory_serves_transfers_until_the_end)
         for (int i = 0; i < 2; i++) {
                 uint8_t any[2 * BYTES];
                 void *at = any;
-                cl_int r = f->ops->host_memory(f->b, 0, 2 * BYTES, &at);
+                cl_int r = f->ops->host_memory(f->b, 0, 2 * BYTES, NULL, &at);
                 assert_int_equal(r, f->ops == &backend_almaif ? CL_INVALID_OPERATION : CL_SUCCESS);
                 uint8_t *in = at, *out = in + BYTES;
                 fill_counting(in, BYTES);
@@ -47,6 +49,39 @@ TEST(host_memory_serves_transfers_until_the_end)
                 assert_memory_equal(in, out, BYTES);
                 f->ops->buffer_release(m);
         }
+}
+
+/* A file's memory, which another process may have mapped, too. */
+TEST(memory_that_is_given_serves_transfers)
+{
+        struct fixture *f = fixture(state);
+        enum { SIZE = 1 << 20 };
+        static struct quirks quirks;
+        int fd = memfd_create("given", MFD_CLOEXEC);
+        assert_int_equal(ftruncate(fd, SIZE), 0);
+        uint8_t *given = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
+                *theirs = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        assert_ptr_not_equal(given, MAP_FAILED);
+        assert_ptr_not_equal(theirs, MAP_FAILED);
+        close(fd);
+        void *at;
+        if (f->native) {
+                f->b->domains[0].apart = true; /* whatever devices there are */
+                assert_int_equal(f->ops->host_memory(f->b, 0, SIZE, given, &at),
+                                 CL_INVALID_OPERATION);
+                quirks = *f->b->domains[0].quirks;
+                quirks.given_memory = GIVEN_MEMORY_PINNED;
+                f->b->domains[0].quirks = &quirks;
+        }
+        cl_int r = f->ops->host_memory(f->b, 0, SIZE, given, &at);
+        assert_int_equal(r, f->ops == &backend_almaif ? CL_INVALID_OPERATION : CL_SUCCESS);
+        struct backend_buffer *m = fixture_buffer(f, SIZE / 2);
+        fill_counting(theirs, SIZE / 2);
+        execute(f, write_of(m, 0, given, SIZE / 2));
+        execute(f, read_of(m, 0, given + SIZE / 2, SIZE / 2));
+        assert_memory_equal(theirs + SIZE / 2, theirs, SIZE / 2);
+        f->ops->buffer_release(m);
+        munmap(theirs, SIZE); /* the other one until the backend is closed */
 }
 
 static void expect_zeros(const uint8_t *data, size_t size)
@@ -341,6 +376,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 ALL(what_was_written_is_read),
                 ALL(host_memory_serves_transfers_until_the_end),
+                ALL(memory_that_is_given_serves_transfers),
                 ALL(new_memory_is_clear_where_that_is_wanted),
                 ALL(boxes_are_written_copied_and_read),
                 ALL(patterns_fill_and_ranges_are_copied),

@@ -61,6 +61,24 @@ static bool can_open(const char *path, int flags)
         return fd >= 0;
 }
 
+static int is_mitigated(void)
+{
+        char line[128];
+        bool is = false;
+        FILE *f = fopen("/proc/self/status", "r");
+        while (f && fgets(line, sizeof(line), f))
+                is |= !strncmp(line, "Speculation", 11) && strstr(line, "mitigated");
+        if (f)
+                fclose(f);
+        return is;
+}
+
+static void the_processor_is_not_held_back(void **state)
+{
+        (void)state;
+        assert_int_equal(within(is_mitigated, NULL), is_mitigated());
+}
+
 static int reads_the_secret(void)
 {
         return can_open(secret, O_RDONLY);
@@ -220,6 +238,7 @@ int main(void)
         setenv("XDG_CACHE_HOME", folder, 1);
         unsetenv("LD_LIBRARY_PATH");
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_processor_is_not_held_back),
                 cmocka_unit_test(other_files_of_the_user_cannot_be_read),
                 cmocka_unit_test(what_drivers_need_is_there),
                 cmocka_unit_test(nothing_else_can_be_written),

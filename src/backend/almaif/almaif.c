@@ -393,7 +393,8 @@ static cl_int almaif_buffer_create(struct backend *b, unsigned domain, cl_mem_fl
 }
 
 /* Any is as good. */
-static cl_int almaif_host_memory(struct backend *b, unsigned domain, size_t size, void **ret)
+static cl_int almaif_host_memory(struct backend *b, unsigned domain, size_t size, void *given,
+                                 void **ret)
 {
         return CL_INVALID_OPERATION;
 }

@@ -1,5 +1,6 @@
 /* Memory that the device can read and write by itself: a mapped buffer in the host's memory. Other memory is
- * copied by the driver in between. */
+ * copied by the driver in between. Given memory, a file's that other processes have mapped, can become such a buffer
+ * where the driver pins that (quirks.h). */
 #include "backend/native/native.h"
 #include "base/log.h"
 
@@ -23,32 +24,34 @@ static void host_memory_free(struct host_memory *m)
         mem_free(m);
 }
 
-static cl_int map(struct native_domain *domain, cl_device_id device, size_t size,
+static cl_int map(struct native_domain *domain, cl_device_id device, size_t size, void *given,
                   struct host_memory *m)
 {
         cl_int err = CL_SUCCESS;
         m->queue = native_create_queue(domain, device, 0, &err);
         if (!m->queue)
                 return err ? err : CL_OUT_OF_RESOURCES;
-        m->mem = m->api->clCreateBuffer(domain->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                                        size, NULL, &err);
+        cl_mem_flags flags = given ? CL_MEM_USE_HOST_PTR : CL_MEM_ALLOC_HOST_PTR;
+        m->mem = m->api->clCreateBuffer(domain->context, CL_MEM_READ_WRITE | flags, size, given,
+                                        &err);
         if (!m->mem)
                 return err ? err : CL_OUT_OF_RESOURCES;
         m->at = m->api->clEnqueueMapBuffer(m->queue, m->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                                            size, 0, NULL, NULL, &err);
         if (!m->at)
                 return err ? err : CL_OUT_OF_RESOURCES;
-        return CL_SUCCESS;
+        return given && m->at != given ? CL_INVALID_OPERATION : CL_SUCCESS;
 }
 
-cl_int native_host_memory(struct backend *b, unsigned domain, size_t size, void **ret)
+cl_int native_host_memory(struct backend *b, unsigned domain, size_t size, void *given, void **ret)
 {
         struct native_domain *d = &b->domains[domain];
         unsigned device = 0;
         while (device < b->device_count && b->devices[device].domain != domain)
                 device++;
         if (!d->apart || !d->context || device == b->device_count || !d->api->clEnqueueMapBuffer ||
-            !d->api->clEnqueueUnmapMemObject)
+            !d->api->clEnqueueUnmapMemObject ||
+            (given && d->quirks->given_memory != GIVEN_MEMORY_PINNED))
                 return CL_INVALID_OPERATION;
         struct host_memory *m = mem_zalloc(sizeof(*m));
         if (!m)
@@ -56,7 +59,7 @@ cl_int native_host_memory(struct backend *b, unsigned domain, size_t size, void 
         list_init(&m->link);
         m->api = d->api;
         op_enter();
-        cl_int r = map(d, b->devices[device].id, size, m);
+        cl_int r = map(d, b->devices[device].id, size, given, m);
         if (r == CL_SUCCESS) {
                 list_append(&b->host_memories, &m->link);
                 *ret = m->at;

@@ -26,7 +26,7 @@ void landings_begin(struct backend *b, struct native_domain *d)
         /* Of several devices the mark would have to move to the one that reads it. */
         if (d->quirks->completion != COMPLETION_WAIT || d->device_count != 1)
                 return;
-        if (native_host_memory(b, (unsigned)(d - b->domains), (size_t)LANDINGS * LANDING_MAX,
+        if (native_host_memory(b, (unsigned)(d - b->domains), (size_t)LANDINGS * LANDING_MAX, NULL,
                                &at) != CL_SUCCESS)
                 return;
         op_enter();

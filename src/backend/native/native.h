@@ -246,7 +246,7 @@ cl_int native_svm_tell(struct backend_kernel *k);
 void native_svm_reap(struct backend *b);
 
 /* hostmem.c */
-cl_int native_host_memory(struct backend *b, unsigned domain, size_t size, void **ret);
+cl_int native_host_memory(struct backend *b, unsigned domain, size_t size, void *given, void **ret);
 void native_host_memory_free_all(struct backend *b);
 
 /* native.c. `mem` becomes the buffer's, NULL: `err` tells why there is none. */

@@ -22,7 +22,7 @@ static const struct quirks table[] = {
          * PTX. Between GPUs of one context it moves 1.6 GB/s. */
         { "NVIDIA CUDA", "", ARG_INFO_RETRY, COMPLETION_WAIT, REBUILD_SAME,
           .failure = FAILURE_STAYS, .kernel_names = KERNEL_NAMES_OVERRUN,
-          .contexts = CONTEXTS_DEVICE },
+          .contexts = CONTEXTS_DEVICE, .given_memory = GIVEN_MEMORY_PINNED },
         { "", "", ARG_INFO_RETRY, COMPLETION_CALLBACK, REBUILD_SAME },
 };
 

@@ -76,6 +76,12 @@ enum marker {
         MARKER_SEARCHES, /* each command that ends is looked for among all that it waits for */
 };
 
+/* The application's memory that a buffer uses (CL_MEM_USE_HOST_PTR), while it is mapped. */
+enum given_memory {
+        GIVEN_MEMORY_ANY,    /* is not known to be better than other memory */
+        GIVEN_MEMORY_PINNED, /* the device reaches it by itself */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -91,6 +97,7 @@ struct quirks {
         enum binary binary;
         enum contexts contexts;
         enum marker marker;
+        enum given_memory given_memory;
 };
 
 /* The first row that matches; never NULL. */

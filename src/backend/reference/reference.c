@@ -205,10 +205,15 @@ static void *ref_buffer_bytes(struct backend_buffer *m)
         return m->bytes ? m->data : NULL;
 }
 
-static cl_int ref_host_memory(struct backend *b, unsigned domain, size_t size, void **ret)
+static cl_int ref_host_memory(struct backend *b, unsigned domain, size_t size, void *given,
+                              void **ret)
 {
-        struct host_memory *m = mem_alloc(sizeof(*m) + size);
         (void)domain;
+        if (given) {
+                *ret = given;
+                return CL_SUCCESS;
+        }
+        struct host_memory *m = mem_alloc(sizeof(*m) + size);
         if (!m)
                 return CL_OUT_OF_HOST_MEMORY;
         list_init(&m->link);
