@@ -112,6 +112,52 @@ TEST(a_binary_makes_the_same_program)
         buf_fini(&parts);
 }
 
+struct asking {
+        struct fixture *f;
+        struct backend_program *program;
+        pthread_barrier_t *start;
+        struct buf parts;
+        cl_int status;
+};
+
+static void *ask_for_binary(void *arg)
+{
+        struct asking *a = arg;
+        pthread_barrier_wait(a->start);
+        a->status = a->f->ops->program_binary(a->program, 0, &a->parts);
+        return NULL;
+}
+
+/* As one who builds a program and the cache, which keeps what was built, do. */
+TEST(a_binary_is_asked_for_by_several_at_the_same_time)
+{
+        enum { ROUNDS = 8, THREADS = 3 };
+        struct fixture *f = fixture(state);
+        for (unsigned round = 0; round < ROUNDS; round++) {
+                struct built x = build(f);
+                struct asking asking[THREADS];
+                pthread_t threads[THREADS];
+                pthread_barrier_t start;
+                pthread_barrier_init(&start, NULL, THREADS);
+                for (unsigned i = 0; i < THREADS; i++) {
+                        asking[i] = (struct asking){ f, x.program, &start, { 0 }, CL_SUCCESS };
+                        assert_int_equal(
+                                pthread_create(&threads[i], NULL, ask_for_binary, &asking[i]), 0);
+                }
+                for (unsigned i = 0; i < THREADS; i++) {
+                        pthread_join(threads[i], NULL);
+                        assert_int_equal(asking[i].status, CL_SUCCESS);
+                        assert_int_equal(asking[i].parts.size, asking[0].parts.size);
+                        assert_memory_equal(asking[i].parts.data, asking[0].parts.data,
+                                            asking[0].parts.size);
+                }
+                for (unsigned i = 0; i < THREADS; i++)
+                        buf_fini(&asking[i].parts);
+                pthread_barrier_destroy(&start);
+                unbuild(f, &x);
+        }
+}
+
 /* Some programs' kernels go a little beyond a buffer. What lies behind it must not be the heap's. */
 TEST(kernels_that_go_a_little_too_far_harm_nothing_else)
 {
@@ -388,6 +434,7 @@ int main(void)
                 NATIVE(arguments_of_all_kinds_are_described),
                 NATIVE(probing_finds_what_argument_information_says),
                 NATIVE(a_binary_makes_the_same_program),
+                NATIVE(a_binary_is_asked_for_by_several_at_the_same_time),
                 NATIVE(kernels_that_go_a_little_too_far_harm_nothing_else),
                 NATIVE(implementations_are_found_where_the_environment_says),
                 NATIVE(our_own_library_is_left_out),

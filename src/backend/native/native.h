@@ -147,6 +147,9 @@ struct backend_program {
         cl_program program;
         unsigned kind; /* as in program_create */
         bool built;    /* or compiled, or it was tried */
+        /* Held while its binaries are asked for. PoCL (3.1 to 7.0) makes them in a place that it has for each program: a
+         * second thread that asks meanwhile is told of 256 MiB, and given what the first one frees. */
+        pthread_mutex_t binaries_turn;
 };
 
 struct backend_kernel {

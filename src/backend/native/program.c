@@ -108,6 +108,15 @@ static cl_program create(struct native_domain *d, unsigned kind, const cl_device
         }
 }
 
+static void start(struct backend_program *p, struct backend *b, struct native_domain *d,
+                  cl_program program, unsigned kind)
+{
+        *p = (struct backend_program){
+                .backend = b, .domain = d, .program = program, .kind = kind
+        };
+        pthread_mutex_init(&p->binaries_turn, NULL);
+}
+
 cl_int native_program_create(struct backend *b, unsigned domain, unsigned kind,
                              const unsigned *devices, size_t device_count, struct bytes parts,
                              struct backend_program **ret)
@@ -132,9 +141,7 @@ cl_int native_program_create(struct backend *b, unsigned domain, unsigned kind,
                 mem_free(p);
                 return err ? err : CL_OUT_OF_RESOURCES;
         }
-        *p = (struct backend_program){
-                .backend = b, .domain = d, .program = program, .kind = kind
-        };
+        start(p, b, d, program, kind);
         *ret = p;
         return CL_SUCCESS;
 }
@@ -146,6 +153,7 @@ void native_program_release(struct backend_program *p)
         op_enter();
         p->domain->api->clReleaseProgram(p->program);
         op_leave();
+        pthread_mutex_destroy(&p->binaries_turn);
         mem_free(p);
 }
 
@@ -428,7 +436,7 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
                 mem_free(p);
                 return r ? r : CL_OUT_OF_RESOURCES;
         }
-        *p = (struct backend_program){ .backend = b, .domain = d, .program = made, .kind = LINKED };
+        start(p, b, d, made, LINKED);
         struct emit e = { .out = info };
         for (size_t i = 0; i < device_count; i++)
                 emit_build(&e, p, devices[i], r);
@@ -480,6 +488,7 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
         __typeof__(clGetProgramInfo) *ask = p->domain->api->clGetProgramInfo;
         cl_uint count = 0;
         op_enter();
+        pthread_mutex_lock(&p->binaries_turn);
         cl_int r = ask(p->program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, NULL);
         cl_device_id *ids = mem_alloc(count * sizeof(cl_device_id));
         size_t *sizes = mem_alloc(count * sizeof(*sizes));
@@ -495,6 +504,7 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
                         which++;
                 r = which < count ? ask_binary(p, which, count, sizes, out) : CL_INVALID_DEVICE;
         }
+        pthread_mutex_unlock(&p->binaries_turn);
         op_leave();
         mem_free(ids);
         mem_free(sizes);
