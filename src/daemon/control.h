@@ -11,6 +11,7 @@ enum control_kind {
         CONTROL_CONNECTION = 'C', /* a connection's descriptor, the hello read from it, the server's
                                    * identity and Unix socket, its state */
         CONTROL_STOP = 'S',       /* end the session; the reason as text */
+        CONTROL_SHARED = 'H', /* there are other sessions; with no byte behind it: not any more */
         /* both ways: somebody looks at this server. A number, which the answers repeat with some INFO_LINK
          * records behind it; the last answer has none. */
         CONTROL_STATS = 'T',

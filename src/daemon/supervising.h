@@ -57,7 +57,7 @@ struct worker {
         int scratch_lock;
         struct gate_grant grant; /* for sessions that have this */
         bool told;               /* it said why it can't serve */
-        bool short_turns;        /* its threads take them (daemon/turns.h) */
+        bool short_turns;        /* its threads take them, and it knows (daemon/turns.h) */
         bool gone;               /* it hears nothing any more; SIGCHLD will follow */
 };
 

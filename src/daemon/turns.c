@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/control.h"
 #include "daemon/workers.h"
 
 enum { SHORT_NS = 100000 }; /* the shortest that Linux takes (sched(7)) */
@@ -53,6 +54,8 @@ void turns_share(struct supervisor *s)
         {
                 if (w->state != WORKER_BUSY || w->gone || !w->pid || w->short_turns == several)
                         continue;
+                if (control_send(w->control, CONTROL_SHARED, bytes_str(several ? "1" : ""), -1) < 0)
+                        continue; /* it is told the next time, or gone */
                 set_turns(w->pid, several ? SHORT_NS : 0);
                 w->short_turns = several;
         }

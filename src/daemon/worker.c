@@ -296,6 +296,9 @@ static bool obey(struct worker *w)
         case CONTROL_NEAR:
                 near_answered(&c);
                 break;
+        case CONTROL_SHARED:
+                server_loop_share(w->loop, c.size > 0);
+                break;
         case CONTROL_STOP:
                 server_loop_stop(w->loop, (const char *)c.data);
                 break;

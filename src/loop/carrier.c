@@ -144,6 +144,7 @@ int carrier_start(const struct carrier_params *params, struct carrier **ret)
                 return SP_E_LIMIT;
         }
         spin_init(&c->spin, SPIN_LONGER * params->spin_ns, 0);
+        spin_never_yield(&c->spin); /* what many threads copy does not come sooner by their turns */
         int r = thread_start(&c->thread, false, run, c);
         if (r < 0) {
                 close(c->wake_fd);

@@ -782,7 +782,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
         first[count] = n;
         /* Who looks at bulk data again and again only finds smaller pieces of it. */
         bool spin = !bulk_moves(links, count);
-        for (size_t i = 0; i < count && spin && deadline_ns && spin_wants(&loop->spin); i++)
+        for (size_t i = 0; i < count && spin && deadline_ns && spin_tries(&loop->spin); i++)
                 if (link_try_begin(&links[i]->lanes[0]))
                         trials[on.link_count++] = &links[i]->lanes[0];
         on.count = n;

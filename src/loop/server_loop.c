@@ -333,7 +333,7 @@ static enum spin_also poll_completions(void *loop)
 /* With the lock, which is then released while it spins. */
 static void begin_trials(struct server_loop *l)
 {
-        if (!spin_wants(&l->spin))
+        if (!spin_tries(&l->spin))
                 return;
         list_each(c, &l->channels, struct channel, link)
         {
@@ -468,8 +468,8 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         l->linger_ns = l->farewell_ns = UINT64_MAX;
         l->common_fd = -1;
         spin_init(&l->spin, params->spin_ns, 0);
-        /* Who does not spin leaves completions to the backend's threads. */
-        if (l->spin.max_ns) {
+        /* Who does not spin, or yields, leaves completions to the backend's threads. */
+        if (l->spin.max_ns && !l->spin.yields) {
                 l->spin.also = poll_completions;
                 l->spin.arg = l;
         }
@@ -627,6 +627,11 @@ void server_loop_stop(struct server_loop *l, const char *text)
         snprintf(l->box->stop_text, sizeof(l->box->stop_text), "%s", text);
         pthread_mutex_unlock(&l->box->lock);
         box_wake(l->box);
+}
+
+void server_loop_share(struct server_loop *l, bool shared)
+{
+        spin_share(&l->spin, shared);
 }
 
 int server_loop_links(struct server_loop *l, struct buf *ret)

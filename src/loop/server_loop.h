@@ -63,6 +63,9 @@ SP_NODISCARD int server_loop_connect(struct server_loop *l, const struct dial_pa
  * within a second, then `ended` with SP_E_GONE. Returns at once. */
 void server_loop_stop(struct server_loop *l, const char *text);
 
+/* Are there other sessions on this server, whose threads want the cores, too? Any thread; false at first. */
+void server_loop_share(struct server_loop *l, bool shared);
+
 /* Append an INFO_LINK record for each of its links (proto/info.h). Any thread. SP_E_NOMEM. */
 SP_NODISCARD int server_loop_links(struct server_loop *l, struct buf *ret);
 

@@ -8,12 +8,16 @@
 #include "trace/trace.h"
 
 enum {
-        SPIN_CORES = 3,     /* with fewer the other side needs the one that would spin */
-        LOOKS = 16,         /* at sockets for each at all descriptors */
-        LOOKS_MEMORY = 128, /* the same, into memory */
-        LOOKS_SOON = 4,     /* while something else is to be found soon, too */
-        SHY_MAX = 256,      /* waits */
-        ENGAGED = 8,        /* times the bound, while the other side copies */
+        SPIN_CORES = 3,       /* with fewer the other side needs the one that would spin: */
+        YIELD_CORES = 2,      /* it is yielded; not with one, where sleeping costs less */
+        YIELD_LOOKS = 16,     /* at what can be looked at alone, for each at all descriptors */
+        AWAY_MAX_NS = 100000, /* the core was yielded for longer: to somebody who computes */
+        SHY_AWAY = 128,       /* waits, then */
+        LOOKS = 16,           /* at sockets for each at all descriptors */
+        LOOKS_MEMORY = 128,   /* the same, into memory */
+        LOOKS_SOON = 4,       /* while something else is to be found soon, too */
+        SHY_MAX = 256,        /* waits */
+        ENGAGED = 8,          /* times the bound, while the other side copies */
 };
 
 unsigned spin_cores;
@@ -25,15 +29,10 @@ void spin_init(struct spin *s, uint64_t max_ns, unsigned cores)
                 cores = spin_cores;
         if (!cores && sched_getaffinity(0, sizeof(set), &set) == 0)
                 cores = (unsigned)CPU_COUNT(&set);
-        *s = (struct spin){ .max_ns = cores < SPIN_CORES ? 0 : max_ns, .shyer = 1 };
+        *s = (struct spin){ .max_ns = cores < YIELD_CORES ? 0 : max_ns,
+                            .yields = cores < SPIN_CORES,
+                            .shyer = 1 };
         s->now_ns = s->max_ns;
-}
-
-/* How often others took the core from this thread. */
-static long preempted(void)
-{
-        struct rusage u;
-        return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
 }
 
 bool spin_peek(struct conn *const *conns, size_t count)
@@ -58,6 +57,58 @@ static bool try_links(const struct spin_on *on)
                 if (link_try(on->links[i]))
                         return true;
         return false;
+}
+
+/* ---- with two cores ------------------------------------------------------------------------- */
+
+static int look(struct spin *s, const struct spin_on *on, bool everywhere)
+{
+        if (s->also && s->also(s->arg) == SPIN_FOUND)
+                return -1;
+        if (spin_peek(on->conns, on->conn_count) || try_links(on))
+                return 1;
+        return everywhere ? poll(on->fds, on->count, 0) : 0;
+}
+
+/* Who brings what is waited for needs this core, too. So after each look it is everybody else's turn, which costs both
+ * sides less than a core that falls asleep and is woken, unless others' turns are long: a sleeper is let in at once when
+ * it is woken, and who yields is not. */
+static int spin_and_yield(struct spin *s, const struct spin_on *on)
+{
+        if (s->shy || !s->now_ns || atomic_load_explicit(&s->shared, memory_order_relaxed)) {
+                s->shy -= s->shy > 0;
+                return 0;
+        }
+        TRACE_SPAN(spin, s->now_ns);
+        uint64_t from = s->began_ns, now = from;
+        unsigned every = on->conn_count || on->link_count ? YIELD_LOOKS : 1;
+        unsigned stirs = atomic_load_explicit(&s->stirs, memory_order_relaxed);
+        for (unsigned looks = 0; now - from < s->now_ns; looks++) {
+                int r = look(s, on, looks % every == 0);
+                if (r)
+                        return r;
+                uint64_t then = now;
+                sched_yield();
+                now = clock_now_ns();
+                if (now - then > AWAY_MAX_NS) {
+                        s->shy = SHY_AWAY;
+                        break;
+                }
+                unsigned stirred = atomic_load_explicit(&s->stirs, memory_order_relaxed);
+                if (stirred != stirs)
+                        from = now;
+                stirs = stirred;
+        }
+        return 0;
+}
+
+/* ---- with more ------------------------------------------------------------------------------ */
+
+/* How often others took the core from this thread. */
+static long preempted(void)
+{
+        struct rusage u;
+        return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
 }
 
 static bool is_engaged(const struct spin_on *on)
@@ -90,6 +141,8 @@ static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigne
 static int spin(struct spin *s, const struct spin_on *on)
 {
         s->began_ns = clock_now_ns();
+        if (s->yields)
+                return spin_and_yield(s, on);
         if (!s->now_ns && !s->patient && !is_engaged(on))
                 return 0;
         TRACE_SPAN(spin, s->now_ns);
@@ -154,6 +207,6 @@ void spin_slept(struct spin *s)
         uint64_t took = clock_now_ns() - s->began_ns;
         /* Waking up takes about as long as spinning may. */
         s->now_ns = took < 2 * s->max_ns ? s->max_ns : s->now_ns / 2;
-        s->shy -= s->shy > 0;
-        s->patient = !s->shy && took / SPIN_PATIENCE < s->max_ns;
+        s->shy -= s->shy > 0 && !s->yields;
+        s->patient = !s->yields && !s->shy && took / SPIN_PATIENCE < s->max_ns;
 }

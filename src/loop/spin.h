@@ -4,6 +4,9 @@
  * Bounded, and only while it pays: it stops as soon as waits turn out to be longer, or when somebody else
  * wants the core (the thread was preempted meanwhile), as a CPU device does. One thread at a time.
  *
+ * With two cores somebody else always does: the core is yielded after each look, until that once takes long. With one core, and
+ * where several sessions share two (spin_share), it is never done.
+ *
  * The bound is longer by SPIN_PATIENCE for what is due: commands run, and the last ones took no longer than that; and
  * while the other side copies bytes through the stage (conn_is_engaged). */
 #ifndef SPANCL_LOOP_SPIN_H
@@ -24,11 +27,13 @@ enum spin_also {
 };
 
 struct spin {
-        uint64_t max_ns; /* 0: never */
-        uint64_t now_ns; /* how long the next one may take, up to max_ns */
-        bool patient;    /* and SPIN_PATIENCE times max_ns for what is due */
-        unsigned shy;    /* waits before it may be patient again, */
-        unsigned shyer;  /* and the next time: more, the more often somebody wants the core */
+        uint64_t max_ns;    /* 0: never */
+        uint64_t now_ns;    /* how long the next one may take, up to max_ns */
+        bool patient;       /* and SPIN_PATIENCE times max_ns for what is due */
+        unsigned shy;       /* waits before it may be patient again, or yield, */
+        unsigned shyer;     /* and the next time: more, the more often somebody wants the core */
+        bool yields;        /* the core, after each look */
+        atomic_bool shared; /* spin_share */
         uint64_t began_ns;
         atomic_uint stirs; /* spin_stir */
         /* Called in turn with poll(2). NULL: nothing else to look at. */
@@ -52,8 +57,7 @@ struct spin_on {
 /* For tests: the number of cores that the system would tell. 0: ask it. */
 extern unsigned spin_cores;
 
-/* At most `max_ns` each time; never with fewer cores than both sides and the device need: the number of
- * those that this process may run on is `cores`, 0: ask the system. */
+/* At most `max_ns` each time; the number of cores that this process may run on is `cores`, 0: ask the system. */
 void spin_init(struct spin *s, uint64_t max_ns, unsigned cores);
 
 /* Has one of the conns something of what it was asked for (conn_peek)? */
@@ -73,8 +77,21 @@ static inline void spin_hope(struct spin *s)
                 s->now_ns = s->max_ns;
 }
 
-/* Would spin_poll do anything but look once? */
-static inline bool spin_wants(const struct spin *s)
+/* Before it is used: never where it would yield. */
+static inline void spin_never_yield(struct spin *s)
+{
+        if (s->yields)
+                s->max_ns = 0;
+}
+
+/* From any thread: others have the cores, too, of whom it is not worth waiting for each's turn. Not any more. */
+static inline void spin_share(struct spin *s, bool shared)
+{
+        atomic_store_explicit(&s->shared, shared, memory_order_relaxed);
+}
+
+/* Might spin_poll try links? */
+static inline bool spin_tries(const struct spin *s)
 {
         return s->max_ns && (s->now_ns || s->patient);
 }

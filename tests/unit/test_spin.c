@@ -52,7 +52,7 @@ TEST(it_never_spins_with_too_few_cores_or_when_told_not_to)
         struct pollfd p = reader(fds);
         struct spin s;
         assert_int_equal(write(fds[1], "x", 1), 1);
-        spin_init(&s, 1000000, 2);
+        spin_init(&s, 1000000, 1);
         assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
         spin_slept(&s);
         assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
@@ -60,6 +60,52 @@ TEST(it_never_spins_with_too_few_cores_or_when_told_not_to)
         assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
         spin_slept(&s);
         assert_int_equal(spin_poll(&s, &(struct spin_on){ .fds = &p, .count = 1 }), 0);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+/* Whoever is away for long gives up: then once more. */
+static int poll_yielding(struct spin *s, const struct spin_on *on)
+{
+        int r = 0;
+        for (int tries = 0; !r && tries < 1000; tries++) {
+                s->shy = 0;
+                s->now_ns = s->max_ns;
+                *(int *)s->arg = 0;
+                r = spin_poll(s, on);
+        }
+        return r;
+}
+
+TEST(with_two_cores_it_yields_unless_others_want_them)
+{
+        int fds[2], looks = 0;
+        struct pollfd p = reader(fds);
+        struct spin_on on = { .fds = &p, .count = 1 };
+        struct spin s;
+        spin_init(&s, UINT64_MAX / 4, 2);
+        s.also = found;
+        s.arg = &looks;
+        assert_true(poll_yielding(&s, &on) < 0);
+        assert_int_equal(looks, 30);
+
+        looks = 0;
+        spin_share(&s, true);
+        s.shy = 0;
+        assert_int_equal(spin_poll(&s, &on), 0);
+        spin_share(&s, false);
+        for (s.shy = 2; s.shy;)
+                assert_int_equal(spin_poll(&s, &on), 0);
+        s.now_ns = 0; /* waits were long */
+        assert_int_equal(spin_poll(&s, &on), 0);
+        assert_int_equal(looks, 0);
+
+        spin_slept(&s); /* this one was not */
+        assert_true(s.now_ns == s.max_ns && !s.patient);
+        assert_int_equal(write(fds[1], "x", 1), 1);
+        assert_int_equal(spin_poll(&s, &on), 1);
+        spin_never_yield(&s);
+        assert_int_equal(spin_poll(&s, &on), 0);
         close(fds[0]);
         close(fds[1]);
 }
@@ -146,6 +192,7 @@ int main(void)
                 cmocka_unit_test(what_is_there_is_found_without_sleeping),
                 cmocka_unit_test(it_looks_at_other_things_in_turn),
                 cmocka_unit_test(it_never_spins_with_too_few_cores_or_when_told_not_to),
+                cmocka_unit_test(with_two_cores_it_yields_unless_others_want_them),
                 cmocka_unit_test(long_waits_make_it_stop_and_a_short_one_begin_again),
                 cmocka_unit_test(what_is_due_is_waited_for_with_patience),
                 cmocka_unit_test(it_asks_the_system_on_how_many_cores_it_may_run),
