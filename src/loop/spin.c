@@ -13,6 +13,9 @@ enum {
         YIELD_LOOKS = 16,     /* at what can be looked at alone, for each at all descriptors */
         AWAY_MAX_NS = 100000, /* the core was yielded for longer: to somebody who computes */
         SHY_AWAY = 128,       /* waits, then */
+        SHY_LATE = 8,         /* what was waited for came while it slept, and soon */
+        COMPANY_YIELDS = 6,   /* of a wait, half of which let somebody in, */
+        COMPANY_WAITS = 3,    /* in so many waits: the core is shared with the other side */
         LOOKS = 16,           /* at sockets for each at all descriptors */
         LOOKS_MEMORY = 128,   /* the same, into memory */
         LOOKS_SOON = 4,       /* while something else is to be found soon, too */
@@ -59,6 +62,13 @@ static bool try_links(const struct spin_on *on)
         return false;
 }
 
+/* How often others took the core from this thread. */
+static long preempted(void)
+{
+        struct rusage u;
+        return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
+}
+
 /* ---- with two cores ------------------------------------------------------------------------- */
 
 static int look(struct spin *s, const struct spin_on *on, bool everywhere)
@@ -70,11 +80,24 @@ static int look(struct spin *s, const struct spin_on *on, bool everywhere)
         return everywhere ? poll(on->fds, on->count, 0) : 0;
 }
 
+/* Both sides may be yielding to each other on one core, so that the other one has to be woken for all that they start.
+ * Linux does not part them, since that core never sleeps for long; but who sleeps is put there when it is woken. */
+static void part(struct spin *s, unsigned yields, unsigned long switches)
+{
+        if (yields < COMPANY_YIELDS || switches < yields / 2)
+                s->company = 0;
+        else if (++s->company == COMPANY_WAITS) {
+                s->company = 0;
+                s->shy = 1;
+        }
+}
+
 /* Who brings what is waited for needs this core, too. So after each look it is everybody else's turn, which costs both
  * sides less than a core that falls asleep and is woken, unless others' turns are long: a sleeper is let in at once when
  * it is woken, and who yields is not. */
 static int spin_and_yield(struct spin *s, const struct spin_on *on)
 {
+        s->gave_up = false;
         if (s->shy || !s->now_ns || atomic_load_explicit(&s->shared, memory_order_relaxed)) {
                 s->shy -= s->shy > 0;
                 return 0;
@@ -82,11 +105,14 @@ static int spin_and_yield(struct spin *s, const struct spin_on *on)
         TRACE_SPAN(spin, s->now_ns);
         uint64_t from = s->began_ns, now = from;
         unsigned every = on->conn_count || on->link_count ? YIELD_LOOKS : 1;
+        long before = preempted();
         unsigned stirs = atomic_load_explicit(&s->stirs, memory_order_relaxed);
         for (unsigned looks = 0; now - from < s->now_ns; looks++) {
                 int r = look(s, on, looks % every == 0);
-                if (r)
+                if (r) {
+                        part(s, looks, (unsigned long)(preempted() - before));
                         return r;
+                }
                 uint64_t then = now;
                 sched_yield();
                 now = clock_now_ns();
@@ -99,17 +125,11 @@ static int spin_and_yield(struct spin *s, const struct spin_on *on)
                         from = now;
                 stirs = stirred;
         }
+        s->gave_up = true;
         return 0;
 }
 
 /* ---- with more ------------------------------------------------------------------------------ */
-
-/* How often others took the core from this thread. */
-static long preempted(void)
-{
-        struct rusage u;
-        return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
-}
 
 static bool is_engaged(const struct spin_on *on)
 {
@@ -205,6 +225,8 @@ void spin_slept(struct spin *s)
         if (!s->max_ns)
                 return;
         uint64_t took = clock_now_ns() - s->began_ns;
+        if (s->gave_up && !s->shy && took < 2 * s->max_ns)
+                s->shy = SHY_LATE;
         /* Waking up takes about as long as spinning may. */
         s->now_ns = took < 2 * s->max_ns ? s->max_ns : s->now_ns / 2;
         s->shy -= s->shy > 0 && !s->yields;

@@ -32,6 +32,8 @@ struct spin {
         bool patient;       /* and SPIN_PATIENCE times max_ns for what is due */
         unsigned shy;       /* waits before it may be patient again, or yield, */
         unsigned shyer;     /* and the next time: more, the more often somebody wants the core */
+        unsigned company;   /* waits in company of the other side (spin.c) */
+        bool gave_up;       /* the present wait's yielding found nothing */
         bool yields;        /* the core, after each look */
         atomic_bool shared; /* spin_share */
         uint64_t began_ns;

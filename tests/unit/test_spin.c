@@ -2,7 +2,9 @@
  * how long anything takes. */
 #include "support/check.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "loop/spin.h"
@@ -96,6 +98,20 @@ TEST(with_two_cores_it_yields_unless_others_want_them)
         spin_share(&s, false);
         for (s.shy = 2; s.shy;)
                 assert_int_equal(spin_poll(&s, &on), 0);
+        spin_init(&s, 1000, 2);
+        for (int tries = 0; tries < 1000 && !s.gave_up; tries++) {
+                s.shy = 0;
+                assert_int_equal(spin_poll(&s, &on), 0);
+        }
+        assert_true(s.gave_up);
+        s.shy = 0;
+        s.max_ns = UINT64_MAX / 4; /* so long that this wait was short, however long it took */
+        spin_slept(&s);
+        assert_true(s.shy > 0); /* for it might as well have slept */
+
+        s.also = found;
+        s.arg = &looks;
+        s.shy = 0;
         s.now_ns = 0; /* waits were long */
         assert_int_equal(spin_poll(&s, &on), 0);
         assert_int_equal(looks, 0);
@@ -106,6 +122,54 @@ TEST(with_two_cores_it_yields_unless_others_want_them)
         assert_int_equal(spin_poll(&s, &on), 1);
         spin_never_yield(&s);
         assert_int_equal(spin_poll(&s, &on), 0);
+        close(fds[0]);
+        close(fds[1]);
+}
+
+static atomic_bool parted;
+
+static void *yield_to_others(void *unused)
+{
+        while (!atomic_load(&parted))
+                sched_yield();
+        return unused;
+}
+
+static cpu_set_t one_of(const cpu_set_t *all)
+{
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        for (unsigned i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+                if (CPU_ISSET(i, all))
+                        CPU_SET(i, &one);
+        return one;
+}
+
+/* So that the system puts it on the other core. */
+TEST(it_sleeps_once_where_both_sides_yield_to_each_other)
+{
+        int fds[2], looks = 0;
+        struct pollfd p = reader(fds);
+        struct spin_on on = { .fds = &p, .count = 1 };
+        struct spin s;
+        cpu_set_t old, one;
+        pthread_t other;
+        assert_int_equal(sched_getaffinity(0, sizeof(old), &old), 0);
+        one = one_of(&old);
+        assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+        assert_int_equal(pthread_create(&other, NULL, yield_to_others, NULL), 0);
+        spin_init(&s, UINT64_MAX / 4, 2);
+        s.also = found;
+        s.arg = &looks;
+        for (int tries = 0; tries < 1000 && s.shy != 1; tries++)
+                assert_true(poll_yielding(&s, &on) < 0);
+        assert_int_equal(s.shy, 1);
+        atomic_store(&parted, true);
+        pthread_join(other, NULL);
+        assert_int_equal(sched_setaffinity(0, sizeof(old), &old), 0);
+        looks = 0;
+        assert_int_equal(spin_poll(&s, &on), 0);
+        assert_int_equal(looks, 0);
         close(fds[0]);
         close(fds[1]);
 }
@@ -176,10 +240,7 @@ TEST(it_asks_the_system_on_how_many_cores_it_may_run)
         cpu_set_t old, one;
         struct spin s;
         assert_int_equal(sched_getaffinity(0, sizeof(old), &old), 0);
-        CPU_ZERO(&one);
-        for (unsigned i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
-                if (CPU_ISSET(i, &old))
-                        CPU_SET(i, &one);
+        one = one_of(&old);
         assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
         spin_init(&s, 1000, 0);
         assert_int_equal(sched_setaffinity(0, sizeof(old), &old), 0);
@@ -193,6 +254,7 @@ int main(void)
                 cmocka_unit_test(it_looks_at_other_things_in_turn),
                 cmocka_unit_test(it_never_spins_with_too_few_cores_or_when_told_not_to),
                 cmocka_unit_test(with_two_cores_it_yields_unless_others_want_them),
+                cmocka_unit_test(it_sleeps_once_where_both_sides_yield_to_each_other),
                 cmocka_unit_test(long_waits_make_it_stop_and_a_short_one_begin_again),
                 cmocka_unit_test(what_is_due_is_waited_for_with_patience),
                 cmocka_unit_test(it_asks_the_system_on_how_many_cores_it_may_run),
