@@ -139,11 +139,6 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
                 available = device_is_available(device);
                 client_unlock(device->client);
                 return reply_value(reply, cl_bool, available ? CL_TRUE : CL_FALSE);
-        case CL_DEVICE_SVM_CAPABILITIES:
-                /* What the servers can't have together, none of them but one has (core/svm.h). */
-                if (!device->svm && device_info(device, param_name, &(struct bytes){ 0 }))
-                        return reply_value(reply, cl_device_svm_capabilities, 0);
-                break;
         default:
                 break;
         }

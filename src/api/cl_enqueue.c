@@ -121,8 +121,9 @@ static cl_int check_args(cl_device_id d, cl_kernel k, bool some)
                 if (a->arg.kind == ARG_SVM && !d->svm)
                         return CL_INVALID_OPERATION;
         }
-        if (k->svm_ptr_count && !d->svm)
-                return CL_INVALID_OPERATION;
+        for (size_t i = 0; i < array_size(k->reached); i++)
+                if (k->reached[i].count && !d->svm)
+                        return CL_INVALID_OPERATION;
         if (!some)
                 kernel_is_right(k, d);
         return CL_SUCCESS;

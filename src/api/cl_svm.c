@@ -7,6 +7,7 @@
 #include "core/command.h"
 #include "core/kernel.h"
 #include "core/svm.h"
+#include "core/usm.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
@@ -38,11 +39,12 @@ CL_API_ENTRY void *CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags f
                 return NULL;
         if (!(flags & MEM_ACCESS))
                 flags |= CL_MEM_READ_WRITE;
-        void *at = NULL;
+        cl_mem m;
         client_lock(context->client);
-        int r = svm_alloc(context, flags, size, &at);
+        int r = svm_alloc(context, flags, size, &m);
+        void *at = r < 0 ? NULL : m->host_ptr;
         client_unlock(context->client);
-        return r < 0 ? NULL : at;
+        return at;
 }
 
 CL_API_ENTRY void CL_API_CALL clSVMFree(cl_context context, void *svm_pointer)
@@ -52,7 +54,7 @@ CL_API_ENTRY void CL_API_CALL clSVMFree(cl_context context, void *svm_pointer)
         /* "If a NULL pointer is passed in svm_pointer, no action occurs." */
         client_lock(context->client);
         if (svm_pointer)
-                svm_free(context, svm_pointer);
+                (void)svm_free(context, svm_pointer, false);
         client_unlock(context->client);
 }
 
@@ -216,7 +218,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue,
         if (!svm_ptr || !size || !map_flags_are_valid(flags))
                 return CL_INVALID_VALUE;
         struct place at = place_of(command_queue, svm_ptr);
-        if (!at.mem || check_place(at, size) != CL_SUCCESS)
+        if (!at.mem || at.mem->usm || check_place(at, size) != CL_SUCCESS)
                 return CL_INVALID_VALUE;
         void *pointer;
         return enqueue_map(&q, at.mem, flags, at.offset, size, &pointer);
@@ -341,7 +343,8 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
                  * the context associated with kernel support SVM." */
                 if (!svm_any(x))
                         return CL_INVALID_OPERATION;
-                return kernel_set_svm_ptrs(kernel, param_value_size / sizeof(void *), param_value);
+                return kernel_set_reach(kernel, KERNEL_REACH_SVM, param_value_size / sizeof(void *),
+                                        param_value);
         case CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: {
                 cl_bool value;
                 if (param_value_size != sizeof(value))
@@ -351,6 +354,31 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
                  * then CL_FALSE says nothing new. */
                 memcpy(&value, param_value, sizeof(value));
                 return value ? CL_INVALID_OPERATION : CL_SUCCESS;
+        }
+        case CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL:
+                if (param_value_size % sizeof(void *) || (param_value && !param_value_size))
+                        return CL_INVALID_VALUE;
+                /* "CL_INVALID_OPERATION if [...] no devices in the context associated with kernel
+                 * support Unified Shared Memory." */
+                if (!svm_any(x))
+                        return CL_INVALID_OPERATION;
+                return kernel_set_reach(kernel, KERNEL_REACH_USM, param_value_size / sizeof(void *),
+                                        param_value);
+        /* "CL_INVALID_OPERATION if [...] no devices in the context associated with kernel support [such]
+         * Unified Shared Memory allocations." SYCL's runtime says all three of every kernel, and gives up
+         * when one is refused; of those that nobody can have it is no promise. */
+        case CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL:
+        case CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL:
+        case CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: {
+                cl_bool value;
+                if (param_value_size != sizeof(value))
+                        return CL_INVALID_VALUE;
+                if (!svm_any(x))
+                        return CL_INVALID_OPERATION;
+                memcpy(&value, param_value, sizeof(value));
+                if (param_name == CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL)
+                        kernel->reaches_usm = value != CL_FALSE;
+                return CL_SUCCESS;
         }
         default:
                 return CL_INVALID_VALUE;

@@ -57,5 +57,6 @@ void *dispatch_find(const char *name)
                 if (!strcmp(entries[i].name, name))
                         return entries[i].address;
         }
-        return name ? command_buffer_find(name) : NULL;
+        void *found = name ? command_buffer_find(name) : NULL;
+        return found || !name ? found : usm_find(name);
 }

@@ -208,6 +208,33 @@ static cl_mem svm_arg(cl_kernel k, const struct kernel_arg *a)
         return m ? m : svm_find(k->program->context, at - 1);
 }
 
+/* Do something with all allocations that the kernel may reach by pointers other than its arguments. Device allocations
+ * that all lie in one place stay there, so that there is nothing to be known of them. */
+static int each_reached(struct command *m, cl_kernel k, int (*fn)(struct command *m, cl_mem svm))
+{
+        cl_context x = k->program->context;
+        int r = 0;
+        for (size_t n = 0; n < array_size(k->reached); n++) {
+                for (size_t i = 0; i < k->reached[n].count && r == 0; i++) {
+                        cl_mem svm = svm_find(x, k->reached[n].at[i]);
+                        r = svm ? fn(m, svm) : 0;
+                }
+        }
+        if (!k->reaches_usm || r < 0 || svm_in_one_place(x))
+                return r;
+        list_each(chunk, &x->svm_chunks, struct svm_chunk, link)
+        {
+                for (size_t i = 0; i < chunk->live_count && r == 0; i++)
+                        r = chunk->live[i]->usm ? fn(m, chunk->live[i]) : 0;
+        }
+        return r;
+}
+
+static int use_reached(struct command *m, cl_mem svm)
+{
+        return command_use(m, svm, mem_all(svm), true);
+}
+
 int command_use_args(struct command *m, cl_kernel k)
 {
         int r = 0;
@@ -220,11 +247,7 @@ int command_use_args(struct command *m, cl_kernel k)
                 if (r == 0 && sampler)
                         r = sampler_declare(sampler, m->server);
         }
-        for (size_t i = 0; i < k->svm_ptr_count && r == 0; i++) {
-                cl_mem svm = svm_find(k->program->context, k->svm_ptrs[i]);
-                r = svm ? command_use(m, svm, mem_all(svm), true) : 0;
-        }
-        return r;
+        return r < 0 ? r : each_reached(m, k, use_reached);
 }
 
 /* Can elements of that type hold an address? */
@@ -247,6 +270,11 @@ static bool svm_is_written(const struct _cl_mem *svm, const struct kernel_arg_in
         return !info || !info->read_only || may_hold_pointers(info->type_name);
 }
 
+static int wrote_reached(struct command *m, cl_mem svm)
+{
+        return svm_is_written(svm, NULL) ? command_wrote(m, svm, mem_all(svm)) : 0;
+}
+
 int command_wrote_args(struct command *m, cl_kernel k)
 {
         int r = 0;
@@ -257,12 +285,7 @@ int command_wrote_args(struct command *m, cl_kernel k)
                 else if (arg_is_alive(m, k, i) && arg_is_written(k, i))
                         r = command_wrote(m, k->args[i].mem, mem_all(k->args[i].mem));
         }
-        for (size_t i = 0; i < k->svm_ptr_count && r == 0; i++) {
-                cl_mem svm = svm_find(k->program->context, k->svm_ptrs[i]);
-                if (svm && svm_is_written(svm, NULL))
-                        r = command_wrote(m, svm, mem_all(svm));
-        }
-        return r;
+        return r < 0 ? r : each_reached(m, k, wrote_reached);
 }
 
 static int send_kernel(struct command *m, cl_kernel k, cl_uint dims, const size_t *offset,

@@ -6,6 +6,7 @@
 #include "core/content_size.h"
 #include "core/khr_command_buffer.h"
 #include "core/server.h"
+#include "core/usm.h"
 #include "proto/info.h"
 
 _Static_assert(sizeof(size_t) == 8, "values travel as a 64-bit host returns them (proto/info.h)");
@@ -77,6 +78,13 @@ static const struct mask {
         { CL_DEVICE_COMMAND_BUFFER_SYNC_DEVICES_KHR, MASK_DROP },
         { CL_DEVICE_MUTABLE_DISPATCH_CAPABILITIES_KHR, MASK_DROP },
 
+        /* So is unified shared memory. */
+        { CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, MASK_DROP },
+        { CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL, MASK_DROP },
+        { CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, MASK_DROP },
+        { CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, MASK_DROP },
+        { CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL, MASK_DROP },
+
         /* Queries of extensions that are not offered, by number where older headers lack the name. */
         { 0x2031, MASK_DROP }, /* cl_khr_terminate_context */
         { 0x204C, MASK_DROP }, /* cl_khr_semaphore: types */
@@ -96,11 +104,6 @@ static const struct mask {
         { 0x417E, MASK_DROP }, /* cl_intel_planar_yuv: width */
         { 0x417F, MASK_DROP }, /* height */
         { 0x418B, MASK_DROP }, /* cl_intel_command_queue_families */
-        { 0x4190, MASK_DROP }, /* cl_intel_unified_shared_memory: host */
-        { 0x4191, MASK_DROP }, /* device */
-        { 0x4192, MASK_DROP }, /* shared, one device */
-        { 0x4193, MASK_DROP }, /* shared, across devices */
-        { 0x4194, MASK_DROP }, /* shared, system */
         { 0x4501, MASK_DROP }, /* cl_ext_image_requirements_info, _from_buffer */
         { 0x5000, MASK_DROP }, /* cl_ext_buffer_device_address */
 };
@@ -182,8 +185,10 @@ static const char *const extensions[] = {
         "cl_nv_pragma_unroll",
 };
 
-/* What every device has here, because the client does it. */
+/* What every device has here, because the client does it; the first one if the device has shared virtual memory. In
+ * front of the others it can be left out of an answer. */
 static const cl_name_version extensions_own[] = {
+        { USM_VERSION, USM_NAME },
         { CL_MAKE_VERSION(1, 0, 0), "cl_khr_create_command_queue" },
         { CONTENT_SIZE_VERSION, "cl_pocl_content_size" },
         { COMMAND_BUFFER_VERSION, "cl_khr_command_buffer" },
@@ -205,33 +210,31 @@ static bool name_in(const char *const *list, size_t count, const char *name, siz
         return false;
 }
 
-static int mask_names(struct buf *out, cl_device_info name, struct bytes v)
+static int put_name(struct buf *out, const char *name, size_t size)
+{
+        int r = out->size ? buf_put(out, " ", 1) : 0;
+        return r ? r : buf_put(out, name, size);
+}
+
+static int mask_names(struct buf *out, cl_device_info name, struct bytes v, bool usm)
 {
         struct buf kept = { 0 };
         const char *p = v.data;
         size_t left = v.size;
-        int r = 0;
+        int r = usm ? put_name(&kept, USM_NAME, strlen(USM_NAME)) : 0;
         while (left && !r) {
                 size_t n = 0;
                 while (n < left && p[n] && p[n] != ' ')
                         n++;
-                if (name_in(extensions, array_size(extensions), p, n)) {
-                        if (kept.size)
-                                r = buf_put(&kept, " ", 1);
-                        if (!r)
-                                r = buf_put(&kept, p, n);
-                }
+                if (name_in(extensions, array_size(extensions), p, n))
+                        r = put_name(&kept, p, n);
                 if (n < left)
                         n++;
                 p += n;
                 left -= n;
         }
-        for (size_t i = 0; i < array_size(extensions_own) && !r; i++) {
-                if (kept.size)
-                        r = buf_put(&kept, " ", 1);
-                if (!r)
-                        r = buf_put(&kept, extensions_own[i].name, strlen(extensions_own[i].name));
-        }
+        for (size_t i = 1; i < array_size(extensions_own) && !r; i++)
+                r = put_name(&kept, extensions_own[i].name, strlen(extensions_own[i].name));
         if (!r)
                 r = buf_put(&kept, "", 1);
         if (!r)
@@ -240,11 +243,12 @@ static int mask_names(struct buf *out, cl_device_info name, struct bytes v)
         return r;
 }
 
-static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, bool feature)
+static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, bool feature,
+                         bool usm)
 {
         const cl_name_version *in = v.data;
         struct buf kept = { 0 };
-        int r = 0;
+        int r = usm ? buf_put(&kept, extensions_own, sizeof(extensions_own[0])) : 0;
         for (size_t i = 0; i < v.size / sizeof(*in) && !r; i++) {
                 size_t n = strnlen(in[i].name, sizeof(in[i].name));
                 bool keep = feature ? !name_in(features_missing, array_size(features_missing),
@@ -254,7 +258,8 @@ static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, b
                         r = buf_put(&kept, &in[i], sizeof(in[i]));
         }
         if (!r && !feature)
-                r = buf_put(&kept, extensions_own, sizeof(extensions_own));
+                r = buf_put(&kept, &extensions_own[1],
+                            sizeof(extensions_own) - sizeof(extensions_own[0]));
         if (!r)
                 r = info_put(out, name, kept.data, kept.size);
         buf_fini(&kept);
@@ -314,7 +319,7 @@ static int mask_partitions(struct buf *out, cl_device_info name, struct bytes v)
         return info_put(out, name, kept, (n ? n : 1) * sizeof(p));
 }
 
-static int mask_one(struct buf *out, cl_device_info name, struct bytes v)
+static int mask_one(struct buf *out, cl_device_info name, struct bytes v, bool usm)
 {
         const struct mask *m = NULL;
         for (size_t i = 0; i < array_size(masks) && !m; i++) {
@@ -344,15 +349,20 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v)
         case MASK_NUMBER:
                 return mask_number(out, name, v);
         case MASK_NAMES:
-                return mask_names(out, name, v);
+                return mask_names(out, name, v, usm);
         case MASK_VERSIONS:
-                return mask_versions(out, name, v, false);
+                return mask_versions(out, name, v, false, usm);
         case MASK_FEATURES:
-                return mask_versions(out, name, v, true);
+                return mask_versions(out, name, v, true, false);
         case MASK_TEXT:
                 return is_ended(v) ? info_put(out, name, v.data, v.size) : 0;
         }
         return 0;
+}
+
+static bool has_svm(struct bytes native)
+{
+        return info_u64(native, INFO_DEVICE_SVM, INFO_SVM_NONE) != INFO_SVM_NONE;
 }
 
 /* What is answered whatever the device says. */
@@ -374,9 +384,23 @@ static int put_own(struct bytes native, struct buf *out)
                 { CL_DEVICE_COMMAND_BUFFER_SUPPORTED_QUEUE_PROPERTIES_KHR,
                   info_u64(native, CL_DEVICE_QUEUE_PROPERTIES, 0) & host },
         };
+        const struct {
+                cl_device_info name;
+                cl_bitfield value;
+        } usm[] = {
+                { CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, 0 },
+                { CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL,
+                  CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL |
+                          CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL },
+                { CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, 0 },
+                { CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, 0 },
+                { CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL, 0 },
+        };
         int r = 0;
         for (size_t i = 0; i < array_size(own) && !r; i++)
                 r = info_put(out, own[i].name, &own[i].value, sizeof(own[i].value));
+        for (size_t i = 0; i < array_size(usm) && has_svm(native) && !r; i++)
+                r = info_put(out, usm[i].name, &usm[i].value, sizeof(usm[i].value));
         return r;
 }
 
@@ -384,9 +408,10 @@ int device_mask(struct bytes native, struct buf *out)
 {
         struct bytes all = native;
         struct info_entry e;
+        bool usm = has_svm(native);
         while (info_next(&native, &e)) {
                 /* From 0x10000 on are the protocol's own. */
-                int r = e.key < 0x10000 ? mask_one(out, e.key, e.value) : 0;
+                int r = e.key < 0x10000 ? mask_one(out, e.key, e.value, usm) : 0;
                 if (r < 0)
                         return r;
         }
@@ -395,9 +420,39 @@ int device_mask(struct bytes native, struct buf *out)
 
 /* ---- the device ----------------------------------------------------------------------------- */
 
+/* An answer of a device whose shared virtual memory can't be had beside the other servers' (core/svm.h). */
+static bool without_svm(cl_device_info name, struct bytes *v)
+{
+        static const cl_device_svm_capabilities none;
+        size_t front = 0;
+        switch (name) {
+        case CL_DEVICE_SVM_CAPABILITIES:
+                *v = bytes_of(&none, sizeof(none));
+                return true;
+        case CL_DEVICE_EXTENSIONS:
+                front = strlen(USM_NAME " ");
+                break;
+        case CL_DEVICE_EXTENSIONS_WITH_VERSION:
+                front = sizeof(extensions_own[0]);
+                break;
+        case CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL:
+        case CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL:
+        case CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL:
+        case CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL:
+        case CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL:
+                return false;
+        default:
+                break;
+        }
+        *v = bytes_of((const uint8_t *)v->data + front, v->size - front);
+        return true;
+}
+
 int device_info(cl_device_id d, cl_device_info name, struct bytes *ret)
 {
-        return name < 0x10000 && info_find(bytes_of(d->mirror.data, d->mirror.size), name, ret);
+        if (name >= 0x10000 || !info_find(bytes_of(d->mirror.data, d->mirror.size), name, ret))
+                return false;
+        return d->svm || !has_svm(d->info) || without_svm(name, ret);
 }
 
 cl_ulong device_number(cl_device_id d, cl_device_info name)

@@ -49,7 +49,8 @@ static void destroy(cl_kernel k)
                 mem_free((void *)(uintptr_t)k->args[i].arg.value);
         mem_free(k->args);
         mem_free(k->sent);
-        mem_free(k->svm_ptrs);
+        for (size_t i = 0; i < array_size(k->reached); i++)
+                mem_free(k->reached[i].at);
         program_build_unhold(k->build);
         program_unhold(p);
         handle_free(&k->h, sizeof(*k));
@@ -89,8 +90,9 @@ int kernel_clone(cl_kernel from, cl_kernel *ret)
                         r = k->args[i].arg.value ? 0 : SP_E_NOMEM;
                 }
         }
-        if (!r && from->svm_ptr_count)
-                r = kernel_set_svm_ptrs(k, from->svm_ptr_count, from->svm_ptrs);
+        for (unsigned i = 0; i < array_size(from->reached) && !r; i++)
+                r = kernel_set_reach(k, i, from->reached[i].count, from->reached[i].at);
+        k->reaches_usm = from->reaches_usm;
         if (r < 0) {
                 kernel_release(k);
                 return r;
@@ -413,14 +415,13 @@ int kernel_set_svm(cl_kernel k, cl_uint index, const void *at)
                    NULL, NULL);
 }
 
-int kernel_set_svm_ptrs(cl_kernel k, size_t count, const void *pointers)
+int kernel_set_reach(cl_kernel k, enum kernel_reach how, size_t count, const void *pointers)
 {
         const void **copy = count ? mem_dup(pointers, count * sizeof(*copy)) : NULL;
         if (count && !copy)
                 return SP_E_NOMEM;
-        mem_free(k->svm_ptrs);
-        k->svm_ptrs = copy;
-        k->svm_ptr_count = count;
+        mem_free(k->reached[how].at);
+        k->reached[how] = (struct kernel_pointers){ copy, count };
         k->version++;
         return 0;
 }

@@ -17,12 +17,13 @@ void kernel_release(cl_kernel k);
 /* clSetKernelArg behind its handle check: SP_E_NOMEM or what clSetKernelArg returns. Lock held. */
 SP_NODISCARD int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value);
 
-/* clSetKernelArgSVMPointer behind its handle check; `at` lies in an allocation of the context, or NULL. Lock
- * held. */
+/* clSetKernelArgSVMPointer and clSetKernelArgMemPointerINTEL behind their handle check; `at` lies in an allocation of
+ * the context if a kernel is to look there, or is NULL. Lock held. */
 SP_NODISCARD int kernel_set_svm(cl_kernel k, cl_uint index, const void *at);
 
-/* CL_KERNEL_EXEC_INFO_SVM_PTRS. SP_E_NOMEM. Lock held. */
-SP_NODISCARD int kernel_set_svm_ptrs(cl_kernel k, size_t count, const void *pointers);
+/* CL_KERNEL_EXEC_INFO_SVM_PTRS or _USM_PTRS_INTEL. SP_E_NOMEM. Lock held. */
+SP_NODISCARD int kernel_set_reach(cl_kernel k, enum kernel_reach how, size_t count,
+                                  const void *pointers);
 
 /* Is argument i, if it is a queue, one of this device? Lock held. */
 bool kernel_queue_fits(const struct _cl_kernel *k, cl_uint i, const struct _cl_device_id *d);

@@ -88,6 +88,8 @@ int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret
          * clSVMAlloc." */
         if (svm && params->size > svm->size - svm_at(svm, params->host_ptr))
                 return CL_INVALID_BUFFER_SIZE;
+        if (svm && svm->usm) /* no memory of the host's */
+                return CL_INVALID_HOST_PTR;
         bool over = svm && params->flags & CL_MEM_USE_HOST_PTR;
         cl_mem m = mem_new(x, params->flags, params->size);
         if (!m)

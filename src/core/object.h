@@ -131,6 +131,7 @@ struct _cl_command_queue {
         uint64_t last_event; /* id of the last command, 0: none */
         uint64_t last_at;    /* where its message is (session_unsent_at) */
         uint64_t completed;  /* in-order: every command up to this id is known to be complete */
+        uint64_t finished;   /* what last_event was when all was waited for */
         bool failed;         /* in-order: a command failed, so that ids tell nothing any more */
         unsigned
                 unwatched; /* in-order: events that other servers wait for, since one was watched */
@@ -173,6 +174,9 @@ struct _cl_mem {
         /* Of an allocation of shared virtual memory, which is no handle of the application's: where it
          * lies; host_ptr is its address. NULL: a memory object. */
         struct svm_chunk *chunk;
+        /* The same, if it is one of cl_intel_unified_shared_memory: whose, as the application knows it. NULL: clSVMAlloc's. */
+        cl_device_id usm;
+        cl_bitfield usm_flags;   /* CL_MEM_ALLOC_FLAGS_INTEL */
         struct storage *storage; /* of a root buffer: where its shadow lies; NULL: on its own */
         cl_mem_properties *properties;
         size_t property_count;
@@ -260,6 +264,17 @@ struct kernel_arg {
         cl_sampler sampler; /* ARG_SAMPLER; the same. ARG_QUEUE: arg.object tells */
 };
 
+/* Allocations that a kernel reaches by pointers other than its arguments: a set of clSetKernelExecInfo's. */
+enum kernel_reach {
+        KERNEL_REACH_SVM, /* CL_KERNEL_EXEC_INFO_SVM_PTRS */
+        KERNEL_REACH_USM, /* CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL */
+};
+
+struct kernel_pointers {
+        const void **at; /* owned */
+        size_t count;
+};
+
 struct _cl_kernel {
         struct handle h;
         cl_program program;
@@ -267,10 +282,10 @@ struct _cl_kernel {
         struct kernel_info *info; /* owned by the program's build, which the kernel holds */
         struct program_build *build;
         struct kernel_arg *args;
-        uint64_t version; /* counts clSetKernelArg, and changes of svm_ptrs */
+        uint64_t version; /* counts clSetKernelArg, and changes of `reached` */
         uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
-        const void **svm_ptrs; /* CL_KERNEL_EXEC_INFO_SVM_PTRS; owned */
-        size_t svm_ptr_count;
+        struct kernel_pointers reached[2]; /* by enum kernel_reach */
+        bool reaches_usm; /* CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: any device allocation */
         /* What kernel_is_right said last: of which version, and when so many objects had gone (client.gone). */
         struct {
                 cl_device_id device;

@@ -307,12 +307,13 @@ static int queue_watch(cl_command_queue q, cl_event *ret)
         *ret = NULL;
         if (server_refuses(q->device->server))
                 return SP_E_GONE;
-        if (!q->last_event || (last_tells(q) && q->last_event <= q->completed))
+        if (q->last_event == q->finished || (last_tells(q) && q->last_event <= q->completed))
                 return 0;
         return last_tells(q) ? watch_last(q, session, ret) : watch_marker(q, session, ret);
 }
 
-cl_int queue_finish(cl_command_queue q)
+/* The caller holds the queue. */
+static cl_int wait_all(cl_command_queue q)
 {
         struct client *c = q->context->client;
         struct finish f = { q, NULL, 0 };
@@ -321,23 +322,57 @@ cl_int queue_finish(cl_command_queue q)
         if (r < 0)
                 return status_to_cl(r);
         if (!q->last_event)
-                return queue_take_error(q);
+                return CL_SUCCESS;
         f.id = q->last_event;
-        queue_hold(q);
         if (q->properties & CL_QUEUE_PROFILING_ENABLE)
                 server_ask_clock(q->device->server);
         client_wait(c, is_finished, &f);
         cl_int status = CL_SUCCESS;
         if (server_refuses(q->device->server))
                 status = CL_DEVICE_NOT_AVAILABLE;
-        else if (queue_in_order(q) && !told && f.last->status == CL_COMPLETE) {
+        else if (queue_in_order(q) && !told && f.last && f.last->status == CL_COMPLETE) {
                 q->failed = false; /* all up to the marker is known again */
                 q->completed = f.id > q->completed ? f.id : q->completed;
         }
+        if (status == CL_SUCCESS)
+                q->finished = f.id;
         if (f.last)
                 event_unhold(f.last);
+        return status;
+}
+
+cl_int queue_finish(cl_command_queue q)
+{
+        queue_hold(q);
+        cl_int status = wait_all(q);
         if (status == CL_SUCCESS)
                 status = queue_take_error(q);
         queue_unhold(q);
         return status;
+}
+
+int queues_wait(cl_context x)
+{
+        struct client *c = x->client;
+        size_t pos = 0, count = 0;
+        cl_command_queue q;
+        while ((q = map_next(&c->queues, &pos)))
+                count += q->context == x;
+        cl_command_queue *all = mem_alloc((count + 1) * sizeof(cl_command_queue));
+        if (!all)
+                return SP_E_NOMEM;
+        count = pos = 0;
+        while ((q = map_next(&c->queues, &pos))) {
+                if (q->context != x)
+                        continue;
+                queue_hold(q);
+                all[count++] = q;
+        }
+        while (count) {
+                q = all[--count];
+                (void)wait_all(q);
+                queue_unhold(q);
+        }
+        mem_free(all);
+        return 0;
 }

@@ -37,6 +37,9 @@ cl_int queue_flush(cl_command_queue q);
  * the last call that waited. A cl_int. Lock held. */
 cl_int queue_finish(cl_command_queue q);
 
+/* The same for all queues of the context, but that errors stay with their queues. SP_E_NOMEM. Lock held. */
+SP_NODISCARD int queues_wait(cl_context x);
+
 /* The error of a command that nobody has an event of, once. Lock held. */
 cl_int queue_take_error(cl_command_queue q);
 

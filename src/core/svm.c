@@ -63,6 +63,18 @@ bool svm_any(const struct _cl_context *x)
         return false;
 }
 
+bool svm_in_one_place(const struct _cl_context *x)
+{
+        const struct server *s = NULL; /* a server's domains have such memory in common */
+        for (cl_uint i = 0; i < x->device_count; i++) {
+                const struct _cl_device_id *d = x->devices[i];
+                if (d->svm && s && d->server != s)
+                        return false;
+                s = d->svm ? d->server : s;
+        }
+        return true;
+}
+
 bool svm_is_here(const struct _cl_mem *root, const struct server *s)
 {
         return root->chunk && s == s->client->svm_sharer;
@@ -313,7 +325,7 @@ static size_t with_align(size_t size)
         return (size + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, void **ret)
+int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_mem *ret)
 {
         struct svm_chunk *chunk = NULL;
         struct range room;
@@ -345,7 +357,7 @@ int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, void **ret)
         }
         chunk->used++;
         live_add(chunk, m);
-        *ret = m->host_ptr;
+        *ret = m;
         return 0;
 }
 
@@ -363,17 +375,28 @@ cl_mem svm_find(cl_context x, const void *at)
         return NULL;
 }
 
-void svm_free(cl_context x, const void *at)
+bool svm_is_foreign(cl_context x, const void *at)
+{
+        list_each(other, client_contexts(x->client), struct _cl_context, link)
+        {
+                if (other != x && svm_find(other, at))
+                        return true;
+        }
+        return false;
+}
+
+bool svm_free(cl_context x, const void *at, bool usm)
 {
         cl_mem m = svm_find(x, at);
-        if (!m || m->host_ptr != at)
-                return;
+        if (!m || m->host_ptr != at || !m->usm == usm)
+                return false;
         struct svm_chunk *chunk = m->chunk;
         size_t i = live_after(chunk, at);
         memmove(chunk->live + i - 1, chunk->live + i,
                 (chunk->live_count - i) * sizeof(*chunk->live));
         chunk->live_count--;
         mem_unhold(m);
+        return true;
 }
 
 /* Is there another one with nothing in it? */
@@ -484,7 +507,7 @@ static void freeing_run(struct event_tail *t, cl_event e, cl_int status)
                 status = CL_OUT_OF_HOST_MEMORY;
         } else if (status == CL_SUCCESS) {
                 for (cl_uint i = 0; i < f->count; i++)
-                        svm_free(e->context, f->pointers[i]);
+                        (void)svm_free(e->context, f->pointers[i], false);
         }
         event_part_done(e, status);
 }

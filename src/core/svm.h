@@ -3,6 +3,8 @@
  * placement, migration and maps are those of buffers; the application's view of it is memory of this
  * process, which is right between map and unmap.
  *
+ * Device allocations of cl_intel_unified_shared_memory are the same, but that nothing maps them (mem->usm).
+ *
  * Memory is agreed on in chunks, of which allocations are parts: a chunk costs a round trip, an
  * allocation in it nothing. Everything with the lock held, but svm_settle. */
 #ifndef SPANCL_CORE_SVM_H
@@ -24,12 +26,13 @@ struct svm_chunk {
 /* All devices of all servers are known: decide whose SVM can be had together (device->svm). */
 void svm_settle(struct client *c);
 
-/* clSVMAlloc behind its checks; the lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no
+/* clSVMAlloc behind its checks, and clDeviceMemAllocINTEL for its allocations (`usm` is the caller's to set); *ret's
+ * host_ptr is the address. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no
  * common address was found), SP_E_LIMIT (a device has no memory). */
-SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, void **ret);
+SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_mem *ret);
 
-/* The allocation that begins there ends when nothing uses it any more; of others nothing happens. */
-void svm_free(cl_context x, const void *at);
+/* The allocation that begins there, made by clSVMAlloc or not, ends when nothing uses it any more. False: there is none. */
+bool svm_free(cl_context x, const void *at, bool usm);
 
 /* The allocation with the byte at `at`; NULL: none. */
 cl_mem svm_find(cl_context x, const void *at);
@@ -56,6 +59,12 @@ void svm_ended(cl_mem m);
 void svm_end(cl_context x);
 
 bool svm_any(const struct _cl_context *x);
+
+/* Have the context's devices with SVM one memory? */
+bool svm_in_one_place(const struct _cl_context *x);
+
+/* Does it lie in what another context has? */
+bool svm_is_foreign(cl_context x, const void *at);
 
 /* ---- commands: as those of core/command.h --------------------------------------------------- */
 

@@ -1,0 +1,301 @@
+/* cl_intel_unified_shared_memory (core/usm.h): by name only, since it has no slots. Quotes are the extension's. */
+#include "core/usm.h"
+
+#include <string.h>
+
+#include "api/check.h"
+#include "api/dispatch.h"
+#include "api/enqueue.h"
+#include "api/reply.h"
+#include "base/mem.h"
+#include "core/context.h"
+#include "core/kernel.h"
+#include "core/svm.h"
+
+enum { LARGEST_TYPE = 16 * sizeof(cl_long) };
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* "CL_INVALID_PROPERTY if a memory property name in properties is not a supported property name, if the value
+ * specified for a supported property name is not valid, or if the same property name is specified more than once.",
+ * "if either the CL_MEM_ALLOC_INITIAL_PLACEMENT_DEVICE_INTEL or CL_MEM_ALLOC_INITIAL_PLACEMENT_HOST_INTEL flags are
+ * specified." */
+static cl_int take_properties(const cl_mem_properties_intel *properties, cl_bitfield *ret_flags)
+{
+        bool seen = false;
+        *ret_flags = 0;
+        for (; properties && *properties; properties += 2) {
+                if (properties[0] != CL_MEM_ALLOC_FLAGS_INTEL || seen ||
+                    properties[1] & ~(cl_bitfield)CL_MEM_ALLOC_WRITE_COMBINED_INTEL)
+                        return CL_INVALID_PROPERTY;
+                *ret_flags = properties[1];
+                seen = true;
+        }
+        return CL_SUCCESS;
+}
+
+static cl_int check_device_alloc(cl_context context, cl_device_id device, size_t size,
+                                 cl_uint alignment)
+{
+        /* "CL_INVALID_CONTEXT if context is not a valid context." */
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return CL_INVALID_CONTEXT;
+        /* "CL_INVALID_DEVICE if device is not a valid device or is not associated with context." */
+        if (!handle_is(device, HANDLE_DEVICE) || !context_has_device(context, device))
+                return CL_INVALID_DEVICE;
+        /* "CL_INVALID_OPERATION if [...] device does not support device Unified Shared Memory
+         * allocations." */
+        if (!context_device(context, device)->svm)
+                return CL_INVALID_OPERATION;
+        /* "CL_INVALID_VALUE if alignment is not zero or a power of two", "is greater than the size of the
+         * largest data type supported by device." */
+        if (alignment & (alignment - 1) || alignment > LARGEST_TYPE)
+                return CL_INVALID_VALUE;
+        /* "CL_INVALID_BUFFER_SIZE if size is zero or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE for
+         * device." */
+        if (!size || size > device->max_mem_alloc_size)
+                return CL_INVALID_BUFFER_SIZE;
+        return CL_SUCCESS;
+}
+
+static void *CL_API_CALL device_mem_alloc(cl_context context, cl_device_id device,
+                                          const cl_mem_properties_intel *properties, size_t size,
+                                          cl_uint alignment, cl_int *errcode_ret)
+{
+        cl_bitfield flags = 0;
+        cl_int e = check_device_alloc(context, device, size, alignment);
+        if (e == CL_SUCCESS)
+                e = take_properties(properties, &flags);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        cl_mem m;
+        void *at = NULL;
+        client_lock(context->client);
+        int r = svm_alloc(context, CL_MEM_READ_WRITE, size, &m);
+        if (r == 0) {
+                m->usm = device->shown;
+                m->usm_flags = flags;
+                at = m->host_ptr;
+        }
+        client_unlock(context->client);
+        if (r == SP_E_BUSY || r == SP_E_LIMIT)
+                r = CL_OUT_OF_RESOURCES;
+        if (errcode_ret)
+                *errcode_ret = status_to_cl(r);
+        return at;
+}
+
+/* "CL_INVALID_OPERATION if [...] no devices in context support host Unified Shared Memory allocations." */
+static void *CL_API_CALL host_mem_alloc(cl_context context,
+                                        const cl_mem_properties_intel *properties, size_t size,
+                                        cl_uint alignment, cl_int *errcode_ret)
+{
+        (void)properties, (void)size, (void)alignment;
+        return reply_error(errcode_ret, handle_is(context, HANDLE_CONTEXT) ? CL_INVALID_OPERATION
+                                                                           : CL_INVALID_CONTEXT);
+}
+
+/* "CL_INVALID_OPERATION if [...] device does not support shared Unified Shared Memory allocations, or if device is NULL
+ * and no devices in context support shared Unified Shared Memory allocations." */
+static void *CL_API_CALL shared_mem_alloc(cl_context context, cl_device_id device,
+                                          const cl_mem_properties_intel *properties, size_t size,
+                                          cl_uint alignment, cl_int *errcode_ret)
+{
+        (void)properties, (void)size, (void)alignment;
+        cl_int e = CL_INVALID_OPERATION;
+        if (!handle_is(context, HANDLE_CONTEXT))
+                e = CL_INVALID_CONTEXT;
+        else if (device &&
+                 (!handle_is(device, HANDLE_DEVICE) || !context_has_device(context, device)))
+                e = CL_INVALID_DEVICE;
+        return reply_error(errcode_ret, e);
+}
+
+/* `blocking`: what was enqueued before may use it. By which of its pointers a kernel goes is not known, so that is
+ * all that was enqueued in the context. */
+static cl_int free_one(cl_context context, void *ptr, bool blocking)
+{
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return CL_INVALID_CONTEXT;
+        /* "If ptr is NULL then no action occurs." */
+        if (!ptr)
+                return CL_SUCCESS;
+        client_lock(context->client);
+        cl_mem m = svm_find(context, ptr);
+        /* "CL_INVALID_VALUE if ptr is not a value returned by clHostMemAllocINTEL, clDeviceMemAllocINTEL,
+         * clSharedMemAllocINTEL, or a NULL pointer." */
+        int r = m && m->usm && m->host_ptr == ptr ? 0 : CL_INVALID_VALUE;
+        if (r == 0 && blocking)
+                r = queues_wait(context);
+        if (r == 0 && !svm_free(context, ptr, true))
+                r = CL_INVALID_VALUE;
+        client_unlock(context->client);
+        return status_to_cl(r);
+}
+
+static cl_int CL_API_CALL mem_free_now(cl_context context, void *ptr)
+{
+        return free_one(context, ptr, false);
+}
+
+static cl_int CL_API_CALL mem_blocking_free(cl_context context, void *ptr)
+{
+        return free_one(context, ptr, true);
+}
+
+static cl_int CL_API_CALL get_mem_alloc_info(cl_context context, const void *ptr,
+                                             cl_mem_info_intel param_name, size_t param_value_size,
+                                             void *param_value, size_t *param_value_size_ret)
+{
+        struct reply reply = { param_value_size, param_value, param_value_size_ret };
+        if (!handle_is(context, HANDLE_CONTEXT))
+                return CL_INVALID_CONTEXT;
+        client_lock(context->client);
+        cl_mem m = svm_find(context, ptr);
+        m = m && m->usm ? m : NULL;
+        cl_int e;
+        switch (param_name) {
+        case CL_MEM_ALLOC_TYPE_INTEL:
+                e = reply_value(reply, cl_unified_shared_memory_type_intel,
+                                m ? CL_MEM_TYPE_DEVICE_INTEL : CL_MEM_TYPE_UNKNOWN_INTEL);
+                break;
+        case CL_MEM_ALLOC_BASE_PTR_INTEL:
+                e = reply_value(reply, void *, m ? m->host_ptr : NULL);
+                break;
+        case CL_MEM_ALLOC_SIZE_INTEL:
+                e = reply_value(reply, size_t, m ? m->size : 0);
+                break;
+        case CL_MEM_ALLOC_DEVICE_INTEL:
+                e = reply_value(reply, cl_device_id, m ? m->usm : NULL);
+                break;
+        case CL_MEM_ALLOC_FLAGS_INTEL:
+                e = reply_value(reply, cl_mem_alloc_flags_intel, m ? m->usm_flags : 0);
+                break;
+        default:
+                e = CL_INVALID_VALUE;
+        }
+        client_unlock(context->client);
+        return e;
+}
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+/* "For all devices, any pointer value is valid and may be set as an argument to a kernel." */
+static cl_int CL_API_CALL set_kernel_arg(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
+{
+        if (!handle_is(kernel, HANDLE_KERNEL))
+                return CL_INVALID_KERNEL;
+        struct client *c = kernel->program->context->client;
+        client_lock(c);
+        int r = svm_any(kernel->program->context) ? kernel_set_svm(kernel, arg_index, arg_value)
+                                                  : CL_INVALID_OPERATION;
+        client_unlock(c);
+        return status_to_cl(r);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+static cl_int CL_API_CALL enqueue_mem_fill(cl_command_queue command_queue, void *dst_ptr,
+                                           const void *pattern, size_t pattern_size, size_t size,
+                                           cl_uint num_events_in_wait_list,
+                                           const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_MEMFILL_INTEL,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        return do_svm_mem_fill(&q, dst_ptr, pattern, pattern_size, size);
+}
+
+/* "If [it] is a pointer into a Unified Shared Memory allocation it must be valid for the context associated with
+ * command_queue." */
+static bool is_foreign(cl_context x, const void *at)
+{
+        client_lock(x->client);
+        bool is = !svm_find(x, at) && svm_is_foreign(x, at);
+        client_unlock(x->client);
+        return is;
+}
+
+static cl_int CL_API_CALL enqueue_memcpy(cl_command_queue command_queue, cl_bool blocking,
+                                         void *dst_ptr, const void *src_ptr, size_t size,
+                                         cl_uint num_events_in_wait_list,
+                                         const cl_event *event_wait_list, cl_event *event)
+{
+        struct enqueue q = { command_queue, CL_COMMAND_MEMCPY_INTEL, num_events_in_wait_list,
+                             event_wait_list, event, blocking != CL_FALSE };
+        if (queue_is_host(command_queue) && (is_foreign(command_queue->context, dst_ptr) ||
+                                             is_foreign(command_queue->context, src_ptr)))
+                return CL_INVALID_VALUE;
+        return do_svm_memcpy(&q, dst_ptr, src_ptr, size, true);
+}
+
+/* Both are hints about shared allocations: "the migration hint may be ignored", "if a memory advice hint is not
+ * supported by the device it will be ignored". */
+static cl_int enqueue_hint(const struct enqueue *q, bool valid)
+{
+        cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
+        if (e == CL_SUCCESS && !valid)
+                e = CL_INVALID_VALUE;
+        return e == CL_SUCCESS ? enqueue_nothing(q) : e;
+}
+
+static cl_int CL_API_CALL enqueue_migrate_mem(cl_command_queue command_queue, const void *ptr,
+                                              size_t size, cl_mem_migration_flags flags,
+                                              cl_uint num_events_in_wait_list,
+                                              const cl_event *event_wait_list, cl_event *event)
+{
+        (void)ptr, (void)size;
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_MIGRATEMEM_INTEL,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        /* "CL_INVALID_VALUE if flags is not a supported combination of memory migration flags." */
+        const cl_mem_migration_flags known = CL_MIGRATE_MEM_OBJECT_HOST |
+                                             CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
+        return enqueue_hint(&q, !(flags & ~known));
+}
+
+static cl_int CL_API_CALL enqueue_mem_advise(cl_command_queue command_queue, const void *ptr,
+                                             size_t size, cl_mem_advice_intel advice,
+                                             cl_uint num_events_in_wait_list,
+                                             const cl_event *event_wait_list, cl_event *event)
+{
+        (void)ptr, (void)size;
+        struct enqueue q = { command_queue,
+                             CL_COMMAND_MEMADVISE_INTEL,
+                             num_events_in_wait_list,
+                             event_wait_list,
+                             event,
+                             false };
+        /* "CL_INVALID_VALUE if advice is not supported advice for the device": there is none but none. */
+        return enqueue_hint(&q, !advice);
+}
+
+void *usm_find(const char *name)
+{
+        static const struct {
+                const char *name;
+                void *address;
+        } entries[] = {
+                { "clHostMemAllocINTEL", (void *)host_mem_alloc },
+                { "clDeviceMemAllocINTEL", (void *)device_mem_alloc },
+                { "clSharedMemAllocINTEL", (void *)shared_mem_alloc },
+                { "clMemFreeINTEL", (void *)mem_free_now },
+                { "clMemBlockingFreeINTEL", (void *)mem_blocking_free },
+                { "clGetMemAllocInfoINTEL", (void *)get_mem_alloc_info },
+                { "clSetKernelArgMemPointerINTEL", (void *)set_kernel_arg },
+                { "clEnqueueMemFillINTEL", (void *)enqueue_mem_fill },
+                { "clEnqueueMemcpyINTEL", (void *)enqueue_memcpy },
+                { "clEnqueueMigrateMemINTEL", (void *)enqueue_migrate_mem },
+                { "clEnqueueMemAdviseINTEL", (void *)enqueue_mem_advise },
+        };
+        for (size_t i = 0; i < array_size(entries); i++)
+                if (!strcmp(entries[i].name, name))
+                        return entries[i].address;
+        return NULL;
+}
