@@ -224,8 +224,10 @@ static cl_int CL_API_CALL enqueue_memcpy(cl_command_queue command_queue, cl_bool
                                          cl_uint num_events_in_wait_list,
                                          const cl_event *event_wait_list, cl_event *event)
 {
-        struct enqueue q = { command_queue, CL_COMMAND_MEMCPY_INTEL, num_events_in_wait_list,
-                             event_wait_list, event, blocking != CL_FALSE };
+        struct enqueue q = {
+                command_queue, CL_COMMAND_MEMCPY_INTEL, num_events_in_wait_list, event_wait_list,
+                event,         blocking != CL_FALSE
+        };
         if (queue_is_host(command_queue) && (is_foreign(command_queue->context, dst_ptr) ||
                                              is_foreign(command_queue->context, src_ptr)))
                 return CL_INVALID_VALUE;
@@ -255,8 +257,8 @@ static cl_int CL_API_CALL enqueue_migrate_mem(cl_command_queue command_queue, co
                              event,
                              false };
         /* "CL_INVALID_VALUE if flags is not a supported combination of memory migration flags." */
-        const cl_mem_migration_flags known = CL_MIGRATE_MEM_OBJECT_HOST |
-                                             CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
+        const cl_mem_migration_flags known =
+                CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
         return enqueue_hint(&q, !(flags & ~known));
 }
 

@@ -1,6 +1,5 @@
-/* cl_intel_unified_shared_memory as it is here: what is not offered, whose pointers are whose, and devices that can't have
- * it beside others.
- * servers: 2 */
+/* Device allocations of cl_intel_unified_shared_memory, on the devices of several servers: every command, pointers in
+ * memory that kernels follow, queries, what is not allowed. */
 
 #include <CL/cl_ext.h>
 
@@ -8,189 +7,301 @@
 
 static const char source[] =
         "__kernel void add(__global uint *p, uint x) { p[get_global_id(0)] += x; }\n"
-        "__kernel void value(ulong x, __local uint *l, __global uint *p) { *p = x; }\n";
+        "__kernel void sum(__global const uint *a, __global uint *b) {\n"
+        "        b[get_global_id(0)] += a[get_global_id(0)];\n"
+        "}\n"
+        "__kernel void through(__global const ulong *where, uint x) {\n"
+        "        ((__global uint *)where[get_global_id(0)])[1] += x;\n"
+        "}\n";
 
-static const char name[] = "cl_intel_unified_shared_memory";
+enum { N = 20000 };
+
+static cl_uint host[N], back[N];
 
 static clDeviceMemAllocINTEL_fn device_alloc;
 static clMemFreeINTEL_fn free_now;
+static clMemBlockingFreeINTEL_fn free_blocking;
 static clGetMemAllocInfoINTEL_fn alloc_info;
 static clSetKernelArgMemPointerINTEL_fn set_pointer;
 static clEnqueueMemFillINTEL_fn mem_fill;
 static clEnqueueMemcpyINTEL_fn mem_copy;
+static clEnqueueMigrateMemINTEL_fn migrate;
+static clEnqueueMemAdviseINTEL_fn advise;
 
-static void *find(const struct api *a, const char *function)
+static void *find(const struct api *a, const char *name)
 {
-        void *f = clGetExtensionFunctionAddressForPlatform(a->platform, function);
+        void *f = clGetExtensionFunctionAddressForPlatform(a->platform, name);
         CHECK(f);
         return f;
 }
 
-static void *alloc(cl_context x, cl_device_id d, size_t size)
+static void find_all(const struct api *a)
+{
+        device_alloc = (clDeviceMemAllocINTEL_fn)find(a, "clDeviceMemAllocINTEL");
+        free_now = (clMemFreeINTEL_fn)find(a, "clMemFreeINTEL");
+        free_blocking = (clMemBlockingFreeINTEL_fn)find(a, "clMemBlockingFreeINTEL");
+        alloc_info = (clGetMemAllocInfoINTEL_fn)find(a, "clGetMemAllocInfoINTEL");
+        set_pointer = (clSetKernelArgMemPointerINTEL_fn)find(a, "clSetKernelArgMemPointerINTEL");
+        mem_fill = (clEnqueueMemFillINTEL_fn)find(a, "clEnqueueMemFillINTEL");
+        mem_copy = (clEnqueueMemcpyINTEL_fn)find(a, "clEnqueueMemcpyINTEL");
+        migrate = (clEnqueueMigrateMemINTEL_fn)find(a, "clEnqueueMigrateMemINTEL");
+        advise = (clEnqueueMemAdviseINTEL_fn)find(a, "clEnqueueMemAdviseINTEL");
+}
+
+static void *alloc(struct api *a, cl_uint device, size_t size)
 {
         cl_int err = 1;
-        void *p = device_alloc(x, d, NULL, size, 0, &err);
+        void *p = device_alloc(a->context, a->devices[device], NULL, size, 0, &err);
         OK(err);
+        CHECK(p && (uintptr_t)p % 128 == 0);
         return p;
 }
 
-static int names_it(cl_device_id d)
+static void run(cl_command_queue q, cl_kernel k, size_t count)
 {
-        char text[8192];
-        cl_name_version list[128];
-        size_t size;
-        int found = 0;
-        OK(clGetDeviceInfo(d, CL_DEVICE_EXTENSIONS, sizeof(text), text, &size));
-        CHECK(size && !text[size - 1] && text[0] != ' ');
-        OK(clGetDeviceInfo(d, CL_DEVICE_EXTENSIONS_WITH_VERSION, sizeof(list), list, &size));
-        for (size_t i = 0; i < size / sizeof(list[0]); i++)
-                found += !strcmp(list[i].name, name);
-        CHECK(found == (strstr(text, name) != NULL));
-        CHECK(strstr(text, "cl_khr_command_buffer"));
-        return found;
+        OK(clEnqueueNDRangeKernel(q, k, 1, NULL, &count, NULL, 0, NULL, NULL));
 }
 
-/* Where it is not offered nothing of it is answered; true: it is. */
-static int look(cl_device_id d)
+static void set_uint(cl_kernel k, cl_uint index, cl_uint value)
 {
-        static const cl_device_info others[] = {
-                CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL,
-                CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL,
-                CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL,
-                CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL,
-        };
-        cl_device_svm_capabilities svm;
-        OK(clGetDeviceInfo(d, CL_DEVICE_SVM_CAPABILITIES, sizeof(svm), &svm, NULL));
-        int has = names_it(d);
-        CHECK(has == (svm != 0));
-        cl_bitfield can = 1;
-        EXPECT(has ? CL_SUCCESS : CL_INVALID_VALUE,
-               clGetDeviceInfo(d, CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL, sizeof(can), &can, NULL));
-        CHECK(!has || can == (CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL |
-                              CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL));
-        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-                EXPECT(has ? CL_SUCCESS : CL_INVALID_VALUE,
-                       clGetDeviceInfo(d, others[i], sizeof(can), &can, NULL));
-                CHECK(!has || !can);
+        OK(clSetKernelArg(k, index, sizeof(value), &value));
+}
+
+/* In every direction, in the middle, between devices; fills; kernels with pointers into the middle. */
+static void copies(struct api *a, cl_program program)
+{
+        cl_kernel add = api_kernel(program, "add"), sum = api_kernel(program, "sum");
+        api_pattern(host, sizeof(host), 5);
+        for (cl_uint d = 0; d < a->count; d++) {
+                cl_command_queue q = a->queues[d];
+                cl_uint *x = alloc(a, d, sizeof(host)), *y = alloc(a, d, sizeof(host));
+                OK(mem_copy(q, CL_FALSE, x, host, sizeof(host), 0, NULL, NULL));
+                OK(set_pointer(add, 0, x));
+                set_uint(add, 1, 10);
+                run(q, add, N);
+                OK(mem_copy(q, CL_FALSE, y, x, sizeof(host), 0, NULL, NULL));
+                const cl_uint pattern[4] = { 1, 2, 3, 4 };
+                OK(mem_fill(q, y + 1000, pattern, sizeof(pattern), 1600, 0, NULL, NULL));
+                OK(mem_copy(q, CL_FALSE, y, y + 1001, 400, 0, NULL, NULL));
+                OK(mem_copy(q, CL_TRUE, back, y, sizeof(back), 0, NULL, NULL));
+                for (cl_uint i = 0; i < N; i++) {
+                        cl_uint expected = host[i] + 10;
+                        if (i < 100)
+                                expected = pattern[(i + 1) % 4];
+                        if (i >= 1000 && i < 1400)
+                                expected = pattern[i % 4];
+                        CHECK(back[i] == expected);
+                }
+                OK(set_pointer(sum, 0, x + 16));
+                OK(set_pointer(sum, 1, y + 2000));
+                run(q, sum, 100);
+                OK(mem_copy(q, CL_TRUE, back, y + 1999, 102 * 4, 0, NULL, NULL));
+                CHECK(back[0] == host[1999] + 10 && back[101] == host[2100] + 10);
+                for (cl_uint i = 0; i < 100; i++)
+                        CHECK(back[i + 1] == host[2000 + i] + host[16 + i] + 20);
+
+                /* To the next device's. */
+                cl_uint next = (d + 1) % a->count;
+                cl_uint *z = alloc(a, next, sizeof(host));
+                OK(mem_copy(a->queues[next], CL_TRUE, z, x, sizeof(host), 0, NULL, NULL));
+                OK(set_pointer(add, 0, z + 1));
+                run(a->queues[next], add, N - 1);
+                OK(mem_copy(a->queues[next], CL_TRUE, back, z, sizeof(back), 0, NULL, NULL));
+                CHECK(back[0] == host[0] + 10);
+                for (cl_uint i = 1; i < N; i++)
+                        CHECK(back[i] == host[i] + 20);
+                OK(free_now(a->context, x));
+                OK(free_now(a->context, y));
+                OK(free_blocking(a->context, z));
         }
-        return has;
+        OK(mem_copy(a->queues[0], CL_TRUE, back, host, sizeof(host), 0, NULL, NULL));
+        CHECK(!memcmp(back, host, sizeof(host)));
+        OK(free_now(a->context, NULL));
+        OK(free_blocking(a->context, NULL));
+        OK(clReleaseKernel(add));
+        OK(clReleaseKernel(sum));
 }
 
-static void not_offered(struct api *a, cl_kernel k)
+/* Addresses in one allocation lead to others, which the kernel is told of: one by one, or all. */
+static void reached(struct api *a, cl_program program, int all)
 {
-        clHostMemAllocINTEL_fn host_alloc =
-                (clHostMemAllocINTEL_fn)find(a, "clHostMemAllocINTEL");
-        clSharedMemAllocINTEL_fn shared_alloc =
-                (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
-        cl_context x = a->context;
-        const cl_bool yes = CL_TRUE;
-        EXPECT_ERROR(CL_INVALID_CONTEXT, host_alloc(NULL, NULL, 64, 0, &error));
-        EXPECT_ERROR(CL_INVALID_OPERATION, host_alloc(x, NULL, 64, 0, &error));
-        EXPECT_ERROR(CL_INVALID_CONTEXT, shared_alloc(NULL, NULL, NULL, 64, 0, &error));
-        EXPECT_ERROR(CL_INVALID_DEVICE,
-                     shared_alloc(x, (cl_device_id)(void *)a, NULL, 64, 0, &error));
-        EXPECT_ERROR(CL_INVALID_OPERATION, shared_alloc(x, NULL, NULL, 64, 0, &error));
-        EXPECT_ERROR(CL_INVALID_OPERATION, shared_alloc(x, a->devices[0], NULL, 64, 0, &error));
-        /* Which some say of every kernel. */
-        OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL, sizeof(yes),
-                               &yes));
-        OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL, sizeof(yes),
-                               &yes));
-        EXPECT(CL_INVALID_VALUE,
-               clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL, 1, &yes));
-        EXPECT(CL_INVALID_VALUE,
-               clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, 7, a->devices));
-        OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, 0, NULL));
-}
-
-/* What begins as one kind ends as one, and the host has none of it. */
-static void kinds(struct api *a, cl_kernel k, cl_kernel value)
-{
-        cl_context x = a->context;
-        cl_command_queue q = a->queues[0];
-        cl_uint *usm = alloc(x, a->devices[0], 4096), *svm = clSVMAlloc(x, 0, 4096, 0), got;
-        cl_uint one = 1, type, here[2] = { 0 };
-        CHECK(svm);
-        OK(mem_fill(q, usm, &one, 4, 4096, 0, NULL, NULL));
-        clSVMFree(x, usm);
-        EXPECT(CL_INVALID_VALUE, free_now(x, svm));
-        EXPECT(CL_INVALID_VALUE, free_now(x, usm + 1));
-        OK(alloc_info(x, svm, CL_MEM_ALLOC_TYPE_INTEL, sizeof(type), &type, NULL));
-        CHECK(type == CL_MEM_TYPE_UNKNOWN_INTEL);
-        OK(alloc_info(x, usm, CL_MEM_ALLOC_TYPE_INTEL, sizeof(type), &type, NULL));
-        CHECK(type == CL_MEM_TYPE_DEVICE_INTEL);
-        EXPECT(CL_INVALID_VALUE,
-               clEnqueueSVMMap(q, CL_TRUE, CL_MAP_READ, usm, 4096, 0, NULL, NULL));
-        EXPECT_ERROR(CL_INVALID_HOST_PTR,
-                     clCreateBuffer(x, CL_MEM_USE_HOST_PTR, 64, usm, &error));
-        EXPECT_ERROR(CL_INVALID_HOST_PTR,
-                     clCreateBuffer(x, CL_MEM_COPY_HOST_PTR, 64, usm, &error));
-        EXPECT_ERROR(CL_INVALID_VALUE,
-                     device_alloc(x, a->devices[0], NULL, 64, 256, &error));
-        EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, usm + 1000, a, 4096, 0, NULL, NULL));
-        EXPECT(CL_INVALID_VALUE, mem_fill(q, here, &one, 4, 4, 0, NULL, NULL));
-
-        /* Copies go between the kinds. */
-        OK(mem_copy(q, CL_TRUE, svm, usm + 8, 64, 0, NULL, NULL));
-        OK(clEnqueueSVMMemcpy(q, CL_TRUE, &got, svm + 15, 4, 0, NULL, NULL));
-        CHECK(got == 1);
-
-        /* As an argument any value is one, but not for any argument. */
-        OK(set_pointer(k, 0, here));
-        OK(set_pointer(k, 0, usm));
-        EXPECT(CL_INVALID_ARG_VALUE, set_pointer(value, 0, usm));
-        EXPECT(CL_INVALID_ARG_VALUE, set_pointer(value, 1, usm));
-
-        /* Of another context. */
+        enum { COUNT = 200 };
+        static cl_uint *p[COUNT];
+        cl_ulong where[COUNT];
         cl_int err;
-        cl_context y = clCreateContext(NULL, 1, a->devices, NULL, NULL, &err);
+        for (cl_uint d = 0; d < a->count; d++) {
+                cl_command_queue q = a->queues[d];
+                cl_kernel k = api_kernel(program, "through");
+                cl_ulong *table = alloc(a, d, sizeof(where));
+                for (cl_uint i = 0; i < COUNT; i++) {
+                        p[i] = alloc(a, d, 8 + i * 40);
+                        where[i] = (cl_ulong)(uintptr_t)p[i];
+                        OK(mem_fill(q, p[i], &i, 4, 8, 0, NULL, NULL));
+                }
+                OK(mem_copy(q, CL_FALSE, table, where, sizeof(where), 0, NULL, NULL));
+                OK(set_pointer(k, 0, table));
+                set_uint(k, 1, 1000 + d);
+                const cl_bool yes = CL_TRUE;
+                if (all)
+                        OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+                                               sizeof(yes), &yes));
+                else
+                        OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, sizeof(p),
+                                               p));
+                cl_kernel clone = clCloneKernel(k, &err);
+                OK(err);
+                OK(clReleaseKernel(k));
+                run(q, clone, COUNT);
+                for (cl_uint i = 0; i < COUNT; i++) {
+                        cl_uint got[2];
+                        OK(mem_copy(q, CL_TRUE, got, p[i], sizeof(got), 0, NULL, NULL));
+                        CHECK(got[0] == i && got[1] == i + 1000 + d);
+                        OK(free_blocking(a->context, p[i]));
+                }
+                OK(free_blocking(a->context, table));
+                OK(clReleaseKernel(clone));
+        }
+}
+
+#define INFO(pointer, name, type)                                                                 \
+        ({                                                                                        \
+                type info_value;                                                                  \
+                size_t info_size = 0;                                                             \
+                OK(alloc_info(a->context, pointer, name, sizeof(type), &info_value, &info_size)); \
+                CHECK(info_size == sizeof(type));                                                 \
+                info_value;                                                                       \
+        })
+
+static void queries(struct api *a)
+{
+        const cl_mem_properties_intel wanted[] = { CL_MEM_ALLOC_FLAGS_INTEL,
+                                                   CL_MEM_ALLOC_WRITE_COMBINED_INTEL, 0 };
+        cl_device_id last = a->devices[a->count - 1];
+        cl_int err;
+        char *x = alloc(a, a->count - 1, 1000), *inside = x + 999;
+        char *y = device_alloc(a->context, last, wanted, 64, 64, &err);
         OK(err);
-        cl_uint *other = alloc(y, a->devices[0], 64);
-        EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, usm, other, 64, 0, NULL, NULL));
-        EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, other, here, 8, 0, NULL, NULL));
-        EXPECT(CL_INVALID_VALUE, free_now(x, other));
-        OK(free_now(y, other));
-        OK(clReleaseContext(y));
-        OK(free_now(x, usm));
-        EXPECT(CL_INVALID_VALUE, free_now(x, usm));
-        clSVMFree(x, svm);
+        CHECK(INFO(inside, CL_MEM_ALLOC_TYPE_INTEL, cl_uint) == CL_MEM_TYPE_DEVICE_INTEL);
+        CHECK(INFO(inside, CL_MEM_ALLOC_BASE_PTR_INTEL, void *) == x);
+        CHECK(INFO(inside, CL_MEM_ALLOC_SIZE_INTEL, size_t) >= 1000);
+        CHECK(INFO(inside, CL_MEM_ALLOC_DEVICE_INTEL, cl_device_id) == last);
+        CHECK(INFO(inside, CL_MEM_ALLOC_FLAGS_INTEL, cl_mem_alloc_flags_intel) == 0);
+        CHECK(INFO(y, CL_MEM_ALLOC_BASE_PTR_INTEL, void *) == y);
+        CHECK(INFO(y, CL_MEM_ALLOC_FLAGS_INTEL, cl_mem_alloc_flags_intel) ==
+              CL_MEM_ALLOC_WRITE_COMBINED_INTEL);
+        const void *const unknown[] = { host, NULL };
+        for (int i = 0; i < 2; i++) {
+                CHECK(INFO(unknown[i], CL_MEM_ALLOC_TYPE_INTEL, cl_uint) ==
+                      CL_MEM_TYPE_UNKNOWN_INTEL);
+                CHECK(INFO(unknown[i], CL_MEM_ALLOC_BASE_PTR_INTEL, void *) == NULL);
+                CHECK(INFO(unknown[i], CL_MEM_ALLOC_SIZE_INTEL, size_t) == 0);
+                CHECK(INFO(unknown[i], CL_MEM_ALLOC_DEVICE_INTEL, cl_device_id) == NULL);
+                CHECK(INFO(unknown[i], CL_MEM_ALLOC_FLAGS_INTEL, cl_mem_alloc_flags_intel) == 0);
+        }
+        cl_uint type;
+        EXPECT(CL_INVALID_VALUE,
+               alloc_info(a->context, x, CL_MEM_ALLOC_SIZE_INTEL, 4, &type, NULL));
+        EXPECT(CL_INVALID_VALUE, alloc_info(a->context, x, 0x4208, 4, &type, NULL));
+        EXPECT(CL_INVALID_CONTEXT,
+               alloc_info(NULL, x, CL_MEM_ALLOC_TYPE_INTEL, sizeof(type), &type, NULL));
+        OK(free_now(a->context, x));
+        OK(free_now(a->context, y));
+}
+
+static cl_command_type type_of(cl_event e)
+{
+        cl_command_type type = 0;
+        OK(clGetEventInfo(e, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, NULL));
+        OK(clReleaseEvent(e));
+        return type;
+}
+
+/* What was enqueued before is complete when clMemBlockingFreeINTEL returns. */
+static void events(struct api *a)
+{
+        cl_command_queue q = a->queues[0];
+        cl_uint *x = alloc(a, 0, sizeof(host)), *y = alloc(a, 0, 64);
+        const cl_uint seven = 7;
+        cl_event e[4];
+        memset(back, 0, sizeof(back));
+        OK(mem_copy(q, CL_FALSE, x, host, sizeof(host), 0, NULL, &e[0]));
+        OK(mem_fill(q, y, &seven, 4, 64, 0, NULL, &e[1]));
+        OK(migrate(q, y, 64, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 1, &e[1], &e[2]));
+        OK(advise(q, y, 64, 0, 1, &e[2], &e[3]));
+        OK(mem_copy(q, CL_FALSE, x + 7, y, 4, 1, &e[3], NULL));
+        OK(mem_copy(q, CL_FALSE, back, x, sizeof(back), 0, NULL, NULL));
+        OK(free_blocking(a->context, x));
+        for (cl_uint i = 0; i < N; i++)
+                CHECK(back[i] == (i == 7 ? 7 : host[i]));
+        const cl_command_type types[] = { CL_COMMAND_MEMCPY_INTEL, CL_COMMAND_MEMFILL_INTEL,
+                                          CL_COMMAND_MIGRATEMEM_INTEL, CL_COMMAND_MEMADVISE_INTEL };
+        for (int i = 0; i < 4; i++) {
+                CHECK(api_status(e[i]) == CL_COMPLETE);
+                CHECK(type_of(e[i]) == types[i]);
+        }
+        OK(free_now(a->context, y));
+}
+
+static void errors(struct api *a, cl_program program)
+{
+        cl_context x = a->context;
+        cl_device_id d = a->devices[0];
+        cl_command_queue q = a->queues[0];
+        cl_kernel k = api_kernel(program, "add");
+        cl_uint *p = alloc(a, 0, 4096);
+        const cl_uint one = 1;
+        const cl_mem_properties_intel unknown[] = { CL_MEM_ALLOC_TYPE_INTEL, 0, 0 };
+        const cl_mem_properties_intel placed[] = { CL_MEM_ALLOC_FLAGS_INTEL,
+                                                   CL_MEM_ALLOC_INITIAL_PLACEMENT_DEVICE_INTEL, 0 };
+        EXPECT_ERROR(CL_INVALID_CONTEXT, device_alloc(NULL, d, NULL, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_DEVICE, device_alloc(x, NULL, NULL, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_VALUE, device_alloc(x, d, NULL, 64, 3, &error));
+        EXPECT_ERROR(CL_INVALID_PROPERTY, device_alloc(x, d, unknown, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_PROPERTY, device_alloc(x, d, placed, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_BUFFER_SIZE, device_alloc(x, d, NULL, 0, 0, &error));
+        EXPECT_ERROR(CL_INVALID_BUFFER_SIZE, device_alloc(x, d, NULL, SIZE_MAX, 0, &error));
+        EXPECT(CL_INVALID_CONTEXT, free_now(NULL, p));
+        EXPECT(CL_INVALID_VALUE, free_now(x, host));
+        EXPECT(CL_INVALID_VALUE, free_blocking(x, host));
+
+        EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, NULL, p, 4, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, p, NULL, 4, 0, NULL, NULL));
+        EXPECT(CL_MEM_COPY_OVERLAP, mem_copy(q, CL_TRUE, p, p + 1, 8, 0, NULL, NULL));
+        EXPECT(CL_INVALID_COMMAND_QUEUE, mem_copy(NULL, CL_TRUE, p, host, 4, 0, NULL, NULL));
+        EXPECT(CL_INVALID_EVENT_WAIT_LIST, mem_copy(q, CL_TRUE, p, host, 4, 1, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, mem_fill(q, NULL, &one, 4, 4, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, mem_fill(q, p, NULL, 4, 4, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, mem_fill(q, p, &one, 3, 3, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, mem_fill(q, p, &one, 4, 6, 0, NULL, NULL));
+        EXPECT(CL_INVALID_COMMAND_QUEUE, mem_fill(NULL, p, &one, 4, 4, 0, NULL, NULL));
+        EXPECT(CL_INVALID_COMMAND_QUEUE, migrate(NULL, p, 4, 0, 0, NULL, NULL));
+        EXPECT(CL_INVALID_COMMAND_QUEUE, advise(NULL, p, 4, 0, 0, NULL, NULL));
+
+        EXPECT(CL_INVALID_KERNEL, set_pointer(NULL, 0, p));
+        EXPECT(CL_INVALID_ARG_INDEX, set_pointer(k, 7, p));
+        OK(set_pointer(k, 0, NULL));
+        OK(free_now(x, p));
+        OK(clReleaseKernel(k));
 }
 
 int main(void)
 {
-        /* Of two entries in this process the second one's devices have no shared virtual memory. */
-        char servers[1024];
-        snprintf(servers, sizeof(servers), "%s in-process:native in-process:native",
-                 getenv("SPANCL_SERVERS"));
-        setenv("SPANCL_SERVERS", servers, 1);
         struct api a = api_open(0);
-        cl_uint with = 0;
-        for (cl_uint i = 0; i < a.count; i++)
-                with += look(a.devices[i]) != 0;
-        CHECK(with < a.count);
-        device_alloc = (clDeviceMemAllocINTEL_fn)find(&a, "clDeviceMemAllocINTEL");
-        free_now = (clMemFreeINTEL_fn)find(&a, "clMemFreeINTEL");
-        alloc_info = (clGetMemAllocInfoINTEL_fn)find(&a, "clGetMemAllocInfoINTEL");
-        set_pointer = (clSetKernelArgMemPointerINTEL_fn)find(&a, "clSetKernelArgMemPointerINTEL");
-        mem_fill = (clEnqueueMemFillINTEL_fn)find(&a, "clEnqueueMemFillINTEL");
-        mem_copy = (clEnqueueMemcpyINTEL_fn)find(&a, "clEnqueueMemcpyINTEL");
-        cl_program program = api_build(&a, source, "");
-        cl_kernel k = api_kernel(program, "add"), value = api_kernel(program, "value");
-        if (look(a.devices[0])) {
-                not_offered(&a, k);
-                kinds(&a, k, value);
+        for (cl_uint i = 0; i < a.count; i++) {
+                cl_bitfield can = 0;
+                (void)clGetDeviceInfo(a.devices[i], CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL,
+                                      sizeof(can), &can, NULL);
+                if (!(can & CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL))
+                        return 77;
         }
-
-        /* One without. */
-        cl_uint none = 0;
-        while (look(a.devices[none]))
-                none++;
-        EXPECT_ERROR(CL_INVALID_OPERATION,
-                     device_alloc(a.context, a.devices[none], NULL, 64, 0, &error));
-        EXPECT(CL_INVALID_OPERATION,
-               mem_copy(a.queues[none], CL_TRUE, &with, &none, 4, 0, NULL, NULL));
-        OK(clReleaseKernel(k));
-        OK(clReleaseKernel(value));
+        find_all(&a);
+        cl_program program = api_build(&a, source, "");
+        copies(&a, program);
+        reached(&a, program, 0);
+        reached(&a, program, 1);
+        queries(&a);
+        events(&a);
+        errors(&a, program);
         OK(clReleaseProgram(program));
         api_close(&a);
         return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/usm.h"
 #include "proto/info.h"
 
 static struct buf native, masked;
@@ -108,6 +109,35 @@ static bool answers(cl_device_info name)
         return info_find(bytes_of(masked.data, masked.size), name, &v);
 }
 
+/* Ours, whatever the device has itself, and where there is shared virtual memory only. */
+TEST(unified_shared_memory_is_that_of_devices_with_svm)
+{
+        const cl_bitfield native_all = 0xF;
+        const cl_name_version none = { 0 };
+        put(CL_DEVICE_EXTENSIONS, "cl_khr_fp64 cl_intel_unified_shared_memory", 43);
+        put(CL_DEVICE_EXTENSIONS_WITH_VERSION, &none, 0);
+        put(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, &native_all, sizeof(native_all));
+        put(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL, &native_all, sizeof(native_all));
+        assert_false(answers(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL));
+        assert_false(answers(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL));
+        assert_null(strstr(mask(CL_DEVICE_EXTENSIONS).data, USM_NAME));
+
+        uint64_t how = INFO_SVM_DICTATES;
+        cl_bitfield can;
+        put(INFO_DEVICE_SVM, &how, sizeof(how));
+        memcpy(&can, mask(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL).data, sizeof(can));
+        assert_int_equal(can, 0);
+        memcpy(&can, mask(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL).data, sizeof(can));
+        assert_int_equal(can, CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL |
+                                      CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL);
+        const char *text = mask(CL_DEVICE_EXTENSIONS).data;
+        assert_ptr_equal(text, strstr(text, USM_NAME " cl_khr_fp64 "));
+        assert_null(strstr(text + 1, USM_NAME));
+        const cl_name_version *list = mask(CL_DEVICE_EXTENSIONS_WITH_VERSION).data;
+        assert_string_equal(list[0].name, USM_NAME);
+        assert_int_equal(list[0].version, USM_VERSION);
+}
+
 /* Applications, and we, read to the NUL. */
 TEST(texts_that_do_not_end_are_left_out)
 {
@@ -137,6 +167,8 @@ int main(void)
                 cmocka_unit_test_teardown(extensions_that_need_the_host_are_not_offered, teardown),
                 cmocka_unit_test_teardown(devices_are_divided_in_the_ways_of_opencl, teardown),
                 cmocka_unit_test_teardown(what_is_not_true_over_a_network_is_masked, teardown),
+                cmocka_unit_test_teardown(unified_shared_memory_is_that_of_devices_with_svm,
+                                          teardown),
                 cmocka_unit_test_teardown(texts_that_do_not_end_are_left_out, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,194 @@
+/* cl_intel_unified_shared_memory as it is here: what is not offered, whose pointers are whose, and devices that can't have
+ * it beside others.
+ * servers: 2 */
+
+#include <CL/cl_ext.h>
+
+#include "api.h"
+
+static const char source[] =
+        "__kernel void add(__global uint *p, uint x) { p[get_global_id(0)] += x; }\n"
+        "__kernel void value(ulong x, __local uint *l, __global uint *p) { *p = x; }\n";
+
+static const char name[] = "cl_intel_unified_shared_memory";
+
+static clDeviceMemAllocINTEL_fn device_alloc;
+static clMemFreeINTEL_fn free_now;
+static clGetMemAllocInfoINTEL_fn alloc_info;
+static clSetKernelArgMemPointerINTEL_fn set_pointer;
+static clEnqueueMemFillINTEL_fn mem_fill;
+static clEnqueueMemcpyINTEL_fn mem_copy;
+
+static void *find(const struct api *a, const char *function)
+{
+        void *f = clGetExtensionFunctionAddressForPlatform(a->platform, function);
+        CHECK(f);
+        return f;
+}
+
+static void *alloc(cl_context x, cl_device_id d, size_t size)
+{
+        cl_int err = 1;
+        void *p = device_alloc(x, d, NULL, size, 0, &err);
+        OK(err);
+        return p;
+}
+
+static int names_it(cl_device_id d)
+{
+        char text[8192];
+        cl_name_version list[128];
+        size_t size;
+        int found = 0;
+        OK(clGetDeviceInfo(d, CL_DEVICE_EXTENSIONS, sizeof(text), text, &size));
+        CHECK(size && !text[size - 1] && text[0] != ' ');
+        OK(clGetDeviceInfo(d, CL_DEVICE_EXTENSIONS_WITH_VERSION, sizeof(list), list, &size));
+        for (size_t i = 0; i < size / sizeof(list[0]); i++)
+                found += !strcmp(list[i].name, name);
+        CHECK(found == (strstr(text, name) != NULL));
+        CHECK(strstr(text, "cl_khr_command_buffer"));
+        return found;
+}
+
+/* Where it is not offered nothing of it is answered; true: it is. */
+static int look(cl_device_id d)
+{
+        static const cl_device_info others[] = {
+                CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL,
+                CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL,
+                CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL,
+                CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL,
+        };
+        cl_device_svm_capabilities svm;
+        OK(clGetDeviceInfo(d, CL_DEVICE_SVM_CAPABILITIES, sizeof(svm), &svm, NULL));
+        int has = names_it(d);
+        CHECK(has == (svm != 0));
+        cl_bitfield can = 1;
+        EXPECT(has ? CL_SUCCESS : CL_INVALID_VALUE,
+               clGetDeviceInfo(d, CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL, sizeof(can), &can,
+                               NULL));
+        CHECK(!has || can == (CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL |
+                              CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL));
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+                EXPECT(has ? CL_SUCCESS : CL_INVALID_VALUE,
+                       clGetDeviceInfo(d, others[i], sizeof(can), &can, NULL));
+                CHECK(!has || !can);
+        }
+        return has;
+}
+
+static void not_offered(struct api *a, cl_kernel k)
+{
+        clHostMemAllocINTEL_fn host_alloc = (clHostMemAllocINTEL_fn)find(a, "clHostMemAllocINTEL");
+        clSharedMemAllocINTEL_fn shared_alloc =
+                (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
+        cl_context x = a->context;
+        const cl_bool yes = CL_TRUE;
+        EXPECT_ERROR(CL_INVALID_CONTEXT, host_alloc(NULL, NULL, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_OPERATION, host_alloc(x, NULL, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_CONTEXT, shared_alloc(NULL, NULL, NULL, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_DEVICE,
+                     shared_alloc(x, (cl_device_id)(void *)a, NULL, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_OPERATION, shared_alloc(x, NULL, NULL, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_OPERATION, shared_alloc(x, a->devices[0], NULL, 64, 0, &error));
+        /* Which some say of every kernel. */
+        OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL, sizeof(yes),
+                               &yes));
+        OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL, sizeof(yes),
+                               &yes));
+        EXPECT(CL_INVALID_VALUE,
+               clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL, 1, &yes));
+        EXPECT(CL_INVALID_VALUE,
+               clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, 7, a->devices));
+        OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, 0, NULL));
+}
+
+/* What begins as one kind ends as one, and the host has none of it. */
+static void kinds(struct api *a, cl_kernel k, cl_kernel value)
+{
+        cl_context x = a->context;
+        cl_command_queue q = a->queues[0];
+        cl_uint *usm = alloc(x, a->devices[0], 4096), *svm = clSVMAlloc(x, 0, 4096, 0), got;
+        cl_uint one = 1, type, here[2] = { 0 };
+        CHECK(svm);
+        OK(mem_fill(q, usm, &one, 4, 4096, 0, NULL, NULL));
+        clSVMFree(x, usm);
+        EXPECT(CL_INVALID_VALUE, free_now(x, svm));
+        EXPECT(CL_INVALID_VALUE, free_now(x, usm + 1));
+        OK(alloc_info(x, svm, CL_MEM_ALLOC_TYPE_INTEL, sizeof(type), &type, NULL));
+        CHECK(type == CL_MEM_TYPE_UNKNOWN_INTEL);
+        OK(alloc_info(x, usm, CL_MEM_ALLOC_TYPE_INTEL, sizeof(type), &type, NULL));
+        CHECK(type == CL_MEM_TYPE_DEVICE_INTEL);
+        EXPECT(CL_INVALID_VALUE,
+               clEnqueueSVMMap(q, CL_TRUE, CL_MAP_READ, usm, 4096, 0, NULL, NULL));
+        EXPECT_ERROR(CL_INVALID_HOST_PTR, clCreateBuffer(x, CL_MEM_USE_HOST_PTR, 64, usm, &error));
+        EXPECT_ERROR(CL_INVALID_HOST_PTR, clCreateBuffer(x, CL_MEM_COPY_HOST_PTR, 64, usm, &error));
+        EXPECT_ERROR(CL_INVALID_VALUE, device_alloc(x, a->devices[0], NULL, 64, 256, &error));
+        EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, usm + 1000, a, 4096, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, mem_fill(q, here, &one, 4, 4, 0, NULL, NULL));
+
+        /* Copies go between the kinds. */
+        OK(mem_copy(q, CL_TRUE, svm, usm + 8, 64, 0, NULL, NULL));
+        OK(clEnqueueSVMMemcpy(q, CL_TRUE, &got, svm + 15, 4, 0, NULL, NULL));
+        CHECK(got == 1);
+
+        /* As an argument any value is one, but not for any argument. */
+        OK(set_pointer(k, 0, here));
+        OK(set_pointer(k, 0, usm));
+        EXPECT(CL_INVALID_ARG_VALUE, set_pointer(value, 0, usm));
+        EXPECT(CL_INVALID_ARG_VALUE, set_pointer(value, 1, usm));
+
+        /* Of another context. */
+        cl_int err;
+        cl_context y = clCreateContext(NULL, 1, a->devices, NULL, NULL, &err);
+        OK(err);
+        cl_uint *other = alloc(y, a->devices[0], 64);
+        EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, usm, other, 64, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, other, here, 8, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE, free_now(x, other));
+        OK(free_now(y, other));
+        OK(clReleaseContext(y));
+        OK(free_now(x, usm));
+        EXPECT(CL_INVALID_VALUE, free_now(x, usm));
+        clSVMFree(x, svm);
+}
+
+int main(void)
+{
+        /* Of two entries in this process the second one's devices have no shared virtual memory. */
+        char servers[1024];
+        snprintf(servers, sizeof(servers), "%s in-process:native in-process:native",
+                 getenv("SPANCL_SERVERS"));
+        setenv("SPANCL_SERVERS", servers, 1);
+        struct api a = api_open(0);
+        cl_uint with = 0;
+        for (cl_uint i = 0; i < a.count; i++)
+                with += look(a.devices[i]) != 0;
+        CHECK(with < a.count);
+        device_alloc = (clDeviceMemAllocINTEL_fn)find(&a, "clDeviceMemAllocINTEL");
+        free_now = (clMemFreeINTEL_fn)find(&a, "clMemFreeINTEL");
+        alloc_info = (clGetMemAllocInfoINTEL_fn)find(&a, "clGetMemAllocInfoINTEL");
+        set_pointer = (clSetKernelArgMemPointerINTEL_fn)find(&a, "clSetKernelArgMemPointerINTEL");
+        mem_fill = (clEnqueueMemFillINTEL_fn)find(&a, "clEnqueueMemFillINTEL");
+        mem_copy = (clEnqueueMemcpyINTEL_fn)find(&a, "clEnqueueMemcpyINTEL");
+        cl_program program = api_build(&a, source, "");
+        cl_kernel k = api_kernel(program, "add"), value = api_kernel(program, "value");
+        if (look(a.devices[0])) {
+                not_offered(&a, k);
+                kinds(&a, k, value);
+        }
+
+        /* One without. */
+        cl_uint none = 0;
+        while (look(a.devices[none]))
+                none++;
+        EXPECT_ERROR(CL_INVALID_OPERATION,
+                     device_alloc(a.context, a.devices[none], NULL, 64, 0, &error));
+        EXPECT(CL_INVALID_OPERATION,
+               mem_copy(a.queues[none], CL_TRUE, &with, &none, 4, 0, NULL, NULL));
+        OK(clReleaseKernel(k));
+        OK(clReleaseKernel(value));
+        OK(clReleaseProgram(program));
+        api_close(&a);
+        return 0;
+}
