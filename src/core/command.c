@@ -208,6 +208,12 @@ static cl_mem svm_arg(cl_kernel k, const struct kernel_arg *a)
         return m ? m : svm_find(k->program->context, at - 1);
 }
 
+static inline bool kernel_reaches(const struct _cl_kernel *k)
+{
+        return k->reaches_usm || k->reached[KERNEL_REACH_SVM].count ||
+               k->reached[KERNEL_REACH_USM].count;
+}
+
 /* Do something with all allocations that the kernel may reach by pointers other than its arguments. Device allocations
  * that all lie in one place stay there, so that there is nothing to be known of them. */
 static int each_reached(struct command *m, cl_kernel k, int (*fn)(struct command *m, cl_mem svm))
@@ -220,7 +226,7 @@ static int each_reached(struct command *m, cl_kernel k, int (*fn)(struct command
                         r = svm ? fn(m, svm) : 0;
                 }
         }
-        if (!k->reaches_usm || r < 0 || svm_in_one_place(x))
+        if (r < 0 || !k->reaches_usm || svm_in_one_place(x))
                 return r;
         list_each(chunk, &x->svm_chunks, struct svm_chunk, link)
         {
@@ -247,7 +253,7 @@ int command_use_args(struct command *m, cl_kernel k)
                 if (r == 0 && sampler)
                         r = sampler_declare(sampler, m->server);
         }
-        return r < 0 ? r : each_reached(m, k, use_reached);
+        return r < 0 || !kernel_reaches(k) ? r : each_reached(m, k, use_reached);
 }
 
 /* Can elements of that type hold an address? */
@@ -285,7 +291,7 @@ int command_wrote_args(struct command *m, cl_kernel k)
                 else if (arg_is_alive(m, k, i) && arg_is_written(k, i))
                         r = command_wrote(m, k->args[i].mem, mem_all(k->args[i].mem));
         }
-        return r < 0 ? r : each_reached(m, k, wrote_reached);
+        return r < 0 || !kernel_reaches(k) ? r : each_reached(m, k, wrote_reached);
 }
 
 static int send_kernel(struct command *m, cl_kernel k, cl_uint dims, const size_t *offset,
