@@ -1,5 +1,4 @@
 /* Telling the application that devices go and come (include/spancl/availability.h). */
-#include "base/log.h"
 #include "base/mem.h"
 #include "core/device.h"
 #include "core/server.h"
@@ -13,9 +12,9 @@ static bool next_word(const cl_device_id d, bool *available)
 }
 
 /* In the keeper's thread, without the lock; whatever changed since it was deferred is told at once. */
-static void tell(void *data)
+static void tell(struct deferred *call)
 {
-        cl_device_id d = data;
+        cl_device_id d = container_of(call, struct _cl_device_id, watch.call);
         struct client *c = d->client;
         bool available;
         client_lock(c);
@@ -45,11 +44,7 @@ void device_changed(cl_device_id d)
                 return;
         device_hold(d);
         d->watch.due = true;
-        if (client_defer(d->client, tell, d) < 0) {
-                log_error("client", "out of memory: the application is not told of a device");
-                d->watch.due = false;
-                device_unhold(d);
-        }
+        client_defer(d->client, &d->watch.call, tell);
 }
 
 static bool is_told(void *arg)

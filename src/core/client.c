@@ -258,11 +258,6 @@ static void destroy(struct client *c, bool after_fork)
         list_each(s, &c->retired, struct server, retired) server_free(s, after_fork);
         if (!after_fork)
                 client_unlock(c);
-        while (!list_empty(&c->deferred)) {
-                struct deferred *d = list_entry(c->deferred.next, struct deferred, link);
-                list_remove(&d->link);
-                mem_free(d);
-        }
         map_fini(&c->requests);
         map_fini(&c->events);
         map_fini(&c->incoming);

@@ -107,9 +107,9 @@ void server_kick(struct server *s);
 /* Send everything now. Lock held. */
 void server_flush(struct server *s);
 
-/* Run fn(data) soon on the keeper thread without the lock: application callbacks. SP_E_NOMEM. Lock
- * held. */
-SP_NODISCARD int client_defer(struct client *c, void (*fn)(void *data), void *data);
+/* Run fn(d) soon on the keeper thread without the lock: application callbacks. *d, which is not deferred now, is the
+ * client's until then. Lock held. */
+void client_defer(struct client *c, struct deferred *d, void (*fn)(struct deferred *d));
 
 /* CLOCK_MONOTONIC (virtual in the simulator), ns. */
 uint64_t client_now_ns(struct client *c);

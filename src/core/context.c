@@ -1,6 +1,5 @@
 #include "core/context.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "core/device.h"
 #include "core/server.h"
@@ -19,9 +18,9 @@ static void destroy(cl_context x)
 }
 
 /* On the keeper thread, without the lock. Nobody else has the context any more. */
-static void call_destructors(void *data)
+static void call_destructors(struct deferred *end)
 {
-        cl_context x = data;
+        cl_context x = container_of(end, struct _cl_context, end);
         for (struct destructor *d = x->destructors; d; d = d->next)
                 d->fn(x, d->user_data);
         destroy(x);
@@ -115,6 +114,5 @@ void context_unhold(cl_context x)
                 destroy(x);
                 return;
         }
-        if (client_defer(x->client, call_destructors, x) < 0)
-                log_error("core", "out of memory: a context's destructor callbacks are not called");
+        client_defer(x->client, &x->end, call_destructors);
 }

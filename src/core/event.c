@@ -173,63 +173,48 @@ bool event_is_done(void *event)
 
 /* ---- callbacks ------------------------------------------------------------------------------ */
 
-struct callback_call {
-        cl_event event;
-        cl_int status;
-        void(CL_CALLBACK *fn)(cl_event, cl_int, void *);
-        void *user_data;
-};
-
-static void callback_run(void *data)
+static void callback_run(struct deferred *call)
 {
-        struct callback_call *call = data;
-        struct client *c = call->event->context->client;
-        call->fn(call->event, call->status, call->user_data);
+        struct event_callback *cb = container_of(call, struct event_callback, call);
+        struct client *c = cb->event->context->client;
+        cb->fn(cb->event, cb->status, cb->user_data);
         client_lock(c);
-        event_unhold(call->event);
+        event_unhold(cb->event);
         client_unlock(c);
-        mem_free(call);
+        mem_free(cb);
 }
 
 /* The callback is due: hand it to the keeper. */
-static int callback_defer(cl_event e, const struct event_callback *cb)
+static void callback_defer(cl_event e, struct event_callback *cb)
 {
-        struct callback_call *call = mem_alloc(sizeof(*call));
-        if (!call)
-                return SP_E_NOMEM;
-        *call = (struct callback_call){ e, e->status < 0 ? e->status : cb->type, cb->fn,
-                                        cb->user_data };
+        cb->event = e;
+        cb->status = e->status < 0 ? e->status : cb->type;
         event_hold(e);
-        int r = client_defer(e->context->client, callback_run, call);
-        if (r < 0) {
-                event_unhold(e);
-                mem_free(call);
-        }
-        return r;
+        client_defer(e->context->client, &cb->call, callback_run);
 }
 
 int event_on(cl_event e, cl_int type, void(CL_CALLBACK *fn)(cl_event, cl_int, void *),
              void *user_data)
 {
         struct client *c = e->context->client;
-        struct event_callback now = { NULL, type, fn, user_data };
-        if (e->status <= type)
-                return callback_defer(e, &now);
-        int r = event_watch(e);
+        int r = e->status <= type ? 0 : event_watch(e);
         if (r < 0)
                 return r;
-        struct event_callback *cb = mem_dup(&now, sizeof(now));
+        struct event_callback *cb = mem_alloc(sizeof(*cb));
         if (!cb)
                 return SP_E_NOMEM;
+        *cb = (struct event_callback){
+                .next = e->callbacks, .type = type, .fn = fn, .user_data = user_data
+        };
+        if (e->status <= type) {
+                callback_defer(e, cb);
+                return 0;
+        }
         if (!e->callbacks && e->server) {
                 c->interests++;
                 keeper_wake(c);
         }
-        /* In order of registration. */
-        struct event_callback **at = &e->callbacks;
-        while (*at)
-                at = &(*at)->next;
-        *at = cb;
+        e->callbacks = cb;
         if (e->server)
                 server_kick(e->server);
         return 0;
@@ -251,12 +236,16 @@ void event_complete(cl_event e, cl_int status)
                 c->interests--;
         if (e->tail)
                 c->interests--;
+        struct event_callback *first = NULL; /* in order of registration */
         while (callbacks) {
                 struct event_callback *cb = callbacks;
                 callbacks = cb->next;
-                if (callback_defer(e, cb) < 0)
-                        log_error("client", "out of memory: an event callback is not called");
-                mem_free(cb);
+                cb->next = first;
+                first = cb;
+        }
+        for (struct event_callback *next; first; first = next) {
+                next = first->next;
+                callback_defer(e, first);
         }
         /* User events, events without a peer link, and those whose server can't tell any more. */
         bool lost = e->server && e->server->state == SERVER_LOST;

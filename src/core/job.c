@@ -38,6 +38,7 @@ struct program_job {
         cl_int status;
         void(CL_CALLBACK *notify)(cl_program, void *);
         void *notify_data;
+        struct deferred call; /* of it */
 };
 
 /* Lock not needed. */
@@ -358,9 +359,9 @@ static void job_finish(struct program_job *j)
 }
 
 /* On the keeper thread, without the lock. */
-static void job_call(void *data)
+static void job_call(struct deferred *d)
 {
-        struct program_job *j = data;
+        struct program_job *j = container_of(d, struct program_job, call);
         cl_program p = j->program;
         struct client *c = p->context->client;
         j->notify(p, j->notify_data);
@@ -374,13 +375,8 @@ static void job_close(struct program_job *j)
 {
         if (--j->open)
                 return;
-        cl_program p = j->program;
         job_finish(j);
-        if (client_defer(p->context->client, job_call, j) < 0) {
-                log_error("program", "out of memory: the callback of a build is not called");
-                program_unhold(p);
-                job_free(j);
-        }
+        client_defer(j->program->context->client, &j->call, job_call);
 }
 
 static bool part_begin(struct program_job *j, struct job_part *part);

@@ -59,11 +59,10 @@ static bool run_deferred(struct client *c)
         pthread_mutex_unlock(&c->lock);
         {
                 TRACE_SPAN(callback, 0);
-                d->fn(d->data);
+                d->fn(d);
         }
         pthread_mutex_lock(&c->lock);
         c->keeper_calling = false;
-        mem_free(d);
         return true;
 }
 
@@ -185,20 +184,15 @@ void keeper_forget(struct client *c)
         c->keeper_stop = true;
 }
 
-int client_defer(struct client *c, void (*fn)(void *data), void *data)
+void client_defer(struct client *c, struct deferred *d, void (*fn)(struct deferred *d))
 {
-        struct deferred *d = mem_alloc(sizeof(*d));
-        if (!d)
-                return SP_E_NOMEM;
         d->fn = fn;
-        d->data = data;
         list_append(&c->deferred, &d->link);
         keeper_wake(c);
         if (c->keeper_pumping && c->sleeping)
                 c->io->wake(c->io_user);
         else if (c->keeper_started)
                 pthread_cond_signal(&c->keeper_cond);
-        return 0;
 }
 
 bool client_step(struct client *c)
@@ -221,13 +215,14 @@ bool client_step(struct client *c)
 /* ---- errors of a context -------------------------------------------------------------------- */
 
 struct notice {
+        struct deferred call;
         cl_context context;
         char text[256];
 };
 
-static void notice_run(void *data)
+static void notice_run(struct deferred *d)
 {
-        struct notice *n = data;
+        struct notice *n = container_of(d, struct notice, call);
         cl_context x = n->context;
         struct client *c = x->client;
         x->notify(n->text, NULL, 0, x->notify_data);
@@ -248,8 +243,5 @@ void context_notify(cl_context x, const char *text)
         memcpy(n->text, text, len);
         n->context = x;
         context_hold(x);
-        if (client_defer(x->client, notice_run, n) < 0) {
-                context_unhold(x);
-                mem_free(n);
-        }
+        client_defer(x->client, &n->call, notice_run);
 }

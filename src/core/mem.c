@@ -224,9 +224,9 @@ static void bury(cl_mem m)
 
 /* On the keeper thread, without the lock. "The registered callback functions are called and then the memory
  * object's resources are freed and the memory object is deleted." */
-static void call_destructors(void *data)
+static void call_destructors(struct deferred *end)
 {
-        cl_mem m = data;
+        cl_mem m = container_of(end, struct _cl_mem, end);
         struct client *c = m->context->client;
         for (struct destructor *d = m->destructors; d; d = d->next)
                 d->fn(m, d->user_data);
@@ -248,10 +248,7 @@ static void funeral_step(struct funeral *f)
         if (--f->open)
                 return;
         mem_free(f);
-        if (client_defer(m->context->client, call_destructors, m) == 0)
-                return;
-        log_error("client", "out of memory: destructor callbacks are not called");
-        bury(m);
+        client_defer(m->context->client, &m->end, call_destructors);
 }
 
 static void server_let_go(struct request *r)

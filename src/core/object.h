@@ -34,6 +34,12 @@ enum handle_type {
         HANDLE_MUTABLE_COMMAND = 0x13d8b96f,
 };
 
+/* A call that the keeper thread makes without the lock (client_defer): a part of what it is about. */
+struct deferred {
+        struct list link;
+        void (*fn)(struct deferred *d);
+};
+
 struct handle {
         const void *dispatch; /* struct _cl_icd_dispatch: the ICD 1 table */
         void *dispatch_data;  /* ICD 2: the loader's, see api/icd.c */
@@ -74,7 +80,8 @@ struct _cl_device_id {
                 void *user_data;
                 bool told; /* what was told last */
                 bool gone; /* it was not available at some time since */
-                bool due;  /* a call is deferred */
+                bool due;  /* `call` is deferred */
+                struct deferred call;
         } watch;
         struct buf mirror; /* what clGetDeviceInfo answers: `info` with core/device.c's masks */
         /* often asked */
@@ -113,6 +120,7 @@ struct _cl_context {
         void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *);
         void *notify_data;
         struct destructor *destructors;
+        struct deferred end; /* calls them */
         struct list domain_queues;
         struct list svm_chunks; /* core/svm.h */
 };
@@ -181,6 +189,7 @@ struct _cl_mem {
         cl_mem_properties *properties;
         size_t property_count;
         struct destructor *destructors;
+        struct deferred end; /* calls them */
         bool awaited; /* released, its destructors are still to be called: one of client->interests */
         cl_mem content;       /* holds how many of its bytes mean something; held; NULL: all do */
         struct list mappings; /* of the root only: also of what is in it */
@@ -294,8 +303,10 @@ struct _cl_kernel {
 };
 
 struct event_callback {
-        struct event_callback *next;
-        cl_int type;
+        struct event_callback *next; /* the one that was registered before */
+        struct deferred call;
+        cl_event event; /* held while the call is deferred */
+        cl_int type, status;
         void(CL_CALLBACK *fn)(cl_event, cl_int, void *);
         void *user_data;
 };

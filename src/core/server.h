@@ -71,13 +71,6 @@ struct server {
         uint8_t sink[4096]; /* for bytes that nobody wants any more */
 };
 
-/* A call deferred to the keeper. */
-struct deferred {
-        struct list link;
-        void (*fn)(void *data);
-        void *data;
-};
-
 struct client {
         const struct client_io *io;
         void *io_user;

@@ -475,6 +475,7 @@ cl_int enqueue_host_copy(const struct enqueue *q, void *to, const void *from, si
 
 struct freeing {
         struct event_tail tail;
+        struct deferred call;
         cl_event event; /* held while the callback is to come */
         void(CL_CALLBACK *fn)(cl_command_queue, cl_uint, void **, void *);
         void *user_data;
@@ -483,9 +484,9 @@ struct freeing {
 };
 
 /* On the keeper thread, without the lock. */
-static void freeing_call(void *data)
+static void freeing_call(struct deferred *d)
 {
-        struct freeing *f = data;
+        struct freeing *f = container_of(d, struct freeing, call);
         cl_event e = f->event;
         struct client *c = e->context->client;
         f->fn(e->queue, f->count, f->count ? f->pointers : NULL, f->user_data);
@@ -501,14 +502,11 @@ static void freeing_run(struct event_tail *t, cl_event e, cl_int status)
         if (status == CL_SUCCESS && f->fn) {
                 f->event = e;
                 event_hold(e);
-                if (client_defer(e->context->client, freeing_call, f) == 0)
-                        return;
-                event_unhold(e);
-                status = CL_OUT_OF_HOST_MEMORY;
-        } else if (status == CL_SUCCESS) {
-                for (cl_uint i = 0; i < f->count; i++)
-                        (void)svm_free(e->context, f->pointers[i], false);
+                client_defer(e->context->client, &f->call, freeing_call);
+                return;
         }
+        for (cl_uint i = 0; status == CL_SUCCESS && i < f->count; i++)
+                (void)svm_free(e->context, f->pointers[i], false);
         event_part_done(e, status);
 }
 

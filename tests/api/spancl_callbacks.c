@@ -68,6 +68,30 @@ static void values(struct api *a)
         OK(clReleaseMemObject(m));
 }
 
+static unsigned next_number;
+
+static void CL_CALLBACK in_turn(cl_event e, cl_int status, void *user)
+{
+        (void)e;
+        CHECK(status == CL_COMPLETE);
+        CHECK((uintptr_t)user == __atomic_load_n(&next_number, __ATOMIC_SEQ_CST));
+        __atomic_fetch_add(&next_number, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Many on one event come, in order of registration. */
+static void many(const struct api *a)
+{
+        enum { MANY = 50000 };
+        cl_int error;
+        cl_event u = clCreateUserEvent(a->context, &error);
+        OK(error);
+        for (uintptr_t i = 0; i < MANY; i++)
+                OK(clSetEventCallback(u, CL_COMPLETE, in_turn, (void *)i));
+        OK(clSetUserEventStatus(u, CL_COMPLETE));
+        await(&next_number, MANY);
+        OK(clReleaseEvent(u));
+}
+
 /* ---- callbacks that go on ------------------------------------------------------------------- */
 
 struct chain {
@@ -202,6 +226,7 @@ int main(void)
 {
         struct api a = api_open(0);
         values(&a);
+        many(&a);
         chains(&a);
         arguments(&a);
         end_while_called(&a);
