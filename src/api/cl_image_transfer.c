@@ -5,6 +5,7 @@
 #include "api/check_image.h"
 #include "api/enqueue.h"
 #include "api/reply.h"
+#include "core/svm.h"
 
 /* "CL_INVALID_MEM_OBJECT if image is not a valid image object."
  * "CL_INVALID_CONTEXT if the context associated with command_queue and image are not the same." */
@@ -64,6 +65,9 @@ static cl_int check_transfer(const struct enqueue *q, cl_mem m, const size_t *or
                 e = check_pixels(m, origin, region);
         /* "CL_INVALID_VALUE [...] if ptr is a NULL value." */
         if (e == CL_SUCCESS && !ptr)
+                e = CL_INVALID_VALUE;
+        /* A device allocation is not the host's; the extension does not say that it may be one. */
+        if (e == CL_SUCCESS && svm_find_usm(m->context, ptr))
                 e = CL_INVALID_VALUE;
         if (e == CL_SUCCESS)
                 e = take_host(m, region, row_pitch, slice_pitch, ptr, ret);

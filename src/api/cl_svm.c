@@ -41,7 +41,7 @@ CL_API_ENTRY void *CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags f
                 flags |= CL_MEM_READ_WRITE;
         cl_mem m;
         client_lock(context->client);
-        int r = svm_alloc(context, flags, size, &m);
+        int r = svm_alloc(context, flags, size, NULL, &m);
         void *at = r < 0 ? NULL : m->host_ptr;
         client_unlock(context->client);
         return at;

@@ -5,6 +5,7 @@
 #include "api/enqueue.h"
 #include "api/reply.h"
 #include "core/command.h"
+#include "core/svm.h"
 
 /* ---- reads and writes ----------------------------------------------------------------------- */
 
@@ -24,6 +25,20 @@ static cl_int check_transfer(const struct enqueue *q, cl_mem m, size_t offset, s
         return e;
 }
 
+/* The application's side of a transfer may be a device allocation (core/usm.h), as SYCL's copies from accessors have it;
+ * the extension leaves that open. CL_SUCCESS and NULL: it is not. */
+static cl_int check_device_side(const struct enqueue *q, const void *ptr, size_t size, cl_mem *ret,
+                                size_t *ret_offset)
+{
+        *ret = svm_find_usm(q->queue->context, ptr);
+        if (!*ret)
+                return CL_SUCCESS;
+        if (!q->queue->device->svm)
+                return CL_INVALID_OPERATION;
+        *ret_offset = svm_at(*ret, ptr);
+        return check_region(*ret, *ret_offset, size);
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue command_queue, cl_mem buffer,
                                                     cl_bool blocking_read, size_t offset,
                                                     size_t size, void *ptr,
@@ -35,9 +50,15 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue command_que
                 command_queue, CL_COMMAND_READ_BUFFER,   num_events_in_wait_list, event_wait_list,
                 event,         blocking_read != CL_FALSE
         };
+        cl_mem to;
+        size_t at;
         cl_int e = check_transfer(&q, buffer, offset, size, ptr, false);
+        if (e == CL_SUCCESS)
+                e = check_device_side(&q, ptr, size, &to, &at);
         if (e != CL_SUCCESS)
                 return e;
+        if (size && to)
+                return enqueue_copy(&q, buffer, to, offset, at, size);
         return size ? enqueue_read(&q, buffer, offset, size, ptr) : enqueue_nothing(&q);
 }
 
@@ -52,9 +73,15 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue command_qu
                 command_queue, CL_COMMAND_WRITE_BUFFER,   num_events_in_wait_list, event_wait_list,
                 event,         blocking_write != CL_FALSE
         };
+        cl_mem from;
+        size_t at;
         cl_int e = check_transfer(&q, buffer, offset, size, ptr, true);
+        if (e == CL_SUCCESS)
+                e = check_device_side(&q, ptr, size, &from, &at);
         if (e != CL_SUCCESS)
                 return e;
+        if (size && from)
+                return enqueue_copy(&q, from, buffer, at, offset, size);
         return size ? enqueue_write(&q, buffer, offset, size, ptr) : enqueue_nothing(&q);
 }
 
@@ -115,6 +142,7 @@ struct rect {
         size_t buffer_row_pitch, buffer_slice_pitch, host_row_pitch, host_slice_pitch;
         const void *ptr;
         struct box at, host;
+        cl_mem device_side; /* what ptr points into; NULL: memory of the application */
 };
 
 static cl_int check_rect(struct rect *r, bool write)
@@ -141,7 +169,16 @@ static cl_int check_rect(struct rect *r, bool write)
                 e = box_end(&r->host, r->region, &end);
         if (e == CL_SUCCESS)
                 e = check_host_access(r->mem, !write, write);
-        return e;
+        size_t at = 0;
+        if (e == CL_SUCCESS)
+                e = check_device_side(&r->q, r->ptr, 0, &r->device_side, &at);
+        if (e != CL_SUCCESS || !r->device_side)
+                return e;
+        at += box_range(&r->host, r->region).begin;
+        r->host.origin[2] = at / r->host.slice_pitch;
+        r->host.origin[1] = at % r->host.slice_pitch / r->host.row_pitch;
+        r->host.origin[0] = at % r->host.row_pitch;
+        return check_box(r->device_side, &r->host, r->region);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(
@@ -163,8 +200,11 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(
                           host_slice_pitch,
                           ptr,
                           { { 0 }, 0, 0 },
-                          { { 0 }, 0, 0 } };
+                          { { 0 }, 0, 0 },
+                          NULL };
         cl_int e = check_rect(&r, false);
+        if (e == CL_SUCCESS && r.device_side)
+                return enqueue_copy_rect(&r.q, buffer, r.device_side, &r.at, &r.host, region);
         return e != CL_SUCCESS ? e : enqueue_read_rect(&r.q, buffer, &r.at, &r.host, region, ptr);
 }
 
@@ -187,8 +227,11 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(
                           host_slice_pitch,
                           ptr,
                           { { 0 }, 0, 0 },
-                          { { 0 }, 0, 0 } };
+                          { { 0 }, 0, 0 },
+                          NULL };
         cl_int e = check_rect(&r, true);
+        if (e == CL_SUCCESS && r.device_side)
+                return enqueue_copy_rect(&r.q, r.device_side, buffer, &r.host, &r.at, region);
         return e != CL_SUCCESS ? e : enqueue_write_rect(&r.q, buffer, &r.at, &r.host, region, ptr);
 }
 

@@ -66,6 +66,11 @@ int vm_empty_file(int fd, uint64_t offset, size_t size)
                        : 0;
 }
 
+void vm_close(uint64_t at, size_t size)
+{
+        (void)mprotect((void *)(uintptr_t)at, size, PROT_NONE);
+}
+
 void vm_unmap(uint64_t at, size_t size)
 {
         if (size)

@@ -21,6 +21,9 @@ SP_NODISCARD int vm_map_file(int fd, uint64_t offset, size_t size, uint64_t *ret
 /* These bytes of the file are zeros again and take no memory. SP_E_UNSUPP. */
 SP_NODISCARD int vm_empty_file(int fd, uint64_t offset, size_t size);
 
+/* From now on who touches these bytes of vm_map's ends by a signal. */
+void vm_close(uint64_t at, size_t size);
+
 void vm_unmap(uint64_t at, size_t size);
 
 #endif

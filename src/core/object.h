@@ -123,6 +123,7 @@ struct _cl_context {
         struct deferred end; /* calls them */
         struct list domain_queues;
         struct list svm_chunks; /* core/svm.h */
+        atomic_bool usm;        /* there were device allocations */
 };
 
 struct _cl_command_queue {

@@ -210,6 +210,9 @@ static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again)
                 if (r < 0)
                         vm_unmap(chunk->address, chunk->size);
         }
+        /* A device that is this process's own works on the very bytes. */
+        if (r == 0 && chunk->usm && !(c->svm_sharer && server_device(x, c->svm_sharer)))
+                vm_close(chunk->address, chunk->size);
         return r;
 }
 
@@ -240,12 +243,13 @@ static int chunk_agree(cl_context x, struct svm_chunk *chunk)
         return r;
 }
 
-static int chunk_new(cl_context x, size_t size, struct svm_chunk **ret)
+static int chunk_new(cl_context x, size_t size, bool usm, struct svm_chunk **ret)
 {
         struct svm_chunk *chunk = mem_zalloc(sizeof(*chunk));
         if (!chunk)
                 return SP_E_NOMEM;
         list_init(&chunk->link);
+        chunk->usm = usm;
         chunk->size = size > CHUNK ? (size + VM_GRANULE - 1) / VM_GRANULE * VM_GRANULE : CHUNK;
         int r = range_set_add(&chunk->free, (struct range){ 0, chunk->size });
         if (r == 0)
@@ -325,7 +329,7 @@ static size_t with_align(size_t size)
         return (size + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_mem *ret)
+int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_device_id usm, cl_mem *ret)
 {
         struct svm_chunk *chunk = NULL;
         struct range room;
@@ -334,12 +338,12 @@ int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_mem *ret)
                 return SP_E_LIMIT;
         list_each(at, &x->svm_chunks, struct svm_chunk, link)
         {
-                if (!chunk && find_room(at, need, &room))
+                if (!chunk && at->usm == (usm != NULL) && find_room(at, need, &room))
                         chunk = at;
         }
         int r = 0;
         if (!chunk) {
-                r = chunk_new(x, need, &chunk);
+                r = chunk_new(x, need, usm != NULL, &chunk);
                 room = (struct range){ 0, need };
         }
         if (r == 0)
@@ -355,6 +359,9 @@ int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_mem *ret)
                         log_error("client", "out of memory: an address range is lost");
                 return r;
         }
+        m->usm = usm;
+        if (usm)
+                atomic_store_explicit(&x->usm, true, memory_order_relaxed);
         chunk->used++;
         live_add(chunk, m);
         *ret = m;
@@ -373,6 +380,16 @@ cl_mem svm_find(cl_context x, const void *at)
                 return m && svm_at(m, at) < m->size ? m : NULL;
         }
         return NULL;
+}
+
+cl_mem svm_find_usm(cl_context x, const void *at)
+{
+        if (!atomic_load_explicit(&x->usm, memory_order_relaxed))
+                return NULL;
+        client_lock(x->client);
+        cl_mem m = svm_find(x, at);
+        client_unlock(x->client);
+        return m && m->usm ? m : NULL;
 }
 
 bool svm_is_foreign(cl_context x, const void *at)
@@ -404,7 +421,8 @@ static bool has_spare(const struct svm_chunk *chunk, cl_context x)
 {
         list_each(other, &x->svm_chunks, struct svm_chunk, link)
         {
-                if (other != chunk && !other->used && other->size == CHUNK)
+                if (other != chunk && other->usm == chunk->usm && !other->used &&
+                    other->size == CHUNK)
                         return true;
         }
         return false;

@@ -14,6 +14,7 @@
 
 struct svm_chunk {
         struct list link; /* context's */
+        bool usm; /* of device allocations: no device of this process has it, so nothing in this process may touch it */
         uint64_t id, address;
         size_t size;
         uint64_t servers;      /* bit per server: it has the memory */
@@ -26,16 +27,20 @@ struct svm_chunk {
 /* All devices of all servers are known: decide whose SVM can be had together (device->svm). */
 void svm_settle(struct client *c);
 
-/* clSVMAlloc behind its checks, and clDeviceMemAllocINTEL for its allocations (`usm` is the caller's to set); *ret's
- * host_ptr is the address. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no
- * common address was found), SP_E_LIMIT (a device has no memory). */
-SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_mem *ret);
+/* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is the address. The lock
+ * is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no common address was found), SP_E_LIMIT (a device
+ * has no memory). */
+SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_device_id usm,
+                           cl_mem *ret);
 
 /* The allocation that begins there, made by clSVMAlloc or not, ends when nothing uses it any more. False: there is none. */
 bool svm_free(cl_context x, const void *at, bool usm);
 
 /* The allocation with the byte at `at`; NULL: none. */
 cl_mem svm_find(cl_context x, const void *at);
+
+/* The same, but a device allocation or NULL, and without the lock. */
+cl_mem svm_find_usm(cl_context x, const void *at);
 
 /* The offset in the allocation; the application's address of the first byte is host_ptr. */
 static inline size_t svm_at(const struct _cl_mem *m, const void *at)

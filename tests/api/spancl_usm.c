@@ -163,6 +163,55 @@ static void reached(struct api *a, cl_program program, int all)
         }
 }
 
+/* A device allocation as the application's side of transfers of buffers. */
+static void sides(struct api *a)
+{
+        enum { ROW = 64, ROWS = 8 };
+        api_pattern(host, sizeof(host), 9);
+        for (cl_uint d = 0; d < a->count; d++) {
+                cl_command_queue q = a->queues[d];
+                cl_uint *x = alloc(a, d, sizeof(host));
+                cl_mem m = api_buffer(a, CL_MEM_COPY_HOST_PTR, sizeof(host), host);
+                const size_t from[3] = { 8, 1, 2 }, to[3] = { 4, 3, 0 }, region[3] = { 16, 4, 3 };
+                cl_event e;
+                cl_command_type type;
+                OK(clEnqueueReadBuffer(q, m, CL_TRUE, 4, sizeof(host) - 8, x + 2, 0, NULL, &e));
+                OK(clGetEventInfo(e, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, NULL));
+                CHECK(type == CL_COMMAND_READ_BUFFER);
+                OK(clReleaseEvent(e));
+                OK(mem_copy(q, CL_TRUE, back, x + 2, sizeof(host) - 8, 0, NULL, NULL));
+                CHECK(!memcmp(back, host + 1, sizeof(host) - 8));
+                OK(clEnqueueWriteBuffer(q, m, CL_FALSE, 40, 400, x + 100, 0, NULL, NULL));
+                OK(clEnqueueReadBuffer(q, m, CL_TRUE, 0, sizeof(host), back, 0, NULL, NULL));
+                for (cl_uint i = 0; i < N; i++)
+                        CHECK(back[i] == (i >= 10 && i < 110 ? host[i + 89] : host[i]));
+                OK(clEnqueueReadBufferRect(q, m, CL_TRUE, from, to, region, ROW, ROW * ROWS, ROW,
+                                           ROW * ROWS, (char *)x + 4 * ROW + 36, 0, NULL, NULL));
+                OK(mem_copy(q, CL_TRUE, back, x, sizeof(host), 0, NULL, NULL));
+                OK(clEnqueueReadBuffer(q, m, CL_TRUE, 0, sizeof(host), host, 0, NULL, NULL));
+                for (size_t z = 0; z < region[2]; z++)
+                        for (size_t y = 0; y < region[1]; y++)
+                                CHECK(!memcmp((char *)back + 4 * ROW + 36 + to[0] +
+                                                      ((to[2] + z) * ROWS + to[1] + y) * ROW,
+                                              (char *)host + from[0] +
+                                                      ((from[2] + z) * ROWS + from[1] + y) * ROW,
+                                              region[0]));
+                OK(clEnqueueWriteBufferRect(q, m, CL_FALSE, to, from, region, ROW, ROW * ROWS, ROW,
+                                            ROW * ROWS, x, 0, NULL, NULL));
+                OK(clEnqueueReadBuffer(q, m, CL_TRUE, 0, sizeof(host), host, 0, NULL, NULL));
+                CHECK(!memcmp((char *)host + to[0] + to[1] * ROW,
+                              (char *)back + from[0] + from[1] * ROW + from[2] * ROW * ROWS,
+                              region[0]));
+                EXPECT(CL_INVALID_VALUE,
+                       clEnqueueReadBuffer(q, m, CL_TRUE, 0, 8, x + N - 1, 0, NULL, NULL));
+                EXPECT(CL_INVALID_VALUE,
+                       clEnqueueReadBufferRect(q, m, CL_TRUE, from, to, region, ROW, ROW * ROWS,
+                                               ROW, ROW * ROWS, x + N - ROW, 0, NULL, NULL));
+                OK(clReleaseMemObject(m));
+                OK(free_blocking(a->context, x));
+        }
+}
+
 #define INFO(pointer, name, type)                                                                 \
         ({                                                                                        \
                 type info_value;                                                                  \
@@ -299,6 +348,7 @@ int main(void)
         copies(&a, program);
         reached(&a, program, 0);
         reached(&a, program, 1);
+        sides(&a);
         queries(&a);
         events(&a);
         errors(&a, program);

@@ -3,6 +3,8 @@
  * servers: 2 */
 
 #include <CL/cl_ext.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "api.h"
 
@@ -103,6 +105,22 @@ static void not_offered(struct api *a, cl_kernel k)
         OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, 0, NULL));
 }
 
+/* Whoever takes the address for one of its own notices. */
+static void touched(struct api *a)
+{
+        int status;
+        volatile cl_uint *p = alloc(a->context, a->devices[0], 64);
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (!pid) {
+                signal(SIGSEGV, SIG_DFL);
+                _exit(p[1] == 0);
+        }
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+        OK(free_now(a->context, (void *)(uintptr_t)p));
+}
+
 /* What begins as one kind ends as one, and the host has none of it. */
 static void kinds(struct api *a, cl_kernel k, cl_kernel value)
 {
@@ -131,6 +149,18 @@ static void kinds(struct api *a, cl_kernel k, cl_kernel value)
         OK(mem_copy(q, CL_TRUE, svm, usm + 8, 64, 0, NULL, NULL));
         OK(clEnqueueSVMMemcpy(q, CL_TRUE, &got, svm + 15, 4, 0, NULL, NULL));
         CHECK(got == 1);
+
+        /* Images are written from the host. */
+        const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+        const cl_image_desc line = { .image_type = CL_MEM_OBJECT_IMAGE1D, .image_width = 16 };
+        const size_t origin[3] = { 0, 0, 0 }, region[3] = { 16, 1, 1 };
+        cl_int made;
+        cl_mem image = clCreateImage(x, 0, &format, &line, NULL, &made);
+        if (made == CL_SUCCESS) {
+                EXPECT(CL_INVALID_VALUE, clEnqueueWriteImage(q, image, CL_TRUE, origin, region, 0,
+                                                             0, usm, 0, NULL, NULL));
+                OK(clReleaseMemObject(image));
+        }
 
         /* As an argument any value is one, but not for any argument. */
         OK(set_pointer(k, 0, here));
@@ -177,6 +207,17 @@ int main(void)
                 not_offered(&a, k);
                 kinds(&a, k, value);
         }
+
+        /* Devices of this process, which the context has, too, work on the same bytes; a server's does not. */
+        struct api one = { .platform = a.platform, .devices = { a.devices[0] }, .count = 1 };
+        cl_int err;
+        one.context = clCreateContext(NULL, 1, one.devices, NULL, NULL, &err);
+        OK(err);
+        one.queues[0] = clCreateCommandQueue(one.context, one.devices[0], 0, &err);
+        OK(err);
+        if (look(one.devices[0]))
+                touched(&one);
+        api_close(&one);
 
         /* One without. */
         cl_uint none = 0;
