@@ -67,6 +67,7 @@ server_usage() {
         local fds=("/proc/$1/fd/"*) tasks=("/proc/$1/task/"*) child name workers=0
         for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
                 # One that was forked, or one that was started; the zygote has another name only after a while.
+                name="" # it may be gone by now
                 read -r name <"/proc/$child/comm"
                 if [ "$name" = spancld-worker ] || grep -q -e --worker "/proc/$child/cmdline"; then
                         workers=$((workers + 1))

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "backend/native/landing.h"
+#include "backend/native/notify.h"
 #include "base/mem.h"
 #include "support/backends.h"
 
@@ -443,6 +444,47 @@ TEST(completions_come_by_callback_or_by_waiting)
         end_by_waiting(f, COMPLETION_CALLBACK);
 }
 
+/* Where an implementation may wait for ever when a queue ends. */
+TEST(queues_that_may_not_end_are_used_again)
+{
+        struct fixture *f = fixture(state);
+        static struct quirks q;
+        q = *f->b->domains[0].quirks;
+        q.queues = QUEUES_STAY;
+        f->b->domains[0].quirks = &q;
+        const cl_command_queue_properties out_of_order = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+        struct backend_queue *used = fixture_queue(f, 0), *unused = fixture_queue(f, 0);
+        cl_command_queue native = used->queue;
+        struct report r = { 0 };
+        f->ops->event_release(fixture_submit(
+                f, used, (struct backend_command){ .op = BACKEND_MARKER, .cookie = &r }));
+        f->ops->queue_flush(used);
+        assert_int_equal(report_wait(&r).status, CL_SUCCESS);
+        f->ops->queue_release(used);
+        f->ops->queue_release(unused);
+        notify_wait_idle(f->b);
+
+        struct backend_queue *other = fixture_queue(f, out_of_order);
+        assert_ptr_not_equal(other->queue, native);
+        struct backend_queue *again = fixture_queue(f, 0), *second = fixture_queue(f, 0);
+        assert_ptr_equal(again->queue, native);
+        assert_ptr_not_equal(second->queue, native);
+        r = (struct report){ 0 };
+        f->ops->event_release(fixture_submit(
+                f, again, (struct backend_command){ .op = BACKEND_MARKER, .cookie = &r }));
+        f->ops->queue_flush(again);
+        assert_int_equal(report_wait(&r).status, CL_SUCCESS);
+        f->ops->queue_release(again);
+        f->ops->queue_release(second);
+        f->ops->queue_release(other);
+        notify_wait_idle(f->b);
+        /* This implementation's may end: nothing is left of it. */
+        q.queues = QUEUES_GO;
+        again = fixture_queue(f, 0);
+        assert_ptr_equal(again->queue, native);
+        f->ops->queue_release(again);
+}
+
 /* ---- landings ----------------------------------------------------------------------------------- */
 
 /* A queue of the same backend as if its devices worked elsewhere, and a driver were slow to tell. */
@@ -649,6 +691,7 @@ int main(void)
                 ALL(times_are_this_hosts_when_asked_for),
                 ALL(each_allocation_may_fail),
                 NATIVE(completions_come_by_callback_or_by_waiting),
+                NATIVE(queues_that_may_not_end_are_used_again),
                 NATIVE(small_reads_are_seen_where_they_land),
                 NATIVE(who_stops_polling_leaves_landings_to_others),
                 NATIVE(a_launch_alone_is_seen_in_a_landing),

@@ -65,7 +65,10 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
          * submitted before what waits for them. */
         cl_int err = CL_SUCCESS;
         op_enter();
-        q->queue = native_create_queue(domain, d->id, props & d->queue_props, &err);
+        q->properties = props & d->queue_props;
+        q->queue = queue_take_kept(q);
+        if (!q->queue)
+                q->queue = native_create_queue(domain, d->id, q->properties, &err);
         op_leave();
         if (!q->queue) {
                 queue_unref(q);

@@ -113,6 +113,10 @@ static void native_close(struct backend *b)
         for (unsigned i = 0; i < b->domain_count; i++)
                 if (b->domains[i].context)
                         b->domains[i].api->clReleaseContext(b->domains[i].context);
+        list_each(k, &b->kept_queues, struct kept_queue, link)
+        {
+                mem_free(k); /* the queue ends with the process */
+        }
         mem_free(b->domains);
         for (unsigned i = 0; i < b->device_count; i++)
                 pthread_mutex_destroy(&b->devices[i].clock_lock);
@@ -139,6 +143,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         list_init(&b->host_memories);
         list_init(&b->polled);
         list_init(&b->spent);
+        list_init(&b->kept_queues);
         b->in_process = params->in_process;
         b->clear = params->clear;
         b->complete = params->complete;

@@ -81,10 +81,11 @@ struct backend {
 
         pthread_mutex_t lock; /* guards what follows; only notifiers' locks are taken under it */
         pthread_cond_t idle;
-        size_t in_flight;    /* reports to come */
-        atomic_bool polling; /* a thread calls notify_poll */
-        struct list polled;  /* queues with events that it looks at */
-        struct list spent;   /* that thread's: events that it has reported */
+        size_t in_flight;        /* reports to come */
+        atomic_bool polling;     /* a thread calls notify_poll */
+        struct list polled;      /* queues with events that it looks at */
+        struct list spent;       /* that thread's: events that it has reported */
+        struct list kept_queues; /* QUEUES_STAY: nobody uses them now */
 };
 
 struct backend_buffer {
@@ -103,12 +104,21 @@ struct backend_sampler {
         cl_sampler sampler;
 };
 
+/* A native queue without an owner. */
+struct kept_queue {
+        struct list link;
+        cl_device_id device;
+        cl_command_queue_properties properties;
+        cl_command_queue queue;
+};
+
 struct backend_queue {
         atomic_uint refs; /* the engine's and its events' */
         struct backend *backend;
         struct native_domain *domain;
         struct native_device *device;
         cl_command_queue queue;
+        cl_command_queue_properties properties; /* of it */
         bool profiling;
         bool estimate_clock;       /* the device has no timer query: QUEUED times tell */
         struct notifier *notifier; /* COMPLETION_WAIT: who waits; else NULL */

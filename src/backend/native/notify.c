@@ -11,9 +11,45 @@
 
 enum { LOOKS = 8 }; /* at events of a queue without order, each time */
 
+cl_command_queue queue_take_kept(const struct backend_queue *q)
+{
+        struct backend *b = q->backend;
+        struct kept_queue *found = NULL;
+        pthread_mutex_lock(&b->lock);
+        list_each(k, &b->kept_queues, struct kept_queue, link)
+        {
+                if (!found && k->device == q->device->id && k->properties == q->properties)
+                        found = k;
+        }
+        if (found)
+                list_remove(&found->link);
+        pthread_mutex_unlock(&b->lock);
+        cl_command_queue queue = found ? found->queue : NULL;
+        mem_free(found);
+        return queue;
+}
+
+/* Nobody has it any more, and all its commands are complete. */
+static void end_native(struct backend_queue *q)
+{
+        struct backend *b = q->backend;
+        if (!q->submitted || q->domain->quirks->queues == QUEUES_GO) {
+                q->domain->api->clReleaseCommandQueue(q->queue);
+                return;
+        }
+        struct kept_queue *k = mem_alloc(sizeof(*k));
+        if (!k) /* it stays unused */
+                return;
+        *k = (struct kept_queue){ .device = q->device->id,
+                                  .properties = q->properties,
+                                  .queue = q->queue };
+        pthread_mutex_lock(&b->lock);
+        list_append(&b->kept_queues, &k->link);
+        pthread_mutex_unlock(&b->lock);
+}
+
 /* The last event of a queue mostly goes in a callback, on a thread of the driver's. Intel's waits for itself
- * for ever when the queue ends there, and even when it ends elsewhere before the thread has left its task:
- * so a thread of ours does it, after clFinish. */
+ * for ever when the queue ends there: so a thread of ours does it, after clFinish. */
 void queue_unref(struct backend_queue *q)
 {
         if (!q || atomic_fetch_sub(&q->refs, 1) != 1)
@@ -33,7 +69,7 @@ void queue_unref(struct backend_queue *q)
         if (q->queue) {
                 if (q->submitted)
                         q->domain->api->clFinish(q->queue);
-                q->domain->api->clReleaseCommandQueue(q->queue);
+                end_native(q);
         }
         mem_free(q->last);
         mem_free(q);

@@ -38,4 +38,7 @@ void notify_wait_idle(struct backend *b);
 void event_unref(struct backend_event *e);
 void queue_unref(struct backend_queue *q);
 
+/* A native queue like it that nobody uses any more, which is the caller's then (QUEUES_STAY); NULL: none. */
+cl_command_queue queue_take_kept(const struct backend_queue *q);
+
 #endif

@@ -14,8 +14,10 @@ static const struct quirks table[] = {
         { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME, SUB_DEVICES_GO,
           GROUP_SIZE_DEVICE, DISK_CACHE_SAFE, BUFFER_IMAGES_FAIL },
         /* The CPU runtime 2026.2.0 cannot build a program whose build failed, nor compile one that was
-         * built, compiled and linked. */
-        { "Intel(R) OpenCL", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_ANEW },
+         * built, compiled and linked. A thread that ends a command while its queue is released, even behind a
+         * clFinish, waits for itself. */
+        { "Intel(R) OpenCL", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_ANEW,
+          .queues = QUEUES_STAY },
         { "AMD Accelerated Parallel Processing", "", ARG_INFO_ADD, COMPLETION_CALLBACK,
           REBUILD_SAME },
         /* Driver 580 fails to build kernels without arguments with the option. What it compiles to is

@@ -82,6 +82,12 @@ enum given_memory {
         GIVEN_MEMORY_PINNED, /* the device reaches it by itself */
 };
 
+/* Queues that had commands, when they are released. */
+enum queues {
+        QUEUES_GO,
+        QUEUES_STAY, /* the implementation may wait for ever: they are used again */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -98,6 +104,7 @@ struct quirks {
         enum contexts contexts;
         enum marker marker;
         enum given_memory given_memory;
+        enum queues queues;
 };
 
 /* The first row that matches; never NULL. */
