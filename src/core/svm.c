@@ -405,7 +405,7 @@ bool svm_is_foreign(cl_context x, const void *at)
 bool svm_free(cl_context x, const void *at, bool usm)
 {
         cl_mem m = svm_find(x, at);
-        if (!m || m->host_ptr != at || !m->usm == usm)
+        if (!m || m->host_ptr != at || (m->usm != NULL) != usm)
                 return false;
         struct svm_chunk *chunk = m->chunk;
         size_t i = live_after(chunk, at);

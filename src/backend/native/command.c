@@ -65,6 +65,7 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
          * submitted before what waits for them. */
         cl_int err = CL_SUCCESS;
         op_enter();
+        q->context = domain->context;
         q->properties = props & d->queue_props;
         q->queue = queue_take_kept(q);
         if (!q->queue)

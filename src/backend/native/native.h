@@ -107,6 +107,7 @@ struct backend_sampler {
 /* A native queue without an owner. */
 struct kept_queue {
         struct list link;
+        cl_context context;
         cl_device_id device;
         cl_command_queue_properties properties;
         cl_command_queue queue;
@@ -118,7 +119,8 @@ struct backend_queue {
         struct native_domain *domain;
         struct native_device *device;
         cl_command_queue queue;
-        cl_command_queue_properties properties; /* of it */
+        cl_context context; /* what it was made with */
+        cl_command_queue_properties properties;
         bool profiling;
         bool estimate_clock;       /* the device has no timer query: QUEUED times tell */
         struct notifier *notifier; /* COMPLETION_WAIT: who waits; else NULL */

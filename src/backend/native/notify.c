@@ -18,7 +18,8 @@ cl_command_queue queue_take_kept(const struct backend_queue *q)
         pthread_mutex_lock(&b->lock);
         list_each(k, &b->kept_queues, struct kept_queue, link)
         {
-                if (!found && k->device == q->device->id && k->properties == q->properties)
+                if (!found && k->context == q->context && k->device == q->device->id &&
+                    k->properties == q->properties)
                         found = k;
         }
         if (found)
@@ -40,7 +41,8 @@ static void end_native(struct backend_queue *q)
         struct kept_queue *k = mem_alloc(sizeof(*k));
         if (!k) /* it stays unused */
                 return;
-        *k = (struct kept_queue){ .device = q->device->id,
+        *k = (struct kept_queue){ .context = q->context,
+                                  .device = q->device->id,
                                   .properties = q->properties,
                                   .queue = q->queue };
         pthread_mutex_lock(&b->lock);
