@@ -335,16 +335,20 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
                 return CL_INVALID_VALUE;
         switch (param_name) {
         case CL_KERNEL_EXEC_INFO_SVM_PTRS:
+        case CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL:
                 /* "To specify that no SVM allocations will be accessed by a kernel other than those set
                  * as kernel arguments, specify an empty set". */
                 if (param_value_size % sizeof(void *) || (param_value && !param_value_size))
                         return CL_INVALID_VALUE;
                 /* "CL_INVALID_OPERATION if param_name is CL_KERNEL_EXEC_INFO_SVM_PTRS and no devices in
-                 * the context associated with kernel support SVM." */
+                 * the context associated with kernel support SVM"; the same of unified shared memory. */
                 if (!svm_any(x))
                         return CL_INVALID_OPERATION;
-                return kernel_set_reach(kernel, KERNEL_REACH_SVM, param_value_size / sizeof(void *),
-                                        param_value);
+                return kernel_set_reach(kernel,
+                                        param_name == CL_KERNEL_EXEC_INFO_SVM_PTRS
+                                                ? KERNEL_REACH_SVM
+                                                : KERNEL_REACH_USM,
+                                        param_value_size / sizeof(void *), param_value);
         case CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM: {
                 cl_bool value;
                 if (param_value_size != sizeof(value))
@@ -355,15 +359,6 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
                 memcpy(&value, param_value, sizeof(value));
                 return value ? CL_INVALID_OPERATION : CL_SUCCESS;
         }
-        case CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL:
-                if (param_value_size % sizeof(void *) || (param_value && !param_value_size))
-                        return CL_INVALID_VALUE;
-                /* "CL_INVALID_OPERATION if [...] no devices in the context associated with kernel
-                 * support Unified Shared Memory." */
-                if (!svm_any(x))
-                        return CL_INVALID_OPERATION;
-                return kernel_set_reach(kernel, KERNEL_REACH_USM, param_value_size / sizeof(void *),
-                                        param_value);
         /* "CL_INVALID_OPERATION if [...] no devices in the context associated with kernel support [such]
          * Unified Shared Memory allocations." SYCL's runtime says all three of every kernel, and gives up
          * when one is refused; of those that nobody can have it is no promise. */
