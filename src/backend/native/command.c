@@ -66,6 +66,7 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         cl_int err = CL_SUCCESS;
         op_enter();
         q->context = domain->context;
+        q->stays = domain->quirks->queues == QUEUES_STAY;
         q->properties = props & d->queue_props;
         q->queue = queue_take_kept(q);
         if (!q->queue)

@@ -121,6 +121,7 @@ struct backend_queue {
         cl_command_queue queue;
         cl_context context; /* what it was made with */
         cl_command_queue_properties properties;
+        bool stays; /* QUEUES_STAY */
         bool profiling;
         bool estimate_clock;       /* the device has no timer query: QUEUED times tell */
         struct notifier *notifier; /* COMPLETION_WAIT: who waits; else NULL */

@@ -34,7 +34,7 @@ cl_command_queue queue_take_kept(const struct backend_queue *q)
 static void end_native(struct backend_queue *q)
 {
         struct backend *b = q->backend;
-        if (!q->submitted || q->domain->quirks->queues == QUEUES_GO) {
+        if (!q->submitted || !q->stays) {
                 q->domain->api->clReleaseCommandQueue(q->queue);
                 return;
         }
