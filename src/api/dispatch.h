@@ -13,6 +13,7 @@ void *dispatch_find(const char *name);
 
 /* The same for those of cl_khr_command_buffer and its layers alone; cl_command_buffer.c. */
 void *command_buffer_find(const char *name);
+/* And for those of cl_intel_unified_shared_memory; cl_usm.c. */
 void *usm_find(const char *name);
 
 /* The handle that the loader knows for the client's platform, and the client behind it: after fork()

@@ -53,7 +53,7 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         if (!q)
                 return CL_OUT_OF_HOST_MEMORY;
         *q = (struct backend_queue){ .refs = 1, .backend = b, .domain = domain, .device = d };
-        list_init(&q->polled_link);
+        list_init(&q->link);
         list_init(&q->polled);
         q->last = mem_zalloc(sizeof(*q->last));
         if (!q->last) {

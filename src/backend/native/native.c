@@ -113,9 +113,9 @@ static void native_close(struct backend *b)
         for (unsigned i = 0; i < b->domain_count; i++)
                 if (b->domains[i].context)
                         b->domains[i].api->clReleaseContext(b->domains[i].context);
-        list_each(k, &b->kept_queues, struct kept_queue, link)
+        list_each(q, &b->kept_queues, struct backend_queue, link)
         {
-                mem_free(k); /* the queue ends with the process */
+                mem_free(q); /* its native one ends with the process */
         }
         mem_free(b->domains);
         for (unsigned i = 0; i < b->device_count; i++)

@@ -81,11 +81,12 @@ struct backend {
 
         pthread_mutex_t lock; /* guards what follows; only notifiers' locks are taken under it */
         pthread_cond_t idle;
-        size_t in_flight;        /* reports to come */
-        atomic_bool polling;     /* a thread calls notify_poll */
-        struct list polled;      /* queues with events that it looks at */
-        struct list spent;       /* that thread's: events that it has reported */
-        struct list kept_queues; /* QUEUES_STAY: nobody uses them now */
+        size_t in_flight;    /* reports to come */
+        atomic_bool polling; /* a thread calls notify_poll */
+        struct list polled;  /* queues with events that it looks at */
+        struct list spent;   /* that thread's: events that it has reported */
+        struct list
+                kept_queues; /* QUEUES_STAY: nobody has them, and their native ones are used again */
 };
 
 struct backend_buffer {
@@ -104,15 +105,6 @@ struct backend_sampler {
         cl_sampler sampler;
 };
 
-/* A native queue without an owner. */
-struct kept_queue {
-        struct list link;
-        cl_context context;
-        cl_device_id device;
-        cl_command_queue_properties properties;
-        cl_command_queue queue;
-};
-
 struct backend_queue {
         atomic_uint refs; /* the engine's and its events' */
         struct backend *backend;
@@ -126,8 +118,9 @@ struct backend_queue {
         bool estimate_clock;       /* the device has no timer query: QUEUED times tell */
         struct notifier *notifier; /* COMPLETION_WAIT: who waits; else NULL */
         bool in_order;
-        struct list polled_link, polled; /* backend's lock: events that notify_poll looks at */
-        struct backend_event *last;      /* hands the queue to a thread that may release it */
+        struct list link;           /* backend's lock, and list: polled, or kept_queues */
+        struct list polled;         /* backend's lock: events that notify_poll looks at */
+        struct backend_event *last; /* hands the queue to a thread that may release it */
         /* Commands submitted, and those of them that are flushed. */
         uint64_t submitted, flushed;
 };

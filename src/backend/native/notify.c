@@ -14,11 +14,11 @@ enum { LOOKS = 8 }; /* at events of a queue without order, each time */
 cl_command_queue queue_take_kept(const struct backend_queue *q)
 {
         struct backend *b = q->backend;
-        struct kept_queue *found = NULL;
+        struct backend_queue *found = NULL;
         pthread_mutex_lock(&b->lock);
-        list_each(k, &b->kept_queues, struct kept_queue, link)
+        list_each(k, &b->kept_queues, struct backend_queue, link)
         {
-                if (!found && k->context == q->context && k->device == q->device->id &&
+                if (!found && k->context == q->context && k->device->id == q->device->id &&
                     k->properties == q->properties)
                         found = k;
         }
@@ -28,26 +28,6 @@ cl_command_queue queue_take_kept(const struct backend_queue *q)
         cl_command_queue queue = found ? found->queue : NULL;
         mem_free(found);
         return queue;
-}
-
-/* Nobody has it any more, and all its commands are complete. */
-static void end_native(struct backend_queue *q)
-{
-        struct backend *b = q->backend;
-        if (!q->submitted || !q->stays) {
-                q->domain->api->clReleaseCommandQueue(q->queue);
-                return;
-        }
-        struct kept_queue *k = mem_alloc(sizeof(*k));
-        if (!k) /* it stays unused */
-                return;
-        *k = (struct kept_queue){ .context = q->context,
-                                  .device = q->device->id,
-                                  .properties = q->properties,
-                                  .queue = q->queue };
-        pthread_mutex_lock(&b->lock);
-        list_append(&b->kept_queues, &k->link);
-        pthread_mutex_unlock(&b->lock);
 }
 
 /* The last event of a queue mostly goes in a callback, on a thread of the driver's. Intel's waits for itself
@@ -68,12 +48,17 @@ void queue_unref(struct backend_queue *q)
                 notifier_push(b->notifiers[0], last);
                 return;
         }
-        if (q->queue) {
-                if (q->submitted)
-                        q->domain->api->clFinish(q->queue);
-                end_native(q);
-        }
         mem_free(q->last);
+        if (q->queue && q->submitted)
+                q->domain->api->clFinish(q->queue);
+        if (q->queue && q->submitted && q->stays) {
+                pthread_mutex_lock(&b->lock);
+                list_append(&b->kept_queues, &q->link);
+                pthread_mutex_unlock(&b->lock);
+                return;
+        }
+        if (q->queue)
+                q->domain->api->clReleaseCommandQueue(q->queue);
         mem_free(q);
 }
 
@@ -301,7 +286,7 @@ void notify_when_complete(struct backend_event *e)
         bool polled = b->polling && q->domain->quirks->completion == COMPLETION_WAIT;
         if (polled) {
                 if (list_empty(&q->polled))
-                        list_append(&b->polled, &q->polled_link);
+                        list_append(&b->polled, &q->link);
                 list_append(&q->polled, &e->link);
         }
         pthread_mutex_unlock(&b->lock);
@@ -325,7 +310,7 @@ static void take_polled(struct backend_queue *q, bool all, struct list *to)
                 move(e, to);
         }
         if (list_empty(&q->polled))
-                list_remove(&q->polled_link);
+                list_remove(&q->link);
 }
 
 static void drop_spent(struct backend *b)
@@ -346,7 +331,7 @@ enum backend_polled notify_poll(struct backend *b, bool last)
         pthread_mutex_lock(&b->lock);
         b->polling = !last;
         bool waiting = !last && !list_empty(&b->polled);
-        list_each(q, &b->polled, struct backend_queue, polled_link) take_polled(q, last, &taken);
+        list_each(q, &b->polled, struct backend_queue, link) take_polled(q, last, &taken);
         /* Under the lock: a command that is submitted now comes behind them. */
         while (last && !list_empty(&taken)) {
                 struct backend_event *e = list_entry(taken.next, struct backend_event, link);
