@@ -30,9 +30,9 @@ static int device_version(cl_device_id d)
 }
 
 /* What k is on the device. */
-static const struct kernel_device *kernel_on(cl_kernel k, cl_device_id d)
+static struct kernel_device *kernel_on(cl_kernel k, cl_device_id d)
 {
-        static const struct kernel_device none;
+        static struct kernel_device none; /* never written to */
         for (cl_uint i = 0; i < k->program->device_count; i++)
                 if (k->program->devices[i] == d)
                         return &k->info->devices[i];
@@ -56,8 +56,7 @@ static bool allows_non_uniform(cl_kernel k, cl_device_id d)
 static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const size_t *global,
                                const size_t *local)
 {
-        const struct kernel_device *on = kernel_on(k, d);
-        const size_t *required = on->required_size;
+        const size_t *required = kernel_on(k, d)->required_size;
         size_t total = 1;
         bool is_required = required[0];
         for (cl_uint i = 0; i < dims; i++) {
@@ -78,9 +77,10 @@ static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const 
                         return CL_INVALID_WORK_GROUP_SIZE;
         /* "CL_INVALID_WORK_GROUP_SIZE if local_work_size is specified and the total number of
          * work-items in the work-group computed as local_work_size[0] x ... is greater than the value
-         * specified by CL_KERNEL_WORK_GROUP_SIZE." */
-        size_t max = on->max_work_group_size;
-        if (total > (max ? max : d->max_work_group_size))
+         * specified by CL_KERNEL_WORK_GROUP_SIZE." Implementations accept more: NVIDIA's driver 580 gives that value as
+         * 256 and accepts what the kernel's registers allow. No device accepts more than
+         * CL_DEVICE_MAX_WORK_GROUP_SIZE; in between, the implementation judges (is_in_doubt). */
+        if (total > d->max_work_group_size)
                 return CL_INVALID_WORK_GROUP_SIZE;
         /* "CL_INVALID_WORK_GROUP_SIZE if [...] the number of work-items specified by global_work_size is
          * not evenly divisible by size of work-group given by local_work_size", unless non-uniform
@@ -192,6 +192,33 @@ cl_int check_launch_sizes(cl_kernel kernel, cl_device_id d, cl_uint work_dim,
                        : CL_SUCCESS;
 }
 
+static size_t group_size(cl_uint dims, const size_t *local)
+{
+        size_t total = 1;
+        for (cl_uint i = 0; i < dims; i++)
+                total *= local[i];
+        return total;
+}
+
+/* Is the work-group larger than CL_KERNEL_WORK_GROUP_SIZE, and did the device take none of that size before? */
+static bool is_in_doubt(const struct kernel_device *on, size_t size)
+{
+        return size > on->max_work_group_size && size > atomic_load(&on->accepted_group_size);
+}
+
+/* A launch that the implementation judges: the client waits for that once for each kernel and size. */
+static cl_int launch_in_doubt(const struct enqueue *q, cl_kernel kernel, cl_uint dims,
+                              const size_t *offset, const size_t *global, const size_t *local)
+{
+        struct kernel_device *on = kernel_on(kernel, q->queue->device);
+        size_t size = group_size(dims, local);
+        bool judged;
+        cl_int e = enqueue_kernel_judged(q, kernel, dims, offset, global, local, &judged);
+        if (e == CL_SUCCESS && judged && size > atomic_load(&on->accepted_group_size))
+                atomic_store(&on->accepted_group_size, size);
+        return e;
+}
+
 /* What a recorded launch is, for those who change it. */
 static void describe(struct launch *l, cl_uint dims, const size_t *offset, const size_t *global,
                      const size_t *local)
@@ -232,6 +259,8 @@ cl_int do_launch(const struct enqueue *q, cl_kernel kernel, cl_uint work_dim,
         if (e != CL_SUCCESS)
                 return e;
         const size_t *global = global_work_size ? global_work_size : none;
+        if (local && !q->record && is_in_doubt(kernel_on(kernel, d), group_size(work_dim, local)))
+                return launch_in_doubt(q, kernel, work_dim, global_work_offset, global, local);
         struct launch launch;
         if (q->record) {
                 describe(&launch, work_dim, global_work_offset, global, local_work_size);

@@ -334,6 +334,53 @@ cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const 
         return command_end(&m, r, false);
 }
 
+/* Lock held; released while it waits. */
+static cl_int ask_launch(cl_event e, bool *ret_judged)
+{
+        struct server *s = e->server;
+        struct session *session = server_session(s);
+        struct request request = { 0 };
+        if (!session)
+                return CL_DEVICE_NOT_AVAILABLE;
+        int r = request_begin(s->client, s, &request);
+        if (r == 0) {
+                r = session_send(session, launch_query, .request = request.id, .event = e->id);
+                if (r < 0)
+                        request_done(s->client, request.id, status_to_cl(r), (struct bytes){ 0 });
+                request_wait(s->client, &request);
+                r = request.status;
+        }
+        *ret_judged = r == 0 && request.info.size && *(const uint8_t *)request.info.data;
+        buf_fini(&request.info);
+        return status_to_cl(r);
+}
+
+cl_int enqueue_kernel_judged(const struct enqueue *q, cl_kernel k, cl_uint dims,
+                             const size_t *offset, const size_t *global, const size_t *local,
+                             bool *ret_judged)
+{
+        cl_event e = NULL;
+        struct client *c = q->queue->context->client;
+        struct enqueue named = *q;
+        named.ret_event = &e;
+        cl_int status = enqueue_kernel(&named, k, dims, offset, global, local);
+        if (status != CL_SUCCESS)
+                return status;
+        client_lock(c);
+        status = ask_launch(e, ret_judged);
+        if (status == CL_SUCCESS && q->ret_event) {
+                *q->ret_event = e;
+        } else {
+                /* The call itself returns the failure of a refused launch, so the queue must not report it again: the
+                 * event stays until the server has told of the failure. */
+                e->watched |= status != CL_SUCCESS;
+                if (handle_release(&e->h) > 0)
+                        event_unhold(e);
+        }
+        client_unlock(c);
+        return status;
+}
+
 /* ---- reads and writes ----------------------------------------------------------------------- */
 
 /* ---- bytes that the device has in common with this process ----------------------------------- */

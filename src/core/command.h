@@ -36,6 +36,11 @@ static inline struct range box_range(const struct box *b, const size_t region[3]
 
 cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const size_t *offset,
                       const size_t *global, const size_t *local);
+/* The same for a local size that only the implementation can judge: waits until it has taken the launch, or refused it
+ * with the error that is returned. A launch that has to wait for other commands is not judged yet (*ret_judged). */
+cl_int enqueue_kernel_judged(const struct enqueue *q, cl_kernel k, cl_uint dims,
+                             const size_t *offset, const size_t *global, const size_t *local,
+                             bool *ret_judged);
 cl_int enqueue_write(const struct enqueue *q, cl_mem m, size_t offset, size_t size,
                      const void *from);
 cl_int enqueue_read(const struct enqueue *q, cl_mem m, size_t offset, size_t size, void *to);

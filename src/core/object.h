@@ -238,6 +238,7 @@ struct kernel_device {
         /* Often asked. */
         size_t required_size[3];    /* of a work-group, in the source; 0: none */
         size_t max_work_group_size; /* 0: not known */
+        atomic_size_t accepted_group_size; /* the device took a launch with so many work-items a group */
 };
 
 struct program_build; /* core/program.h */

@@ -51,6 +51,14 @@ static int on_kernel_answer(void *user, const struct wire_kernel_answer *m)
         return 0;
 }
 
+static int on_launch_answer(void *user, const struct wire_launch_answer *m)
+{
+        struct server *s = user;
+        const uint8_t submitted = (uint8_t)m->submitted;
+        request_answered(s, m->request, status_to_cl((int)m->status), bytes_of(&submitted, 1));
+        return 0;
+}
+
 static int on_svm_created(void *user, const struct wire_svm_created *m)
 {
         struct server *s = user;
@@ -158,6 +166,7 @@ static const struct wire_handlers handlers = {
         .program_built = on_program_built,
         .program_binaries = on_program_binaries,
         .kernel_answer = on_kernel_answer,
+        .launch_answer = on_launch_answer,
         .svm_created = on_svm_created,
         .released = on_released,
         .stats = on_stats,

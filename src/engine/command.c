@@ -454,10 +454,52 @@ bool engine_command_waits(const struct command *c)
         return false;
 }
 
+static void answer_launch_query(struct engine *e, uint64_t request, const struct event *ev,
+                                bool submitted)
+{
+        peer_send(engine_client(e), launch_answer, .request = request,
+                  .status = ev ? ev->refused : CL_SUCCESS, .submitted = submitted);
+}
+
+static struct command *find_command(struct engine *e, const struct event *ev)
+{
+        list_each(c, &e->commands, struct command, link)
+        {
+                if (c->event == ev)
+                        return c;
+        }
+        return NULL;
+}
+
+/* Is the launch held by nothing but its program, which is being loaded? */
+static bool only_loads(const struct command *c)
+{
+        const struct queue *q = c->queue;
+        return c->kernel && c->kernel->program->loading && !c->blocking &&
+               (q->in_order ? queue_head(q) == c : list_empty(&q->barriers));
+}
+
+int engine_handle_launch_query(void *user, const struct wire_launch_query *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct event *ev = engine_event_find(e, m->event);
+        const struct command *c =
+                ev && ev->state == EVENT_HELD && !ev->imported ? find_command(e, ev) : NULL;
+        bool held = c && c->in_queue;
+        if (held && only_loads(c) && !ev->asked)
+                ev->asked = m->request;
+        else
+                answer_launch_query(e, m->request, ev, !held);
+        return 0;
+}
+
 /* All parts that there will be are submitted. */
 static void command_submitted(struct command *c)
 {
         command_leave_queue(c);
+        if (c->event->asked)
+                answer_launch_query(c->event->engine, c->event->asked, c->event, true);
+        c->event->asked = 0;
         list_append(&c->queue->flight, &c->held);
         if (c->is_barrier && c->running)
                 list_append(&c->queue->fences, &c->barrier);
@@ -655,6 +697,8 @@ static cl_int submit_whole(struct command *c)
 static void submit_and_leave(struct command *c)
 {
         cl_int status = c->status < 0 ? c->status : submit_whole(c);
+        if (status < 0 && c->status >= 0)
+                c->event->refused = status;
         if (status < 0)
                 engine_command_fail(c, status);
         if (status < 0 && !c->running)

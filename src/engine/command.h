@@ -141,6 +141,8 @@ void engine_command_complete(void *user, void *cookie, cl_int status,
 void engine_command_abandon_all(struct engine *e);
 void engine_command_free_all(struct engine *e);
 
+int engine_handle_launch_query(void *user, const struct wire_launch_query *m);
+
 /* ---- enqueue.c: the messages ---------------------------------------------------------------- */
 
 int engine_handle_content_size(void *user, const struct wire_content_size *m);

@@ -306,6 +306,7 @@ const struct wire_handlers engine_client_handlers = {
         .event_subscribe = engine_handle_event_subscribe,
         .event_watch = engine_handle_event_watch,
         .event_done = engine_handle_event_done,
+        .launch_query = engine_handle_launch_query,
         .transfer_reroute = engine_handle_transfer_reroute,
 };
 

@@ -30,6 +30,8 @@ struct event {
         struct list dependents; /* dependencies on it */
         struct subscriber *subscribers;
         struct list link; /* DONE: engine's failed or early */
+        cl_int refused;   /* the implementation refused the launch with this error; 0: it did not */
+        uint64_t asked;   /* the launch_query to answer when the launch leaves its queue; 0: none */
 };
 
 struct command;

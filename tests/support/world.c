@@ -51,6 +51,12 @@ static int on_kernel_answer(void *user, const struct wire_kernel_answer *m)
         return answer(user, m->status, m->value);
 }
 
+static int on_launch_answer(void *user, const struct wire_launch_answer *m)
+{
+        const uint8_t submitted = (uint8_t)m->submitted;
+        return answer(user, m->status, bytes_of(&submitted, 1));
+}
+
 static int on_stats(void *user, const struct wire_stats *m)
 {
         return answer(user, 0, m->links);
@@ -98,6 +104,7 @@ static const struct wire_handlers client_handlers = {
         .program_built = on_program_built,
         .program_binaries = on_program_binaries,
         .kernel_answer = on_kernel_answer,
+        .launch_answer = on_launch_answer,
         .stats = on_stats,
         .svm_created = on_svm_created,
         .clock_reply = on_clock_reply,

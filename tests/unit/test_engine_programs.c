@@ -381,6 +381,78 @@ TEST(what_the_cache_has_is_told_before_it_is_made)
         gate_end(folder);
 }
 
+/* The last answer was that of a launch_query. */
+static bool was_submitted(const struct world *w)
+{
+        const struct buf *info = &w->nodes[0].info;
+        assert_int_equal(info->size, 1);
+        return info->data[0];
+}
+
+TEST(a_launch_query_waits_for_the_program)
+{
+        char folder[32];
+        gate_begin(folder);
+        struct world *w = gate_world(folder);
+        struct node *n = &w->nodes[0];
+        launch_and_mark(w);
+        send(w, 0, launch_query, .request = 2, .event = EVENT(1));
+        pump(w);
+        assert_int_equal(n->answers, 1);
+        gate_set(false);
+        await(w, &n->answers, 2);
+        assert_int_equal(n->answer, CL_SUCCESS);
+        assert_true(was_submitted(w));
+        await(w, &n->done_count, 2);
+        world_free(w);
+        gate_end(folder);
+}
+
+TEST(a_launch_query_tells_how_the_implementation_took_the_launch)
+{
+        struct world *w = world_new(1);
+        struct node *n = &w->nodes[0];
+        make_objects(w, 0, 64);
+        pump(w);
+        const unsigned before = n->answers;
+        /* The queue is busy, so the failure of the second launch waits for the first one. */
+        send(w, 0, kernel_launch, .queue = QUEUE(1), .kernel = KERNEL(2), .event = EVENT(1),
+             .flags = COMMAND_NAMED, .global = WAITS(1));
+        send(w, 0, launch_query, .request = 2, .event = EVENT(1));
+        pump(w);
+        assert_int_equal(n->answers, before + 1);
+        assert_int_equal(n->answer, CL_SUCCESS);
+        assert_true(was_submitted(w));
+        send(w, 0, kernel_launch, .queue = QUEUE(1), .kernel = KERNEL(2), .event = EVENT(2),
+             .flags = COMMAND_NAMED, .global = WAITS(1024, 2), .local = WAITS(1024, 2));
+        send(w, 0, launch_query, .request = 3, .event = EVENT(2));
+        pump(w);
+        assert_int_equal(n->answers, before + 2);
+        assert_int_equal(n->answer, CL_INVALID_WORK_GROUP_SIZE);
+        assert_true(was_submitted(w));
+        assert_int_equal(status_of(w, 0, EVENT(2)), PENDING);
+        /* A launch that waits for the client is not judged yet, nor is there more to say about it. */
+        send(w, 0, event_import, .event = EVENT(9));
+        send(w, 0, kernel_launch, .queue = QUEUE(1), .kernel = KERNEL(2), .event = EVENT(3),
+             .flags = COMMAND_NAMED, .global = WAITS(1), .waits = WAITS(EVENT(9)));
+        send(w, 0, launch_query, .request = 4, .event = EVENT(3));
+        pump(w);
+        assert_int_equal(n->answers, before + 3);
+        assert_int_equal(n->answer, CL_SUCCESS);
+        assert_false(was_submitted(w));
+        send(w, 0, event_done, .event = EVENT(9));
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_INVALID_WORK_GROUP_SIZE);
+        /* Events that are complete, or that there never were. */
+        send(w, 0, launch_query, .request = 5, .event = EVENT(1));
+        send(w, 0, launch_query, .request = 6, .event = EVENT(77));
+        pump(w);
+        assert_int_equal(n->answers, before + 5);
+        assert_int_equal(n->answer, CL_SUCCESS);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 TEST(a_build_waits_for_one_that_was_told_early)
 {
         char folder[32];
@@ -476,6 +548,8 @@ int main(void)
                 cmocka_unit_test(a_link_without_a_linker_says_so),
                 cmocka_unit_test(headers_are_mirrored_and_folders_translated),
                 cmocka_unit_test(what_the_cache_has_is_told_before_it_is_made),
+                cmocka_unit_test(a_launch_query_waits_for_the_program),
+                cmocka_unit_test(a_launch_query_tells_how_the_implementation_took_the_launch),
                 cmocka_unit_test(a_build_waits_for_one_that_was_told_early),
                 cmocka_unit_test(what_was_told_early_and_is_refused_is_built),
                 cmocka_unit_test(a_launch_that_waits_for_its_program_is_watched),

@@ -241,16 +241,6 @@ static void emit_sub_groups(struct kernel_context *k, cl_device_id id)
         }
 }
 
-static cl_int ask_group(const struct kernel_context *k, const struct native_device *d,
-                        cl_kernel_work_group_info key, size_t size, void *value)
-{
-        if (key == CL_KERNEL_WORK_GROUP_SIZE &&
-            k->p->domain->quirks->group_size == GROUP_SIZE_DEVICE)
-                return k->api->clGetDeviceInfo(d->context_id, CL_DEVICE_MAX_WORK_GROUP_SIZE, size,
-                                               value, NULL);
-        return k->api->clGetKernelWorkGroupInfo(k->kernel, d->context_id, key, size, value, NULL);
-}
-
 static void emit_device(struct kernel_context *k, unsigned number)
 {
         static const struct {
@@ -274,7 +264,8 @@ static void emit_device(struct kernel_context *k, unsigned number)
                     !(d->type & CL_DEVICE_TYPE_CUSTOM))
                         continue;
                 size_t value[3];
-                if (ask_group(k, d, queries[i].key, queries[i].size, value) == CL_SUCCESS)
+                if (k->api->clGetKernelWorkGroupInfo(k->kernel, d->context_id, queries[i].key,
+                                                     queries[i].size, value, NULL) == CL_SUCCESS)
                         emit_data(k->e, queries[i].key, value, queries[i].size);
         }
         emit_sub_groups(k, d->context_id);
