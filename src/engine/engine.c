@@ -80,6 +80,13 @@ static unsigned lock_tries(void)
         return alone ? 0 : TRIES;
 }
 
+static void on_broken(void *user, const char *text)
+{
+        struct engine *e = user;
+        if (e->params.ops->broken)
+                e->params.ops->broken(e->params.user, text);
+}
+
 int engine_new(const struct engine_params *params, struct engine **ret)
 {
         struct engine *made = mem_zalloc(sizeof(*made));
@@ -124,6 +131,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 .clear = params->clear,
                 .contexts = params->contexts,
                 .complete = engine_command_complete,
+                .broken = on_broken,
                 .user = e,
         };
         r = e->be->open(&bp, &e->backend);

@@ -48,6 +48,10 @@ struct engine_ops {
          * until the engine is freed. NULL, or returns it: there is none. */
         void *(*stage)(void *user, uint64_t *ret_size);
 
+        /* The backend is broken (backend_params.broken): end the session and tell the client `text`. Any thread, with or
+         * without the lock. May be NULL. */
+        void (*broken)(void *user, const char *text);
+
         /* CLOCK_MONOTONIC in ns (virtual in the simulator). */
         uint64_t (*now_ns)(void *user);
 };

@@ -209,16 +209,18 @@ cl_int engine_buffer_native(struct buffer *b, unsigned domain, struct backend_bu
                 return CL_OUT_OF_HOST_MEMORY;
         struct replica *r = &b->replicas[domain];
         if (b->object.excess)
-                r->status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-        if (!r->native && r->status == CL_SUCCESS)
-                r->status = storage_take(b->object.engine, storage_of(b), &b->charged);
-        if (!r->native && r->status == CL_SUCCESS) {
-                r->status = replica_create(b, domain, &r->native);
-                if (r->status < 0)
+                return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        if (!r->native) {
+                cl_int status = storage_take(b->object.engine, storage_of(b), &b->charged);
+                if (status < 0)
+                        return status;
+                /* What fails now is tried again with the next command: there may be memory by then. */
+                status = replica_create(b, domain, &r->native);
+                if (status < 0) {
                         storage_give(b->object.engine, storage_of(b), &b->charged);
+                        return status;
+                }
         }
-        if (r->status < 0)
-                return r->status;
         *ret = r->native;
         return CL_SUCCESS;
 }

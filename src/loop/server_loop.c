@@ -92,6 +92,11 @@ static uint64_t on_now(void *user)
         return clock_now_ns();
 }
 
+static void on_broken(void *user, const char *text)
+{
+        server_loop_stop(user, text);
+}
+
 static const struct engine_ops ops_silent = {
         .flush = serving_flush,
         .dial = peering_dial,
@@ -99,6 +104,7 @@ static const struct engine_ops ops_silent = {
         .relayed = peering_relayed,
         .map_common = on_map_common,
         .stage = on_stage,
+        .broken = on_broken,
         .now_ns = on_now,
 };
 static const struct engine_ops ops_output = {
@@ -109,6 +115,7 @@ static const struct engine_ops ops_output = {
         .output = on_output,
         .map_common = on_map_common,
         .stage = on_stage,
+        .broken = on_broken,
         .now_ns = on_now,
 };
 

@@ -103,6 +103,7 @@ cl_event native_clearing(struct native_domain *d)
         cl_int status = CL_COMPLETE;
         if (!d->clearing)
                 return NULL;
+        /* After a failure the event stays: memory that was not cleared is never used. */
         if (d->api->clGetEventInfo(d->clearing, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
                                    &status, NULL) == CL_SUCCESS &&
             status == CL_COMPLETE) {

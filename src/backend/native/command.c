@@ -401,7 +401,7 @@ static bool copies(const struct backend_queue *q, const struct backend_command *
                bounds_check(c, c->buffer->size, 0) == CL_SUCCESS;
 }
 
-cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
+static cl_int submit(struct backend_queue *q, const struct backend_command *c,
                      struct backend_event **ret)
 {
         enum { FEW = 32 };
@@ -439,6 +439,17 @@ cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
         if (e && e->queue)
                 queue_unref(e->queue);
         mem_free(e);
+        return r;
+}
+
+cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
+                     struct backend_event **ret)
+{
+        if (atomic_load_explicit(&q->domain->broken, memory_order_relaxed))
+                return CL_OUT_OF_RESOURCES;
+        cl_int r = submit(q, c, ret);
+        if (r < 0)
+                native_probe(q->backend, q->domain, r);
         return r;
 }
 

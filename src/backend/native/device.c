@@ -69,6 +69,7 @@ void native_add_domain(struct backend *b, const struct icd_platform *p, cl_conte
                 ask(d->id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(d->queue_props),
                     &d->queue_props, NULL);
         }
+        native_probe_begin(domain, ids[0]);
         b->device_count += count;
         b->domain_count++;
 }
@@ -134,6 +135,7 @@ void native_device_release(struct backend *b, unsigned device)
                 d->platform->api.clReleaseDevice(d->id);
         if (!--domain->device_count && list_empty(&domain->svms)) {
                 native_clear_end(domain);
+                native_probe_end(domain);
                 domain->api->clReleaseContext(domain->context);
                 domain->context = NULL;
         }

@@ -77,16 +77,22 @@ cl_int native_image_create(struct backend *b, unsigned domain, cl_mem_flags flag
         struct native_domain *in = &b->domains[domain];
         if (parent && parent->domain != in)
                 return CL_INVALID_MEM_OBJECT;
+        struct backend_buffer *made;
         cl_mem_flags access = flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY);
         cl_int err = CL_SUCCESS;
         op_enter();
         cl_mem mem = create_image(in, access, d, parent ? parent->mem : NULL, &err);
-        cl_int r = wrap_image(in, mem, d, err, ret);
+        cl_int r = wrap_image(in, mem, d, err, &made);
         op_leave();
-        if (r == CL_SUCCESS && d->type == CL_MEM_OBJECT_IMAGE1D_BUFFER &&
+        if (r != CL_SUCCESS)
+                return r;
+        if (d->type == CL_MEM_OBJECT_IMAGE1D_BUFFER &&
             in->quirks->buffer_images == BUFFER_IMAGES_FAIL)
-                (*ret)->bytes = parent->mem;
-        return r == CL_SUCCESS && !parent ? native_cleared(b, *ret) : r;
+                made->bytes = parent->mem;
+        if (!parent)
+                return native_ready(b, made, ret);
+        *ret = made;
+        return CL_SUCCESS;
 }
 
 /* ---- formats -------------------------------------------------------------------------------- */

@@ -36,6 +36,17 @@ void landings_begin(struct backend *b, struct native_domain *d)
         op_leave();
         if (!d->landing_mark)
                 return;
+        /* The driver allocates it when it is first used, which must not be behind a launch on a full device. */
+        uint32_t word;
+        op_enter();
+        if (d->probe_queue)
+                err = d->api->clEnqueueReadBuffer(d->probe_queue, d->landing_mark, CL_TRUE, 0,
+                                                  sizeof(word), &word, 0, NULL, NULL);
+        op_leave();
+        if (err != CL_SUCCESS) {
+                landings_end(d);
+                return;
+        }
         d->landings = at;
         atomic_store(&d->landings_free, UINT64_MAX);
 }
@@ -44,6 +55,7 @@ void landings_end(struct native_domain *d)
 {
         if (d->landing_mark)
                 d->api->clReleaseMemObject(d->landing_mark);
+        d->landing_mark = NULL;
 }
 
 /* What happened is told by the event where it says when, and where the driver prints when it is asked. */

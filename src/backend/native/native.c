@@ -109,6 +109,7 @@ static void native_close(struct backend *b)
         for (unsigned i = 0; i < b->domain_count; i++) {
                 native_clear_end(&b->domains[i]);
                 landings_end(&b->domains[i]);
+                native_probe_end(&b->domains[i]);
         }
         for (unsigned i = 0; i < b->domain_count; i++)
                 if (b->domains[i].context)
@@ -147,6 +148,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         b->in_process = params->in_process;
         b->clear = params->clear;
         b->complete = params->complete;
+        b->broken = params->broken;
         b->user = params->user;
         int r = icd_platforms(&b->platforms, &b->platform_count);
         if (r < 0)
@@ -225,11 +227,15 @@ static void native_buffer_release(struct backend_buffer *m)
         mem_free(m);
 }
 
-cl_int native_cleared(struct backend *b, struct backend_buffer *m)
+cl_int native_ready(struct backend *b, struct backend_buffer *m, struct backend_buffer **ret)
 {
-        cl_int r = native_clear(b, m);
+        cl_int r = native_commit(m);
+        if (r == CL_SUCCESS)
+                r = native_clear(b, m);
         if (r < 0)
                 native_buffer_release(m);
+        else
+                *ret = m;
         return r;
 }
 
@@ -296,14 +302,15 @@ static cl_int native_buffer_create(struct backend *b, unsigned domain, cl_mem_fl
         if (domain >= b->domain_count)
                 return CL_INVALID_CONTEXT;
         struct native_domain *d = &b->domains[domain];
+        struct backend_buffer *made;
         cl_int err = CL_SUCCESS;
         if (size && works_on_host_memory(d))
                 return create_over_bytes(b, d, kernel_access(flags), size, ret);
         op_enter();
         cl_mem mem = d->api->clCreateBuffer(d->context, kernel_access(flags), size, NULL, &err);
-        cl_int r = native_wrap_buffer(d, mem, size, err, ret);
+        cl_int r = native_wrap_buffer(d, mem, size, err, &made);
         op_leave();
-        return r == CL_SUCCESS ? native_cleared(b, *ret) : r;
+        return r == CL_SUCCESS ? native_ready(b, made, ret) : r;
 }
 
 static cl_int native_sub_buffer_create(struct backend *b, struct backend_buffer *parent,

@@ -46,6 +46,10 @@ struct native_domain {
         /* Of INFO_SVM_DICTATES: what there is now. The engine's lock guards it. */
         struct list svms;
         uint64_t svm_version; /* counts changes of the list */
+        /* context.c; NULL: the context does not break. Immutable. */
+        cl_command_queue probe_queue;
+        cl_mem probe;
+        atomic_bool broken; /* the driver is not called any more */
         /* clear.c; NULL: none. The engine's lock guards them. */
         cl_command_queue clear_queue;
         cl_event clearing;
@@ -60,6 +64,7 @@ struct notifier; /* notify.h */
 
 struct backend {
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
+        void (*broken)(void *user, const char *text);
         void *user;
         /* Immutable once open. */
         struct icd_platform *platforms;
@@ -178,8 +183,8 @@ static inline void op_leave(void)
         op_depth--;
 }
 
-/* native_clear, or the memory is given back. */
-cl_int native_cleared(struct backend *b, struct backend_buffer *m);
+/* Commit and clear the memory of a new buffer or image, which is *ret then; or give it back. */
+cl_int native_ready(struct backend *b, struct backend_buffer *m, struct backend_buffer **ret);
 
 /* device.c */
 cl_context native_context(const struct icd_platform *p, const cl_device_id *ids, cl_uint n);
@@ -190,6 +195,15 @@ cl_int native_device_partition(struct backend *b, unsigned device,
                                const cl_device_partition_property *properties, unsigned *ret_first,
                                unsigned *ret_count);
 void native_device_release(struct backend *b, unsigned device);
+
+/* context.c. For a new domain: `device` is one of it. */
+void native_probe_begin(struct native_domain *d, cl_device_id device);
+void native_probe_end(struct native_domain *d);
+/* Have the driver allocate new memory now. CL_MEM_OBJECT_ALLOCATION_FAILURE: there is none. */
+cl_int native_commit(struct backend_buffer *m);
+/* A command has failed with `status`: find out whether the context is broken. Any thread; inside or outside an
+ * operation. */
+void native_probe(struct backend *b, struct native_domain *d, cl_int status);
 
 /* clear.c. Clear new memory, if that is wanted. CL_MEM_OBJECT_ALLOCATION_FAILURE: it can't be, and must not be used. */
 cl_int native_clear(struct backend *b, struct backend_buffer *m);

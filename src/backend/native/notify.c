@@ -76,6 +76,8 @@ void event_unref(struct backend_event *e)
 static void tell(struct backend_event *e)
 {
         struct backend *b = e->queue->backend;
+        if (e->status < 0)
+                native_probe(b, e->queue->domain, e->status);
         landing_end(e);
         if (e->cookie) {
                 struct backend_times times = { 0 };

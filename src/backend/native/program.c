@@ -213,8 +213,14 @@ static cl_int build(struct backend_program *p, const cl_device_id *ids, size_t c
                     const char *options, bool compile)
 {
         const struct native_domain *d = p->domain;
-        bool add = p->kind == SOURCE && d->platform->version >= 120 &&
-                   d->quirks->arg_info != ARG_INFO_KEEP && !strstr(options, arg_info_option);
+        if (atomic_load(&d->broken))
+                return CL_OUT_OF_RESOURCES;
+        enum arg_info how = d->quirks->arg_info;
+        /* Where the option may harm, an object is compiled without it: the link that fails because of it comes too
+         * late to compile the object again. */
+        bool harmless = how == ARG_INFO_ADD || (how == ARG_INFO_RETRY && !compile);
+        bool add = p->kind == SOURCE && d->platform->version >= 120 && harmless &&
+                   !strstr(options, arg_info_option);
         if (add) {
                 size_t n = strlen(options);
                 char *more = mem_alloc(n + sizeof(arg_info_option) + 1);
@@ -410,6 +416,8 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
         struct native_domain *d = &b->domains[domain];
         if (!d->api->clLinkProgram)
                 return CL_LINKER_NOT_AVAILABLE;
+        if (atomic_load(&d->broken))
+                return CL_OUT_OF_RESOURCES;
         cl_device_id *ids = mem_alloc(device_count * sizeof(*ids));
         cl_program *programs = mem_alloc(input_count * sizeof(cl_program));
         struct backend_program *p = mem_zalloc(sizeof(*p));

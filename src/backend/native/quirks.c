@@ -8,11 +8,11 @@ static const struct quirks table[] = {
          * made twice at the same time fails once, and a build meanwhile gives no kernels; commands on 1D images
          * of buffers end the process. */
         { "Portable Computing Language", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME,
-          SUB_DEVICES_STAY, GROUP_SIZE_TOLD, DISK_CACHE_RACES, BUFFER_IMAGES_FAIL,
-          .binary = BINARY_COMPILES, .marker = MARKER_SEARCHES },
-        /* 22.3 tells the size of a sub-group; commands on 1D images of buffers move wrong bytes. */
+          SUB_DEVICES_STAY, DISK_CACHE_RACES, BUFFER_IMAGES_FAIL, .binary = BINARY_COMPILES,
+          .marker = MARKER_SEARCHES },
+        /* Commands of 22.3 on 1D images of buffers move wrong bytes. */
         { "rusticl", "", ARG_INFO_ADD, COMPLETION_CALLBACK, REBUILD_SAME, SUB_DEVICES_GO,
-          GROUP_SIZE_DEVICE, DISK_CACHE_SAFE, BUFFER_IMAGES_FAIL },
+          DISK_CACHE_SAFE, BUFFER_IMAGES_FAIL },
         /* The CPU runtime 2026.2.0 cannot build a program whose build failed, nor compile one that was
          * built, compiled and linked. A thread that ends a command while its queue is released, even behind a
          * clFinish, waits for itself. */
@@ -20,8 +20,8 @@ static const struct quirks table[] = {
           .queues = QUEUES_STAY },
         { "AMD Accelerated Parallel Processing", "", ARG_INFO_ADD, COMPLETION_CALLBACK,
           REBUILD_SAME },
-        /* Driver 580 fails to build kernels without arguments with the option. What it compiles to is
-         * PTX. Between GPUs of one context it moves 1.6 GB/s. */
+        /* Driver 580 fails to build kernels without arguments with the option, and to link them when their objects
+         * were compiled with it. It compiles to PTX. Between GPUs of one context it moves 1.6 GB/s. */
         { "NVIDIA CUDA", "", ARG_INFO_RETRY, COMPLETION_WAIT, REBUILD_SAME,
           .failure = FAILURE_STAYS, .kernel_names = KERNEL_NAMES_OVERRUN,
           .contexts = CONTEXTS_DEVICE, .given_memory = GIVEN_MEMORY_PINNED },

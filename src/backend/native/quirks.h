@@ -3,9 +3,9 @@
 #define SPANCL_BACKEND_NATIVE_QUIRKS_H
 
 enum arg_info {
-        ARG_INFO_RETRY, /* build with -cl-kernel-arg-info; if that fails, build without */
-        ARG_INFO_ADD,   /* build with it: a failure is the program's own */
-        ARG_INFO_KEEP,  /* don't add it: harmful, or the information is there anyway */
+        ARG_INFO_RETRY, /* build with -cl-kernel-arg-info; if that fails, build without; never compile with it */
+        ARG_INFO_ADD,  /* build with it: a failure is the program's own */
+        ARG_INFO_KEEP, /* don't add it: harmful, or the information is there anyway */
 };
 
 /* How the completion of a command is noticed; see bench/RESULTS.md for the figures. */
@@ -26,12 +26,6 @@ enum rebuild {
 enum sub_devices {
         SUB_DEVICES_GO,   /* when they are released */
         SUB_DEVICES_STAY, /* with the process: commands that are complete may still use them */
-};
-
-/* CL_KERNEL_WORK_GROUP_SIZE. */
-enum group_size {
-        GROUP_SIZE_TOLD,
-        GROUP_SIZE_DEVICE, /* tells another thing; larger groups work, up to the device's limit */
 };
 
 /* A cache on disk, shared by processes. */
@@ -95,7 +89,6 @@ struct quirks {
         enum completion completion;
         enum rebuild rebuild;
         enum sub_devices sub_devices;
-        enum group_size group_size;
         enum disk_cache disk_cache;
         enum buffer_images buffer_images;
         enum failure failure;

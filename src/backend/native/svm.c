@@ -221,14 +221,19 @@ cl_int native_svm_buffer_create(struct backend *b, unsigned domain, struct backe
         bool has = svm->domain ? svm->domain == d
                                : d->svm == INFO_SVM_FOLLOWS || d->svm == INFO_SVM_SHARES;
         void *host = has ? (void *)(uintptr_t)(svm->address + offset) : NULL;
+        struct backend_buffer *made;
         cl_int err = CL_SUCCESS;
         flags &= CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
         op_enter();
         cl_mem mem = d->api->clCreateBuffer(d->context, flags | (has ? CL_MEM_USE_HOST_PTR : 0),
                                             size, host, &err);
-        cl_int r = native_wrap_buffer(d, mem, size, err, ret);
+        cl_int r = native_wrap_buffer(d, mem, size, err, &made);
         op_leave();
-        return r == CL_SUCCESS && !has ? native_cleared(b, *ret) : r;
+        if (r == CL_SUCCESS && !has)
+                return native_ready(b, made, ret);
+        if (r == CL_SUCCESS)
+                *ret = made;
+        return r;
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */

@@ -1,0 +1,101 @@
+/* Native contexts that break. A kernel that fails while it runs breaks the context of NVIDIA's driver 580: every later
+ * command fails, and a build ends the process. Two things follow.
+ *
+ * Memory is committed first. The driver allocates a buffer when a command first uses it. A transfer fails gracefully
+ * when there is no memory left, a kernel breaks the context. So a blocking write of a few bytes is the first command
+ * that uses new memory.
+ *
+ * A broken context is noticed. After a command has failed, the context is probed with a transfer that can't fail
+ * otherwise. If that fails, too, the engine is told to end the session, and the driver is not called any more. */
+#include <stdio.h>
+
+#include "backend/native/native.h"
+#include "base/log.h"
+
+enum {
+        PIXEL_MAX = 16
+}; /* bytes of a pixel; every buffer and image has at least one byte, or pixel */
+
+static const uint8_t zeros[PIXEL_MAX];
+
+static bool may_break(const struct native_domain *d)
+{
+        return d->quirks->failure == FAILURE_STAYS;
+}
+
+/* Both are made with the context: when they are needed there may be no memory left for them. */
+void native_probe_begin(struct native_domain *d, cl_device_id device)
+{
+        cl_int err = CL_SUCCESS;
+        uint32_t word = 0;
+        if (!may_break(d))
+                return;
+        op_enter();
+        d->probe_queue = native_create_queue(d, device, 0, &err);
+        if (d->probe_queue)
+                d->probe = d->api->clCreateBuffer(d->context, CL_MEM_READ_WRITE, sizeof(word), NULL,
+                                                  &err);
+        if (d->probe)
+                err = d->api->clEnqueueWriteBuffer(d->probe_queue, d->probe, CL_TRUE, 0,
+                                                   sizeof(word), &word, 0, NULL, NULL);
+        op_leave();
+        if (err == CL_SUCCESS)
+                return;
+        log_info("native", "no queue to probe %s with: %d", d->platform->name, err);
+        native_probe_end(d);
+}
+
+void native_probe_end(struct native_domain *d)
+{
+        if (d->probe)
+                d->api->clReleaseMemObject(d->probe);
+        if (d->probe_queue)
+                d->api->clReleaseCommandQueue(d->probe_queue);
+        d->probe = NULL;
+        d->probe_queue = NULL;
+}
+
+cl_int native_commit(struct backend_buffer *m)
+{
+        static const size_t origin[3] = { 0 }, one[3] = { 1, 1, 1 };
+        const struct native_domain *d = m->domain;
+        if (!d->probe)
+                return CL_SUCCESS;
+        op_enter();
+        cl_int r = m->image.type
+                           ? d->api->clEnqueueWriteImage(d->probe_queue, m->mem, CL_TRUE, origin,
+                                                         one, 0, 0, zeros, 0, NULL, NULL)
+                           : d->api->clEnqueueWriteBuffer(d->probe_queue, m->mem, CL_TRUE, 0, 1,
+                                                          zeros, 0, NULL, NULL);
+        op_leave();
+        return r == CL_SUCCESS ? r : CL_MEM_OBJECT_ALLOCATION_FAILURE;
+}
+
+static bool works(const struct native_domain *d)
+{
+        uint32_t word;
+        op_enter();
+        cl_int r = d->api->clEnqueueReadBuffer(d->probe_queue, d->probe, CL_TRUE, 0, sizeof(word),
+                                               &word, 0, NULL, NULL);
+        op_leave();
+        return r == CL_SUCCESS;
+}
+
+void native_probe(struct backend *b, struct native_domain *d, cl_int status)
+{
+        char text[256], name[64] = "";
+        if (!d->probe || atomic_load(&d->broken) || works(d) || atomic_exchange(&d->broken, true))
+                return;
+        for (unsigned i = 0; i < b->device_count && !*name; i++)
+                if (&b->domains[b->devices[i].domain] == d)
+                        (void)d->api->clGetDeviceInfo(b->devices[i].id, CL_DEVICE_NAME,
+                                                      sizeof(name) - 1, name, NULL);
+        snprintf(
+                text, sizeof(text),
+                "the driver's context of %s broke: a command failed with status %d while it ran, and "
+                "since then every command fails",
+                *name ? name : d->platform->name, status);
+        log_error("native", "%s", text);
+        if (b->broken)
+                b->broken(b->user, text);
+}
