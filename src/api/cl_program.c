@@ -4,7 +4,6 @@
 #include "api/dispatch.h"
 #include "api/reply.h"
 #include "base/mem.h"
-#include "core/binary.h"
 #include "core/build.h"
 #include "core/context.h"
 #include "core/device.h"
@@ -85,17 +84,23 @@ static cl_int check_devices(cl_context context, cl_uint count, const cl_device_i
         return CL_SUCCESS;
 }
 
-/* The status of one binary as binary_status wants it. */
-static cl_int check_binary(cl_device_id d, const unsigned char *binary, size_t size)
+/* What the implementations say of the binaries; the first error counts. */
+static cl_int inspect(cl_program p, cl_int *binary_status)
 {
-        struct bytes native;
-        cl_program_binary_type type;
-        /* CL_INVALID_VALUE if lengths[i] is zero or binaries[i] is NULL; CL_INVALID_BINARY if it is
-         * not a valid binary for the device. */
-        if (!binary || !size)
-                return CL_INVALID_VALUE;
-        return binary_unwrap(d, bytes_of(binary, size), &native, &type) < 0 ? CL_INVALID_BINARY
-                                                                            : CL_SUCCESS;
+        cl_int *status = mem_zalloc(p->device_count * sizeof(*status));
+        if (!status)
+                return CL_OUT_OF_HOST_MEMORY;
+        client_lock(p->context->client);
+        cl_int e = status_to_cl(program_inspect(p, status));
+        client_unlock(p->context->client);
+        for (cl_uint i = 0; i < p->device_count; i++) {
+                if (binary_status)
+                        binary_status[i] = status[i];
+                if (e == CL_SUCCESS)
+                        e = status[i];
+        }
+        mem_free(status);
+        return e;
 }
 
 CL_API_ENTRY cl_program CL_API_CALL
@@ -112,7 +117,8 @@ clCreateProgramWithBinary(cl_context context, cl_uint num_devices, const cl_devi
         if (e != CL_SUCCESS)
                 return reply_error(errcode_ret, e);
         for (cl_uint i = 0; i < num_devices; i++) {
-                cl_int status = check_binary(device_list[i], binaries[i], lengths[i]);
+                /* CL_INVALID_VALUE if lengths[i] is zero or binaries[i] is NULL. */
+                cl_int status = binaries[i] && lengths[i] ? CL_SUCCESS : CL_INVALID_VALUE;
                 if (binary_status)
                         binary_status[i] = status;
                 if (e == CL_SUCCESS)
@@ -133,14 +139,20 @@ clCreateProgramWithBinary(cl_context context, cl_uint num_devices, const cl_devi
                 mem_free(copies);
                 return reply_error(errcode_ret, CL_OUT_OF_HOST_MEMORY);
         }
-        return create(context,
-                      &(struct program_params){
-                              .kind = PROGRAM_BINARY,
-                              .devices = device_list,
-                              .device_count = num_devices,
-                              .binaries = copies,
-                      },
-                      errcode_ret);
+        cl_program p = create(context,
+                              &(struct program_params){
+                                      .kind = PROGRAM_BINARY,
+                                      .devices = device_list,
+                                      .device_count = num_devices,
+                                      .binaries = copies,
+                              },
+                              errcode_ret);
+        /* CL_INVALID_BINARY if a binary is not a valid one for its device, which only the implementation knows. */
+        e = p ? inspect(p, binary_status) : CL_SUCCESS;
+        if (e == CL_SUCCESS)
+                return p;
+        clReleaseProgram(p);
+        return reply_error(errcode_ret, e);
 }
 
 /* Languages but SPIR-V are the devices' to judge. */
@@ -504,7 +516,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
-/* The container of device i: of the executable, or else what the program was made of. */
+/* The binary of device i: of the executable, or else what the program was made of. */
 static struct bytes binary_of(const struct _cl_program *p, cl_uint i)
 {
         if (p->executables && p->executables[i].size)

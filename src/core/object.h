@@ -238,7 +238,8 @@ struct kernel_device {
         /* Often asked. */
         size_t required_size[3];    /* of a work-group, in the source; 0: none */
         size_t max_work_group_size; /* 0: not known */
-        atomic_size_t accepted_group_size; /* the device took a launch with so many work-items a group */
+        atomic_size_t
+                accepted_group_size; /* the device took a launch with so many work-items a group */
 };
 
 struct program_build; /* core/program.h */
@@ -255,9 +256,11 @@ struct _cl_program {
         size_t source_size;
         void *il;
         size_t il_size;
-        struct buf constants;     /* of IL: INFO_CONSTANT for each that was set */
-        struct bytes *binaries;   /* per device, given by the application; owned; NULL for source */
-        char *kernel_names_given; /* built-in kernels */
+        struct buf constants;   /* of IL: INFO_CONSTANT for each that was set */
+        struct bytes *binaries; /* per device, given by the application; owned; NULL for source */
+        cl_program_binary_type *
+                binary_types; /* theirs; owned; NULL: the servers were not asked (program_inspect) */
+        char *kernel_names_given;    /* built-in kernels */
         struct program_build *build; /* of the last clBuildProgram; NULL: none yet */
         struct program_job *job;     /* the one in progress; NULL: none */
         struct bytes *executables;   /* per device: its binary as clGetProgramInfo gives it; owned,

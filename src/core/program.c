@@ -1,7 +1,6 @@
 #include "core/program.h"
 
 #include "base/mem.h"
-#include "core/binary.h"
 #include "core/build.h"
 #include "core/context.h"
 #include "core/server.h"
@@ -90,6 +89,7 @@ void program_unhold(cl_program p)
                 .binaries = p->binaries,
                 .kernel_names = p->kernel_names_given,
         });
+        mem_free(p->binary_types);
         context_unhold(p->context);
         mem_free(p->devices);
         handle_free(&p->h, sizeof(*p));
@@ -118,14 +118,10 @@ bool program_is_built(const struct _cl_program *p)
 
 cl_program_binary_type program_binary_type(const struct _cl_program *p, cl_uint i)
 {
-        struct bytes native;
-        cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
         if (p->build && p->build->devices[i].status != CL_BUILD_NONE)
                 return p->build->devices[i].type;
         /* Of a device that was not built, what its given binary is. */
-        if (p->binaries && binary_unwrap(p->devices[i], p->binaries[i], &native, &type) < 0)
-                return CL_PROGRAM_BINARY_TYPE_NONE;
-        return type;
+        return p->binary_types ? p->binary_types[i] : CL_PROGRAM_BINARY_TYPE_NONE;
 }
 
 int program_constant(cl_program p, cl_uint id, struct bytes value)
@@ -168,11 +164,7 @@ static int put_parts(cl_program p, const struct server *s, struct buf *parts, st
                 r = buf_put_u64(devices, d->index);
                 if (r < 0 || p->kind != PROGRAM_BINARY)
                         continue;
-                struct bytes native;
-                cl_program_binary_type type;
-                r = binary_unwrap(d, p->binaries[i], &native, &type);
-                if (!r)
-                        r = info_put(parts, INFO_PART, native.data, native.size);
+                r = info_put(parts, INFO_PART, p->binaries[i].data, p->binaries[i].size);
         }
         if (r < 0)
                 return r;
@@ -223,29 +215,11 @@ int program_declare(cl_program p, struct server *s, enum content_mode mode)
 
 /* ---- binaries ------------------------------------------------------------------------------- */
 
-/* Wrap what a server sent; `want` names the devices that were asked for. */
-static int take_binaries(cl_program p, const struct program_build *b, const struct server *s,
-                         const bool *want, struct bytes parts, struct bytes *all)
-{
-        struct info_entry e;
-        for (cl_uint i = 0; i < p->device_count; i++) {
-                if (!want[i] || p->devices[i]->server != s)
-                        continue;
-                if (!info_next(&parts, &e) || e.key != INFO_PART)
-                        return SP_E_PROTO;
-                struct buf container = { 0 };
-                int r = e.value.size ? binary_wrap(p->devices[i], b->devices[i].type, e.value,
-                                                   &container)
-                                     : 0;
-                if (r < 0)
-                        return r;
-                all[i] = bytes_of(container.data, container.size);
-        }
-        return 0;
-}
+enum question { BINARIES, INSPECT };
 
-static int fetch_from(cl_program p, const struct program_build *b, struct server *s,
-                      const bool *want, struct bytes *all)
+/* Ask a server about those of its devices that `want` names. */
+static int ask(cl_program p, struct server *s, enum question question, const bool *want,
+               struct buf *ret)
 {
         struct client *c = p->context->client;
         struct session *session = server_session(s);
@@ -259,23 +233,113 @@ static int fetch_from(cl_program p, const struct program_build *b, struct server
         if (!r)
                 r = request_begin(c, s, &request);
         if (!r) {
-                r = session_send(session, program_binaries_query, .request = request.id,
-                                 .program = p->id,
-                                 .devices = { (uint64_t *)(void *)devices.data, devices.size / 8 });
+                const struct wire_u64s list = { (uint64_t *)(void *)devices.data,
+                                                devices.size / 8 };
+                if (question == BINARIES)
+                        r = session_send(session, program_binaries_query, .request = request.id,
+                                         .program = p->id, .devices = list);
+                else
+                        r = session_send(session, program_inspect, .request = request.id,
+                                         .program = p->id, .devices = list);
                 if (r < 0)
                         request_done(c, request.id, status_to_cl(r), bytes_of(NULL, 0));
                 request_wait(c, &request);
                 r = request.status;
         }
-        /* While it waited, another thread may have built the program anew. */
-        if (!r && (p->job || p->build != b))
-                r = CL_INVALID_OPERATION;
-        if (!r)
-                r = take_binaries(p, b, s, want, bytes_of(request.info.data, request.info.size),
-                                  all);
-        buf_fini(&request.info);
+        *ret = request.info;
         buf_fini(&devices);
         return r;
+}
+
+/* Take over what a server answered: one part for each device that was asked for. */
+typedef int (*take_fn)(void *user, cl_uint device, struct bytes part);
+
+static int take_parts(cl_program p, const struct server *s, const bool *want, struct buf *info,
+                      take_fn take, void *user)
+{
+        struct bytes parts = bytes_of(info->data, info->size);
+        struct info_entry e;
+        int r = 0;
+        for (cl_uint i = 0; i < p->device_count && !r; i++) {
+                if (!want[i] || p->devices[i]->server != s)
+                        continue;
+                r = info_next(&parts, &e) && e.key == INFO_PART ? take(user, i, e.value)
+                                                                : SP_E_PROTO;
+        }
+        return r;
+}
+
+/* Each server is asked once, about all of its devices. */
+static bool is_first_of_server(const struct _cl_program *p, const bool *want, cl_uint i)
+{
+        for (cl_uint k = 0; k < i; k++)
+                if (want[k] && p->devices[k]->server == p->devices[i]->server)
+                        return false;
+        return want[i];
+}
+
+/* For the time of a question the program and its build stay. */
+static int ask_all(cl_program p, enum question question, const bool *want, take_fn take, void *user)
+{
+        const struct program_build *b = p->build;
+        int r = 0;
+        for (cl_uint i = 0; i < p->device_count && !r; i++) {
+                struct buf info = { 0 };
+                if (!is_first_of_server(p, want, i))
+                        continue;
+                r = ask(p, p->devices[i]->server, question, want, &info);
+                /* While it waited, another thread may have built the program anew. */
+                if (!r && (p->job || p->build != b))
+                        r = CL_INVALID_OPERATION;
+                if (!r)
+                        r = take_parts(p, p->devices[i]->server, want, &info, take, user);
+                buf_fini(&info);
+        }
+        return r;
+}
+
+struct inspection {
+        cl_program_binary_type *types;
+        cl_int *status;
+};
+
+static int take_inspection(void *user, cl_uint device, struct bytes part)
+{
+        struct inspection *x = user;
+        if (part.size != 8)
+                return SP_E_PROTO;
+        cl_int status = (cl_int)bytes_get_u32(part.data);
+        x->status[device] = status < 0 ? status : CL_SUCCESS;
+        x->types[device] = bytes_get_u32((const uint8_t *)part.data + 4);
+        return 0;
+}
+
+int program_inspect(cl_program p, cl_int *ret_status)
+{
+        struct inspection x = { mem_zalloc(p->device_count * sizeof(*x.types)), ret_status };
+        bool *want = mem_alloc(p->device_count * sizeof(*want));
+        int r = x.types && want ? 0 : SP_E_NOMEM;
+        for (cl_uint i = 0; i < p->device_count && !r; i++) {
+                want[i] = true;
+                r = program_declare(p, p->devices[i]->server, CONTENT_KNOWN);
+        }
+        if (!r)
+                r = ask_all(p, INSPECT, want, take_inspection, &x);
+        if (!r)
+                p->binary_types = steal(x.types);
+        mem_free(x.types);
+        mem_free(want);
+        return r;
+}
+
+static int take_binary(void *user, cl_uint device, struct bytes part)
+{
+        struct bytes *all = user;
+        void *copy = part.size ? mem_dup(part.data, part.size) : NULL;
+        if (part.size && !copy)
+                return SP_E_NOMEM;
+        all[device] = bytes_of(copy, part.size);
+        return 0;
 }
 
 int program_fetch_binaries(cl_program p)
@@ -290,13 +354,8 @@ int program_fetch_binaries(cl_program p)
         program_build_hold(b);
         for (cl_uint i = 0; i < p->device_count && !r; i++)
                 want[i] = b->devices[i].status == CL_BUILD_SUCCESS;
-        for (cl_uint i = 0; i < p->device_count && !r; i++) {
-                bool asked = !want[i];
-                for (cl_uint k = 0; k < i && !asked; k++)
-                        asked = want[k] && p->devices[k]->server == p->devices[i]->server;
-                if (!asked)
-                        r = fetch_from(p, b, p->devices[i]->server, want, all);
-        }
+        if (!r)
+                r = ask_all(p, BINARIES, want, take_binary, all);
         if (!r && !p->executables && p->build == b)
                 p->executables = steal(all);
         for (cl_uint i = 0; all && i < p->device_count; i++)

@@ -23,7 +23,7 @@ struct program_params {
         size_t source_size;
         void *il;
         size_t il_size;
-        struct bytes *binaries; /* containers (core/binary.h), checked; array and data */
+        struct bytes *binaries; /* as the devices' implementations made them; array and data */
         char *kernel_names;
 };
 
@@ -45,6 +45,11 @@ int program_device(const struct _cl_program *p, cl_device_id d);
 
 /* Has some device an executable? Lock held. */
 bool program_is_built(const struct _cl_program *p);
+
+/* Ask the servers what the implementations say of the program's binaries: ret_status has room for each device, and is
+ * CL_SUCCESS or the error that clCreateProgramWithBinary gives it. SP_E_* or cl_int: a server can't be asked. Lock held;
+ * released while it waits. */
+SP_NODISCARD int program_inspect(cl_program p, cl_int *ret_status);
 
 /* Fill in p->executables: asks the servers what is not known yet. SP_E_* or cl_int. Lock held; released
  * while it waits. */

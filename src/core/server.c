@@ -44,6 +44,13 @@ static int on_program_binaries(void *user, const struct wire_program_binaries *m
         return 0;
 }
 
+static int on_program_inspected(void *user, const struct wire_program_inspected *m)
+{
+        struct server *s = user;
+        request_answered(s, m->request, status_to_cl((int)m->status), m->parts);
+        return 0;
+}
+
 static int on_kernel_answer(void *user, const struct wire_kernel_answer *m)
 {
         struct server *s = user;
@@ -165,6 +172,7 @@ static const struct wire_handlers handlers = {
         .server_info = on_server_info,
         .program_built = on_program_built,
         .program_binaries = on_program_binaries,
+        .program_inspected = on_program_inspected,
         .kernel_answer = on_kernel_answer,
         .launch_answer = on_launch_answer,
         .svm_created = on_svm_created,

@@ -285,6 +285,7 @@ const struct wire_handlers engine_client_handlers = {
         .program_build = engine_handle_program_build,
         .program_link = engine_handle_program_link,
         .program_binaries_query = engine_handle_program_binaries_query,
+        .program_inspect = engine_handle_program_inspect,
         .kernel_create = engine_handle_kernel_create,
         .kernel_query = engine_handle_kernel_query,
         .release = engine_handle_release,

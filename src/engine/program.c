@@ -262,3 +262,38 @@ int engine_handle_program_binaries_query(void *user, const struct wire_program_b
         buf_fini(&out);
         return 0;
 }
+
+static int inspect(struct program *p, uint64_t device, struct buf *out)
+{
+        struct engine *e = p->object.engine;
+        struct backend_program *native;
+        uint8_t part[8];
+        unsigned domain = e->be->device_domain(e->backend, (unsigned)device);
+        cl_int status = engine_program_native(p, domain, &native);
+        cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
+        if (status >= 0)
+                type = e->be->program_type ? e->be->program_type(native, (unsigned)device)
+                                           : CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
+        bytes_put_u32(part, (uint32_t)status);
+        bytes_put_u32(part + 4, type);
+        return info_put(out, INFO_PART, part, sizeof(part));
+}
+
+int engine_handle_program_inspect(void *user, const struct wire_program_inspect *m)
+{
+        struct peer *peer = user;
+        struct program *p = engine_program_find(peer->engine, m->program);
+        if (!p || p->kind != PROGRAM_KIND_BINARY)
+                return SP_E_PROTO;
+        struct buf out = { 0 };
+        int r = 0;
+        for (size_t i = 0; i < m->devices.count && !r; i++) {
+                uint64_t device = wire_u64s_at(m->devices, i);
+                r = engine_program_has(p, device) ? inspect(p, device, &out) : SP_E_PROTO;
+        }
+        if (r != SP_E_PROTO)
+                peer_send(peer, program_inspected, .request = m->request, .status = r,
+                          .parts = bytes_of(out.data, r < 0 ? 0 : out.size));
+        buf_fini(&out);
+        return r == SP_E_PROTO ? r : 0;
+}

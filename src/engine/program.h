@@ -78,6 +78,7 @@ bool engine_program_has(const struct program *p, uint64_t device);
 
 int engine_handle_content(void *user, const struct wire_content *m);
 int engine_handle_program_create(void *user, const struct wire_program_create *m);
+int engine_handle_program_inspect(void *user, const struct wire_program_inspect *m);
 int engine_handle_program_binaries_query(void *user, const struct wire_program_binaries_query *m);
 
 #endif

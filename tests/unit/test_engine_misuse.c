@@ -167,6 +167,12 @@ static void send_bad(struct world *w, unsigned which)
                 record(w, 0);
                 run_recording(w, 0, QUEUE(1), EVENT(108), (struct wire_u64s)WAITS(EVENT(108)));
                 break;
+        case 41: /* built-in kernels have no binaries, */
+                send(w, 0, program_inspect, .request = 1, .program = PROGRAM, .devices = WAITS(0));
+                break;
+        case 42: /* nor does what there is not */
+                send(w, 0, program_inspect, .request = 1, .program = PROGRAM + 1);
+                break;
         default:
                 fail();
         }
@@ -174,7 +180,7 @@ static void send_bad(struct world *w, unsigned which)
 
 TEST(a_client_that_breaks_the_protocol_loses_its_session_alone)
 {
-        for (unsigned which = 0; which <= 40; which++) {
+        for (unsigned which = 0; which <= 42; which++) {
                 struct world *w = world_new(1);
                 make_objects(w, 0, 64);
                 send(w, 0, event_import, .event = EVENT(100));
