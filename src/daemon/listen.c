@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loopback.h"
 #include "base/mem.h"
 #include "daemon/near.h"
 
@@ -34,19 +35,11 @@ static bool is_loopback(const struct listener *l, unsigned *ret_port)
         *ret_port = 0;
         if (getsockname(l->fd, (struct sockaddr *)&a, &len) < 0)
                 return false;
-        if (a.ss_family == AF_INET) {
-                struct sockaddr_in in;
-                memcpy(&in, &a, sizeof(in));
-                *ret_port = ntohs(in.sin_port);
-                return ntohl(in.sin_addr.s_addr) >> 24 == 127;
-        }
-        if (a.ss_family == AF_INET6) {
-                struct sockaddr_in6 in6;
-                memcpy(&in6, &a, sizeof(in6));
-                *ret_port = ntohs(in6.sin6_port);
-                return IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
-        }
-        return a.ss_family == AF_UNIX;
+        /* The port is at the same place of both kinds of address. */
+        struct sockaddr_in in;
+        memcpy(&in, &a, sizeof(in));
+        *ret_port = ntohs(in.sin_port);
+        return loopback_address((struct sockaddr *)&a);
 }
 
 /* Other hosts will be able to connect: may they? */

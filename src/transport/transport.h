@@ -6,7 +6,9 @@
  * (transport/fabric.h) what a connection between servers becomes.
  *
  * Addresses: "tcp:HOST:PORT" (HOST an IPv4, [IPv6] or name), "unix:PATH", "inproc:NAME" (buffered) and
- * "inproc:NAME/bulk" (rendezvous, see inproc_pair), "tls:HOST:PORT[#FINGERPRINT]" (transport/tls.h). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
+ * "inproc:NAME/bulk" (rendezvous, see inproc_pair), "tls:HOST:PORT[#FINGERPRINT]" (transport/tls.h),
+ * "loopback:HOST:PORT[#FINGERPRINT]" (TCP if HOST resolves to loopback addresses only, else TLS; only to connect to).
+ * Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
 #ifndef SPANCL_TRANSPORT_TRANSPORT_H
 #define SPANCL_TRANSPORT_TRANSPORT_H
 
@@ -82,7 +84,7 @@ struct listener {
 };
 
 extern const struct transport_ops transport_tcp, transport_unix, transport_shm, transport_inproc,
-        transport_tls, transport_fabric;
+        transport_tls, transport_fabric, transport_loopback;
 
 /* The transport of an address by its prefix. NULL: none. */
 const struct transport_ops *transport_of(const char *address);
