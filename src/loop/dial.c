@@ -100,7 +100,12 @@ static void explain(const struct dial_params *p, int status, struct dial_reply *
 {
         const struct place place = shown(p->address);
         const char *where = place.text;
-        bool is_tls = p->address && is_ip(p->address) && strncmp(p->address, "tcp:", 4) != 0;
+        const struct transport_ops *t = p->address ? transport_of(p->address) : NULL;
+        const char *other = status_text(status);
+        if ((t == &transport_tls || t == &transport_loopback) && *tls_reason())
+                other = tls_reason();
+        else if (t == &transport_unix && status == SP_E_AUTH)
+                other = "this user may not open the socket: the server's --socket-users says whom it is for";
         switch (status) {
         case SP_E_HOST:
                 say(reply, "%s: the host name does not resolve", where);
@@ -121,8 +126,7 @@ static void explain(const struct dial_params *p, int status, struct dial_reply *
                 say(reply, "%s: the connection was closed before the server answered", where);
                 break;
         default:
-                say(reply, "%s: %s", where,
-                    is_tls && *tls_reason() ? tls_reason() : status_text(status));
+                say(reply, "%s: %s", where, other);
         }
 }
 

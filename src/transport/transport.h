@@ -39,7 +39,8 @@ struct transport_ops {
         unsigned caps;
 
         /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
-         * SP_E_INVAL (address), SP_E_NOMEM; tls: SP_E_AUTH, SP_E_UNSUPP, see tls_reason. */
+         * SP_E_INVAL (address), SP_E_NOMEM; unix: SP_E_AUTH (this user may not open the socket); tls: SP_E_AUTH, SP_E_UNSUPP,
+         * see tls_reason. */
         int (*connect)(const char *address, int timeout_ms, struct conn **ret);
 
         /* Listen. Port 0: one of the system's choosing (listener_address tells). SP_E_BUSY: the

@@ -571,29 +571,52 @@ def keys_that_others_can_read_are_not_used():
 def a_socket_is_for_its_user():
     if os.geteuid():
         return "not root here"
+    before = os.umask(0o022)
+    try:
+        for umask in (0o022, 0o077, 0):
+            os.umask(umask)
+            _sockets_of_users()
+    finally:
+        os.umask(before)
+    return None
+
+
+def _sockets_of_users():
     with Place() as p:
         folder = Path(p.folder.name)
         folder.chmod(0o755)
         path = folder / "socket"
 
         program = shutil.copy(BUILD / "bin/spancl", folder)  # where anybody may run it
+        os.chmod(program, 0o755)
 
         # Nobody may not be let in where sanitizers' suppressions lie.
         env = {k: v for k, v in os.environ.items() if k not in ("LSAN_OPTIONS", "TSAN_OPTIONS")}
 
-        def as_nobody():
-            return subprocess.run([program, "ping", f"unix:{path}"], user=NOBODY, extra_groups=[], env=env,
+        def ping(user):
+            return subprocess.run([program, "ping", f"unix:{path}"], user=user, group=user, extra_groups=[], env=env,
                                   cwd="/", text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, check=False, timeout=HANG_S)
+
         with p.spancld("--socket", str(path)):
-            path.chmod(0o777)
+            assert path.stat().st_mode & 0o777 == 0o600
             works(p.spancl("ping", f"unix:{path}"))
-            fails(as_nobody(), "other users")
-        for users in ("daemon,nobody", "any"):
-            with p.spancld("--socket", str(path), "--socket-users", users):
-                path.chmod(0o777)
-                works(as_nobody())
-    return None
+            fails(ping(NOBODY), "--socket-users")
+            path.chmod(0o777)
+            fails(ping(NOBODY), "other users")
+        with p.spancld("--socket", str(path), "--socket-users", "daemon,nobody") as s:
+            assert path.stat().st_mode & 0o777 == 0o666
+            works(ping(NOBODY))
+            works(ping("daemon"))
+            works(p.spancl("ping", f"unix:{path}"))
+            fails(ping("mail"), "other users")
+            assert "no other user" not in s.log_text()
+        with p.spancld("--socket", str(path), "--socket-users", "any"):
+            works(ping(NOBODY))
+            works(ping("mail"))
+        folder.chmod(0o700)
+        with p.spancld("--socket", str(path), "--socket-users", "any") as s:
+            assert f"no other user can enter {folder}" in s.log_text()
 
 
 # --- What a session may take ----------------------------------------------------------------------
