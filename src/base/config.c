@@ -518,8 +518,11 @@ static int configured_servers(struct server_spec **ret, size_t *ret_count, char 
                         return 0;
                 }
         }
-        return config_servers_parse(config_text(CONFIG_servers), entries[CONFIG_servers].name, ret,
-                                    ret_count, ret_error);
+        int r = config_servers_parse(config_text(CONFIG_servers), entries[CONFIG_servers].name, ret,
+                                     ret_count, ret_error);
+        for (size_t i = 0; !r && i < *ret_count; i++)
+                (*ret)[i].implied = !config_is_set(CONFIG_servers);
+        return r;
 }
 
 /* Accelerators are devices of this process: without a server here they get one of their own. */

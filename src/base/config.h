@@ -70,6 +70,7 @@ SP_NODISCARD int config_on_loss(uint64_t *ret_ns, char **ret_error);
 /* One server of SPANCL_SERVERS (or of POCL_REMOTE<n>_PARAMETERS when that is unset). */
 struct server_spec {
         char *name;        /* as it was written, without devices and peer host: for messages */
+        bool implied;      /* nobody named it: the default, for when nothing is configured */
         bool in_process;   /* the client's own devices */
         bool accelerators; /* and those of config_accelerators: the first one that is in_process */
         char *address; /* of the transport: "tcp:HOST:PORT", "tls:HOST:PORT", "loopback:HOST:PORT",
