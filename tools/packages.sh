@@ -47,6 +47,8 @@ packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
 packages_test="libcmocka-dev clang lld libssl-dev libfabric-dev iproute2 nftables"
 # AES-GCM for wide instructions (src/tls/gcm.h), on amd64 only.
 packages_tls="libipsec-mb-dev"
+# To compile for another processor than this one (tools/cross.py).
+packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 # An accelerator that runs compiled kernels (docs/internals/riscv.md).
 packages_riscv="qemu-system-misc"
 # A machine with soft-RoCE (tests/emulated), whose kernel is Debian's linux-image-amd64: unpacked, not installed.

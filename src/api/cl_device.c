@@ -19,8 +19,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
         /* CL_INVALID_PLATFORM if platform is not valid; NULL means the only one there is. */
         if (platform && !handle_is(platform, HANDLE_PLATFORM))
                 return CL_INVALID_PLATFORM;
-        /* CL_INVALID_DEVICE_TYPE if device_type is not a valid value. */
-        if (device_type != CL_DEVICE_TYPE_ALL && (!device_type || (device_type & ~types_known)))
+        /* CL_INVALID_DEVICE_TYPE if device_type is not a valid value. Bits that nobody knows are ignored beside others, as
+         * other implementations do: programs pass CL_DEVICE_TYPE_ALL with its sign extended to 64 bits. */
+        device_type &= CL_DEVICE_TYPE_ALL;
+        if (!(device_type & types_known))
                 return CL_INVALID_DEVICE_TYPE;
         /* CL_INVALID_VALUE if there are no entries but a place for them, or if nothing is asked
          * for. */
@@ -53,7 +55,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
                 if (devices && found < num_entries)
                         devices[found] = all[i];
                 found++;
-                if (device_type == CL_DEVICE_TYPE_DEFAULT)
+                if ((device_type & types_known) == CL_DEVICE_TYPE_DEFAULT)
                         break;
         }
         /* num_devices, where given, tells how many there are, also if there are none. */

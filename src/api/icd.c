@@ -34,6 +34,11 @@ CL_API_ENTRY cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num_entries,
         struct client *c = client_get();
         if (!c)
                 return CL_OUT_OF_HOST_MEMORY;
+        if (!client_has_platform(c)) {
+                if (num_platforms)
+                        *num_platforms = 0;
+                return CL_PLATFORM_NOT_FOUND_KHR;
+        }
         cl_platform_id none = NULL;
         atomic_compare_exchange_strong(&first_platform, &none, client_platform(c));
         if (platforms)

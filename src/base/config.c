@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/loopback.h"
 #include "base/mem.h"
 
 enum { DEVICE_MAX = 4095, POCL_SERVERS_MAX = 256 };
@@ -245,18 +246,12 @@ static int parse_devices(struct server_spec *s, const char *p, size_t n)
         return s->device_count ? 0 : SP_E_INVAL;
 }
 
-bool config_is_loopback(const char *host)
-{
-        return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "[::1]") ||
-               !strcmp(host, "localhost");
-}
-
-/* What leaves this host is encrypted, unless `scheme` ("tcp:", "tls:", NULL) says otherwise. */
+/* `scheme`: "tcp:", "tls:" or NULL, when the host decides. */
 static char *tcp_address(const char *scheme, const char *host, unsigned port)
 {
         char text[300];
         if (!scheme)
-                scheme = config_is_loopback(host) ? "tcp:" : "tls:";
+                scheme = loopback_scheme(host);
         snprintf(text, sizeof(text), "%s%s:%u", scheme, host, port);
         return mem_strdup(text);
 }
@@ -344,7 +339,7 @@ static int default_peer(struct server_spec *s, unsigned port)
         if (!port) {
                 s->peer_host = mem_strdup(s->address);
         } else {
-                const char *host = s->address + 4;
+                const char *host = strchr(s->address, ':') + 1;
                 char *text = text_of(host, (size_t)(strrchr(host, ':') - host));
                 char *bare = text ? bare_host(text) : NULL;
                 const char *scheme = find_scheme(s->name, strlen(s->name));
@@ -523,8 +518,11 @@ static int configured_servers(struct server_spec **ret, size_t *ret_count, char 
                         return 0;
                 }
         }
-        return config_servers_parse(config_text(CONFIG_servers), entries[CONFIG_servers].name, ret,
-                                    ret_count, ret_error);
+        int r = config_servers_parse(config_text(CONFIG_servers), entries[CONFIG_servers].name, ret,
+                                     ret_count, ret_error);
+        for (size_t i = 0; !r && i < *ret_count; i++)
+                (*ret)[i].implied = !config_is_set(CONFIG_servers);
+        return r;
 }
 
 /* Accelerators are devices of this process: without a server here they get one of their own. */

@@ -70,10 +70,11 @@ SP_NODISCARD int config_on_loss(uint64_t *ret_ns, char **ret_error);
 /* One server of SPANCL_SERVERS (or of POCL_REMOTE<n>_PARAMETERS when that is unset). */
 struct server_spec {
         char *name;        /* as it was written, without devices and peer host: for messages */
+        bool implied;      /* nobody named it: the default, for when nothing is configured */
         bool in_process;   /* the client's own devices */
         bool accelerators; /* and those of config_accelerators: the first one that is in_process */
-        char *address; /* of the transport: "tcp:HOST:PORT", "tls:HOST:PORT", "unix:PATH"; NULL if
-                               in_process */
+        char *address; /* of the transport: "tcp:HOST:PORT", "tls:HOST:PORT", "loopback:HOST:PORT",
+                               "unix:PATH"; NULL if in_process */
         char *backend; /* in_process: "native", "reference" or "almaif"; else NULL */
         char *devices; /* "0,2", as it was written; NULL: all */
         unsigned *device_list;
@@ -91,9 +92,6 @@ SP_NODISCARD int config_servers(struct server_spec **ret, size_t *ret_count, cha
  * POCL_ALMAIF<n>_PARAMETERS name them; NULL: none. Freed with mem_free. SP_E_INVAL with *ret_error,
  * SP_E_NOMEM. */
 SP_NODISCARD int config_accelerators(char **ret, char **ret_error);
-
-/* Is this the name or number of the host itself? */
-bool config_is_loopback(const char *host);
 
 /* The same from a text with the grammar of SPANCL_SERVERS; `origin` names it in messages. */
 SP_NODISCARD int config_servers_parse(const char *text, const char *origin,

@@ -41,6 +41,9 @@ struct looked_at {
 SP_NODISCARD int command_look(const char *name, int argc, char **argv, const char *flag,
                               bool *ret_flag, struct looked_at *ret);
 
+/* After a failure: tell what to do if no server was configured. */
+void command_hint(const struct looked_at *at);
+
 /* Set up the environment so that a program's ICD loader finds SpanCL alone, with these servers (NULL:
  * as configured). An error was printed. */
 SP_NODISCARD int command_environment(const char *servers);

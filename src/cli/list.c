@@ -131,6 +131,8 @@ int command_list(int argc, char **argv)
                 return 2;
         for (size_t k = 0; k < at.count; k++)
                 failed += list_server(&at.servers[k], at.timeout_ms, quick) < 0;
+        if (failed)
+                command_hint(&at);
         config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }

@@ -81,6 +81,15 @@ int command_servers(const char *text, struct server_spec **ret, size_t *ret_coun
         return r;
 }
 
+void command_hint(const struct looked_at *at)
+{
+        if (at->count && at->servers[0].implied)
+                fprintf(stderr,
+                        "spancl: no server is configured, so %s was tried. Start spancld there, or name servers: "
+                        "--server HOST, or SPANCL_SERVERS=\"HOST HOST\" (spancl --help)\n",
+                        at->servers[0].name);
+}
+
 int command_timeout(int *ret_ms)
 {
         uint64_t ms;

@@ -115,9 +115,9 @@ static int parse_host(const char *text, char ret[300])
         if (r < 0)
                 return r;
         const char *address = count == 1 && specs[0].address ? specs[0].address : "";
-        bool tcp = !strncmp(address, "tcp:", 4) || !strncmp(address, "tls:", 4);
+        bool tcp = *address && strncmp(address, "unix:", 5) != 0;
         if (tcp)
-                snprintf(ret, 300, "tls:%s", address + 4);
+                snprintf(ret, 300, "tls:%s", strchr(address, ':') + 1);
         else
                 fprintf(stderr, "spancl: '%s' is not a host\n", text);
         config_servers_free(specs, count);

@@ -71,8 +71,12 @@ int command_prepare(const char *servers)
         int r = command_servers(servers, &specs, &count);
         if (r < 0)
                 return r;
+        /* Named from now on: the program is to say when it is not there. */
+        if (!servers && count && specs[0].implied)
+                servers = specs[0].name;
+        r = command_environment(servers);
         config_servers_free(specs, count);
-        return command_environment(servers);
+        return r;
 }
 
 int command_execute(char **argv)

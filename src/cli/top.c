@@ -160,6 +160,8 @@ int command_top(int argc, char **argv)
                         failed += show(&at.servers[k], at.timeout_ms) < 0;
                 fflush(stdout);
         } while (!once && !failed && !sleep(SECONDS));
+        if (failed)
+                command_hint(&at);
         config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }

@@ -156,13 +156,14 @@ void client_wait(struct client *c, bool (*done)(void *arg), void *arg)
 
 static int read_config(struct client *c)
 {
-        if (c->specs)
-                return 0; /* client_new's */
+        if (c->specs || c->misconfigured)
+                return c->specs ? 0 : SP_E_INVAL; /* client_new's, or read before */
         char *error = NULL;
         int r = config_servers(&c->own_specs, &c->own_spec_count, &error);
         if (r < 0) {
                 log_error("client", "%s", error ? error : status_text(r));
                 mem_free(error);
+                c->misconfigured = true;
                 return r;
         }
         c->specs = c->own_specs;
@@ -206,6 +207,20 @@ void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_cou
         }
         *ret = c->devices;
         *ret_count = c->device_count;
+}
+
+bool client_has_platform(struct client *c)
+{
+        const cl_device_id *devices;
+        cl_uint count;
+        client_lock(c);
+        bool named = read_config(c) < 0;
+        for (size_t i = 0; i < c->spec_count && !named; i++)
+                named = !c->specs[i].implied;
+        if (!named)
+                client_devices(c, &devices, &count);
+        client_unlock(c);
+        return named || count;
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */

@@ -55,6 +55,10 @@ struct client *client_get(void);
 void client_lock(struct client *c);
 void client_unlock(struct client *c);
 
+/* Return false if there is nothing to offer: no server is configured, and the default one is not there. Connects to that
+ * one then; others are left alone. */
+bool client_has_platform(struct client *c);
+
 /* All devices of all servers, in the order of SPANCL_SERVERS; connects when needed. A server that can't
  * be reached is logged and has none. Lock held. */
 void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_count);

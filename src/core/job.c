@@ -1,5 +1,6 @@
 #include "core/job.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/log.h"

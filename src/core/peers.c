@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/config.h"
 #include "base/log.h"
+#include "base/loopback.h"
 #include "core/server.h"
 
 /* Is the server on the client's own host? */
@@ -11,9 +11,10 @@ static bool is_local(const struct server_spec *spec)
 {
         if (spec->in_process || !strncmp(spec->address, "unix:", 5))
                 return true;
-        const char *host = spec->address + strcspn(spec->address, ":") + 1;
-        return !strncmp(host, "127.", 4) || !strncmp(host, "[::1]", 5) ||
-               !strncmp(host, "localhost:", 10);
+        const char *at = strchr(spec->address, ':') + 1;
+        char host[256];
+        snprintf(host, sizeof(host), "%.*s", (int)(strrchr(spec->address, ':') - at), at);
+        return loopback_host(host);
 }
 
 /* Without what says whether the link is encrypted. */
@@ -22,12 +23,16 @@ static const char *bare_host(const char *host)
         return host + (strncmp(host, "tls:", 4) && strncmp(host, "tcp:", 4) ? 0 : 4);
 }
 
-/* The target's host as peer_open has it: with the key that it must have. */
+/* The target's host as peer_open has it: with the key that it must have. If it has none, the user's `tcp:` for the server
+ * counts for its peer-host, too: servers do not go unencrypted to another host without being told to. */
 static void peer_host(const struct server *target, char *ret, size_t size)
 {
         const char *host = target->spec->peer_host;
-        bool keyed = *target->identity && strncmp(host, "unix:", 5) != 0;
-        snprintf(ret, size, "%s%s%s", host, keyed ? "#" : "", keyed ? target->identity : "");
+        bool ip = strncmp(host, "unix:", 5) != 0, keyed = ip && *target->identity;
+        bool plain = ip && !keyed && bare_host(host) == host &&
+                     !strncmp(target->spec->address, "tcp:", 4);
+        snprintf(ret, size, "%s%s%s%s", plain ? "tcp:" : "", host, keyed ? "#" : "",
+                 keyed ? target->identity : "");
 }
 
 /* How well `dialler` can reach `target`: 0 not at all. */
@@ -37,7 +42,7 @@ static int reach(const struct server_spec *dialler, const struct server_spec *ta
                 return 0;
         if (!strncmp(target->peer_host, "unix:", 5))
                 return is_local(dialler) ? 1 : 0;
-        if (config_is_loopback(bare_host(target->peer_host)))
+        if (loopback_host(bare_host(target->peer_host)))
                 return is_local(dialler) ? 2 : 0;
         return 3;
 }

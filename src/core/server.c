@@ -448,8 +448,8 @@ void server_connected(struct server *s, const struct io_connect *at, struct requ
 {
         if (at->status < 0) {
                 s->state = SERVER_LOST;
-                log_error("client", "%s: %s", server_name(s),
-                          at->text[0] ? at->text : status_text(at->status));
+                log_at(s->spec->implied ? LOG_INFO : LOG_ERROR, "client", "%s: %s", server_name(s),
+                       at->text[0] ? at->text : status_text(at->status));
                 return;
         }
         s->state = SERVER_UP;

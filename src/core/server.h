@@ -78,6 +78,7 @@ struct client {
         cl_platform_id platform;
         struct server_spec *own_specs; /* from the configuration */
         size_t own_spec_count;
+        bool misconfigured; /* that was logged */
         const struct server_spec *specs;
         size_t spec_count;
         unsigned server_count;

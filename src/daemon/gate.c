@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loopback.h"
 #include "base/mem.h"
 
 #define LOG "gate"
@@ -172,11 +173,6 @@ static bool may_use_socket(const struct gate *g, unsigned uid)
         return false;
 }
 
-static bool is_loopback4(uint32_t be)
-{
-        return ntohl(be) >> 24 == 127;
-}
-
 struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c)
 {
         struct gate_origin from = { .local = true };
@@ -193,18 +189,15 @@ struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c)
         from.local = false;
         if (getpeername(c->fd, (struct sockaddr *)&a, &len) < 0)
                 return from;
+        from.local = loopback_address((struct sockaddr *)&a);
         if (a.ss_family == AF_INET) {
                 struct sockaddr_in in;
                 memcpy(&in, &a, sizeof(in));
-                from.local = is_loopback4(in.sin_addr.s_addr);
                 memcpy(from.net, &in.sin_addr, 4);
         } else if (a.ss_family == AF_INET6) {
                 struct sockaddr_in6 in6;
                 memcpy(&in6, &a, sizeof(in6));
                 bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
-                uint32_t v4;
-                memcpy(&v4, in6.sin6_addr.s6_addr + 12, 4);
-                from.local = IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr) || (mapped && is_loopback4(v4));
                 memcpy(from.net, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
         }
         if (from.local)

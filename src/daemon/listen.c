@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loopback.h"
 #include "base/mem.h"
 #include "daemon/near.h"
 
@@ -34,19 +36,11 @@ static bool is_loopback(const struct listener *l, unsigned *ret_port)
         *ret_port = 0;
         if (getsockname(l->fd, (struct sockaddr *)&a, &len) < 0)
                 return false;
-        if (a.ss_family == AF_INET) {
-                struct sockaddr_in in;
-                memcpy(&in, &a, sizeof(in));
-                *ret_port = ntohs(in.sin_port);
-                return ntohl(in.sin_addr.s_addr) >> 24 == 127;
-        }
-        if (a.ss_family == AF_INET6) {
-                struct sockaddr_in6 in6;
-                memcpy(&in6, &a, sizeof(in6));
-                *ret_port = ntohs(in6.sin6_port);
-                return IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
-        }
-        return a.ss_family == AF_UNIX;
+        /* The port is at the same place of both kinds of address. */
+        struct sockaddr_in in;
+        memcpy(&in, &a, sizeof(in));
+        *ret_port = ntohs(in.sin_port);
+        return loopback_address((struct sockaddr *)&a);
 }
 
 /* Other hosts will be able to connect: may they? */
@@ -161,12 +155,35 @@ static int open_listen(struct listeners *l, const char *text)
         return r;
 }
 
+/* Warn of the first folder on the way to `path` that keeps out everybody but this user. */
+static void check_folders(const char *path)
+{
+        char folder[300];
+        struct stat st;
+        for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+                int n = slash == path ? 1 : (int)(slash - path);
+                snprintf(folder, sizeof(folder), "%.*s", n, path);
+                if (stat(folder, &st) < 0 || (st.st_mode & (S_IXGRP | S_IXOTH)) ||
+                    (st.st_uid && st.st_uid != geteuid()))
+                        continue;
+                log_warn(LOG, "--socket-users: no other user can enter %s", folder);
+                return;
+        }
+}
+
 static int open_socket(struct listeners *l, const char *path)
 {
         char address[300];
         struct listener *one;
+        bool shared = *config_option_text(l->gate->options, CONFIG_socket_users);
         int n = snprintf(address, sizeof(address), "unix:%s", path);
+        /* The file is made with its final mode, so that there is no moment with another one, and no chmod of a name that
+         * stands for another file by then. The gate checks which of the other users may come in. */
+        mode_t before = umask(shared ? 0111 : 0177);
         int r = n < (int)sizeof(address) ? transport_unix.listen(address, &one) : SP_E_INVAL;
+        umask(before);
+        if (!r && shared)
+                check_folders(path);
         if (!r) {
                 log_info(LOG, "listening on %s", address);
                 return add(l, one);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loopback.h"
 
 int address_watch(void)
 {
@@ -60,12 +61,8 @@ static bool own_address(const struct conn *c, struct sockaddr_storage *ret)
 bool address_may_go(const struct conn *c)
 {
         struct sockaddr_storage own;
-        size_t size;
-        if ((c->ops != &transport_tcp && c->ops != &transport_tls) || !own_address(c, &own))
-                return false;
-        const uint8_t *bytes = bytes_of_address((struct sockaddr *)&own, &size);
-        return size == 4 ? *bytes != 127
-                         : !IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&own)->sin6_addr);
+        return (c->ops == &transport_tcp || c->ops == &transport_tls) && own_address(c, &own) &&
+               !loopback_address((struct sockaddr *)&own);
 }
 
 bool address_is_here(const struct conn *c)

@@ -32,6 +32,8 @@ enum {
         RETRY_MAX_MS = 1000,
         TRY_FIRST_MS = 1000,  /* the first of these tries, doubled each time */
         EARLY_MAX = 64 << 10, /* bytes sent behind the hello of a connection that is made again */
+        IMPLIED_TIMEOUT_MS =
+                1000, /* for a server that nobody named: programs that need none wait, too */
         RETRY_REFUSED_MS = 10000, /* the server answers, but does not want us */
 };
 
@@ -162,9 +164,12 @@ static void *dial_run(void *arg)
                 if (d->status < 0)
                         return NULL;
         }
+        int timeout_ms = d->loop->timeout_ms;
+        if (l->spec->implied && !config_is_set(CONFIG_connect_timeout))
+                timeout_ms = IMPLIED_TIMEOUT_MS;
         struct dial_params p = {
                 .address = l->spec->address,
-                .timeout_ms = d->loop->timeout_ms,
+                .timeout_ms = timeout_ms,
                 .role = DIAL_CLIENT,
                 .session_id = { l->id[0], l->id[1] },
                 .key = { l->key[0], l->key[1] },

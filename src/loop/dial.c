@@ -74,16 +74,23 @@ struct place {
         char text[300];
 };
 
+static bool is_ip(const char *address)
+{
+        const struct transport_ops *t = transport_of(address);
+        return t == &transport_tcp || t == &transport_tls || t == &transport_loopback;
+}
+
 /* An address as people write it: without the key that the server must have. */
 static struct place shown(const char *address)
 {
         struct place where = { "the in-process server" };
         if (!address)
                 return where;
-        bool is_tls = !strncmp(address, "tls:", 4);
-        if (is_tls || !strncmp(address, "tcp:", 4))
-                address += 4;
-        size_t n = is_tls ? strcspn(address, "#") : strlen(address);
+        size_t n = strlen(address);
+        if (is_ip(address)) {
+                address = strchr(address, ':') + 1;
+                n = strcspn(address, "#");
+        }
         snprintf(where.text, sizeof(where.text), "%.*s", (int)n, address);
         return where;
 }
@@ -93,7 +100,12 @@ static void explain(const struct dial_params *p, int status, struct dial_reply *
 {
         const struct place place = shown(p->address);
         const char *where = place.text;
-        bool is_tls = p->address && !strncmp(p->address, "tls:", 4);
+        const struct transport_ops *t = p->address ? transport_of(p->address) : NULL;
+        const char *other = status_text(status);
+        if ((t == &transport_tls || t == &transport_loopback) && *tls_reason())
+                other = tls_reason();
+        else if (t == &transport_unix && status == SP_E_AUTH)
+                other = "this user may not open the socket: the server's --socket-users says whom it is for";
         switch (status) {
         case SP_E_HOST:
                 say(reply, "%s: the host name does not resolve", where);
@@ -114,8 +126,7 @@ static void explain(const struct dial_params *p, int status, struct dial_reply *
                 say(reply, "%s: the connection was closed before the server answered", where);
                 break;
         default:
-                say(reply, "%s: %s", where,
-                    is_tls && *tls_reason() ? tls_reason() : status_text(status));
+                say(reply, "%s: %s", where, other);
         }
 }
 

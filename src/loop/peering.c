@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/config.h"
 #include "base/log.h"
+#include "base/loopback.h"
 #include "base/mem.h"
 #include "loop/thread.h"
 
@@ -124,22 +124,21 @@ static bool begins(const char *text, const char *with)
         return !strncmp(text, with, strlen(with));
 }
 
-/* The transport's address of a peer_open's host: encrypted if the key is known that the other server must
- * have, and the link leaves this host. */
+/* Write the transport's address of a peer_open's host. Without a key TLS takes a server that this one's user knows, as
+ * of any client. */
 static void make_address(const char *host, unsigned port, char *ret, size_t size)
 {
         if (begins(host, "unix:") || begins(host, "inproc:")) {
                 snprintf(ret, size, "%s", host);
                 return;
         }
-        bool is_tls = begins(host, "tls:"), is_tcp = begins(host, "tcp:");
-        const char *name = host + (is_tls || is_tcp ? 4 : 0), *key = name + strcspn(name, "#");
+        bool is_tcp = begins(host, "tcp:"), is_tls = begins(host, "tls:");
+        const char *name = host + (is_tcp || is_tls ? 4 : 0), *key = name + strcspn(name, "#");
         char bare[256];
         snprintf(bare, sizeof(bare), "%.*s", (int)(key - name), name);
-        if (!is_tcp && *key && !config_is_loopback(bare))
-                is_tls = true;
-        snprintf(ret, size, strchr(bare, ':') ? "%s[%s]:%u%s" : "%s%s:%u%s",
-                 is_tls ? "tls:" : "tcp:", bare, port, is_tls ? key : "");
+        const char *scheme = is_tcp ? "tcp:" : is_tls ? "tls:" : loopback_scheme(bare);
+        snprintf(ret, size, strchr(bare, ':') ? "%s[%s]:%u%s" : "%s%s:%u%s", scheme, bare, port,
+                 is_tcp ? "" : key);
 }
 
 static int start_try(struct server_loop *l, struct channel *c)

@@ -22,6 +22,10 @@ ssize_t socket_sendv(struct conn *c, const struct iovec *iov, int n);
 ssize_t socket_recvv(struct conn *c, const struct iovec *iov, int n);
 void socket_close(struct conn *c);
 
+/* Connect as transport_tcp does, but only to a host all of whose addresses are loopback. SP_E_AUTH: not all are,
+ * and nothing was connected to. */
+SP_NODISCARD int tcp_connect_loopback(const char *address, int timeout_ms, struct conn **ret);
+
 /* Of an errno of connect, bind or socket: SP_E_*. */
 int socket_status(int error);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/loopback.h"
 #include "base/mem.h"
 #include "transport/socket.h"
 
@@ -145,7 +146,14 @@ static int connect_any(const struct addrinfo *list, int timeout_ms, int *ret_fd)
         return 0;
 }
 
-static int tcp_connect(const char *address, int timeout_ms, struct conn **ret)
+static bool all_loopback(const struct addrinfo *list)
+{
+        while (list && loopback_address(list->ai_addr))
+                list = list->ai_next;
+        return !list;
+}
+
+static int connect_to(const char *address, bool loopback, int timeout_ms, struct conn **ret)
 {
         struct host_port hp;
         struct addrinfo *list;
@@ -156,9 +164,19 @@ static int tcp_connect(const char *address, int timeout_ms, struct conn **ret)
         r = resolve(&hp, 0, &list);
         if (r < 0)
                 return r;
-        r = connect_any(list, timeout_ms, &fd);
+        r = loopback && !all_loopback(list) ? SP_E_AUTH : connect_any(list, timeout_ms, &fd);
         freeaddrinfo(list);
         return r < 0 ? r : socket_conn_new(&transport_tcp, fd, ret);
+}
+
+static int tcp_connect(const char *address, int timeout_ms, struct conn **ret)
+{
+        return connect_to(address, false, timeout_ms, ret);
+}
+
+int tcp_connect_loopback(const char *address, int timeout_ms, struct conn **ret)
+{
+        return connect_to(address, true, timeout_ms, ret);
 }
 
 static int bind_one(const struct addrinfo *a, bool both, int *ret_fd)

@@ -15,10 +15,9 @@ const struct transport_ops *transport_of(const char *address)
                 const char *prefix;
                 const struct transport_ops *ops;
         } all[] = {
-                { "tcp:", &transport_tcp },
-                { "unix:", &transport_unix },
-                { "inproc:", &transport_inproc },
-                { "tls:", &transport_tls },
+                { "tcp:", &transport_tcp },           { "unix:", &transport_unix },
+                { "inproc:", &transport_inproc },     { "tls:", &transport_tls },
+                { "loopback:", &transport_loopback },
         };
         for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
                 if (!strncmp(address, all[i].prefix, strlen(all[i].prefix)))

@@ -6,7 +6,9 @@
  * (transport/fabric.h) what a connection between servers becomes.
  *
  * Addresses: "tcp:HOST:PORT" (HOST an IPv4, [IPv6] or name), "unix:PATH", "inproc:NAME" (buffered) and
- * "inproc:NAME/bulk" (rendezvous, see inproc_pair), "tls:HOST:PORT[#FINGERPRINT]" (transport/tls.h). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
+ * "inproc:NAME/bulk" (rendezvous, see inproc_pair), "tls:HOST:PORT[#FINGERPRINT]" (transport/tls.h),
+ * "loopback:HOST:PORT[#FINGERPRINT]" (TCP if HOST resolves to loopback addresses only, else TLS; only to connect to).
+ * Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
 #ifndef SPANCL_TRANSPORT_TRANSPORT_H
 #define SPANCL_TRANSPORT_TRANSPORT_H
 
@@ -37,7 +39,8 @@ struct transport_ops {
         unsigned caps;
 
         /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
-         * SP_E_INVAL (address), SP_E_NOMEM; tls: SP_E_AUTH, SP_E_UNSUPP, see tls_reason. */
+         * SP_E_INVAL (address), SP_E_NOMEM; unix: SP_E_AUTH (this user may not open the socket); tls: SP_E_AUTH, SP_E_UNSUPP,
+         * see tls_reason. */
         int (*connect)(const char *address, int timeout_ms, struct conn **ret);
 
         /* Listen. Port 0: one of the system's choosing (listener_address tells). SP_E_BUSY: the
@@ -82,7 +85,7 @@ struct listener {
 };
 
 extern const struct transport_ops transport_tcp, transport_unix, transport_shm, transport_inproc,
-        transport_tls, transport_fabric;
+        transport_tls, transport_fabric, transport_loopback;
 
 /* The transport of an address by its prefix. NULL: none. */
 const struct transport_ops *transport_of(const char *address);

@@ -34,7 +34,9 @@ static int unix_connect(const char *address, int timeout_ms, struct conn **ret)
                 r = connect(fd, (struct sockaddr *)&a, sizeof(a));
         while (r < 0 && errno == EINTR);
         if (r < 0) {
-                r = errno == EAGAIN ? SP_E_TIMEOUT : socket_status(errno);
+                r = errno == EAGAIN   ? SP_E_TIMEOUT
+                    : errno == EACCES ? SP_E_AUTH
+                                      : socket_status(errno);
                 close(fd);
                 return r;
         }

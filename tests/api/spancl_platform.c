@@ -75,6 +75,7 @@ static void platform(struct api *a)
         EXPECT(CL_INVALID_DEVICE_TYPE, clGetDeviceIDs(a->platform, 0, 0, NULL, &count));
         EXPECT(CL_INVALID_DEVICE_TYPE,
                clGetDeviceIDs(a->platform, (cl_device_type)1 << 40, 0, NULL, &count));
+        EXPECT(CL_INVALID_DEVICE_TYPE, clGetDeviceIDs(a->platform, 1 << 5, 0, NULL, &count));
         EXPECT(CL_INVALID_VALUE,
                clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_ALL, 0, a->devices, NULL));
         EXPECT(CL_INVALID_VALUE, clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_ALL, 1, NULL, NULL));
@@ -83,6 +84,11 @@ static void platform(struct api *a)
         CHECK(count == 0);
         OK(clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_DEFAULT, 0, NULL, &count));
         CHECK(count == 1);
+        for (int bit = 5; bit < 64; bit++) {
+                OK(clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_DEFAULT | (cl_device_type)1 << bit, 0,
+                                  NULL, &count));
+                CHECK(count == 1);
+        }
         cl_device_id first = NULL;
         OK(clGetDeviceIDs(a->platform, CL_DEVICE_TYPE_ALL, 1, &first, &count));
         CHECK(count == a->count && first == a->devices[0]);

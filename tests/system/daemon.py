@@ -7,6 +7,7 @@ import os
 import re
 import random
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -20,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
+from hosts import Hosts, may_make_hosts  # noqa: E402
 from relay import Relay  # noqa: E402
 from servers import Servers, children, every_child, native_vendors, zygote  # noqa: E402
 
@@ -87,13 +89,13 @@ def closed_port():
         return s.getsockname()[1]
 
 
-def clinfo(where, **more):
+def clinfo(where, prefix=(), **more):
     """A program that knows nothing of our sanitizers has to load their libraries first."""
     needs = subprocess.run(["ldd", str(BUILD / "bin/spancld")], stdout=subprocess.PIPE, text=True, check=True)
     runtime = re.search(r"\S*/lib[at]san\S*", needs.stdout)
     if runtime:
         more.update(LD_PRELOAD=runtime.group(), ASAN_OPTIONS="detect_leaks=0:use_sigaltstack=0")
-    return run(["clinfo", "-l"], where, **more)
+    return run([*prefix, "clinfo", "-l"], where, **more)
 
 
 def no_devices(where, *words, **more):
@@ -128,6 +130,48 @@ def good_server_serves_beside_a_missing_one():
 def server_without_devices_is_clear():
     with servers(1, "--devices", "no such device") as s:
         no_devices(at(s.ports[0]), str(s.ports[0]))
+
+
+def without_configuration_spancl_is_seen_only_with_a_server():
+    if not may_make_hosts():
+        return "skipped: no network namespaces"
+    both = Path(FOLDER.name) / "native-and-spancl"
+    both.mkdir(exist_ok=True)
+    natives = sorted(Path(VENDORS).glob("*.icd")) if Path(VENDORS).is_dir() else [Path(VENDORS)]
+    for icd in [*natives, BUILD / "etc/vendors/spancl.icd"]:
+        shutil.copy(icd, both)
+    mute = ("import socket, sys; s = socket.create_server(('127.0.0.1', 7777)); print(flush=True);"
+            "sys.stdin.read()")
+    with Hosts(["a"]) as hosts, tempfile.TemporaryDirectory() as home:  # where nobody listens on port 7777
+        inside = hosts.inside("a")
+
+        def look(where=None, vendors=both, **more):
+            return clinfo(where, prefix=inside, OCL_ICD_VENDORS=str(vendors), HOME=home, **more)
+
+        def spancl(*command):
+            return run([*inside, str(BUILD / "bin/spancl"), *command], None, HOME=home)
+
+        def is_silent():
+            done = look()
+            assert (done.stdout, done.stderr) == (native.stdout, native.stderr), done.stdout + done.stderr
+
+        native = look(vendors=VENDORS)
+        is_silent()
+        assert "refused" in look(SPANCL_LOG="info").stderr
+        with subprocess.Popen([*inside, sys.executable, "-c", mute], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as other:  # another service's port
+            other.stdout.readline()
+            is_silent()
+            other.stdin.close()
+        named = look("localhost")
+        assert "refused" in named.stderr and "SpanCL" in named.stdout, named.stdout + named.stderr
+        assert "SPANCL_SERVERS" in spancl("list").stderr
+        assert "refused" in spancl("run", CLIENT, "--only", "empty").stderr
+        with Servers(BUILD, 1, ("--listen", "localhost:7777"), vendors=VENDORS, prefix=inside):
+            done = look()
+            assert "SpanCL" in done.stdout and done.stderr == native.stderr, done.stdout + done.stderr
+            assert done.stdout.count("Device #") == 2 * native.stdout.count("Device #"), done.stdout
+    return None
 
 
 def listening_beyond_loopback_needs_insecure():

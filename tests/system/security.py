@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -39,11 +40,11 @@ class Place:
     def spancld(self, *options):
         return Servers(BUILD, 1, ("--backend", "reference", "--keys", str(self.server), *options))
 
-    def spancl(self, *command, **how):
+    def spancl(self, *command, prefix=(), **how):
         env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
         env["SPANCL_KEYS"] = str(self.client)
         env["SPANCL_CONNECT_TIMEOUT"] = str(HANG_S * 1000)
-        return subprocess.run([str(BUILD / "bin/spancl"), *command], env=env, text=True,
+        return subprocess.run([*prefix, str(BUILD / "bin/spancl"), *command], env=env, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S,
                               check=False, **how)
 
@@ -342,6 +343,83 @@ def other_hosts_must_encrypt():
     return None
 
 
+class Tap:
+    """Forwards connections to a loopback port, as a proxy or an attacker in the network does. Keeps what clients send."""
+
+    def __init__(self, address, port):
+        self.listener = socket.create_server((address, 0))
+        self.port = self.listener.getsockname()[1]
+        self.to = port
+        self.seen = b""
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        try:
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(("127.0.0.1", self.to))
+                threading.Thread(target=self.pass_on, args=(client, server, True), daemon=True).start()
+                threading.Thread(target=self.pass_on, args=(server, client, False), daemon=True).start()
+        except OSError:  # closed
+            pass
+
+    def pass_on(self, from_, to, keep):
+        try:
+            while data := from_.recv(1 << 16):
+                if keep:
+                    self.seen += data
+                to.sendall(data)
+            to.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+def what_is_called_localhost_but_is_not_gets_nothing_in_the_clear():
+    address = other_address() or "0.0.0.0"
+    with Place() as p, p.spancld() as s, Tap("0.0.0.0", s.ports[0]) as tap:
+        hosts = Path(p.folder.name) / "hosts"
+
+        def as_in(lines):
+            """A prefix of commands for which /etc/hosts has these lines."""
+            hosts.write_text(lines)
+            return ("unshare", *(() if os.geteuid() == 0 else ("-r",)), "--mount", "sh", "-c",
+                    f"mount --bind {hosts} /etc/hosts && exec \"$@\"", "-")
+
+        def ping(lines, host, scheme=""):
+            tap.seen = b""
+            return p.spancl("ping", f"{scheme}{host}:{tap.port}", prefix=as_in(lines))
+
+        if subprocess.run([*as_in(""), "true"], check=False, stderr=subprocess.DEVNULL).returncode:
+            return "mount namespaces are not permitted here"
+        works(ping("127.0.0.1 localhost\n", "localhost"))
+        assert tap.seen.startswith(b"SPANCL"), tap.seen[:16]  # the tap sees what goes in the clear
+        private(p.server / "token", "correct horse battery staple\n")
+        for lines, host in ((f"{address} localhost\n", "localhost"),
+                            (f"127.0.0.1 localhost\n{address} localhost\n", "localhost"),
+                            (f"{address} 127.example.org\n", "127.example.org"),
+                            ("127.0.0.1 127.example.org\n", "127.example.org")):
+            for known in (False, True):
+                (p.client / "token").unlink(missing_ok=True)
+                if known:
+                    private(p.client / "token", "correct horse battery staple\n")
+                done = ping(lines, host)
+                assert tap.seen.startswith(b"\x16"), (lines, tap.seen[:16])
+                assert b"SPANCL" not in tap.seen, lines
+                if known:
+                    works(done)
+                else:
+                    fails(done, f"spancl pair {host}:{tap.port}")
+        works(ping(f"{address} localhost\n", "localhost", "tcp:"))  # only who says so has it in the clear
+        assert tap.seen.startswith(b"SPANCL"), tap.seen[:16]
+    return None
+
+
 def closed_by(connections):
     """How many of them the other side has closed by now."""
     count = 0
@@ -493,29 +571,52 @@ def keys_that_others_can_read_are_not_used():
 def a_socket_is_for_its_user():
     if os.geteuid():
         return "not root here"
+    before = os.umask(0o022)
+    try:
+        for umask in (0o022, 0o077, 0):
+            os.umask(umask)
+            _sockets_of_users()
+    finally:
+        os.umask(before)
+    return None
+
+
+def _sockets_of_users():
     with Place() as p:
         folder = Path(p.folder.name)
         folder.chmod(0o755)
         path = folder / "socket"
 
         program = shutil.copy(BUILD / "bin/spancl", folder)  # where anybody may run it
+        os.chmod(program, 0o755)
 
         # Nobody may not be let in where sanitizers' suppressions lie.
         env = {k: v for k, v in os.environ.items() if k not in ("LSAN_OPTIONS", "TSAN_OPTIONS")}
 
-        def as_nobody():
-            return subprocess.run([program, "ping", f"unix:{path}"], user=NOBODY, extra_groups=[], env=env,
+        def ping(user):
+            return subprocess.run([program, "ping", f"unix:{path}"], user=user, group=user, extra_groups=[], env=env,
                                   cwd="/", text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, check=False, timeout=HANG_S)
+
         with p.spancld("--socket", str(path)):
-            path.chmod(0o777)
+            assert path.stat().st_mode & 0o777 == 0o600
             works(p.spancl("ping", f"unix:{path}"))
-            fails(as_nobody(), "other users")
-        for users in ("daemon,nobody", "any"):
-            with p.spancld("--socket", str(path), "--socket-users", users):
-                path.chmod(0o777)
-                works(as_nobody())
-    return None
+            fails(ping(NOBODY), "--socket-users")
+            path.chmod(0o777)
+            fails(ping(NOBODY), "other users")
+        with p.spancld("--socket", str(path), "--socket-users", "daemon,nobody") as s:
+            assert path.stat().st_mode & 0o777 == 0o666
+            works(ping(NOBODY))
+            works(ping("daemon"))
+            works(p.spancl("ping", f"unix:{path}"))
+            fails(ping("mail"), "other users")
+            assert "no other user" not in s.log_text()
+        with p.spancld("--socket", str(path), "--socket-users", "any"):
+            works(ping(NOBODY))
+            works(ping("mail"))
+        folder.chmod(0o700)
+        with p.spancld("--socket", str(path), "--socket-users", "any") as s:
+            assert f"no other user can enter {folder}" in s.log_text()
 
 
 # --- What a session may take ----------------------------------------------------------------------

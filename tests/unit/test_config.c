@@ -54,13 +54,28 @@ static void a_server_has_a_host_a_port_devices_and_a_peer_host(void **state)
         assert_string_equal(p.specs[1].peer_host, "10.0.0.7");
         assert_int_equal(p.specs[1].peer_port, 99);
 
-        assert_string_equal(p.specs[2].address, "tcp:[::1]:5");
+        assert_string_equal(p.specs[2].address, "loopback:[::1]:5");
         assert_string_equal(p.specs[2].peer_host, "::1");
         assert_int_equal(p.specs[2].device_list[0], 3);
 
         assert_string_equal(p.specs[3].address, "tls:10.1.2.3:7777");
         assert_string_equal(p.specs[3].peer_host, "x.y");
         assert_int_equal(p.specs[3].peer_port, 7777);
+        done(p);
+}
+
+static void only_a_name_of_loopback_may_go_unencrypted(void **state)
+{
+        (void)state;
+        struct parsed p =
+                parse("127.0.0.1:1 127.example.org tcp:127.example.org#0.0.0.0 [::ffff:127.0.0.1]");
+        assert_int_equal(p.count, 4);
+        assert_string_equal(p.specs[0].address, "loopback:127.0.0.1:1");
+        assert_string_equal(p.specs[1].address, "tls:127.example.org:7777");
+        assert_string_equal(p.specs[2].address, "tcp:127.example.org:7777");
+        assert_string_equal(p.specs[2].peer_host, "0.0.0.0");
+        assert_string_equal(p.specs[3].address, "loopback:[::ffff:127.0.0.1]:7777");
+        assert_string_equal(p.specs[3].peer_host, "::ffff:127.0.0.1");
         done(p);
 }
 
@@ -148,7 +163,7 @@ static void without_a_variable_the_server_is_localhost(void **state)
         unsetenv("POCL_REMOTE0_PARAMETERS");
         assert_int_equal(config_servers(&p.specs, &p.count, &error), 0);
         assert_int_equal(p.count, 1);
-        assert_string_equal(p.specs[0].address, "tcp:localhost:7777");
+        assert_string_equal(p.specs[0].address, "loopback:localhost:7777");
         done(p);
 }
 
@@ -307,6 +322,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_server_has_a_host_a_port_devices_and_a_peer_host),
+                cmocka_unit_test(only_a_name_of_loopback_may_go_unencrypted),
                 cmocka_unit_test(sockets_and_the_own_devices_are_servers_too),
                 cmocka_unit_test(what_is_no_server_is_named_in_the_error),
                 cmocka_unit_test(too_many_servers_are_an_error),

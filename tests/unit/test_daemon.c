@@ -785,6 +785,43 @@ static void a_peer_that_cannot_be_reached_is_reported(void **state)
         stop(&d);
 }
 
+/* Linux connects to 0.0.0.0 as to 127.0.0.1, but it is no loopback address. */
+static void servers_go_encrypted_to_what_is_not_loopback(void **state)
+{
+        (void)state;
+        struct daemon d;
+        struct probe a, b;
+        struct listener *there;
+        char host[80] = "0.0.0.0#";
+        memset(host + strlen(host), 'a', 64);
+        assert_int_equal(transport_tcp.listen("tcp:127.0.0.1:0", &there), 0);
+        unsigned port = (unsigned)atoi(strrchr(there->address, ':') + 1);
+        struct pollfd p = { .fd = there->fd, .events = POLLIN };
+        start(&d, NULL);
+        for (int keyed = 0; keyed < 2; keyed++) {
+                probe_init(&a, d.address);
+                probe_init(&b, d.address);
+                assert_int_equal(probe_attach(&a, 0), 0);
+                assert_int_equal(probe_attach(&b, 0), 0);
+                host[7] = keyed ? '#' : 0;
+                introduce(&a, &b, host, port);
+                uint8_t first = 0;
+                while (!a.peers_lost && !first) {
+                        while (poll(&p, 1, 0) > 0) {
+                                int fd = accept(there->fd, NULL, NULL);
+                                if (recv(fd, &first, 1, 0) == 1)
+                                        assert_int_equal(first, 0x16); /* TLS; ours is 'S' */
+                                close(fd);
+                        }
+                        assert_int_equal(probe_ping(&a), 0);
+                }
+                probe_fini(&a);
+                probe_fini(&b);
+        }
+        stop(&d);
+        listener_close(there);
+}
+
 static void sessions_have_a_limit(void **state)
 {
         (void)state;
@@ -955,6 +992,7 @@ int main(void)
                 cmocka_unit_test(a_lost_session_lingers_for_the_time_given),
                 cmocka_unit_test(servers_hand_data_to_each_other),
                 cmocka_unit_test(a_peer_that_cannot_be_reached_is_reported),
+                cmocka_unit_test(servers_go_encrypted_to_what_is_not_loopback),
                 cmocka_unit_test(sessions_have_a_limit),
                 cmocka_unit_test(a_session_has_the_memory_and_objects_given),
                 cmocka_unit_test(many_sessions_may_begin_at_once),
