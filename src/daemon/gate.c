@@ -284,11 +284,11 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
         bool found = clients && (keys_find(clients, peer->fingerprint, NULL, &e) ||
                                  is_heir(g, peer, clients, &e));
         drop(clients);
+        bool own = is_own(g, peer) || (found && e.own);
         if (found)
                 strcpy(ret->devices, e.devices);
         else
                 log_info(LOG, "a client that is not known has the key %s", hex);
-        bool own = is_own(g, peer);
         if (!own)
                 strcpy(ret->owner, hex);
         return found || peer->vouched || own;
@@ -335,7 +335,7 @@ int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
         }
         keys_remove(g->folder, KEYS_PAIRING); /* a code is used once */
         snprintf(line, sizeof(line), "%.*s", (int)m->name.size, (const char *)m->name.data);
-        if (!keys_next(&p, &e, &bad) || *e.devices) {
+        if (!keys_next(&p, &e, &bad) || *e.devices || e.own) {
                 *ret_text = "this is not the name and key of a client";
                 return SP_E_PROTO;
         }

@@ -308,11 +308,22 @@ static bool take_text(const char *p, size_t n, char ret[KEYS_NAME_MAX + 1])
         return true;
 }
 
-/* "FINGERPRINT NAME [devices=FILTER]" */
-static bool parse_entry(const char *p, const char *end, struct keys_entry *ret)
+/* "devices=FILTER" or "own" */
+static bool parse_right(const char *p, size_t n, struct keys_entry *ret)
 {
         static const char devices[] = "devices=";
         size_t prefix = sizeof(devices) - 1;
+        if (n == 3 && !memcmp(p, "own", 3) && !ret->own) {
+                ret->own = true;
+                return true;
+        }
+        return n > prefix && !memcmp(p, devices, prefix) && !*ret->devices &&
+               take_text(p + prefix, n - prefix, ret->devices);
+}
+
+/* "FINGERPRINT NAME [devices=FILTER] [own]" */
+static bool parse_entry(const char *p, const char *end, struct keys_entry *ret)
+{
         struct keys_entry e = { 0 };
         if (word(&p, end) != KEYS_HEX || !keys_unhex(p, e.fingerprint))
                 return false;
@@ -320,14 +331,9 @@ static bool parse_entry(const char *p, const char *end, struct keys_entry *ret)
         size_t n = word(&p, end);
         if (!take_text(p, n, e.name))
                 return false;
-        p += n;
-        n = word(&p, end);
-        if (n && (n < prefix || memcmp(p, devices, prefix) != 0 ||
-                  !take_text(p + prefix, n - prefix, e.devices)))
-                return false;
-        p += n;
-        if (word(&p, end))
-                return false;
+        for (p += n; (n = word(&p, end)); p += n)
+                if (!parse_right(p, n, &e))
+                        return false;
         *ret = e;
         return true;
 }
@@ -352,7 +358,7 @@ bool keys_find(const char *text, const uint8_t fingerprint[CRYPTO_FINGERPRINT], 
         unsigned bad = 0;
         while (keys_next(&text, ret, &bad))
                 if (!memcmp(ret->fingerprint, fingerprint, CRYPTO_FINGERPRINT) &&
-                    (!name || !strcasecmp(ret->name, name)))
+                    (!name || !strcmp(ret->name, "*") || !strcasecmp(ret->name, name)))
                         return true;
         return false;
 }
@@ -371,8 +377,8 @@ static int put_line(struct buf *b, const struct keys_entry *e)
 {
         char line[KEYS_HEX + 2 * KEYS_NAME_MAX + 16], hex[KEYS_HEX + 1];
         keys_hex(e->fingerprint, hex);
-        snprintf(line, sizeof(line), "%s %s%s%s\n", hex, e->name, *e->devices ? " devices=" : "",
-                 e->devices);
+        snprintf(line, sizeof(line), "%s %s%s%s%s\n", hex, e->name, *e->devices ? " devices=" : "",
+                 e->devices, e->own ? " own" : "");
         return buf_put(b, line, strlen(line));
 }
 
