@@ -177,7 +177,7 @@ static bool is_loopback4(uint32_t be)
         return ntohl(be) >> 24 == 127;
 }
 
-struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c)
+struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bool tls_only)
 {
         struct gate_origin from = { .local = true };
         struct sockaddr_storage a;
@@ -207,6 +207,7 @@ struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c)
                 from.local = IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr) || (mapped && is_loopback4(v4));
                 memcpy(from.net, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
         }
+        from.local &= !tls_only;
         if (from.local)
                 memset(from.net, 0, sizeof(from.net));
         return from;
@@ -308,8 +309,7 @@ int gate_admit(const struct gate *g, const struct gate_origin *from, const struc
                 return 0;
         if (!peer) {
                 *ret_text =
-                        "this server takes encrypted connections only, from other hosts: say tls:, or "
-                        "nothing, instead of tcp:";
+                        "this server takes encrypted connections only: say tls: in front of its name";
                 return from->local ? 0 : SP_E_AUTH;
         }
         /* A peer shows the token that the client gave both: the worker knows it. */

@@ -362,6 +362,37 @@ def without_friends_nothing_beyond_loopback_is_listened_on():
             pass
 
 
+def this_host_must_encrypt_too_if_it_is_said():
+    with Place() as p:
+        def listen(*more):
+            return subprocess.run([str(BUILD / "bin/spancld"), "--backend", "reference", "--keys", str(p.server),
+                                   "--listen", "tls:localhost:0", *more],
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
+        fails(listen(), "spancld pair", "--insecure")
+        p.code()
+        with p.spancld("--listen", "tls:127.0.0.2:0") as s:
+            port = listening_port(s, "127.0.0.2")
+            works(p.ping(s.ports[0], "tcp:"))
+            fails(p.ping(port, "tcp:", "127.0.0.2"), "encrypted connections only")
+            fails(p.spancl("top", "--once", "--server", f"tcp:127.0.0.2:{port}"), "encrypted connections only")
+            works(p.spancl("pair", f"127.0.0.2:{port}", p.code()))
+            works(p.ping(port, "tls:", "127.0.0.2"))
+            p.client = Path(p.folder.name) / "stranger"
+            private(p.client / "servers", f"{s_key(p)} *\n")
+            fails(p.ping(port, "tls:", "127.0.0.2"), "does not know this client")
+        with p.spancld("--listen", "tls:127.0.0.2:0", "--insecure") as s:
+            works(p.ping(listening_port(s, "127.0.0.2"), "tcp:", "127.0.0.2"))
+            assert "open to everybody" in s.log_text()
+
+
+def s_key(p):
+    """The server's fingerprint."""
+    client, p.client = p.client, p.server
+    key = fingerprint(p.spancl("pair"))
+    p.client = client
+    return key
+
+
 def other_hosts_must_encrypt():
     address = other_address()
     if not address:
