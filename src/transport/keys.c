@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -61,6 +62,13 @@ static bool give_to_owner(int fd, const char *folder)
         return geteuid() || (!stat(folder, &st) && !fchown(fd, st.st_uid, st.st_gid));
 }
 
+/* Root has mounted the folder read-only: nobody can put a file there, so only the files have to be private. */
+static bool is_mounted_secret(const char *folder, const struct stat *st)
+{
+        struct statvfs fs;
+        return !st->st_uid && !statvfs(folder, &fs) && (fs.f_flag & ST_RDONLY);
+}
+
 static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
 {
         struct stat st;
@@ -69,20 +77,26 @@ static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
                             strerror(errno));
         if (!S_ISDIR(st.st_mode))
                 return fail(text, SP_E_INVAL, "%s is not a folder", folder);
-        if (!own(&st) || (st.st_mode & 077))
+        if (!own(&st) || ((st.st_mode & 077) && !is_mounted_secret(folder, &st)))
                 return fail(text, SP_E_AUTH,
                             "%s holds keys and is not private to this user: chmod 700 %s", folder,
                             folder);
         return 0;
 }
 
-/* Certificates are no secret, but nobody else may change whom we believe. */
+/* What others may not do with a file. Certificates are no secret, but nobody else may change whom we believe. Root may
+ * let a group read a service's secrets: Kubernetes does (fsGroup). */
+static mode_t not_for_others(bool is_public, const struct stat *st)
+{
+        return is_public ? 022 : st->st_uid ? 077 : 037;
+}
+
 static int check_file(const char *path, bool is_public, const struct stat *st,
                       char text[KEYS_TEXT_MAX])
 {
         if (!S_ISREG(st->st_mode))
                 return fail(text, SP_E_INVAL, "%s is not a file", path);
-        if (!own(st) || (st->st_mode & (is_public ? 022u : 077u)))
+        if (!own(st) || (st->st_mode & not_for_others(is_public, st)))
                 return fail(text, SP_E_AUTH, "%s is not private to this user: chmod 600 %s", path,
                             path);
         if (st->st_size > KEYS_FILE_MAX)

@@ -8,7 +8,8 @@
  *   pairing         a code that a server shows now: "SECRET UNTIL TRIES NAME"
  *
  * Private to the user: the folder has mode 0700, the files 0600; others are refused, with a sentence that
- * says what to do. One identity serves as client and as server: hosts that share a home folder know
+ * says what to do. Root's folder may have any mode on a read-only mount, because nobody can put files there, and root's
+ * files may be readable for their group: Kubernetes mounts a Secret like this. One identity serves as client and as server: hosts that share a home folder know
  * each other. No state; files are replaced whole. */
 #ifndef SPANCL_TRANSPORT_KEYS_H
 #define SPANCL_TRANSPORT_KEYS_H
