@@ -44,7 +44,7 @@ packages_needs() {
 
 packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev"
 packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
-packages_test="libcmocka-dev clang lld libssl-dev libfabric-dev iproute2 nftables"
+packages_test="libcmocka-dev clang lld libssl-dev libfabric-dev iproute2 nftables python3-yaml"
 # AES-GCM for wide instructions (src/tls/gcm.h), on amd64 only.
 packages_tls="libipsec-mb-dev"
 # To compile for another processor than this one (tools/cross.py).

@@ -28,6 +28,10 @@ static const struct {
           "become a client of another host's server, with the code that `spancld pair` shows there; "
           "without HOST: what this user is known by",
           command_pair },
+        { "keys", "DIR",
+          "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
+          "DIR/server (spancld --keys)",
+          command_keys },
         { "config", "[--markdown]", "all options, their values and where these come from",
           command_config },
         { "protocol", "[--markdown]", "the protocol between client and server", command_protocol },

@@ -173,7 +173,7 @@ static bool may_use_socket(const struct gate *g, unsigned uid)
         return false;
 }
 
-struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c)
+struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bool tls_only)
 {
         struct gate_origin from = { .local = true };
         struct sockaddr_storage a;
@@ -200,6 +200,7 @@ struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c)
                 bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
                 memcpy(from.net, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
         }
+        from.local &= !tls_only;
         if (from.local)
                 memset(from.net, 0, sizeof(from.net));
         return from;
@@ -277,11 +278,11 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
         bool found = clients && (keys_find(clients, peer->fingerprint, NULL, &e) ||
                                  is_heir(g, peer, clients, &e));
         drop(clients);
+        bool own = is_own(g, peer) || (found && e.own);
         if (found)
                 strcpy(ret->devices, e.devices);
         else
                 log_info(LOG, "a client that is not known has the key %s", hex);
-        bool own = is_own(g, peer);
         if (!own)
                 strcpy(ret->owner, hex);
         return found || peer->vouched || own;
@@ -301,8 +302,7 @@ int gate_admit(const struct gate *g, const struct gate_origin *from, const struc
                 return 0;
         if (!peer) {
                 *ret_text =
-                        "this server takes encrypted connections only, from other hosts: say tls:, or "
-                        "nothing, instead of tcp:";
+                        "this server takes encrypted connections only: say tls: in front of its name";
                 return from->local ? 0 : SP_E_AUTH;
         }
         /* A peer shows the token that the client gave both: the worker knows it. */
@@ -328,7 +328,7 @@ int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
         }
         keys_remove(g->folder, KEYS_PAIRING); /* a code is used once */
         snprintf(line, sizeof(line), "%.*s", (int)m->name.size, (const char *)m->name.data);
-        if (!keys_next(&p, &e, &bad) || *e.devices) {
+        if (!keys_next(&p, &e, &bad) || *e.devices || e.own) {
                 *ret_text = "this is not the name and key of a client";
                 return SP_E_PROTO;
         }

@@ -19,7 +19,7 @@ struct gate {
 
 /* Where a connection comes from. */
 struct gate_origin {
-        bool local;    /* this host: a Unix socket, or loopback */
+        bool local;    /* this host: a Unix socket, or loopback; what may come in unencrypted */
         bool stranger; /* a Unix socket's other user, who may not come in */
         unsigned uid;  /* its number */
         uint8_t net
@@ -48,7 +48,8 @@ void gate_keys_if_any(struct gate *g);
 /* Can anybody be told from a stranger: is there a client, a token, an authority, or a code shown now? */
 bool gate_has_friends(const struct gate *g);
 
-struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c);
+/* `tls_only`: the listener of "tls:", for which loopback is no better than another host. */
+struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bool tls_only);
 
 /* Has its first byte come, and is it one of TLS? 1: yes, the conn was replaced; 0: no, or it is plain;
  * SP_E_AGAIN: nothing came; SP_E_LINK: it is closed, or TLS is not possible; the conn stays the

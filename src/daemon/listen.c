@@ -17,15 +17,15 @@
 
 enum { PORT_ATTEMPTS = 8 };
 
-static int add(struct listeners *l, struct listener *one)
+static int add(struct listeners *l, struct listener *one, bool tls_only)
 {
-        struct listener **more = mem_realloc(l->all, (l->count + 1) * sizeof(*l->all));
+        struct listening *more = mem_realloc(l->all, (l->count + 1) * sizeof(*l->all));
         if (!more) {
                 listener_close(one);
                 return SP_E_NOMEM;
         }
         l->all = more;
-        l->all[l->count++] = one;
+        l->all[l->count++] = (struct listening){ one, tls_only };
         return 0;
 }
 
@@ -43,12 +43,16 @@ static bool is_loopback(const struct listener *l, unsigned *ret_port)
         return loopback_address((struct sockaddr *)&a);
 }
 
-/* Other hosts will be able to connect: may they? */
-static int beyond_loopback(struct gate *gate, const struct listener *one)
+/* Every connection to this address has to authenticate. SP_E_AUTH: none could. */
+static int require_keys(struct gate *gate, const struct listener *one)
 {
         const char *where = one->address + 4;
         if (config_option_flag(gate->options, CONFIG_insecure)) {
-                log_warn(LOG, "%s is open to everybody (--insecure)", where);
+                log_warn(
+                        LOG,
+                        "%s is open to everybody (--insecure): whoever reaches it can run programs as "
+                        "this user, and nothing is encrypted",
+                        where);
                 gate_keys_if_any(gate);
                 return 0;
         }
@@ -56,14 +60,15 @@ static int beyond_loopback(struct gate *gate, const struct listener *one)
                 return gate_keys(gate) < 0 ? SP_E_AUTH : 0;
         log_error(
                 LOG,
-                "%s is not a loopback address, and no client could show that it may use this server. "
+                "clients of %s must be known, and there is none in the folder of keys (%s). "
                 "Run `spancld pair` first, then spancld, then `spancl pair HOST` at the client; "
                 "docs/SECURITY.md has other ways. To serve whoever reaches the port, add --insecure",
-                where);
+                where, *gate->folder ? gate->folder : "--keys");
         return SP_E_AUTH;
 }
 
-static int open_tcp(struct listeners *l, const char *host, unsigned port, unsigned *ret_port)
+static int open_tcp(struct listeners *l, const char *host, unsigned port, bool tls_only,
+                    unsigned *ret_port)
 {
         char address[300];
         struct listener *one;
@@ -71,7 +76,7 @@ static int open_tcp(struct listeners *l, const char *host, unsigned port, unsign
         int r = transport_tcp.listen(address, &one);
         if (r < 0)
                 return r;
-        r = is_loopback(one, ret_port) ? 0 : beyond_loopback(l->gate, one);
+        r = is_loopback(one, ret_port) && !tls_only ? 0 : require_keys(l->gate, one);
         if (r < 0) {
                 listener_close(one);
                 return r;
@@ -79,27 +84,26 @@ static int open_tcp(struct listeners *l, const char *host, unsigned port, unsign
         log_info(LOG, "listening on %s", one->address + 4);
         if (!l->port)
                 l->port = *ret_port;
-        return add(l, one);
+        return add(l, one, tls_only);
 }
 
 /* "localhost": IPv4 and IPv6 with one port. A host may lack one of them. */
-static int open_localhost(struct listeners *l, unsigned port)
+static int open_localhost(struct listeners *l, unsigned port, bool tls_only)
 {
         int r = 0;
         for (int i = 0; i < PORT_ATTEMPTS; i++) {
                 unsigned got, got6;
-                r = open_tcp(l, "127.0.0.1", port, &got);
+                r = open_tcp(l, "127.0.0.1", port, tls_only, &got);
                 if (r == SP_E_HOST)
-                        return open_tcp(l, "[::1]", port, &got);
+                        return open_tcp(l, "[::1]", port, tls_only, &got);
                 if (r < 0)
                         return r;
-                r = open_tcp(l, "[::1]", got, &got6);
+                r = open_tcp(l, "[::1]", got, tls_only, &got6);
                 if (r != SP_E_BUSY || port)
                         break;
                 /* The system's choice is taken on the other side: let it choose again. */
                 l->port = 0;
-                l->all[l->count - 1] = listener_close(l->all[l->count - 1]);
-                l->count--;
+                listener_close(l->all[--l->count].listener);
         }
         return r == SP_E_HOST ? 0 : r;
 }
@@ -128,10 +132,11 @@ static int open_listen(struct listeners *l, const char *text)
 {
         char host[256];
         unsigned port, got;
-        int r = split(text, host, &port);
+        bool tls_only = !strncmp(text, "tls:", 4);
+        int r = split(text + (tls_only ? 4 : 0), host, &port);
         if (!r)
-                r = strcmp(host, "localhost") ? open_tcp(l, host, port, &got)
-                                              : open_localhost(l, port);
+                r = strcmp(host, "localhost") ? open_tcp(l, host, port, tls_only, &got)
+                                              : open_localhost(l, port, tls_only);
         switch (r) {
         case 0:
         case SP_E_AUTH:
@@ -186,7 +191,7 @@ static int open_socket(struct listeners *l, const char *path)
                 check_folders(path);
         if (!r) {
                 log_info(LOG, "listening on %s", address);
-                return add(l, one);
+                return add(l, one, false);
         }
         if (r == SP_E_BUSY)
                 log_error(LOG, "--socket %s: it is in use, or another file has that name", path);
@@ -211,7 +216,7 @@ static int open_near(struct listeners *l)
                 return 0;
         strcpy(l->near, address + 5);
         log_debug(LOG, "listening on %s for servers of this host", l->near);
-        return add(l, one);
+        return add(l, one, false);
 }
 
 /* Who names a fabric wants it between servers of one host, too. */
@@ -238,7 +243,7 @@ int listeners_open(const struct config_options *o, struct gate *gate, struct lis
 void listeners_close(struct listeners *l)
 {
         for (size_t i = 0; i < l->count; i++)
-                listener_close(l->all[i]);
+                listener_close(l->all[i].listener);
         mem_free(l->all);
         scratch_remove(l->near_folder);
         if (l->near_lock > 0)

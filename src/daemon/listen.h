@@ -10,8 +10,13 @@
 #include "proto/wire.h"
 #include "transport/transport.h"
 
+struct listening {
+        struct listener *listener;
+        bool tls_only; /* "tls:HOST:PORT": connections from this host must be encrypted, too */
+};
+
 struct listeners {
-        struct listener **all;
+        struct listening *all;
         size_t count;
         struct gate *gate;
         unsigned port; /* of the first TCP listener; 0: none */
@@ -21,8 +26,8 @@ struct listeners {
         int near_lock;
 };
 
-/* Listen on everything that the options name; beyond loopback only if the gate knows anybody, or strangers
- * are welcome (--insecure). An error was logged, with what to do. The result is freed
+/* Listen on everything that the options name; beyond loopback, and with "tls:", only if the gate knows anybody, or
+ * strangers are welcome (--insecure). An error was logged, with what to do. The result is freed
  * with listeners_close, also after an error. */
 SP_NODISCARD int listeners_open(const struct config_options *o, struct gate *gate,
                                 struct listeners *ret);

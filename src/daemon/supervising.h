@@ -24,7 +24,7 @@ struct source {
 
 struct listener_source {
         struct source source;
-        struct listener *listener;
+        const struct listening *where;
 };
 
 /* A connection that no worker has yet. */

@@ -53,7 +53,7 @@ static void run_events(struct supervisor *s, int timeout_ms)
                 switch (source->kind) {
                 case SOURCE_LISTENER:
                         visitors_accept(
-                                s, container_of(source, struct listener_source, source)->listener);
+                                s, container_of(source, struct listener_source, source)->where);
                         break;
                 case SOURCE_VISITOR:
                         visitor_event(s, container_of(source, struct visitor, source));

@@ -322,7 +322,7 @@ void visitor_event(struct supervisor *s, struct visitor *v)
 void visitors_pause(struct supervisor *s)
 {
         for (size_t i = 0; i < s->listeners.count; i++)
-                supervisor_unwatch(s, s->listeners.all[i]->fd);
+                supervisor_unwatch(s, s->listeners.all[i].listener->fd);
         s->accept_ns = clock_now_ns() + ACCEPT_PAUSE_MS * MS;
 }
 
@@ -330,11 +330,10 @@ int visitors_resume(struct supervisor *s)
 {
         s->accept_ns = UINT64_MAX;
         for (size_t i = 0; i < s->listeners.count; i++) {
-                s->listener_sources[i] = (struct listener_source){
-                        .source = { SOURCE_LISTENER },
-                        .listener = s->listeners.all[i],
-                };
-                if (supervisor_watch(s, s->listeners.all[i]->fd, &s->listener_sources[i]) < 0)
+                const struct listening *l = &s->listeners.all[i];
+                s->listener_sources[i] =
+                        (struct listener_source){ .source = { SOURCE_LISTENER }, .where = l };
+                if (supervisor_watch(s, l->listener->fd, &s->listener_sources[i]) < 0)
                         return SP_E_LIMIT;
         }
         return 0;
@@ -355,7 +354,7 @@ static struct visitor *oldest_of_crowd(struct supervisor *s, const struct visito
         return count > VISITORS_OF_HOST_MAX ? oldest : NULL;
 }
 
-static int welcome(struct supervisor *s, struct conn *conn)
+static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
 {
         struct visitor *v = mem_zalloc(sizeof(*v));
         if (!v) {
@@ -364,7 +363,7 @@ static int welcome(struct supervisor *s, struct conn *conn)
         }
         v->source.kind = SOURCE_VISITOR;
         v->conn = conn;
-        v->from = gate_origin_of(&s->gate, conn);
+        v->from = gate_origin_of(&s->gate, conn, tls_only);
         if (!v->from.local && s->rate_per_s &&
             !rate_allows(&s->rate, v->from.net, s->rate_per_s, clock_now_ns())) {
                 log_info(LOG, "a host connects more often than --connection-rate allows");
@@ -393,13 +392,13 @@ static int welcome(struct supervisor *s, struct conn *conn)
         return 0;
 }
 
-void visitors_accept(struct supervisor *s, struct listener *l)
+void visitors_accept(struct supervisor *s, const struct listening *l)
 {
         for (int i = 0; i < ACCEPT_BATCH; i++) {
                 struct conn *conn;
-                int r = l->ops->accept(l, &conn);
+                int r = l->listener->ops->accept(l->listener, &conn);
                 if (!r)
-                        r = welcome(s, conn);
+                        r = welcome(s, conn, l->tls_only);
                 switch (r) {
                 case 0:
                 case SP_E_LINK:

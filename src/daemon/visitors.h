@@ -10,7 +10,7 @@ SP_NODISCARD int visitors_resume(struct supervisor *s);
 void visitors_pause(struct supervisor *s);
 
 /* There are events at a listener, or a visitor. */
-void visitors_accept(struct supervisor *s, struct listener *l);
+void visitors_accept(struct supervisor *s, const struct listening *l);
 void visitor_event(struct supervisor *s, struct visitor *v);
 
 /* A worker has become ready: those who waited go on. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -61,6 +62,13 @@ static bool give_to_owner(int fd, const char *folder)
         return geteuid() || (!stat(folder, &st) && !fchown(fd, st.st_uid, st.st_gid));
 }
 
+/* Root has mounted the folder read-only: nobody can put a file there, so only the files have to be private. */
+static bool is_mounted_secret(const char *folder, const struct stat *st)
+{
+        struct statvfs fs;
+        return !st->st_uid && !statvfs(folder, &fs) && (fs.f_flag & ST_RDONLY);
+}
+
 static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
 {
         struct stat st;
@@ -69,20 +77,26 @@ static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
                             strerror(errno));
         if (!S_ISDIR(st.st_mode))
                 return fail(text, SP_E_INVAL, "%s is not a folder", folder);
-        if (!own(&st) || (st.st_mode & 077))
+        if (!own(&st) || ((st.st_mode & 077) && !is_mounted_secret(folder, &st)))
                 return fail(text, SP_E_AUTH,
                             "%s holds keys and is not private to this user: chmod 700 %s", folder,
                             folder);
         return 0;
 }
 
-/* Certificates are no secret, but nobody else may change whom we believe. */
+/* What others may not do with a file. Certificates are no secret, but nobody else may change whom we believe. Root may
+ * let a group read a service's secrets: Kubernetes does (fsGroup). */
+static mode_t not_for_others(bool is_public, const struct stat *st)
+{
+        return is_public ? 022 : st->st_uid ? 077 : 037;
+}
+
 static int check_file(const char *path, bool is_public, const struct stat *st,
                       char text[KEYS_TEXT_MAX])
 {
         if (!S_ISREG(st->st_mode))
                 return fail(text, SP_E_INVAL, "%s is not a file", path);
-        if (!own(st) || (st->st_mode & (is_public ? 022u : 077u)))
+        if (!own(st) || (st->st_mode & not_for_others(is_public, st)))
                 return fail(text, SP_E_AUTH, "%s is not private to this user: chmod 600 %s", path,
                             path);
         if (st->st_size > KEYS_FILE_MAX)
@@ -308,11 +322,22 @@ static bool take_text(const char *p, size_t n, char ret[KEYS_NAME_MAX + 1])
         return true;
 }
 
-/* "FINGERPRINT NAME [devices=FILTER]" */
-static bool parse_entry(const char *p, const char *end, struct keys_entry *ret)
+/* "devices=FILTER" or "own" */
+static bool parse_right(const char *p, size_t n, struct keys_entry *ret)
 {
         static const char devices[] = "devices=";
         size_t prefix = sizeof(devices) - 1;
+        if (n == 3 && !memcmp(p, "own", 3) && !ret->own) {
+                ret->own = true;
+                return true;
+        }
+        return n > prefix && !memcmp(p, devices, prefix) && !*ret->devices &&
+               take_text(p + prefix, n - prefix, ret->devices);
+}
+
+/* "FINGERPRINT NAME [devices=FILTER] [own]" */
+static bool parse_entry(const char *p, const char *end, struct keys_entry *ret)
+{
         struct keys_entry e = { 0 };
         if (word(&p, end) != KEYS_HEX || !keys_unhex(p, e.fingerprint))
                 return false;
@@ -320,14 +345,9 @@ static bool parse_entry(const char *p, const char *end, struct keys_entry *ret)
         size_t n = word(&p, end);
         if (!take_text(p, n, e.name))
                 return false;
-        p += n;
-        n = word(&p, end);
-        if (n && (n < prefix || memcmp(p, devices, prefix) != 0 ||
-                  !take_text(p + prefix, n - prefix, e.devices)))
-                return false;
-        p += n;
-        if (word(&p, end))
-                return false;
+        for (p += n; (n = word(&p, end)); p += n)
+                if (!parse_right(p, n, &e))
+                        return false;
         *ret = e;
         return true;
 }
@@ -352,7 +372,7 @@ bool keys_find(const char *text, const uint8_t fingerprint[CRYPTO_FINGERPRINT], 
         unsigned bad = 0;
         while (keys_next(&text, ret, &bad))
                 if (!memcmp(ret->fingerprint, fingerprint, CRYPTO_FINGERPRINT) &&
-                    (!name || !strcasecmp(ret->name, name)))
+                    (!name || !strcmp(ret->name, "*") || !strcasecmp(ret->name, name)))
                         return true;
         return false;
 }
@@ -371,8 +391,8 @@ static int put_line(struct buf *b, const struct keys_entry *e)
 {
         char line[KEYS_HEX + 2 * KEYS_NAME_MAX + 16], hex[KEYS_HEX + 1];
         keys_hex(e->fingerprint, hex);
-        snprintf(line, sizeof(line), "%s %s%s%s\n", hex, e->name, *e->devices ? " devices=" : "",
-                 e->devices);
+        snprintf(line, sizeof(line), "%s %s%s%s%s\n", hex, e->name, *e->devices ? " devices=" : "",
+                 e->devices, e->own ? " own" : "");
         return buf_put(b, line, strlen(line));
 }
 

@@ -1,14 +1,15 @@
 /* The folder of a user's keys: what this user is known by, and whom it knows.
  *
  *   identity.pem    private key and certificate; made on first use
- *   servers         what servers are known by: lines "FINGERPRINT HOST:PORT"
- *   clients         who may use a server: lines "FINGERPRINT NAME [devices=FILTER]"
+ *   servers         what servers are known by: lines "FINGERPRINT HOST:PORT"; with "*", wherever the server is
+ *   clients         who may use a server: lines "FINGERPRINT NAME [devices=FILTER] [own]"
  *   authority.pem   certificates of an authority of the user's own, which vouches for others; optional
  *   token           a secret that clients and servers share; optional
  *   pairing         a code that a server shows now: "SECRET UNTIL TRIES NAME"
  *
  * Private to the user: the folder has mode 0700, the files 0600; others are refused, with a sentence that
- * says what to do. One identity serves as client and as server: hosts that share a home folder know
+ * says what to do. Root's folder may have any mode on a read-only mount, because nobody can put files there, and root's
+ * files may be readable for their group: Kubernetes mounts a Secret like this. One identity serves as client and as server: hosts that share a home folder know
  * each other. No state; files are replaced whole. */
 #ifndef SPANCL_TRANSPORT_KEYS_H
 #define SPANCL_TRANSPORT_KEYS_H
@@ -67,13 +68,14 @@ struct keys_entry {
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
         char name[KEYS_NAME_MAX + 1];    /* "HOST:PORT", or a client's name */
         char devices[KEYS_NAME_MAX + 1]; /* as --devices has it; "": all */
+        bool own; /* the client is the user that runs the server, whose compile caches it shares */
 };
 
 /* The next entry of a list. Lines that are empty, comments (#) or not understood are passed over; those
  * are counted in *bad. False: no more. */
 bool keys_next(const char **text, struct keys_entry *ret, unsigned *bad);
 
-/* The entry of this fingerprint, with this name (NULL: any). */
+/* The entry of this fingerprint, with this name (NULL: any) or with "*". */
 bool keys_find(const char *text, const uint8_t fingerprint[CRYPTO_FINGERPRINT], const char *name,
                struct keys_entry *ret);
 

@@ -141,11 +141,49 @@ def a_server_set_up_anew_is_not_believed():
             fails(p.ping(port), "not the one it was paired with", "spancl pair")
 
 
+def a_client_does_not_choose_its_own_rights():
+    """The line for the list comes from the client, with its host's name, which may be anything."""
+    if os.geteuid() or subprocess.run(["unshare", "--uts", "true"], check=False).returncode:
+        return "namespaces are not permitted here"
+    for name in ("x own", "x devices=0", "x\tdevices=0 own"):
+        with Place() as p, p.spancld() as s:
+            done = subprocess.run(["unshare", "--uts", "sh", "-c",
+                                   'printf "$0" >/proc/sys/kernel/hostname; exec "$@"', name, str(BUILD / "bin/spancl"),
+                                   "pair", f"localhost:{s.ports[0]}", p.code()],
+                                  env={**os.environ, "SPANCL_KEYS": str(p.client)}, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=HANG_S, check=False)
+            fails(done, "not the name and key")
+            assert not (p.server / "clients").exists()
+    return None
+
+
 def the_same_keys_need_no_pairing():
     with Place() as p:
         p.client = p.server
         with p.spancld() as s:
             works(p.ping(s.ports[0]))
+
+
+def keys_made_together_need_no_pairing():
+    with Place() as p:
+        folder = Path(p.folder.name) / "both"
+        works(p.spancl("keys", str(folder)))
+        fails(p.spancl("keys", str(folder)), "exists")
+        p.client, p.server = folder / "client", folder / "server"
+        for path in folder.rglob("*"):
+            assert path.stat().st_mode & 0o077 == 0, path
+        with p.spancld() as s, p.spancld() as other:
+            stranger = Path(p.folder.name) / "stranger"
+            private(stranger / "servers", (p.client / "servers").read_text())
+            for port in (*s.ports, *other.ports):  # wherever a server is that has the key
+                works(p.ping(port))
+                works(p.ping(port, host="127.0.0.1"))
+                p.client = stranger
+                fails(p.ping(port), "does not know this client")
+                p.client = folder / "client"
+        p.server = Path(p.folder.name) / "false"
+        with p.spancld() as s:
+            fails(p.ping(s.ports[0]), "not known")
 
 
 # --- Other ways to be known -----------------------------------------------------------------------
@@ -323,6 +361,37 @@ def without_friends_nothing_beyond_loopback_is_listened_on():
         p.code()
         with p.spancld("--listen", "0.0.0.0:0"):
             pass
+
+
+def this_host_must_encrypt_too_if_it_is_said():
+    with Place() as p:
+        def listen(*more):
+            return subprocess.run([str(BUILD / "bin/spancld"), "--backend", "reference", "--keys", str(p.server),
+                                   "--listen", "tls:localhost:0", *more],
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
+        fails(listen(), "spancld pair", "--insecure")
+        p.code()
+        with p.spancld("--listen", "tls:127.0.0.2:0") as s:
+            port = listening_port(s, "127.0.0.2")
+            works(p.ping(s.ports[0], "tcp:"))
+            fails(p.ping(port, "tcp:", "127.0.0.2"), "encrypted connections only")
+            fails(p.spancl("top", "--once", "--server", f"tcp:127.0.0.2:{port}"), "encrypted connections only")
+            works(p.spancl("pair", f"127.0.0.2:{port}", p.code()))
+            works(p.ping(port, "tls:", "127.0.0.2"))
+            p.client = Path(p.folder.name) / "stranger"
+            private(p.client / "servers", f"{s_key(p)} *\n")
+            fails(p.ping(port, "tls:", "127.0.0.2"), "does not know this client")
+        with p.spancld("--listen", "tls:127.0.0.2:0", "--insecure") as s:
+            works(p.ping(listening_port(s, "127.0.0.2"), "tcp:", "127.0.0.2"))
+            assert "open to everybody" in s.log_text()
+
+
+def s_key(p):
+    """The server's fingerprint."""
+    client, p.client = p.client, p.server
+    key = fingerprint(p.spancl("pair"))
+    p.client = client
+    return key
 
 
 def other_hosts_must_encrypt():
@@ -526,6 +595,12 @@ def what_is_compiled_is_kept_apart_for_each_client():
             for _ in range(2):
                 works(p.ping(s.ports[0]))
             assert len(list(clients.iterdir())) == n
+        p.client = Path(p.folder.name) / "own"
+        p.pair(s.ports[0])
+        listed = (p.server / "clients").read_text().strip()
+        (p.server / "clients").write_text(f"{listed} own\n")
+        works(p.ping(s.ports[0]))
+        assert len(list(clients.iterdir())) == 2
         for one in clients.iterdir():
             assert one.name in (p.server / "clients").read_text()
             assert one.stat().st_mode & 0o777 == 0o700
