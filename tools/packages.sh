@@ -42,9 +42,10 @@ packages_needs() {
                 apt-cache depends "$@" 2>/dev/null | sed -n 's/^ *|\{0,1\}Depends: \([^<]*\)$/\1/p'
 }
 
-packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev"
+# The products and their optional parts need these; cpack needs dpkg-dev and file.
+packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev libssl-dev libfabric-dev dpkg-dev file"
 packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
-packages_test="libcmocka-dev clang lld libssl-dev libfabric-dev iproute2 nftables"
+packages_test="libcmocka-dev clang lld iproute2 nftables"
 # AES-GCM for wide instructions (src/tls/gcm.h), on amd64 only.
 packages_tls="libipsec-mb-dev"
 # An accelerator that runs compiled kernels (docs/internals/riscv.md).
