@@ -52,6 +52,8 @@ packages_tls="libipsec-mb-dev"
 packages_riscv="qemu-system-misc"
 # A machine with soft-RoCE (tests/emulated), whose kernel is Debian's linux-image-amd64: unpacked, not installed.
 packages_emulated="qemu-system-x86 busybox-static ibverbs-providers"
+# tests/system/readme.py makes bare systems with these.
+packages_bare="mmdebstrap git"
 packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako piglit clfft-client python3-gpyfft"
 # Other native implementations. Of Mesa's what it needs: tests/run/with-platforms unpacks it itself.
 packages_native="oclgrind"
