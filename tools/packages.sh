@@ -42,9 +42,10 @@ packages_needs() {
                 apt-cache depends "$@" 2>/dev/null | sed -n 's/^ *|\{0,1\}Depends: \([^<]*\)$/\1/p'
 }
 
-packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev"
+# The products and their optional parts need these; cpack needs dpkg-dev and file.
+packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev libssl-dev libfabric-dev dpkg-dev file"
 packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
-packages_test="libcmocka-dev clang lld libssl-dev libfabric-dev iproute2 nftables python3-yaml"
+packages_test="libcmocka-dev clang lld iproute2 nftables python3-yaml"
 # AES-GCM for wide instructions (src/tls/gcm.h), on amd64 only.
 packages_tls="libipsec-mb-dev"
 # To compile for another processor than this one (tools/cross.py).
@@ -53,6 +54,8 @@ packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 packages_riscv="qemu-system-misc"
 # A machine with soft-RoCE (tests/emulated), whose kernel is Debian's linux-image-amd64: unpacked, not installed.
 packages_emulated="qemu-system-x86 busybox-static ibverbs-providers"
+# tests/system/readme.py makes bare systems with these.
+packages_bare="mmdebstrap git"
 packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako piglit clfft-client python3-gpyfft"
 # Other native implementations. Of Mesa's what it needs: tests/run/with-platforms unpacks it itself.
 packages_native="oclgrind"

@@ -79,6 +79,7 @@ if(SPANCL_RISCV)
         set(riscv_files ${riscv_to}/firmware.bin ${riscv_to}/monitor.bin ${riscv_to}/boot.bin
                 ${riscv_to}/builtins.o)
         add_custom_target(spancl_riscv ALL DEPENDS ${riscv_files})
+        add_dependencies(products spancl_riscv)
         install(FILES ${riscv_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/spancl/riscv
                 COMPONENT libspancl-riscv)
 endif()

@@ -13,8 +13,9 @@ def is_claim(f):
                     for p in inspect.signature(f).parameters.values()))
 
 
-def run(names):
-    """PROGRAM BUILD [NAME...]: all of `names`, the program's globals(), or those. Returns the exit status."""
+def run(names, chained=False):
+    """PROGRAM BUILD [NAME...]: all of `names`, the program's globals(), or those. Returns the exit status. If the
+    claims are chained, each needs those before it, and the first failure ends the run."""
     wanted = sys.argv[2:]
     bad = 0
     for claim in [f for f in names.values() if is_claim(f)]:
@@ -28,4 +29,6 @@ def run(names):
         except Exception:  # pylint: disable=broad-except
             bad += 1
             print(f"FAIL  {claim.__name__}\n{traceback.format_exc()}", flush=True)
+            if chained:
+                break
     return 1 if bad else 0
