@@ -63,12 +63,17 @@ static inline cl_int check_host_access(const struct _cl_mem *m, bool reads, bool
         return m->flags & against ? CL_INVALID_OPERATION : CL_SUCCESS;
 }
 
-/* "[...] if values specified in map_flags are not valid": CL_MAP_WRITE_INVALIDATE_REGION excludes the
- * others. */
-static inline bool map_flags_are_valid(cl_map_flags flags)
+/* What a mapping is for. By the specification CL_MAP_WRITE_INVALIDATE_REGION excludes the others, and unknown
+ * flags are invalid; native implementations accept all that, and give memory for both ways if no flag is set. The
+ * contents stay then. */
+static inline cl_map_flags map_flags_of(cl_map_flags flags)
 {
-        return !(flags & ~(CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) &&
-               !(flags & CL_MAP_WRITE_INVALIDATE_REGION && flags & (CL_MAP_READ | CL_MAP_WRITE));
+        flags &= CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+        if (!flags)
+                return CL_MAP_READ | CL_MAP_WRITE;
+        if (flags & CL_MAP_WRITE_INVALIDATE_REGION && flags != CL_MAP_WRITE_INVALIDATE_REGION)
+                return (flags & CL_MAP_READ) | CL_MAP_WRITE;
+        return flags;
 }
 
 /* "CL_INVALID_VALUE if the region being read or written specified by (offset, size) is out of bounds." */

@@ -1,4 +1,5 @@
 #include <CL/cl.h>
+#include <CL/cl_gl.h>
 
 #include "api/dispatch.h"
 #include "api/reply.h"
@@ -33,6 +34,13 @@ static cl_int check_properties(const cl_context_properties *properties, size_t *
                         if (have_sync || (value != CL_TRUE && value != CL_FALSE))
                                 return CL_INVALID_PROPERTY;
                         have_sync = true;
+                        break;
+                /* No context or display of another API: the default. */
+                case CL_GL_CONTEXT_KHR:
+                case CL_EGL_DISPLAY_KHR:
+                case CL_GLX_DISPLAY_KHR:
+                        if (value)
+                                return CL_INVALID_PROPERTY;
                         break;
                 default:
                         return CL_INVALID_PROPERTY;

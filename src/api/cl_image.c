@@ -117,12 +117,17 @@ static cl_int take_pitches(const cl_image_desc *desc, bool pitched, struct image
 {
         size_t pixel = image_pixel_size(p->desc.order, p->desc.data_type);
         size_t row = p->desc.width * pixel, slice;
-        if ((desc->image_row_pitch || desc->image_slice_pitch) && !pitched)
+        bool slices = p->desc.depth || p->desc.array_size;
+        if ((desc->image_row_pitch || (desc->image_slice_pitch && slices)) && !pitched)
                 return CL_INVALID_IMAGE_DESCRIPTOR;
-        if (desc->image_row_pitch && (desc->image_row_pitch < row || desc->image_row_pitch % pixel))
+        /* Native implementations ignore the pitch of a single row, and of slices that the type does not
+         * have. */
+        bool one_row = !p->desc.height && !slices;
+        bool fits = desc->image_row_pitch >= row && !(desc->image_row_pitch % pixel);
+        if (desc->image_row_pitch && !fits && !one_row)
                 return CL_INVALID_IMAGE_DESCRIPTOR;
-        p->row_pitch = desc->image_row_pitch ? desc->image_row_pitch : row;
-        if (!p->desc.depth && !p->desc.array_size)
+        p->row_pitch = fits ? desc->image_row_pitch : row;
+        if (!slices)
                 return CL_SUCCESS;
         if (__builtin_mul_overflow(p->row_pitch, p->desc.height ? p->desc.height : 1, &slice))
                 return CL_INVALID_IMAGE_SIZE;
@@ -210,8 +215,7 @@ static cl_int take_parent(cl_context x, const cl_image_desc *desc, struct image_
          * conflict, as for clCreateSubBuffer. */
         if (!mem_flags_inherit(of->flags, p->flags, &p->flags))
                 return CL_INVALID_VALUE;
-        if (p->host_ptr)
-                return CL_INVALID_HOST_PTR;
+        p->host_ptr = NULL; /* native implementations ignore it here */
         p->parent = of;
         return mem_is_image(of) ? take_image(x, desc, p) : take_buffer(x, desc, p);
 }
@@ -347,7 +351,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateImage3D(cl_context context, cl_mem_flags
                 .image_type = CL_MEM_OBJECT_IMAGE3D,
                 .image_width = image_width,
                 .image_height = image_height,
-                .image_depth = image_depth > 1 ? image_depth : 0, /* "[...] a value > 1" */
+                .image_depth = image_depth,
                 .image_row_pitch = image_row_pitch,
                 .image_slice_pitch = image_slice_pitch,
         };
@@ -365,10 +369,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetSupportedImageFormats(cl_context context, c
         if (!handle_is(context, HANDLE_CONTEXT))
                 return CL_INVALID_CONTEXT;
         /* "CL_INVALID_VALUE if flags or image_type are not valid, or if num_entries is 0 and
-         * image_formats is not NULL." */
+         * image_formats is not NULL." Native implementations do not look at the host's pointers. */
+        const cl_mem_flags other = CL_MEM_KERNEL_READ_AND_WRITE | MEM_HOST_PTR;
         if (image_type < CL_MEM_OBJECT_IMAGE2D || image_type > CL_MEM_OBJECT_IMAGE1D_BUFFER ||
-            !mem_flags_are_valid(flags & ~(cl_mem_flags)CL_MEM_KERNEL_READ_AND_WRITE) ||
-            (!num_entries && image_formats))
+            !mem_flags_are_valid(flags & ~other) || (!num_entries && image_formats))
                 return CL_INVALID_VALUE;
         /* "clGetSupportedImageFormats returns a union of image formats supported by all devices in the
          * context." */

@@ -22,13 +22,21 @@ static cl_int check_side(cl_command_queue q, cl_mem m, bool image)
         return image ? check_image(q, m) : check_mem(q, m);
 }
 
+static bool is_empty(const size_t region[3])
+{
+        return !region[0] || !region[1] || !region[2];
+}
+
 /* "CL_INVALID_VALUE if origin or region is NULL"; "[...] if the region being read or written specified by
  * origin and region is out of bounds"; "[...] if values in origin and region do not follow rules
- * described": what the type does not have is 0 in origin and 1 in region. */
+ * described": what the type does not have is 0 in origin and 1 in region. Native implementations accept a region
+ * without columns or rows, of which nothing is moved. */
 static cl_int check_pixels(const struct _cl_mem *m, const size_t *origin, const size_t *region)
 {
-        return origin && region && image_has(&m->image, origin, region) ? CL_SUCCESS
-                                                                        : CL_INVALID_VALUE;
+        if (!origin || !region || !region[2])
+                return CL_INVALID_VALUE;
+        const size_t least[3] = { region[0] ? region[0] : 1, region[1] ? region[1] : 1, region[2] };
+        return image_has(&m->image, origin, least) ? CL_SUCCESS : CL_INVALID_VALUE;
 }
 
 /* ---- reads and writes ----------------------------------------------------------------------- */
@@ -37,18 +45,25 @@ static cl_int check_pixels(const struct _cl_mem *m, const size_t *origin, const 
  * is set to 0, the appropriate row pitch is calculated."
  * "slice_pitch [...] must be 0 if image is a 1D or 2D image. Otherwise this value must be greater than
  * or equal to row_pitch x height. If slice_pitch is set to 0, the appropriate slice pitch is
- * calculated." */
+ * calculated." Native implementations ignore pitches that are not used. */
 static cl_int take_host(const struct _cl_mem *m, const size_t *region, size_t row_pitch,
                         size_t slice_pitch, const void *ptr, struct host_box *ret)
 {
         size_t row = region[0] * image_pixel_size(m->image.order, m->image.data_type);
-        size_t rows = m->image.type == CL_MEM_OBJECT_IMAGE1D_ARRAY ? 1 : region[1], slice;
-        bool slices = m->image.depth || m->image.array_size;
-        if ((row_pitch && row_pitch < row) || (slice_pitch && !slices))
+        bool lines = m->image.type == CL_MEM_OBJECT_IMAGE1D_ARRAY;
+        size_t rows = lines ? 1 : region[1], slices = lines ? region[1] : region[2], slice;
+        /* A single row or slice has no pitch to the next one. */
+        if (rows == 1 && slices == 1 && row_pitch < row)
+                row_pitch = 0;
+        if (row_pitch && row_pitch < row)
                 return CL_INVALID_VALUE;
         if (!row_pitch)
                 row_pitch = row;
-        if (__builtin_mul_overflow(row_pitch, rows, &slice) || (slice_pitch && slice_pitch < slice))
+        if (__builtin_mul_overflow(row_pitch, rows, &slice))
+                return CL_INVALID_VALUE;
+        if (slices == 1)
+                slice_pitch = 0;
+        if (slice_pitch && slice_pitch < slice)
                 return CL_INVALID_VALUE;
         *ret = image_box(m, region, row_pitch, slice_pitch ? slice_pitch : slice, ptr);
         return CL_SUCCESS;
@@ -92,6 +107,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadImage(cl_command_queue command_queu
         struct host_box to;
         cl_int e =
                 check_transfer(&q, image, origin, region, row_pitch, slice_pitch, ptr, false, &to);
+        if (e == CL_SUCCESS && is_empty(region))
+                return enqueue_nothing(&q);
         return e != CL_SUCCESS ? e : enqueue_read_image(&q, image, origin, region, to);
 }
 
@@ -107,6 +124,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteImage(
         struct host_box from;
         cl_int e = check_transfer(&q, image, origin, region, input_row_pitch, input_slice_pitch,
                                   ptr, true, &from);
+        if (e == CL_SUCCESS && is_empty(region))
+                return enqueue_nothing(&q);
         return e != CL_SUCCESS ? e : enqueue_write_image(&q, image, origin, region, from);
 }
 
@@ -129,6 +148,8 @@ cl_int do_fill_image(const struct enqueue *q, cl_mem image, const void *fill_col
                 return e;
         /* "The fill color is a single floating-point value if the channel order is CL_DEPTH. Otherwise
          * [...] a four component RGBA" value. */
+        if (is_empty(region))
+                return enqueue_nothing(q);
         uint32_t color[4] = { 0 };
         memcpy(color, fill_color, image->image.order == CL_DEPTH ? 4 : sizeof(color));
         return enqueue_fill_image(q, image, bytes_of(color, sizeof(color)), origin, region);
@@ -192,6 +213,8 @@ cl_int do_copy_image(const struct enqueue *q, cl_mem src_image, cl_mem dst_image
          * destination regions overlap." */
         if (src_image == dst_image && regions_overlap(src_origin, dst_origin, region))
                 return CL_MEM_COPY_OVERLAP;
+        if (is_empty(region))
+                return enqueue_nothing(q);
         return enqueue_copy_image(q, src_image, dst_image, src_origin, dst_origin, region);
 }
 
@@ -235,6 +258,8 @@ cl_int do_copy_image_to_buffer(const struct enqueue *q, cl_mem src_image, cl_mem
                                            dst_offset);
         if (e != CL_SUCCESS)
                 return e;
+        if (is_empty(region))
+                return enqueue_nothing(q);
         return enqueue_image_to_buffer(q, src_image, dst_buffer, src_origin, region, dst_offset);
 }
 
@@ -261,6 +286,8 @@ cl_int do_copy_buffer_to_image(const struct enqueue *q, cl_mem src_buffer, cl_me
                                            src_offset);
         if (e != CL_SUCCESS)
                 return e;
+        if (is_empty(region))
+                return enqueue_nothing(q);
         return enqueue_buffer_to_image(q, src_buffer, dst_image, src_offset, dst_origin, region);
 }
 
@@ -291,10 +318,9 @@ static cl_int check_map(const struct enqueue *q, cl_mem m, cl_map_flags flags, c
                 e = check_pixels(m, origin, region);
         if (e != CL_SUCCESS)
                 return e;
-        /* "[...] or if values specified in map_flags are not valid": CL_MAP_WRITE_INVALIDATE_REGION
-         * excludes the others. "CL_INVALID_VALUE if image_row_pitch is NULL"; "[...] if image is a 3D
-         * image, 1D or 2D image array and image_slice_pitch is NULL." */
-        if (!map_flags_are_valid(flags) || !row_pitch || (m->slice_pitch && !slice_pitch))
+        /* "CL_INVALID_VALUE if image_row_pitch is NULL"; "[...] if image is a 3D image, 1D or 2D image array
+         * and image_slice_pitch is NULL." */
+        if (is_empty(region) || !row_pitch || (m->slice_pitch && !slice_pitch))
                 return CL_INVALID_VALUE;
         e = check_image_device(q->queue->device, m);
         return e != CL_SUCCESS ? e : check_host_access(m, flags & CL_MAP_READ, flags & writes);
@@ -313,6 +339,7 @@ CL_API_ENTRY void *CL_API_CALL clEnqueueMapImage(cl_command_queue command_queue,
                 event,         blocking_map != CL_FALSE
         };
         void *pointer = NULL;
+        map_flags = map_flags_of(map_flags);
         cl_int e =
                 check_map(&q, image, map_flags, origin, region, image_row_pitch, image_slice_pitch);
         if (e == CL_SUCCESS)

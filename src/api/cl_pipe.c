@@ -1,5 +1,6 @@
 #include <CL/cl.h>
 
+#include "api/mem_flags.h"
 #include "api/reply.h"
 #include "core/context.h"
 #include "core/device.h"
@@ -28,21 +29,23 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreatePipe(cl_context context, cl_mem_flags fl
                                              const cl_pipe_properties *properties,
                                              cl_int *errcode_ret)
 {
-        const cl_mem_flags allowed = CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS;
+        const cl_mem_flags usual = CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS;
         cl_mem m = NULL;
         if (!handle_is(context, HANDLE_CONTEXT))
                 return reply_error(errcode_ret, CL_INVALID_CONTEXT);
         cl_int e = check_size(context, pipe_packet_size, pipe_max_packets);
-        /* "CL_INVALID_VALUE if values specified in flags are not as defined above." There are no
-         * properties. */
-        if (e != CL_INVALID_OPERATION && (flags & ~allowed || properties))
+        /* "CL_INVALID_VALUE if values specified in flags are not as defined above": only those of `usual`,
+         * but native implementations also take one way of access. There are no properties. */
+        if (e != CL_INVALID_OPERATION &&
+            (flags & ~(cl_mem_flags)(MEM_ACCESS | CL_MEM_HOST_NO_ACCESS) ||
+             !mem_flags_are_valid(flags) || properties))
                 e = CL_INVALID_VALUE;
         if (e != CL_SUCCESS)
                 return reply_error(errcode_ret, e);
         client_lock(context->client);
         /* "If the value specified for flags is 0, the default is used which is CL_MEM_READ_WRITE |
          * CL_MEM_HOST_NO_ACCESS." */
-        int r = mem_new_pipe(context, flags ? flags : allowed, pipe_packet_size, pipe_max_packets,
+        int r = mem_new_pipe(context, flags ? flags : usual, pipe_packet_size, pipe_max_packets,
                              &m);
         client_unlock(context->client);
         if (errcode_ret)

@@ -303,6 +303,19 @@ static cl_int check_compiler(cl_program p, cl_uint count, const cl_device_id *de
         return CL_SUCCESS;
 }
 
+static cl_int keep_linked(cl_program p, void(CL_CALLBACK *notify)(cl_program, void *), void *data)
+{
+        struct client *c = p->context->client;
+        client_lock(c);
+        bool built = program_is_built(p) && !p->kernel_count;
+        client_unlock(c);
+        if (!built)
+                return CL_INVALID_OPERATION;
+        if (notify)
+                notify(p, data);
+        return CL_SUCCESS;
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_devices,
                                                const cl_device_id *device_list, const char *options,
                                                void(CL_CALLBACK *pfn_notify)(cl_program, void *),
@@ -317,9 +330,10 @@ CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_d
         if (!pfn_notify && user_data)
                 return CL_INVALID_VALUE;
         /* "CL_INVALID_OPERATION if program was not created with clCreateProgramWithSource,
-         * clCreateProgramWithIL or clCreateProgramWithBinary." Built-in kernels may be built, too. */
+         * clCreateProgramWithIL or clCreateProgramWithBinary." Built-in kernels may be built, too. Native
+         * implementations accept an executable that was linked, and keep it. */
         if (program->kind == PROGRAM_LINKED)
-                return CL_INVALID_OPERATION;
+                return keep_linked(program, pfn_notify, user_data);
         if (program->kind == PROGRAM_SOURCE || program->kind == PROGRAM_IL)
                 e = check_compiler(program, num_devices, device_list);
         if (e != CL_SUCCESS)
@@ -433,7 +447,7 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
                         return reply_error(errcode_ret, CL_LINKER_NOT_AVAILABLE);
         }
         /* CL_INVALID_LINKER_OPTIONS: what only a device's linker knows is its to say. */
-        if (!options_linkable(options) || (options && strlen(options) > WIRE_TEXT_MAX))
+        if (options && strlen(options) > WIRE_TEXT_MAX)
                 return reply_error(errcode_ret, CL_INVALID_LINKER_OPTIONS);
         cl_program p = NULL;
         int r = program_link(context,

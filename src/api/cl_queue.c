@@ -66,15 +66,28 @@ static cl_command_queue create(cl_context context, const struct queue_params *pa
         return q;
 }
 
+/* "CL_INVALID_VALUE if values specified in properties are not valid." A queue on the device must be out of
+ * order, the default one on the device. */
+static cl_command_queue create_checked(cl_context context, const struct queue_params *params,
+                                       cl_int *errcode_ret)
+{
+        if (params->properties & ~(cl_command_queue_properties)(HOST_QUEUE | ON_DEVICE) ||
+            (params->properties & CL_QUEUE_ON_DEVICE &&
+             !(params->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) ||
+            (params->properties & ON_DEVICE) == CL_QUEUE_ON_DEVICE_DEFAULT)
+                return reply_error(errcode_ret, CL_INVALID_VALUE);
+        return create(context, params, errcode_ret);
+}
+
 CL_API_ENTRY cl_command_queue CL_API_CALL
 clCreateCommandQueue(cl_context context, cl_device_id device,
                      cl_command_queue_properties properties, cl_int *errcode_ret)
 {
-        /* "CL_INVALID_VALUE if values specified in properties are not valid." */
-        if (properties & ~(cl_command_queue_properties)HOST_QUEUE)
-                return reply_error(errcode_ret, CL_INVALID_VALUE);
-        return create(context, &(struct queue_params){ .device = device, .properties = properties },
-                      errcode_ret);
+        /* The specification has queues on the device for clCreateCommandQueueWithProperties only, but native
+         * implementations make them here, too. */
+        return create_checked(context,
+                              &(struct queue_params){ .device = device, .properties = properties },
+                              errcode_ret);
 }
 
 CL_API_ENTRY cl_command_queue CL_API_CALL
@@ -108,17 +121,10 @@ clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
         }
         if (properties && !params.list_count)
                 params.list_count = 1;
-        if (params.properties & ~(cl_command_queue_properties)(HOST_QUEUE | ON_DEVICE))
-                return reply_error(errcode_ret, CL_INVALID_VALUE);
         /* "CL_QUEUE_SIZE [...] can only be specified if CL_QUEUE_ON_DEVICE is set." */
         if (have_size && !(params.properties & CL_QUEUE_ON_DEVICE))
                 return reply_error(errcode_ret, CL_INVALID_VALUE);
-        /* A queue on the device must be out of order, the default one on the device. */
-        if ((params.properties & CL_QUEUE_ON_DEVICE &&
-             !(params.properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) ||
-            (params.properties & ON_DEVICE) == CL_QUEUE_ON_DEVICE_DEFAULT)
-                return reply_error(errcode_ret, CL_INVALID_VALUE);
-        return create(context, &params, errcode_ret);
+        return create_checked(context, &params, errcode_ret);
 }
 
 /* cl_khr_create_command_queue */

@@ -213,15 +213,14 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue,
         cl_int e = check_svm(&q);
         if (e != CL_SUCCESS)
                 return e;
-        /* "CL_INVALID_VALUE if svm_ptr is NULL, if size is zero, if values specified in map_flags are not
-         * valid." */
-        if (!svm_ptr || !size || !map_flags_are_valid(flags))
+        /* "CL_INVALID_VALUE if svm_ptr is NULL, if size is zero". */
+        if (!svm_ptr || !size)
                 return CL_INVALID_VALUE;
         struct place at = place_of(command_queue, svm_ptr);
         if (!at.mem || at.mem->usm || check_place(at, size) != CL_SUCCESS)
                 return CL_INVALID_VALUE;
         void *pointer;
-        return enqueue_map(&q, at.mem, flags, at.offset, size, &pointer);
+        return enqueue_map(&q, at.mem, map_flags_of(flags), at.offset, size, &pointer);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue command_queue, void *svm_ptr,

@@ -89,7 +89,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue command_qu
 
 /* Fill in the pitches that are 0 and check them.
  * "CL_INVALID_VALUE if row_pitch is not 0 and is less than region[0]"; "[...] if slice_pitch is not 0 and
- * is less than region[1] x row_pitch and not a multiple of row_pitch." */
+ * is less than region[1] x row_pitch and not a multiple of row_pitch": an error is only what both say.
+ * Slices that are smaller would overlap, so that they are an error, too. */
 static cl_int box_init(struct box *b, const size_t *origin, const size_t *region, size_t row_pitch,
                        size_t slice_pitch)
 {
@@ -99,7 +100,7 @@ static cl_int box_init(struct box *b, const size_t *origin, const size_t *region
         b->row_pitch = row_pitch ? row_pitch : region[0];
         if (__builtin_mul_overflow(region[1], b->row_pitch, &least))
                 return CL_INVALID_VALUE;
-        if (slice_pitch && (slice_pitch < least || slice_pitch % b->row_pitch))
+        if (slice_pitch && slice_pitch < least)
                 return CL_INVALID_VALUE;
         b->slice_pitch = slice_pitch ? slice_pitch : least;
         memcpy(b->origin, origin, sizeof(b->origin));
@@ -291,6 +292,36 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_que
         return do_copy_buffer(&q, src_buffer, dst_buffer, src_offset, dst_offset, size);
 }
 
+/* Does a row of `width` bytes share one with a row of the box? `at` and `base`: the first byte of each. */
+static bool row_meets_box(uint64_t at, size_t width, uint64_t base, const struct box *b,
+                          const size_t *region)
+{
+        if (at < base)
+                return base - at < width;
+        uint64_t delta = at - base, z = delta / b->slice_pitch, rest = delta % b->slice_pitch;
+        uint64_t y = rest / b->row_pitch;
+        if (z >= region[2])
+                return false;
+        /* The row that begins before it or there, and the next ones. */
+        if (y < region[1] && rest % b->row_pitch < region[0])
+                return true;
+        if (y + 1 < region[1] && (y + 1) * b->row_pitch - rest < width)
+                return true;
+        return z + 1 < region[2] && b->slice_pitch - rest < width;
+}
+
+/* The same question about two boxes of the same shape. */
+static bool any_row_meets_box(const struct box *a, uint64_t a_base, const struct box *b,
+                              uint64_t b_base, const size_t *region)
+{
+        for (size_t z = 0; z < region[2]; z++)
+                for (size_t y = 0; y < region[1]; y++)
+                        if (row_meets_box(a_base + z * a->slice_pitch + y * a->row_pitch, region[0],
+                                          b_base, b, region))
+                                return true;
+        return false;
+}
+
 /* Do two boxes of the same shape and pitches, `delta` bytes apart, share a byte? They do if a step of some
  * slices and rows comes closer to delta than a row is wide. The same
  * as check_copy_overlap in the specification's appendix, which is about coordinates. */
@@ -321,9 +352,9 @@ static cl_int check_box_overlap(cl_mem src, cl_mem dst, const struct box *from,
         b = (struct range){ b.begin + mem_root_offset(dst), b.end + mem_root_offset(dst) };
         if (!ranges_overlap(a, b))
                 return CL_SUCCESS;
-        /* Boxes of different pitches: we are careful. */
         if (from->row_pitch != to->row_pitch || from->slice_pitch != to->slice_pitch)
-                return CL_MEM_COPY_OVERLAP;
+                return any_row_meets_box(from, a.begin, to, b.begin, region) ? CL_MEM_COPY_OVERLAP
+                                                                             : CL_SUCCESS;
         uint64_t delta = a.begin > b.begin ? a.begin - b.begin : b.begin - a.begin;
         return boxes_overlap(from, region, (size_t)delta) ? CL_MEM_COPY_OVERLAP : CL_SUCCESS;
 }
@@ -428,15 +459,15 @@ CL_API_ENTRY void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue command_queue
                 event,         blocking_map != CL_FALSE
         };
         cl_map_flags writes = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+        map_flags = map_flags_of(map_flags);
         cl_int e = check_enqueue(command_queue, num_events_in_wait_list, event_wait_list);
         if (e == CL_SUCCESS)
                 e = check_mem(command_queue, buffer);
         if (e != CL_SUCCESS)
                 return reply_error(errcode_ret, e);
         /* "CL_INVALID_VALUE if region being mapped given by (offset, size) is out of bounds or if size is
-         * 0 or if values specified in map_flags are not valid": CL_MAP_WRITE_INVALIDATE_REGION excludes
-         * the others. */
-        if (!size || check_region(buffer, offset, size) || !map_flags_are_valid(map_flags))
+         * 0". */
+        if (!size || check_region(buffer, offset, size))
                 return reply_error(errcode_ret, CL_INVALID_VALUE);
         /* "CL_INVALID_OPERATION if buffer has been created with CL_MEM_HOST_WRITE_ONLY or
          * CL_MEM_HOST_NO_ACCESS and CL_MAP_READ is set in map_flags or if buffer has been created with

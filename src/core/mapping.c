@@ -142,12 +142,9 @@ static bool mappings_overlap(const struct mapping *a, const struct mapping *b)
         return false;
 }
 
-/* Are the bytes of `map` all in `in`, of the same object? */
+/* Are the pixels of `map` all in `in`, of the same image? */
 static bool mapping_is_inside(const struct mapping *map, const struct mapping *in)
 {
-        if (!mem_is_image(map->mem) && !mem_is_image(in->mem))
-                return in->offset <= map->offset &&
-                       map->offset + map->size <= in->offset + in->size;
         for (int i = 0; i < 3; i++)
                 if (map->origin[i] < in->origin[i] ||
                     map->origin[i] + map->region[i] > in->origin[i] + in->region[i])
@@ -155,16 +152,48 @@ static bool mapping_is_inside(const struct mapping *map, const struct mapping *i
         return map->mem == in->mem;
 }
 
-/* Is there another mapping for writing that `how` says true of? */
-static bool find_writing(const struct mapping *map,
-                         bool (*how)(const struct mapping *, const struct mapping *))
+/* Cut the bytes of `m` off the part of a buffer if they are at one of its ends. Return true if that was so. */
+static bool cut_off(struct mapping *part, const struct mapping *m)
 {
+        size_t begin = part->offset, end = begin + part->size, other_end = m->offset + m->size;
+        if (mem_is_image(m->mem) || other_end <= begin || end <= m->offset)
+                return false;
+        if (m->offset <= begin)
+                begin = other_end < end ? other_end : end;
+        else if (end <= other_end)
+                end = m->offset;
+        else
+                return false;
+        part->pointer = (uint8_t *)part->pointer + (begin - part->offset);
+        part->offset = begin;
+        part->size = end - begin;
+        return true;
+}
+
+/* Leave out the bytes that are mapped for writing already: what is mapped so is "considered to be undefined until
+ * this region is unmapped", and what the application has written there must stay. Return false if such bytes are in
+ * the middle of what is left. */
+static bool leave_out_written(const struct mapping *map, struct mapping *part)
+{
+        bool cut = true, image = mem_is_image(map->mem);
+        while (cut && part->size) {
+                cut = false;
+                list_each(m, &mem_root(map->mem)->mappings, struct mapping, link)
+                {
+                        if (m == map || !is_for_writing(m))
+                                continue;
+                        if (image && mapping_is_inside(map, m))
+                                part->size = 0;
+                        else if (!image && part->size)
+                                cut |= cut_off(part, m);
+                }
+        }
         list_each(m, &mem_root(map->mem)->mappings, struct mapping, link)
         {
-                if (m != map && is_for_writing(m) && how(map, m))
-                        return true;
+                if (m != map && is_for_writing(m) && part->size && mappings_overlap(part, m))
+                        return false;
         }
-        return false;
+        return true;
 }
 
 /* ---- map and unmap -------------------------------------------------------------------------- */
@@ -182,26 +211,28 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
                 map = mapping_new(mem, offset, what);
                 r = map ? 0 : SP_E_NOMEM;
         }
-        /* "CL_INVALID_OPERATION [...] if mapping would lead to overlapping regions being mapped for
-         * writing." clEnqueueSVMMap has no such rule. */
-        if (r == 0 && !mem->chunk && is_for_writing(map) && find_writing(map, mappings_overlap))
-                r = CL_INVALID_OPERATION;
-        /* What is mapped for writing is "considered to be undefined until this region is unmapped": what
-         * the application has written there must stay. */
         bool read = r == 0 && !(what->flags & CL_MAP_WRITE_INVALIDATE_REGION) &&
-                    !is_at_host(mem_root(mem), at) && !find_writing(map, mapping_is_inside);
+                    !is_at_host(mem_root(mem), at);
+        struct mapping part = map ? *map : (struct mapping){ 0 };
+        /* "CL_INVALID_OPERATION [...] if mapping would lead to overlapping regions being mapped for
+         * writing." Native implementations accept that, and so do we where the bytes that have to be read
+         * are in one piece. clEnqueueSVMMap has no such rule. */
+        if (read && !leave_out_written(map, &part) && !mem->chunk && is_for_writing(map))
+                r = CL_INVALID_OPERATION;
+        read = read && r == 0 && part.size;
         bool here = r == 0 && mem_is_here(mem_root(mem), m.queue->device);
         if (read || here)
                 r = command_use(&m, mem_is_image(mem) ? mem : mem_root(mem), at, read);
         read = read && !here;
         if (r == 0 && read)
-                r = content_size_use(&m, mem, map->size);
+                r = content_size_use(&m, mem, part.size);
         if (r == 0)
                 r = command_ready(&m, read || q->blocking);
         if (r == 0 && read && keeps_view(&m, mem, at))
-                r = placement_copy(&mem_root(mem)->placement, PLACEMENT_VIEW, 0, at, m.id);
+                r = placement_copy(&mem_root(mem)->placement, PLACEMENT_VIEW, 0,
+                                   mapped_range(mem, &part), m.id);
         if (r == 0)
-                r = read ? send_read(&m, mem, map) : command_send_nothing(&m);
+                r = read ? send_read(&m, mem, &part) : command_send_nothing(&m);
         bool waiting = r == 0 && q->blocking;
         if (r == 0)
                 pointer = map->pointer;
@@ -242,6 +273,7 @@ cl_int enqueue_map_image(const struct enqueue *q, cl_mem mem, cl_map_flags flags
         const struct mapping what = {
                 .origin = { origin[0], origin[1], origin[2] },
                 .region = { region[0], region[1], region[2] },
+                .size = 1,
                 .flags = flags,
         };
         return enqueue_mapping(q, mem, image_offset(mem, origin), &what, ret_pointer);

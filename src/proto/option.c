@@ -68,7 +68,7 @@ bool options_valid(const char *options)
                         continue;
                 int error;
                 const char *a = option_argument(&options, &word, &end, &error);
-                valid = a && (kind == 'I' || isalpha((unsigned char)*a) || *a == '_');
+                valid = a && (kind == 'I' || !isdigit((unsigned char)*a));
         }
         buf_fini(&word);
         return valid;
@@ -88,11 +88,6 @@ static bool has_word(const char *options, const char *wanted)
 bool options_library(const char *options)
 {
         return has_word(options, "-create-library");
-}
-
-bool options_linkable(const char *options)
-{
-        return !has_word(options, "-enable-link-options") || options_library(options);
 }
 
 bool options_uniform(const char *options, bool source)

@@ -29,14 +29,12 @@ const char *option_argument(const char **options, struct buf *word, const char *
 /* Is -create-library among the linker's options? */
 bool options_library(const char *options);
 
-/* Linker options: -enable-link-options "must be specified with the create-library option". */
-bool options_linkable(const char *options);
-
 /* Must the work-groups of a program with these options be of one size? `source`: it is of OpenCL C, whose
  * version counts. */
 bool options_uniform(const char *options, bool source);
 
-/* Are all options that take an argument given one, and do -D and -U name something? */
+/* Are all options that take an argument given one? The names of -D and -U are the compiler's to judge, but no
+ * compiler takes one that begins with a digit. */
 bool options_valid(const char *options);
 
 #endif
