@@ -68,11 +68,9 @@ def compare(natives, run):
     c = Comparison()
     if run.status != 0:
         c.faults.append(f"status {run.status}: {run.output[-1500:]}")
-    for name, text in run.failures.items():
-        if any(name in n.failures for n in natives):
-            c.unsettled.append(f"{name}, which fails natively")
-        else:
-            c.faults.append(f"{name}: {text}")
+    natively = {name for n in natives for name in n.failures}
+    c.unsettled += [f"{name}, which fails natively" for name in natively]
+    c.faults += [f"{name}: {text}" for name, text in run.failures.items() if name not in natively]
     for kind in ("results", "verdicts"):
         for name in dict.fromkeys(n for native in natives for n in getattr(native, kind)):
             values = [getattr(n, kind)[name][0] for n in natives if name in getattr(n, kind)]

@@ -73,6 +73,7 @@ class Runs(unittest.TestCase):
         self.assertTrue(compare([run()] * 2, run(failures=["double"])).faults)
         c = compare([run(failures=["double"])] * 2, run(failures=["double"]))
         self.assertEqual((len(c.unsettled), c.faults), (1, []))
+        self.assertEqual(len(compare([run(failures=["double"])] * 2, run()).unsettled), 1)
 
     def test_verdicts_may_be_better_and_not_worse(self):
         native = [run(verdicts={"a": "passed", "b": "failed", "c": "skipped"})] * 2

@@ -2,7 +2,7 @@
 
 import os
 
-os.environ["OPENCV_OPENCL_DEVICE"] = "::0"  # without it OpenCV takes no CPU devices
+os.environ["OPENCV_OPENCL_DEVICE"] = "::"  # any; by itself OpenCV takes no CPU
 
 import cv2  # noqa: E402
 import numpy  # noqa: E402
@@ -52,7 +52,7 @@ FUNCTIONS = {
     "dft": lambda: cv2.dft(R, None, cv2.DFT_COMPLEX_OUTPUT),
     "sum": lambda: numpy.array(cv2.sumElems(G)),
     "norm": lambda: numpy.array(cv2.norm(G, SHIFTED, cv2.NORM_L1)),
-    "meanStdDev": lambda: numpy.array(cv2.meanStdDev(G)),
+    "meanStdDev": lambda: cv2.meanStdDev(G),
     "minMaxLoc": lambda: numpy.array([*cv2.minMaxLoc(R)[:2]]),
     "countNonZero": lambda: numpy.array(cv2.countNonZero(G)),
     "reduce": lambda: cv2.reduce(G, 0, cv2.REDUCE_SUM, None, cv2.CV_32S),
@@ -94,6 +94,9 @@ TIMED = ("addWeighted", "gemm", "dft", "meanStdDev", "cvtColor to Lab", "medianB
 
 
 def array(value):
+    """The array behind a UMat, or behind several."""
+    if isinstance(value, tuple):
+        return numpy.concatenate([numpy.ravel(array(v)) for v in value])
     return value.get() if isinstance(value, cv2.UMat) else value
 
 

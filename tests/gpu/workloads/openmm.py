@@ -18,8 +18,8 @@ SPACING, BOND, HALF = 0.31075, 0.09572, 0.075695
 
 def installation():
     """The lines that tell of OpenCL."""
-    done = subprocess.run([sys.executable, "-m", "openmm.testInstallation"], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "openmm.testInstallation"], stdout=subprocess.PIPE, text=True,
+                          check=False)
     print(done.stdout)
     lines = [line.split(" ", 1)[1] if line[:1].isdigit() else line
              for line in done.stdout.splitlines() if "OpenCL" in line]
