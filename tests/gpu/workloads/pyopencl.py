@@ -1,0 +1,39 @@
+"""pyopencl: its own tests, from its source package, with the installed package."""
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+from readings import figure, part, verdict
+from settings import QUICK
+
+FILES = ("test_wrapper", "test_arrays_in_structs") if QUICK else (
+    "test_wrapper", "test_arrays_in_structs", "test_algorithm", "test_clmath", "test_clrandom",
+    "test_enqueue_copy", "test_array")
+
+
+def run(name):
+    """Tests run for each device; its name in a test's is another natively."""
+    folder = os.path.join(os.environ["BANK_SOURCES"], "pyopencl")
+    tests = os.path.join(folder, os.listdir(folder)[0], "test")
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
+                           f"--junit-xml={os.getcwd()}/{name}.xml", f"{name}.py"], cwd=tests, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    print(done.stdout)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"status {done.returncode}: {done.stdout[-1500:]}")
+    count = 0
+    for case in xml.parse(f"{name}.xml").getroot().iter("testcase"):
+        what = re.sub(r"<context factory for <[^>]*>>|<[^>]*pyopencl[^>]*>+", "device", case.get("name"))
+        tags = {child.tag for child in case}
+        outcome = "failed" if tags & {"failure", "error"} else "skipped" if "skipped" in tags else "passed"
+        count += outcome == "passed"
+        verdict(f"{name} {what}", outcome)
+    figure(f"{name}, tests passed", count, "")
+
+
+for f in FILES:
+    with part(f):
+        run(f)
