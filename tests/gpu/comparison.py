@@ -14,6 +14,10 @@ class Comparison:
     better: list = field(default_factory=list)  # tests that pass here and not natively
     faults: list = field(default_factory=list)
 
+    def is_empty(self):
+        """Was there nothing that could be a fault? A program may fail in all its parts natively."""
+        return not (self.same or self.near or self.better or self.faults)
+
 
 def _text(value):
     return json.dumps(value)

@@ -75,6 +75,11 @@ class Runs(unittest.TestCase):
         self.assertEqual((len(c.unsettled), c.faults), (1, []))
         self.assertEqual(len(compare([run(failures=["double"])] * 2, run()).unsettled), 1)
 
+    def test_a_program_that_fails_natively_in_all_parts_compares_nothing(self):
+        self.assertTrue(compare([run(failures=["all"])] * 2, run(failures=["all"])).is_empty())
+        self.assertFalse(compare([run(energy=1)] * 2, run(energy=2)).is_empty())
+        self.assertFalse(compare([run(energy=1)] * 2, run(energy=1)).is_empty())
+
     def test_verdicts_may_be_better_and_not_worse(self):
         native = [run(verdicts={"a": "passed", "b": "failed", "c": "skipped"})] * 2
         c = compare(native, run(verdicts={"a": "passed", "b": "passed", "c": "failed"}))

@@ -88,6 +88,9 @@ FUNCTIONS = {
     "calcOpticalFlowFarneback": lambda: cv2.calcOpticalFlowFarneback(G, SHIFTED, None, 0.5, 3, 15, 3, 5, 1.1, 0),
 }
 
+# Work-items of its second kernel race: it says something else now and then, natively too.
+RACES = ("Canny",)
+
 # One of each kind is timed; the others are checked.
 TIMED = ("addWeighted", "gemm", "dft", "meanStdDev", "cvtColor to Lab", "medianBlur", "GaussianBlur", "Canny",
          "resize", "warpPerspective", "matchTemplate", "calcOpticalFlowFarneback")
@@ -108,7 +111,11 @@ print(device.name(), device.driverVersion())
 for name, function in FUNCTIONS.items():
     with part(name):
         value = numpy.ascontiguousarray(array(function()))
-        bits(name, value)
-        result(f"{name}, mean", float(numpy.nanmean(value.astype(numpy.float64))))
+        mean = float(numpy.nanmean(value.astype(numpy.float64)))
+        if name in RACES:
+            result(f"{name}, mean", mean, tolerance=1e-3, exact=False)
+        else:
+            bits(name, value)
+            result(f"{name}, mean", mean)
         if name in TIMED:
             figure(name, 1e3 * fastest(lambda: array(function()), times(20, 3)), "ms", smaller=True)

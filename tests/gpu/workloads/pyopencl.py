@@ -12,6 +12,8 @@ from settings import QUICK
 FILES = ("test_wrapper", "test_arrays_in_structs") if QUICK else (
     "test_wrapper", "test_arrays_in_structs", "test_algorithm", "test_clmath", "test_clrandom",
     "test_enqueue_copy", "test_array")
+# Plugins of other packages may not fit this pytest.
+ENV = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def run(name):
@@ -19,8 +21,8 @@ def run(name):
     folder = os.path.join(os.environ["BANK_SOURCES"], "pyopencl")
     tests = os.path.join(folder, os.listdir(folder)[0], "test")
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
-                           f"--junit-xml={os.getcwd()}/{name}.xml", f"{name}.py"], cwd=tests, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False)
+                           f"--junit-xml={os.getcwd()}/{name}.xml", f"{name}.py"], cwd=tests, env=ENV,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print(done.stdout)
     if done.returncode not in (0, 1):
         raise RuntimeError(f"status {done.returncode}: {done.stdout[-1500:]}")
