@@ -30,7 +30,8 @@ void engine_object_unref(struct object *o);
 
 /* Storage in one domain, made when a command first uses it there; `status` says why it could not. */
 struct replica {
-        struct backend_buffer *native; /* NULL: no command has used it yet, or it could not be made */
+        struct backend_buffer
+                *native; /* NULL: no command has used it yet, or it could not be made */
 };
 
 struct svm {
