@@ -203,7 +203,8 @@ static size_t group_size(cl_uint dims, const size_t *local)
 /* Is the work-group larger than CL_KERNEL_WORK_GROUP_SIZE, and did the device take none of that size before? */
 static bool is_in_doubt(const struct kernel_device *on, size_t size)
 {
-        return size > on->max_work_group_size && size > atomic_load(&on->accepted_group_size);
+        size_t told = on->max_work_group_size; /* 0: not known */
+        return told && size > told && size > atomic_load(&on->accepted_group_size);
 }
 
 /* A launch that the implementation judges: the client waits for that once for each kernel and size. */

@@ -321,7 +321,8 @@ int program_inspect(cl_program p, cl_int *ret_status)
         int r = x.types && want ? 0 : SP_E_NOMEM;
         for (cl_uint i = 0; i < p->device_count && !r; i++) {
                 want[i] = true;
-                r = program_declare(p, p->devices[i]->server, CONTENT_KNOWN);
+                /* Here a server can't say that it lacks what is only named. */
+                r = program_declare(p, p->devices[i]->server, CONTENT_SEND);
         }
         if (!r)
                 r = ask_all(p, INSPECT, want, take_inspection, &x);

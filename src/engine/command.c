@@ -454,17 +454,20 @@ bool engine_command_waits(const struct command *c)
         return false;
 }
 
+/* A launch that failed for another reason, for example with its wait list, was never submitted. */
 static void answer_launch_query(struct engine *e, uint64_t request, const struct event *ev,
                                 bool submitted)
 {
-        peer_send(engine_client(e), launch_answer, .request = request,
-                  .status = ev ? ev->refused : CL_SUCCESS, .submitted = submitted);
+        cl_int refused = ev ? ev->refused : CL_SUCCESS;
+        peer_send(engine_client(e), launch_answer, .request = request, .status = refused,
+                  .submitted = submitted || refused);
 }
 
+/* The newest commands come first: a client asks about the launch that it has just sent. */
 static struct command *find_command(struct engine *e, const struct event *ev)
 {
-        list_each(c, &e->commands, struct command, link)
-        {
+        for (struct list *l = e->commands.prev; l != &e->commands; l = l->prev) {
+                struct command *c = list_entry(l, struct command, link);
                 if (c->event == ev)
                         return c;
         }
@@ -486,10 +489,11 @@ int engine_handle_launch_query(void *user, const struct wire_launch_query *m)
         const struct command *c =
                 ev && ev->state == EVENT_HELD && !ev->imported ? find_command(e, ev) : NULL;
         bool held = c && c->in_queue;
+        bool failed = c ? c->status < 0 : ev && ev->state == EVENT_DONE && ev->status < 0;
         if (held && only_loads(c) && !ev->asked)
                 ev->asked = m->request;
         else
-                answer_launch_query(e, m->request, ev, !held);
+                answer_launch_query(e, m->request, ev, !held && !failed);
         return 0;
 }
 
@@ -498,7 +502,7 @@ static void command_submitted(struct command *c)
 {
         command_leave_queue(c);
         if (c->event->asked)
-                answer_launch_query(c->event->engine, c->event->asked, c->event, true);
+                answer_launch_query(c->event->engine, c->event->asked, c->event, c->status >= 0);
         c->event->asked = 0;
         list_append(&c->queue->flight, &c->held);
         if (c->is_barrier && c->running)

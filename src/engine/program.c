@@ -269,7 +269,8 @@ static int inspect(struct program *p, uint64_t device, struct buf *out)
         struct backend_program *native;
         uint8_t part[8];
         unsigned domain = e->be->device_domain(e->backend, (unsigned)device);
-        cl_int status = engine_program_native(p, domain, &native);
+        cl_int status =
+                p->building ? CL_INVALID_OPERATION : engine_program_native(p, domain, &native);
         cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
         if (status >= 0)
                 type = e->be->program_type ? e->be->program_type(native, (unsigned)device)

@@ -213,7 +213,7 @@ static void breaks(struct api *a)
         cl_kernel k = kernel_of(a, p, "wild", m);
         cl_event e;
         OK(launch(a, k, 64, 0, NULL, &e));
-        EXPECT(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, clWaitForEvents(1, &e));
+        CHECK(clWaitForEvents(1, &e) != CL_SUCCESS);
         OK(clReleaseEvent(e));
         CHECK(clBuildProgram(p, 0, NULL, "", NULL, NULL) != CL_SUCCESS);
         CHECK(clFinish(a->queues[0]) != CL_SUCCESS);

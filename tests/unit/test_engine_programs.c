@@ -442,12 +442,21 @@ TEST(a_launch_query_tells_how_the_implementation_took_the_launch)
         assert_false(was_submitted(w));
         send(w, 0, event_done, .event = EVENT(9));
         world_run(w);
+        /* Nor was one that fails with its wait list. */
+        send(w, 0, kernel_launch, .queue = QUEUE(2), .kernel = KERNEL(2), .event = EVENT(4),
+             .flags = COMMAND_NAMED, .global = WAITS(1), .waits = WAITS(EVENT(2)));
+        send(w, 0, launch_query, .request = 7, .event = EVENT(4));
+        pump(w);
+        assert_int_equal(n->answers, before + 4);
+        assert_int_equal(n->answer, CL_SUCCESS);
+        assert_false(was_submitted(w));
+        world_run(w);
         assert_int_equal(status_of(w, 0, EVENT(2)), CL_INVALID_WORK_GROUP_SIZE);
         /* Events that are complete, or that there never were. */
         send(w, 0, launch_query, .request = 5, .event = EVENT(1));
         send(w, 0, launch_query, .request = 6, .event = EVENT(77));
         pump(w);
-        assert_int_equal(n->answers, before + 5);
+        assert_int_equal(n->answers, before + 6);
         assert_int_equal(n->answer, CL_SUCCESS);
         release_objects(w, 0);
         world_free(w);

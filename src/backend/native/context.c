@@ -23,15 +23,16 @@ static bool may_break(const struct native_domain *d)
         return d->quirks->failure == FAILURE_STAYS;
 }
 
-/* Both are made with the context: when they are needed there may be no memory left for them. */
-void native_probe_begin(struct native_domain *d, cl_device_id device)
+/* Both are made with the context: when they are needed there may be no memory left for them. Memory is committed for one
+ * device; which of several will use a buffer is not known when it is made. */
+void native_probe_begin(struct native_domain *d, const cl_device_id *devices, unsigned count)
 {
         cl_int err = CL_SUCCESS;
         uint32_t word = 0;
-        if (!may_break(d))
+        if (!may_break(d) || count != 1)
                 return;
         op_enter();
-        d->probe_queue = native_create_queue(d, device, 0, &err);
+        d->probe_queue = native_create_queue(d, devices[0], 0, &err);
         if (d->probe_queue)
                 d->probe = d->api->clCreateBuffer(d->context, CL_MEM_READ_WRITE, sizeof(word), NULL,
                                                   &err);

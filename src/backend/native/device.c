@@ -69,7 +69,7 @@ void native_add_domain(struct backend *b, const struct icd_platform *p, cl_conte
                 ask(d->id, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(d->queue_props),
                     &d->queue_props, NULL);
         }
-        native_probe_begin(domain, ids[0]);
+        native_probe_begin(domain, ids, count);
         b->device_count += count;
         b->domain_count++;
 }

@@ -196,8 +196,8 @@ cl_int native_device_partition(struct backend *b, unsigned device,
                                unsigned *ret_count);
 void native_device_release(struct backend *b, unsigned device);
 
-/* context.c. For a new domain: `device` is one of it. */
-void native_probe_begin(struct native_domain *d, cl_device_id device);
+/* context.c. For a new domain of these devices. */
+void native_probe_begin(struct native_domain *d, const cl_device_id *devices, unsigned count);
 void native_probe_end(struct native_domain *d);
 /* Have the driver allocate new memory now. CL_MEM_OBJECT_ALLOCATION_FAILURE: there is none. */
 cl_int native_commit(struct backend_buffer *m);

@@ -76,8 +76,8 @@ void event_unref(struct backend_event *e)
 static void tell(struct backend_event *e)
 {
         struct backend *b = e->queue->backend;
-        if (e->status < 0)
-                native_probe(b, e->queue->domain, e->status);
+        struct native_domain *d = e->queue->domain;
+        cl_int status = e->status;
         landing_end(e);
         if (e->cookie) {
                 struct backend_times times = { 0 };
@@ -85,6 +85,9 @@ static void tell(struct backend_event *e)
                         times = clock_times(e);
                 b->complete(b->user, e->cookie, e->status, &times);
         }
+        /* The client hears of the failure before its session ends. */
+        if (status < 0)
+                native_probe(b, d, status);
 }
 
 /* Drops the reference. */
