@@ -61,7 +61,8 @@ struct backend_params {
         enum backend_contexts contexts;
         /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
-        /* The driver's context is lost, and with it all that the engine has: nothing will work any more. `text` says
+        /* The driver's context is lost, and with it all that the engine has: nothing will work any more, and commands in
+         * flight may never be reported. `text` says
          * why. Once, on any thread, also inside an operation, where the engine's lock is held. May be NULL. */
         void (*broken)(void *user, const char *text);
         void *user;

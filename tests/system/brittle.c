@@ -216,7 +216,8 @@ static void breaks(struct api *a)
         CHECK(clWaitForEvents(1, &e) != CL_SUCCESS);
         OK(clReleaseEvent(e));
         CHECK(clBuildProgram(p, 0, NULL, "", NULL, NULL) != CL_SUCCESS);
-        CHECK(clFinish(a->queues[0]) != CL_SUCCESS);
+        CHECK(launch(a, k, 64, 0, NULL, NULL) != CL_SUCCESS ||
+              clFinish(a->queues[0]) != CL_SUCCESS);
         OK(clReleaseKernel(k));
         OK(clReleaseMemObject(m));
         OK(clReleaseProgram(p));

@@ -77,17 +77,17 @@ static void tell(struct backend_event *e)
 {
         struct backend *b = e->queue->backend;
         struct native_domain *d = e->queue->domain;
-        cl_int status = e->status;
+        if (e->status < 0)
+                native_probe(b, d, e->status);
         landing_end(e);
-        if (e->cookie) {
+        /* The end of the session tells the client that all commands failed. A word about one of them could come first, and
+         * the program would make its new context in the session that ends. */
+        if (e->cookie && !atomic_load(&d->broken)) {
                 struct backend_times times = { 0 };
                 if (e->queue->profiling && e->status == CL_COMPLETE)
                         times = clock_times(e);
                 b->complete(b->user, e->cookie, e->status, &times);
         }
-        /* The client hears of the failure before its session ends. */
-        if (status < 0)
-                native_probe(b, d, status);
 }
 
 /* Drops the reference. */
