@@ -1,5 +1,6 @@
 """OpenMM: its test of the installation, and a box of water with PME in two precisions."""
 
+import re
 import subprocess
 import sys
 import time
@@ -17,17 +18,14 @@ SPACING, BOND, HALF = 0.31075, 0.09572, 0.075695
 
 
 def installation():
-    """The lines that tell of OpenCL."""
+    """The test prints the median difference of the forces, if the platform computes any."""
     done = subprocess.run([sys.executable, "-m", "openmm.testInstallation"], stdout=subprocess.PIPE, text=True,
                           check=False)
     print(done.stdout)
-    lines = [line.split(" ", 1)[1] if line[:1].isdigit() else line
-             for line in done.stdout.splitlines() if "OpenCL" in line]
-    if done.returncode != 0 or not any("Successfully" in line for line in lines):
+    found = re.search(r"^Reference vs\. OpenCL: (\S+)", done.stdout, re.MULTILINE)
+    if done.returncode != 0 or not found:
         raise RuntimeError(f"status {done.returncode}: {done.stdout[-1500:]}")
-    for i, line in enumerate(lines):
-        name, _, value = line.partition(": ")
-        result(f"installation {i}, {name}", float(value) if value[:1].isdigit() else line, tolerance=0.2)
+    result("forces against the reference platform's", float(found[1]), tolerance=0.2)
 
 
 def water(side):
@@ -37,7 +35,6 @@ def water(side):
     force = openmm.NonbondedForce()
     force.setNonbondedMethod(openmm.NonbondedForce.PME)
     force.setCutoffDistance(min(0.9, 0.49 * side * SPACING))
-    force.setReciprocalSpaceForceGroup(1)
     positions = []
     depth = (BOND ** 2 - HALF ** 2) ** 0.5
     shape = numpy.array([[0, 0, 0], [HALF, depth, 0], [-HALF, depth, 0]])
