@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from programs import BASE, LOADER
+from programs import LOADER, USUAL
 
 WORKLOADS = Path(__file__).resolve().parent / "workloads"
 # pip takes only the platforms that it is told for another version of Python.
@@ -21,6 +21,11 @@ GLIBC = (17, 27, 28, 31, 34)
 
 def _normal(name):
     return re.sub(r"[-_.]+", "_", name).lower()
+
+
+def is_installed(name):
+    """Does this Python have the package? True only for usual ones: others come from the folder."""
+    return name in USUAL and importlib.util.find_spec(USUAL[name]) is not None
 
 
 class Packages:
@@ -43,9 +48,9 @@ class Packages:
         return next(filter(Path.exists, (self.folder / "bin" / name, self.folder / "bin" / f"{name}.xz")), None)
 
     def missing(self, program):
-        """The packages that the folder lacks for a program. BASE may be installed."""
+        """The packages that neither the folder has for a program nor, of the usual ones, this machine."""
         lacks = [d for d in program.debian if not self.deb(d)]
-        lacks += [w for w in program.wheels if not self.wheel(w)]
+        lacks += [w for w in program.wheels if not self.wheel(w) and not is_installed(w)]
         if program.sdist and not self.sdist(program.sdist):
             lacks.append(f"{program.sdist}'s source")
         if program.binary and not self.binary(program.binary):
@@ -59,12 +64,12 @@ class Packages:
 
     def collect(self, programs, python, lean):
         """Fetch the packages that are not there yet. `python`: for this version, or None for the one that runs,
-        which may have BASE already. `lean`: leave BASE out."""
+        which may have the usual ones already. `lean`: leave these out."""
         (self.folder / "bin").mkdir(parents=True, exist_ok=True)
-        base = [] if lean else [name for name, module in BASE.items() if python or not importlib.util.find_spec(module)]
+        wheels = [w for w in dict.fromkeys(w for p in programs for w in p.wheels)
+                  if not (lean and w in USUAL) and (python or not is_installed(w))]
         self._fetch_debs(dict.fromkeys((LOADER, *(d for p in programs for d in p.debian))))
-        self._fetch_wheels(dict.fromkeys((*base, *(w for p in programs for w in p.wheels))),
-                           python)
+        self._fetch_wheels(wheels, python)
         for name in {p.sdist for p in programs if p.sdist}:
             self._fetch_sdist(name)
         if any(p.name == "viennacl" for p in programs) and not self.binary("viennacl"):
@@ -126,9 +131,7 @@ class Packages:
         loader = next(made.root.glob("usr/lib/*/libOpenCL.so.1"), None)
         if loader and not loader.with_name("libOpenCL.so").exists():
             loader.with_name("libOpenCL.so").symlink_to(loader.name)
-        # What the folder has of BASE goes first: it has all of it, or the machine has.
-        wanted = filter(None, map(self.wheel, dict.fromkeys((*BASE, *(w for p in programs for w in p.wheels)))))
-        wheels = list(wanted)
+        wheels = list(filter(None, map(self.wheel, dict.fromkeys(w for p in programs for w in p.wheels))))
         if wheels:
             subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-cache-dir",
                             "--disable-pip-version-check", "--root-user-action=ignore", "--target", made.site,
