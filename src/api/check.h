@@ -63,7 +63,7 @@ static inline cl_int check_host_access(const struct _cl_mem *m, bool reads, bool
         return m->flags & against ? CL_INVALID_OPERATION : CL_SUCCESS;
 }
 
-/* What a mapping is for. By the specification CL_MAP_WRITE_INVALIDATE_REGION excludes the others, and unknown
+/* The purpose of a mapping. By the specification CL_MAP_WRITE_INVALIDATE_REGION excludes the others, and unknown
  * flags are invalid; native implementations accept all that, and give memory for both ways if no flag is set. The
  * contents stay then. */
 static inline cl_map_flags map_flags_of(cl_map_flags flags)

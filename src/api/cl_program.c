@@ -84,7 +84,7 @@ static cl_int check_devices(cl_context context, cl_uint count, const cl_device_i
         return CL_SUCCESS;
 }
 
-/* What the implementations say of the binaries; the first error counts. */
+/* Have the implementations judge the binaries; the first error counts. */
 static cl_int inspect(cl_program p, cl_int *binary_status)
 {
         cl_int *status = mem_zalloc(p->device_count * sizeof(*status));

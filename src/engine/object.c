@@ -214,7 +214,7 @@ cl_int engine_buffer_native(struct buffer *b, unsigned domain, struct backend_bu
                 cl_int status = storage_take(b->object.engine, storage_of(b), &b->charged);
                 if (status < 0)
                         return status;
-                /* What fails now is tried again with the next command: there may be memory by then. */
+                /* The next command tries again after a failure: there may be memory by then. */
                 status = replica_create(b, domain, &r->native);
                 if (status < 0) {
                         storage_give(b->object.engine, storage_of(b), &b->charged);

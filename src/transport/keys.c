@@ -84,7 +84,7 @@ static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
         return 0;
 }
 
-/* What others may not do with a file. Certificates are no secret, but nobody else may change whom we believe. Root may
+/* The bits of a file's mode that others may not have. Certificates are no secret, but nobody else may change whom we believe. Root may
  * let a group read a service's secrets: Kubernetes does (fsGroup). */
 static mode_t not_for_others(bool is_public, const struct stat *st)
 {

@@ -150,7 +150,7 @@ static cl_int break_context(cl_command_queue q, cl_int status, cl_event *ret)
         return CL_SUCCESS;
 }
 
-/* What a transfer of `mem` comes to, before it is done. */
+/* Return the error of a transfer of `mem` before it is done. */
 static cl_int transfer(cl_mem mem)
 {
         return is_broken()   ? CL_OUT_OF_RESOURCES
