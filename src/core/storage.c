@@ -9,7 +9,11 @@
 #include "core/server.h"
 #include "proto/info.h"
 
-enum { STORAGE_MIN = 1 << 20 }; /* smaller buffers are not worth a mapping */
+enum {
+        STORAGE_MIN = 1 << 20, /* smaller buffers are not worth a mapping */
+        /* Readable bytes behind a buffer, as elsewhere: kernels of real programs read a little too far. */
+        STORAGE_SLACK = 512,
+};
 
 /* Of `s` that works on the host's memory. */
 static cl_device_id host_device(cl_device_id const *devices, cl_uint count, const struct server *s)
@@ -102,7 +106,8 @@ struct storage *storage_new(cl_context x, size_t size)
                 *m = (struct common){ .fd = -1 };
                 storage_settle(c);
         }
-        uint64_t whole = ((uint64_t)size + VM_GRANULE - 1) / VM_GRANULE * VM_GRANULE;
+        uint64_t whole =
+                ((uint64_t)size + STORAGE_SLACK + VM_GRANULE - 1) / VM_GRANULE * VM_GRANULE;
         if (size < STORAGE_MIN || whole < size || !m->server || !server_session(m->server) ||
             !host_device(x->devices, x->device_count, m->server))
                 return NULL;

@@ -15,7 +15,8 @@ static const char source[] =
         "        uint v = p[get_global_id(0)];\n"
         "        for (uint i = 0; i < rounds; i++) v = v * 1664525u + 1013904223u;\n"
         "        p[get_global_id(0)] = v;\n"
-        "}\n";
+        "}\n"
+        "kernel void peek(global uint *p) { p[0] += p[get_global_id(0) + 64] == 7919; }\n";
 
 static cl_program program;
 
@@ -54,6 +55,27 @@ static cl_uint *map(cl_command_queue q, cl_mem m, cl_map_flags flags)
 static void unmap(cl_command_queue q, cl_mem m, void *p)
 {
         OK(clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
+}
+
+/* Kernels of real programs read a little beyond the end of a buffer, where any implementation has readable bytes. The
+ * buffers lie side by side in the memory in common, so the last one is the test. */
+static void beyond(const struct api *a)
+{
+        enum { COUNT = 4 };
+        cl_kernel k = api_kernel(program, "peek");
+        const size_t items = WORDS;
+        cl_mem all[COUNT];
+        cl_uint word = 1;
+        for (int i = 0; i < COUNT; i++) {
+                all[i] = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
+                OK(clEnqueueWriteBuffer(a->queues[0], all[i], CL_TRUE, 0, 4, &word, 0, NULL, NULL));
+                OK(clSetKernelArg(k, 0, sizeof(cl_mem), &all[i]));
+                OK(clEnqueueNDRangeKernel(a->queues[0], k, 1, NULL, &items, NULL, 0, NULL, NULL));
+                OK(clFinish(a->queues[0]));
+        }
+        for (int i = 0; i < COUNT; i++)
+                OK(clReleaseMemObject(all[i]));
+        OK(clReleaseKernel(k));
 }
 
 /* Each way to write and to read, on each device after the other. */
@@ -223,6 +245,7 @@ int main(int argc, char **argv)
         cl_uint *data = malloc(SIZE);
         CHECK(data);
         program = api_build(&a, source, "");
+        beyond(&a);
         every_way(&a, data);
         parts(&a, data);
         released_early(&a, data);
