@@ -75,6 +75,7 @@ def compare(natives, run):
     natively = {name for n in natives for name in n.failures}
     c.unsettled += [f"{name}, which fails natively" for name in natively]
     c.faults += [f"{name}: {text}" for name, text in run.failures.items() if name not in natively]
+    missing = []
     for kind in ("results", "verdicts"):
         for name in dict.fromkeys(n for native in natives for n in getattr(native, kind)):
             values = [getattr(n, kind)[name][0] for n in natives if name in getattr(n, kind)]
@@ -82,10 +83,12 @@ def compare(natives, run):
             if len(values) < len(natives):
                 c.unsettled.append(name)
             elif not mine:
-                c.faults.append(f"{name}: missing")
+                missing.append(name)
             for here in mine if mine and len(values) == len(natives) else ():
                 if kind == "results":
                     _compare_result(c, name, values, here, *natives[0].tolerances[name])
                 else:
                     _compare_verdict(c, name, values, here)
+    if missing:
+        c.faults.append(f"missing results, {len(missing)}: " + "; ".join(missing)[:500])
     return c

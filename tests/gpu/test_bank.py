@@ -63,7 +63,7 @@ class Results(unittest.TestCase):
 
 class Runs(unittest.TestCase):
     def test_a_missing_result_is_a_fault(self):
-        self.assertTrue(compare([run(energy=1)] * 2, run()).faults)
+        self.assertEqual(compare([run(energy=1)] * 2, run()).faults, ["missing results, 1: energy"])
 
     def test_a_run_that_fails_is_a_fault(self):
         self.assertTrue(compare([run()] * 2, run(status=1)).faults)
