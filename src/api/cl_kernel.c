@@ -187,10 +187,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint arg
                 return CL_INVALID_ARG_INDEX;
         if (param_name < CL_KERNEL_ARG_ADDRESS_QUALIFIER || param_name > CL_KERNEL_ARG_NAME)
                 return CL_INVALID_VALUE;
-        /* CL_KERNEL_ARG_INFO_NOT_AVAILABLE if the argument information is not available for kernel. The
-         * server always asks for it, and native implementations tell it without -cl-kernel-arg-info, too. */
+        /* CL_KERNEL_ARG_INFO_NOT_AVAILABLE if the argument information is not available for
+         * kernel. */
         const struct kernel_arg_info *a = &kernel->info->args[arg_index];
-        if (!kernel->info->native_info)
+        if (!kernel->info->arg_info)
                 return CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
         switch (param_name) {
         case CL_KERNEL_ARG_ADDRESS_QUALIFIER:

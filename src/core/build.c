@@ -264,6 +264,7 @@ static int take_kernels(const struct _cl_program *p, struct program_build *b, st
                         if (i < 0 || b->devices[i].reply != reply)
                                 continue;
                         take_device(&k->devices[i], d.value);
+                        k->arg_info = k->native_info && b->devices[i].arg_info;
                         here = true;
                 }
                 r = here ? add_kernel(b, &k) : 0;

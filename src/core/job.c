@@ -259,6 +259,25 @@ static bool job_is_uniform(const struct program_job *j, cl_uint i)
         return options_uniform(j->options, j->program->kind == PROGRAM_SOURCE);
 }
 
+/* clGetKernelArgInfo: argument information is only available if the program was made with
+ * clCreateProgramWithSource and compiled with -cl-kernel-arg-info, which the server always adds. PoCL has it without
+ * any options, too. What there is of binaries and IL is told. */
+static bool tells_arg_info(const struct program_job *j, cl_uint i)
+{
+        const struct _cl_program *p = j->program;
+        if (j->action != JOB_LINK)
+                return p->kind != PROGRAM_SOURCE || !j->options ||
+                       strstr(j->options, "-cl-kernel-arg-info");
+        for (cl_uint n = 0; n < j->input_count; n++) {
+                const struct _cl_program *input = j->inputs[n];
+                int d = program_device(input, p->devices[i]);
+                if (d >= 0 && (input->build ? input->build->devices[d].arg_info
+                                            : input->kind != PROGRAM_SOURCE))
+                        return true;
+        }
+        return false;
+}
+
 /* What the answer of its server says about device i; an empty reply: nothing. */
 static int take_device(struct program_job *j, struct job_part *part, cl_uint i,
                        struct program_build *b)
@@ -269,6 +288,7 @@ static int take_device(struct program_job *j, struct job_part *part, cl_uint i,
                 return SP_E_NOMEM;
         d->uniform = job_is_uniform(j, i);
         d->by_parent = j->covers[i] == COVERS_BY_PARENT;
+        d->arg_info = tells_arg_info(j, i);
         d->status = part->request.status == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
         int r = part->reply ? device_build_take(d, j->program->devices[i]->index, part->reply,
                                                 job_type(j))

@@ -155,7 +155,7 @@ struct mapping {
         cl_mem mem;       /* what was mapped: the root or what is in it */
         void *pointer;
         size_t offset, size;         /* buffer: of the root buffer's bytes */
-        size_t origin[3], region[3]; /* image: its size is 1 */
+        size_t origin[3], region[3]; /* image */
         cl_map_flags flags;
         bool waiting; /* in the call that maps it: the application does not have the pointer yet */
 };
@@ -227,6 +227,7 @@ struct kernel_info {
         cl_uint arg_count;
         struct kernel_arg_info *args;
         bool native_info; /* CL_KERNEL_ARG_* are known */
+        bool arg_info;    /* and may be queried */
         bool differs;     /* devices disagree about the arguments: no kernel object can be made */
         struct kernel_device *devices; /* index as in the program's */
 };
