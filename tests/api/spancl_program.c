@@ -179,7 +179,7 @@ static void binaries(struct api *a)
 
         const unsigned char *foreign =
                 (const unsigned char *)"\177ELF and so on, and so on, and so on";
-        size_t size = 40;
+        size_t size = 36;
         EXPECT_ERROR(CL_INVALID_BINARY, clCreateProgramWithBinary(a->context, 1, a->devices, &size,
                                                                   &foreign, NULL, &error));
         size = 0;
