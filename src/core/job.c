@@ -261,7 +261,7 @@ static bool job_is_uniform(const struct program_job *j, cl_uint i)
 
 /* clGetKernelArgInfo: argument information is only available if the program was made with
  * clCreateProgramWithSource and compiled with -cl-kernel-arg-info, which the server always adds. PoCL has it without
- * any options, too. What there is of binaries and IL is told. */
+ * any options, too. The information that binaries and IL have is given. */
 static bool tells_arg_info(const struct program_job *j, cl_uint i)
 {
         const struct _cl_program *p = j->program;

@@ -86,7 +86,7 @@ static void linking(struct api *a, cl_context other)
         OK(clGetProgramBuildInfo(p, a->devices[0], CL_PROGRAM_BINARY_TYPE, sizeof(type), &type,
                                  NULL));
         CHECK(type == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT);
-        /* What was linked is kept by a build, and has no source. */
+        /* A build keeps a linked program as it is, because it has no source. */
         OK(clBuildProgram(l, 0, NULL, "", NULL, NULL));
         EXPECT(CL_INVALID_OPERATION, clCompileProgram(l, 0, NULL, "", 0, NULL, NULL, NULL, NULL));
         OK(clReleaseProgram(l));

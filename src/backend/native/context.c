@@ -6,15 +6,14 @@
  * that uses new memory.
  *
  * A broken context is noticed. After a command has failed, the context is probed with a transfer that can't fail
- * otherwise. If that fails, too, the engine is told to end the session, and the driver is not called any more. */
+ * otherwise. If that fails, too, the engine is told to end the session, and no command or build reaches the driver any more. */
 #include <stdio.h>
 
 #include "backend/native/native.h"
 #include "base/log.h"
 
-enum {
-        PIXEL_MAX = 16
-}; /* bytes of a pixel; every buffer and image has at least one byte, or pixel */
+/* Every buffer has at least a byte, and every image a pixel. */
+enum { PIXEL_MAX = 16 };
 
 static const uint8_t zeros[PIXEL_MAX];
 
