@@ -30,13 +30,28 @@ def is_zygote(pid):
         return False
 
 
+def is_dialler(pid):
+    try:
+        return b"--dialler" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def every_child(pid):
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def is_janitor(pid):
+    """It takes the files of ended sessions away."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text() == "spancld-janitor\n"
+    except OSError:
+        return False
+
+
 def children(pid):
     """A server's workers."""
-    return [p for p in every_child(pid) if not is_zygote(p)]
+    return [p for p in every_child(pid) if not is_zygote(p) and not is_dialler(p) and not is_janitor(p)]
 
 
 def zygote(pid):
@@ -44,11 +59,16 @@ def zygote(pid):
     return next(filter(is_zygote, every_child(pid)), None)
 
 
+def dialler(pid):
+    """What makes a server's links to others; None: there is none now."""
+    return next(filter(is_dialler, every_child(pid)), None)
+
+
 class Servers:
     """Some spancld on free loopback ports, and on Unix sockets ("unix", and "shm" with shared memory);
-    ended by process id."""
+    ended by process id. What they log is kept, or goes to the descriptor `stderr`."""
 
-    def __init__(self, build, count=1, options=(), prefix=(), vendors=None, transport="tcp"):
+    def __init__(self, build, count=1, options=(), prefix=(), vendors=None, transport="tcp", stderr=None):
         self.build = Path(build).resolve()
         self.processes = []
         self.ports = []
@@ -59,12 +79,17 @@ class Servers:
                if not k.startswith("SPANCL_") or k == "SPANCL_KEYS"}
         if vendors:
             env["OCL_ICD_VENDORS"] = vendors
+        # A sanitizer reads this when a worker ends, in its sandbox.
+        known = env.get("LSAN_OPTIONS", "").partition("suppressions=")[2].split(":")[0]
+        if known and "--sandbox-read" not in options:
+            options = (*options, "--sandbox-read", str(Path(known).parent))
         for i in range(count):
             read_end, write_end = os.pipe()
             command = [*prefix, str(self.build / "bin/spancld"), *self.listen(i),
                        "--ready-fd", str(write_end), *options]
             process = subprocess.Popen(command, env=env, pass_fds=[write_end],
-                                       stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+                                       stdin=subprocess.DEVNULL, stdout=self.log,
+                                       stderr=self.log if stderr is None else stderr)
             os.close(write_end)
             self.processes.append(process)
             with os.fdopen(read_end) as ready:

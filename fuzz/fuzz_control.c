@@ -42,8 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!r) {
                 fuzz_check(c.size == size - 1 && !c.data[c.size]);
                 fuzz_check((c.fd >= 0) == (data[0] % (PASSING_MAX + 1) > 0));
-                if (c.fd >= 0)
-                        close(c.fd);
+                control_drop(&c);
                 const struct wire_session_stats m = {
                         .name = bytes_str("name"),
                         .links = bytes_of(c.data + 8, c.size >= 8 ? c.size - 8 : 0),

@@ -1,5 +1,5 @@
-/* What a worker asks the supervisor to connect it to (daemon/near.h), and what the worker takes for an answer. Nothing but the
- * sockets of servers is ever connected to, and no descriptor stays. The first byte of the input says what the path begins
+/* What a worker asks to be connected to on its host (daemon/near.h). Nothing but the sockets of servers is ever connected
+ * to, and no descriptor stays. The first byte of the input says what the path begins
  * with. */
 #include "fuzz/target.h"
 
@@ -13,15 +13,14 @@
 
 #include "daemon/near.h"
 #include "daemon/scratch.h"
-
-enum { NUMBER = 8 };
+#include "daemon/tree.h"
 
 static char base[64], folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 16];
 static int listener, lock;
 
 static void clean_up(void)
 {
-        scratch_remove(base);
+        tree_remove(base);
 }
 
 static void listen_at(int fd, const char *where)
@@ -60,55 +59,34 @@ static int next_descriptor(void)
         return fd;
 }
 
-static void put(struct control *c, const char *text)
+static size_t put(char *to, size_t at, size_t room, const void *data, size_t n)
 {
-        size_t n = strlen(text), room = CONTROL_MAX - c->size;
-        n = n < room ? n : room;
-        memcpy(c->data + c->size, text, n);
-        c->size += n;
+        n = n < room - at ? n : room - at;
+        memcpy(to + at, data, n);
+        return at + n;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static struct control asked, answer;
-        int pair[2];
+        static char asked[4096];
+        struct conn *conn = NULL;
         if (!*base)
                 begin();
         int free_one = next_descriptor();
-        memset(&asked, 0, sizeof(asked));
-        asked = (struct control){ .kind = CONTROL_NEAR, .fd = -1 };
-        memcpy(asked.data, "number 1", NUMBER);
-        asked.size = NUMBER;
         const char *begins[] = { "", base, folder, path };
-        if (size) {
-                put(&asked, begins[data[0] % 4]);
-                size_t n = size - 1, room = CONTROL_MAX - asked.size;
-                n = n < room ? n : room;
-                memcpy(asked.data + asked.size, data + 1, n);
-                asked.size += n;
-        }
-        fuzz_check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) ==
-                   0);
-        near_answer(pair[0], &asked);
-        int r = control_receive(pair[1], &answer);
-        fuzz_check(r == (asked.size > NUMBER ? 0 : SP_E_AGAIN));
-        if (!r) {
-                fuzz_check(answer.kind == CONTROL_NEAR && answer.size == NUMBER &&
-                           !memcmp(answer.data, "number 1", NUMBER));
-                fuzz_check((answer.fd >= 0) == !strcmp((char *)asked.data + NUMBER, path));
-        }
+        const char *first = begins[size ? data[0] % 4 : 0];
+        size_t n = put(asked, 0, sizeof(asked) - 1, first, strlen(first));
+        if (size)
+                n = put(asked, n, sizeof(asked) - 1, data + 1, size - 1);
+        asked[n] = 0;
+        int r = near_connect(asked, &conn);
+        fuzz_check(r == 0 || r == SP_E_REFUSED);
+        fuzz_check((r == 0) == !strcmp(asked, path));
         int came = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        fuzz_check((came >= 0) == (!r && answer.fd >= 0));
+        fuzz_check((came >= 0) == (r == 0));
         if (came >= 0)
                 close(came);
-        /* Nobody has asked: what a worker gets is closed. */
-        if (!r)
-                near_answered(&answer);
-        asked.fd = dup(STDERR_FILENO);
-        near_answered(&asked);
-        fuzz_check(asked.fd < 0);
-        close(pair[0]);
-        close(pair[1]);
+        conn_close(conn);
         fuzz_check(next_descriptor() == free_one);
         return 0;
 }

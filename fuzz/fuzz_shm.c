@@ -1,6 +1,7 @@
-/* Memory shared with a hostile process: it offers rings of its own making, and writes there what it likes while this
- * side sends and receives. Nothing beyond the rings may be touched, and nothing hang. Bytes of the input, after the
- * first two (what is offered): instructions with their operands. */
+/* Memory shared with a hostile process: it offers rings of its own making, or takes those that this side offers, as a client
+ * does to a server, and writes there what it likes while this side sends and receives. Nothing beyond the rings may be
+ * touched, and nothing hang. Memory beside the rings is touched if it was taken: it must be there. Bytes of the input,
+ * after the first two (what is offered): instructions with their operands. */
 #include "fuzz/target.h"
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/passing.h"
+#include "base/vm.h"
 #include "transport/stage.h"
 #include "transport/transport.h"
 
@@ -20,7 +22,14 @@ enum {
         STEPS_MAX = 200,
         PIECE = 3000,
         STAGE = 4 * STAGE_PIECE,
-        LARGE = 0x8000
+        COMMON = 2 << 20, /* a huge page, so that it can be one */
+        LARGE = 0x8000,
+        /* Bits of the first byte. */
+        SAYS_ANYTHING = 8,
+        NO_MEMORY = 16,
+        STAGED = 32,
+        THIS_SIDE_OFFERS = 64,
+        HAS_COMMON = 128,
 };
 
 static uint8_t stage[STAGE];
@@ -55,10 +64,55 @@ static int offer(unsigned how, size_t *ret_size)
         return fd;
 }
 
-static void say(int socket, uint8_t what, int fd)
+/* Memory beside the rings, or anything else; -1: the kernel has none of this kind. */
+static int offer_common(unsigned how)
+{
+        int fd, unused[2];
+        switch (how % 6) {
+        case 0: /* as it should be */
+        case 1: /* without seals */
+        case 2: /* of huge pages, of which there may be none */
+                fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING |
+                                                     (how % 6 == 2 ? MFD_HUGETLB : 0));
+                if (fd >= 0 &&
+                    (ftruncate(fd, COMMON) < 0 ||
+                     (how % 6 != 1 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)))
+                        fuzz_check(false);
+                return fd;
+        case 3:
+                return open("/dev/zero", O_RDWR | O_CLOEXEC);
+        case 4:
+                if (pipe2(unused, O_CLOEXEC) < 0)
+                        return -1;
+                close(unused[1]);
+                return unused[0];
+        default: /* this cannot be written to */
+                fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+                fuzz_check(ftruncate(fd, COMMON) == 0);
+                fuzz_check(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0);
+                return fd;
+        }
+}
+
+static void say(int socket, uint8_t what, const int *fds, size_t count)
 {
         struct iovec iov = { &what, 1 };
-        (void)!passing_send(socket, &iov, 1, &fd, fd >= 0);
+        (void)!passing_send(socket, &iov, 1, fds, count);
+}
+
+/* Memory that was taken is there, whatever the other side does to its descriptor `fd` of it. */
+static void touch_common(struct conn *c, int fd, bool punched)
+{
+        uint64_t size = 0, address;
+        int common = conn_common(c, &size);
+        if (common < 0 || !size || vm_map_file(common, 0, size, &address) < 0)
+                return;
+        (void)!ftruncate(fd, 0);
+        if (punched)
+                (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
+        for (uint64_t at = 0; at < size; at += COMMON / 8)
+                ((volatile uint8_t *)(uintptr_t)address)[at]++;
+        vm_unmap(address, size);
 }
 
 static void step(struct input *in, struct conn *c, int socket, uint8_t *memory, size_t size)
@@ -100,28 +154,76 @@ static void step(struct input *in, struct conn *c, int socket, uint8_t *memory, 
         }
 }
 
+/* The hostile side offers: its memory, as this process sees it. */
+static int be_offered(struct input *in, unsigned how, struct conn **c, int socket,
+                      uint8_t **ret_memory, size_t *ret_size)
+{
+        int fds[3] = { offer(how, ret_size), -1, -1 };
+        size_t count = how & NO_MEMORY ? 0 : 1;
+        unsigned common = how & HAS_COMMON ? (unsigned)take(in, 1) : 0;
+        *ret_memory = mmap(NULL, *ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+        fuzz_check(*ret_memory != MAP_FAILED);
+        if (how & HAS_COMMON)
+                fds[1] = offer_common(common);
+        if (count && fds[1] >= 0)
+                count = 2;
+        if (count == 2 && common & 0x40) { /* more than are expected */
+                fds[2] = fds[1];
+                count = 3;
+        }
+        say(socket, how & SAYS_ANYTHING ? (uint8_t)take(in, 1) : 'M', fds, count);
+        int r = shm_accept(c);
+        if (r == 0 && fds[1] >= 0)
+                touch_common(*c, fds[1], common & 0x80);
+        close(fds[0]);
+        if (fds[1] >= 0)
+                close(fds[1]);
+        return r;
+}
+
+/* This side offers; the hostile one says something, and may write to what it got. */
+static int make_offer(struct input *in, unsigned how, struct conn **c, int socket,
+                      uint8_t **ret_memory, size_t *ret_size)
+{
+        uint8_t what;
+        int fds[2] = { -1, -1 };
+        struct iovec iov = { &what, 1 };
+        int r = shm_offer(c, RING, how & HAS_COMMON ? COMMON : 0);
+        fuzz_check(r == 0 && passing_receive(socket, &iov, 1, fds, 2) == 1);
+        *ret_size = HEADER + 2 * RING;
+        *ret_memory = mmap(NULL, *ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+        fuzz_check(*ret_memory != MAP_FAILED);
+        /* It cannot take the memory away, nor the seals. */
+        fuzz_check(ftruncate(fds[0], 0) < 0 && fcntl(fds[0], F_ADD_SEALS, F_SEAL_WRITE) < 0);
+        if (fds[1] >= 0) {
+                fuzz_check(ftruncate(fds[1], 0) < 0);
+                touch_common(*c, fds[1], false);
+                close(fds[1]);
+        }
+        say(socket, how & SAYS_ANYTHING ? (uint8_t)take(in, 1) : 'Y', fds, how & NO_MEMORY ? 1 : 0);
+        close(fds[0]);
+        return r;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct input in = { data, size };
         struct conn *c;
         int pair[2];
         size_t memory_size;
+        uint8_t *memory;
         unsigned how = (unsigned)take(&in, 1);
         fuzz_check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
         fuzz_check(conn_from_fd(pair[0], &c) == 0);
-        int fd = offer(how, &memory_size);
-        uint8_t *memory = mmap(NULL, memory_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        fuzz_check(memory != MAP_FAILED);
-        say(pair[1], how & 8 ? (uint8_t)take(&in, 1) : 'M', how & 16 ? -1 : fd);
-        int r = shm_accept(&c);
-        if (r == 0 && how & 32)
+        int r = (how & THIS_SIDE_OFFERS ? make_offer : be_offered)(&in, how, &c, pair[1], &memory,
+                                                                   &memory_size);
+        if (r == 0 && how & STAGED)
                 conn_stage(c, stage, STAGE - STAGE_PIECE / 2);
         for (unsigned i = 0; r == 0 && in.left && i < STEPS_MAX; i++)
                 step(&in, c, pair[1], memory, memory_size);
         if (r == 0 || r == SP_E_AGAIN)
                 conn_close(c);
         munmap(memory, memory_size);
-        close(fd);
         close(pair[1]);
         return 0;
 }

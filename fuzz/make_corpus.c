@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "backend/builtin/registry.h"
+#include "daemon/dial_message.h"
 #include "proto/args.h"
 #include "proto/info.h"
 #include "session/hello.h"
@@ -328,6 +329,52 @@ static void texts(void)
         buf_fini(&b);
 }
 
+/* Requests to the dialler, and its answers; what the first byte stands for: fuzz_dialler.c. */
+static void diallers(void)
+{
+        static const struct fabric_choice fabric = { .names = "efa,verbs;ofi_rxm", .named = true };
+        static const struct {
+                const char *name;
+                struct dial_params params;
+        } requests[] = {
+                { "plain", { .address = "tcp:127.0.0.1:7777", .packs = true, .lane = 1 } },
+                { "near",
+                  { .address = "unix:/tmp/spancld.abcdef/peers",
+                    .own_user = true,
+                    .share = true } },
+                { "fabric", { .address = "tls:[fd00::1]:7777", .lane = 5, .fabric = &fabric } },
+                { "none", { .address = "" } },
+        };
+        struct buf b = { 0 };
+        for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+                b.size = 0;
+                need(buf_put(&b, "\0", 1) == 0);
+                need(dial_request_put(&b, i, &requests[i].params) == 0);
+                save("dialler", requests[i].name, &b);
+        }
+        for (unsigned how = 1; how < 4; how++) {
+                char name[32];
+                uint8_t first = (uint8_t)how;
+                b.size = 0;
+                need(buf_put(&b, &first, 1) == 0);
+                need(dial_answer_put(&b, 1, 0, NULL) == 0);
+                need(hello_put_reply(&b, &(struct wire_hello_reply){ .version = WIRE_VERSION,
+                                                                     .next_seq = 1 }) == 0);
+                snprintf(name, sizeof(name), "answer_%u", how);
+                save("dialler", name, &b);
+        }
+        static const uint8_t state[88] = { 1 };
+        need(buf_put(&b, state, sizeof(state)) == 0);
+        save("dialler", "state", &b);
+        b.size = 1;
+        need(dial_answer_put(&b, 1, SP_E_REFUSED, "connection refused") == 0);
+        save("dialler", "refused", &b);
+        b.size = 1;
+        need(dial_answer_put(&b, 1, 1, "a status that there is not") == 0);
+        save("dialler", "status", &b);
+        buf_fini(&b);
+}
+
 int main(int argc, char **argv)
 {
         if (argc != 2) {
@@ -343,5 +390,6 @@ int main(int argc, char **argv)
         clients();
         texts();
         near();
+        diallers();
         return 0;
 }

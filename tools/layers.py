@@ -27,10 +27,12 @@ ALLOWED = {
     "engine": {"base", "proto", "session", "engine"},
     "core": {"base", "proto", "session", "core"},
     "api": {"base", "core", "api"},
+    "sandbox": {"base", "sandbox"},
 }
 # Single headers that more may see: contracts and value types.
 HEADERS = {
     "tls": {"transport/crypto.h"},
+    "sandbox": {"transport/fabric.h"},
     "backend": {"proto/args.h", "proto/image.h", "proto/info.h"},
     "engine": {"backend/backend.h", "backend/bounds.h"},
     "core": {"loop/link.h", "loop/dial.h", "transport/transport.h"},

@@ -43,7 +43,7 @@ static inline cl_int check_mem(cl_command_queue q, cl_mem m)
                 return CL_INVALID_MEM_OBJECT;
         if (m->context != q->context)
                 return CL_INVALID_CONTEXT;
-        if (mem_parent(m) && m->origin % q->device->mem_base_addr_align)
+        if (mem_parent(m) && m->origin % q->device->sub_buffer_align)
                 return CL_MISALIGNED_SUB_BUFFER_OFFSET;
         return CL_SUCCESS;
 }

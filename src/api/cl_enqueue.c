@@ -111,7 +111,7 @@ static cl_int check_args(cl_device_id d, cl_kernel k, bool some)
                  * an argument that is a buffer object and the offset [...] is not aligned to
                  * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue." */
                 cl_mem m = a->mem;
-                if (m && mem_parent(m) && m->origin % d->mem_base_addr_align)
+                if (m && mem_parent(m) && m->origin % d->sub_buffer_align)
                         return CL_MISALIGNED_SUB_BUFFER_OFFSET;
                 cl_int e = m && mem_is_image(m) ? check_image_device(d, m) : CL_SUCCESS;
                 if (e != CL_SUCCESS)
@@ -357,7 +357,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarker(cl_command_queue command_queue, 
         if (!queue_is_host(command_queue))
                 return CL_INVALID_COMMAND_QUEUE;
         /* "CL_INVALID_VALUE if event is a NULL value." */
-        if (!event)
+        if (!event && !device_accepts(command_queue->device, DEVICE_ACCEPTS_MARKER_NO_EVENT))
                 return CL_INVALID_VALUE;
         return clEnqueueMarkerWithWaitList(command_queue, 0, NULL, event);
 }

@@ -113,26 +113,33 @@ static cl_int take_sizes(const cl_image_desc *desc, struct image_desc *ret)
  * be either 0 or >= image_row_pitch x image_height for a 2D image array or 3D image, and can be either 0
  * or >= image_row_pitch for a 1D image array. [...] If image_slice_pitch is not 0, it must be a multiple
  * of the image_row_pitch." */
-static cl_int take_pitches(const cl_image_desc *desc, bool pitched, struct image_params *p)
+static cl_int take_pitches(const struct _cl_context *x, const cl_image_desc *desc, bool pitched,
+                           struct image_params *p)
 {
         size_t pixel = image_pixel_size(p->desc.order, p->desc.data_type);
         size_t row = p->desc.width * pixel, slice;
         bool slices = p->desc.depth || p->desc.array_size;
-        if ((desc->image_row_pitch || (desc->image_slice_pitch && slices)) && !pitched)
+        size_t wanted = desc->image_row_pitch;
+        if (wanted && !pitched && context_accepts(x, DEVICE_ACCEPTS_IMAGE_PITCH_UNUSED))
+                wanted = 0;
+        if ((wanted || (desc->image_slice_pitch && slices)) && !pitched)
                 return CL_INVALID_IMAGE_DESCRIPTOR;
         /* Native implementations ignore the pitch of a single row, and of slices that the type does not
          * have. */
         bool one_row = !p->desc.height && !slices;
-        bool fits = desc->image_row_pitch >= row && !(desc->image_row_pitch % pixel);
-        if (desc->image_row_pitch && !fits && !one_row)
+        bool fits = wanted >= row &&
+                    (!(wanted % pixel) || context_accepts(x, DEVICE_ACCEPTS_IMAGE_ROW_ODD));
+        if (wanted && !fits && !one_row)
                 return CL_INVALID_IMAGE_DESCRIPTOR;
-        p->row_pitch = fits ? desc->image_row_pitch : row;
+        p->row_pitch = fits ? wanted : row;
         if (!slices)
                 return CL_SUCCESS;
         if (__builtin_mul_overflow(p->row_pitch, p->desc.height ? p->desc.height : 1, &slice))
                 return CL_INVALID_IMAGE_SIZE;
-        if (desc->image_slice_pitch &&
-            (desc->image_slice_pitch < slice || desc->image_slice_pitch % p->row_pitch))
+        if (desc->image_slice_pitch && desc->image_slice_pitch < slice)
+                return CL_INVALID_IMAGE_DESCRIPTOR;
+        if (desc->image_slice_pitch % p->row_pitch &&
+            !context_accepts(x, DEVICE_ACCEPTS_IMAGE_SLICE_ODD))
                 return CL_INVALID_IMAGE_DESCRIPTOR;
         p->slice_pitch = desc->image_slice_pitch ? desc->image_slice_pitch : slice;
         return CL_SUCCESS;
@@ -148,7 +155,7 @@ static cl_int take_buffer(const struct _cl_context *x, const cl_image_desc *desc
                 return CL_INVALID_OPERATION;
         /* The letter wants no pitch for a 1D image buffer; drivers take one, and the conformance tests give
          * one. It has a single row, so that the pitch means nothing. */
-        cl_int e = take_pitches(desc, true, p);
+        cl_int e = take_pitches(x, desc, true, p);
         if (e != CL_SUCCESS)
                 return e;
         size_t pixel = image_pixel_size(p->desc.order, p->desc.data_type);
@@ -213,25 +220,34 @@ static cl_int take_parent(cl_context x, const cl_image_desc *desc, struct image_
                 return CL_INVALID_IMAGE_DESCRIPTOR;
         /* "CL_INVALID_VALUE if an image is created from a buffer or image [...]" and the flags are in
          * conflict, as for clCreateSubBuffer. */
-        if (!mem_flags_inherit(of->flags, p->flags, &p->flags))
-                return CL_INVALID_VALUE;
+        if (!mem_flags_inherit(of->flags, p->flags, &p->flags)) {
+                if (!context_accepts(x, DEVICE_ACCEPTS_IMAGE_PARENT_FLAGS))
+                        return CL_INVALID_VALUE;
+                /* Its own flags, but the host's memory is the parent's. */
+                p->flags = (p->flags & ~(cl_mem_flags)MEM_HOST_PTR) | (of->flags & MEM_HOST_PTR);
+                if (!(p->flags & MEM_ACCESS))
+                        p->flags |= of->flags & MEM_ACCESS;
+        }
         p->host_ptr = NULL; /* native implementations ignore it here */
         p->parent = of;
         return mem_is_image(of) ? take_image(x, desc, p) : take_buffer(x, desc, p);
 }
 
-static cl_int take_own(const cl_image_desc *desc, struct image_params *p)
+static cl_int take_own(const struct _cl_context *x, const cl_image_desc *desc,
+                       struct image_params *p)
 {
         if (p->desc.type == CL_MEM_OBJECT_IMAGE1D_BUFFER)
                 return CL_INVALID_IMAGE_DESCRIPTOR;
         /* "CL_INVALID_HOST_PTR if host_ptr is NULL and CL_MEM_USE_HOST_PTR or CL_MEM_COPY_HOST_PTR are
          * set in flags or if host_ptr is not NULL but" they are not. */
         bool needs = p->flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
+        if (!needs && context_accepts(x, DEVICE_ACCEPTS_IMAGE_HOST_UNUSED))
+                p->host_ptr = NULL;
         if (needs != (p->host_ptr != NULL))
                 return CL_INVALID_HOST_PTR;
         if (!(p->flags & MEM_ACCESS))
                 p->flags |= CL_MEM_READ_WRITE;
-        return take_pitches(desc, needs, p);
+        return take_pitches(x, desc, needs, p);
 }
 
 static cl_int take_desc(cl_context x, const cl_image_format *format, const cl_image_desc *desc,
@@ -252,7 +268,7 @@ static cl_int take_desc(cl_context x, const cl_image_format *format, const cl_im
         p->desc.data_type = format->image_channel_data_type;
         cl_int e = take_sizes(desc, &p->desc);
         if (e == CL_SUCCESS)
-                e = desc->mem_object ? take_parent(x, desc, p) : take_own(desc, p);
+                e = desc->mem_object ? take_parent(x, desc, p) : take_own(x, desc, p);
         return e == CL_SUCCESS ? check_devices(x, p) : e;
 }
 

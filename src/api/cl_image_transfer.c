@@ -5,6 +5,7 @@
 #include "api/check_image.h"
 #include "api/enqueue.h"
 #include "api/reply.h"
+#include "core/device.h"
 #include "core/svm.h"
 
 /* "CL_INVALID_MEM_OBJECT if image is not a valid image object."
@@ -320,7 +321,9 @@ static cl_int check_map(const struct enqueue *q, cl_mem m, cl_map_flags flags, c
                 return e;
         /* "CL_INVALID_VALUE if image_row_pitch is NULL"; "[...] if image is a 3D image, 1D or 2D image array
          * and image_slice_pitch is NULL." */
-        if (is_empty(region) || !row_pitch || (m->slice_pitch && !slice_pitch))
+        bool told = row_pitch && (!m->slice_pitch || slice_pitch);
+        if (is_empty(region) ||
+            (!told && !device_accepts(q->queue->device, DEVICE_ACCEPTS_MAP_NO_PITCH)))
                 return CL_INVALID_VALUE;
         e = check_image_device(q->queue->device, m);
         return e != CL_SUCCESS ? e : check_host_access(m, flags & CL_MAP_READ, flags & writes);
@@ -345,7 +348,8 @@ CL_API_ENTRY void *CL_API_CALL clEnqueueMapImage(cl_command_queue command_queue,
         if (e == CL_SUCCESS)
                 e = enqueue_map_image(&q, image, map_flags, origin, region, &pointer);
         if (e == CL_SUCCESS) {
-                *image_row_pitch = image->row_pitch;
+                if (image_row_pitch)
+                        *image_row_pitch = image->row_pitch;
                 /* "For a 1D, 1D image buffer or 2D image, zero is returned if this argument is not
                  * NULL." */
                 if (image_slice_pitch)

@@ -24,12 +24,12 @@ bool mem_flags_are_valid(cl_mem_flags flags)
         return at_most_one(flags, MEM_ACCESS) && at_most_one(flags, MEM_HOST_ACCESS);
 }
 
-static size_t largest_allocation(const struct _cl_context *x)
+static size_t largest_buffer(const struct _cl_context *x)
 {
         cl_ulong max = 0;
         for (cl_uint i = 0; i < x->device_count; i++)
-                if (x->devices[i]->max_mem_alloc_size > max)
-                        max = x->devices[i]->max_mem_alloc_size;
+                if (x->devices[i]->max_buffer_size > max)
+                        max = x->devices[i]->max_buffer_size;
         return max > SIZE_MAX ? SIZE_MAX : (size_t)max;
 }
 
@@ -41,7 +41,7 @@ static cl_mem create_buffer(cl_context context, struct buffer_params params, cl_
                 return reply_error(errcode_ret, CL_INVALID_VALUE);
         /* "CL_INVALID_BUFFER_SIZE if size is 0 or if size is greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE
          * for all devices in context." */
-        if (!params.size || params.size > largest_allocation(context))
+        if (!params.size || params.size > largest_buffer(context))
                 return reply_error(errcode_ret, CL_INVALID_BUFFER_SIZE);
         /* "CL_INVALID_HOST_PTR if host_ptr is NULL and CL_MEM_USE_HOST_PTR or CL_MEM_COPY_HOST_PTR are
          * set in flags or if host_ptr is not NULL but CL_MEM_COPY_HOST_PTR or CL_MEM_USE_HOST_PTR are
@@ -175,7 +175,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags fl
         cl_context x = buffer->context;
         bool aligned = false;
         for (cl_uint i = 0; i < x->device_count; i++)
-                aligned |= region->origin % x->devices[i]->mem_base_addr_align == 0;
+                aligned |= region->origin % x->devices[i]->sub_buffer_align == 0;
         if (!aligned)
                 return reply_error(errcode_ret, CL_MISALIGNED_SUB_BUFFER_OFFSET);
         cl_mem m = NULL;

@@ -5,9 +5,12 @@
 #include "api/enqueue.h"
 #include "api/mem_flags.h"
 #include "core/command.h"
+#include "core/device.h"
 #include "core/kernel.h"
 #include "core/svm.h"
 #include "core/usm.h"
+
+enum { SVM_PAGE = 4096, LARGEST_TYPE = 16 * sizeof(cl_long) };
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
@@ -35,13 +38,14 @@ CL_API_ENTRY void *CL_API_CALL clSVMAlloc(cl_context context, cl_svm_mem_flags f
                 return NULL;
         /* "alignment is not a power of two or the OpenCL implementation cannot support the specified
          * alignment for at least one device": "up to the largest data type supported", long16. */
-        if (alignment & (alignment - 1) || alignment > 16 * sizeof(cl_long))
+        size_t most = context_accepts(context, DEVICE_ACCEPTS_SVM_PAGES) ? SVM_PAGE : LARGEST_TYPE;
+        if (alignment & (alignment - 1) || alignment > most)
                 return NULL;
         if (!(flags & MEM_ACCESS))
                 flags |= CL_MEM_READ_WRITE;
         cl_mem m;
         client_lock(context->client);
-        int r = svm_alloc(context, flags, size, NULL, &m);
+        int r = svm_alloc(context, flags, size, alignment > LARGEST_TYPE ? alignment : 0, NULL, &m);
         void *at = r < 0 ? NULL : m->host_ptr;
         client_unlock(context->client);
         return at;

@@ -5,6 +5,7 @@
 #include "api/enqueue.h"
 #include "api/reply.h"
 #include "core/command.h"
+#include "core/device.h"
 #include "core/svm.h"
 
 /* ---- reads and writes ----------------------------------------------------------------------- */
@@ -146,6 +147,18 @@ struct rect {
         cl_mem device_side; /* what ptr points into; NULL: memory of the application */
 };
 
+static bool is_empty(const size_t *region)
+{
+        return !region[0] || !region[1] || !region[2];
+}
+
+/* "CL_INVALID_VALUE [...] if any region array element is 0." A device that accepts it does nothing. */
+static cl_int check_empty(const struct enqueue *q)
+{
+        return device_accepts(q->queue->device, DEVICE_ACCEPTS_RECT_EMPTY) ? CL_SUCCESS
+                                                                           : CL_INVALID_VALUE;
+}
+
 static cl_int check_rect(struct rect *r, bool write)
 {
         size_t end;
@@ -154,11 +167,13 @@ static cl_int check_rect(struct rect *r, bool write)
                 e = check_mem(r->q.queue, r->mem);
         if (e != CL_SUCCESS)
                 return e;
-        /* "CL_INVALID_VALUE if buffer_origin, host_origin, or region is NULL"; "[...] if ptr is NULL";
-         * "[...] if any region array element is 0." */
-        if (!r->buffer_origin || !r->host_origin || !r->region || !r->ptr || !r->region[0] ||
-            !r->region[1] || !r->region[2])
+        /* "CL_INVALID_VALUE if buffer_origin, host_origin, or region is NULL"; "[...] if ptr is NULL." */
+        if (!r->buffer_origin || !r->host_origin || !r->region || !r->ptr)
                 return CL_INVALID_VALUE;
+        if (is_empty(r->region)) {
+                e = check_empty(&r->q);
+                return e == CL_SUCCESS ? check_host_access(r->mem, !write, write) : e;
+        }
         e = box_init(&r->at, r->buffer_origin, r->region, r->buffer_row_pitch,
                      r->buffer_slice_pitch);
         if (e == CL_SUCCESS)
@@ -204,6 +219,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(
                           { { 0 }, 0, 0 },
                           NULL };
         cl_int e = check_rect(&r, false);
+        if (e == CL_SUCCESS && is_empty(region))
+                return enqueue_nothing(&r.q);
         if (e == CL_SUCCESS && r.device_side)
                 return enqueue_copy_rect(&r.q, buffer, r.device_side, &r.at, &r.host, region);
         return e != CL_SUCCESS ? e : enqueue_read_rect(&r.q, buffer, &r.at, &r.host, region, ptr);
@@ -231,6 +248,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(
                           { { 0 }, 0, 0 },
                           NULL };
         cl_int e = check_rect(&r, true);
+        if (e == CL_SUCCESS && is_empty(region))
+                return enqueue_nothing(&r.q);
         if (e == CL_SUCCESS && r.device_side)
                 return enqueue_copy_rect(&r.q, r.device_side, buffer, &r.host, &r.at, region);
         return e != CL_SUCCESS ? e : enqueue_write_rect(&r.q, buffer, &r.at, &r.host, region, ptr);
@@ -368,10 +387,13 @@ cl_int do_copy_buffer_rect(const struct enqueue *q, cl_mem src_buffer, cl_mem ds
         cl_int e = check_copy(q, src_buffer, dst_buffer);
         if (e != CL_SUCCESS)
                 return e;
-        /* "CL_INVALID_VALUE if src_origin, dst_origin, or region is NULL"; "[...] if any region array
-         * element is 0." */
-        if (!src_origin || !dst_origin || !region || !region[0] || !region[1] || !region[2])
+        /* "CL_INVALID_VALUE if src_origin, dst_origin, or region is NULL." */
+        if (!src_origin || !dst_origin || !region)
                 return CL_INVALID_VALUE;
+        if (is_empty(region)) {
+                e = check_empty(q);
+                return e == CL_SUCCESS ? enqueue_nothing(q) : e;
+        }
         e = box_init(&from, src_origin, region, src_row_pitch, src_slice_pitch);
         if (e == CL_SUCCESS)
                 e = box_init(&to, dst_origin, region, dst_row_pitch, dst_slice_pitch);
@@ -506,5 +528,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue command
                 return CL_INVALID_CONTEXT;
         /* "CL_INVALID_VALUE if mapped_ptr is not a valid pointer returned by clEnqueueMapBuffer": core
          * knows. */
+        if (!mapped_ptr && device_accepts(command_queue->device, DEVICE_ACCEPTS_UNMAP_NULL))
+                return enqueue_nothing(&q);
         return mapped_ptr ? enqueue_unmap(&q, memobj, mapped_ptr) : CL_INVALID_VALUE;
 }

@@ -71,7 +71,7 @@ static void *CL_API_CALL device_mem_alloc(cl_context context, cl_device_id devic
         cl_mem m;
         void *at = NULL;
         client_lock(context->client);
-        int r = svm_alloc(context, CL_MEM_READ_WRITE, size, device->shown, &m);
+        int r = svm_alloc(context, CL_MEM_READ_WRITE, size, 0, device->shown, &m);
         if (r == 0) {
                 m->usm_flags = flags;
                 at = m->host_ptr;

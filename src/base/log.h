@@ -3,16 +3,35 @@
 #ifndef SPANCL_BASE_LOG_H
 #define SPANCL_BASE_LOG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 /* LOG_NONE is a threshold only: tests that provoke errors. */
 enum log_level { LOG_NONE = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 extern _Atomic enum log_level log_threshold;
+
+/* May a line be lost, so that nobody waits for the reader of stderr, a terminal that was stopped for instance? How many were
+ * is said when it reads again. Default: no. */
+extern _Atomic bool log_never_waits;
 
 /* -1 for an unknown name. */
 int log_level_parse(const char *name);
 
 void log_write(enum log_level level, const char *component, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+
+/* Write a whole line, which ends with a newline, as it is. At most 4096 bytes, which a pipe takes at once. */
+void log_put(const char *line, size_t size);
+
+/* What stands before the text of a line. */
+struct log_head {
+        char component[24];
+        const char *level; /* static */
+};
+
+/* Of a line that log_write made, in this process or another: how many bytes that is; 0: log_write made no such line. */
+size_t log_head_parse(const char *line, size_t size, struct log_head *ret);
 
 #define log_at(level, component, ...)                             \
         do {                                                      \

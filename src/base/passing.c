@@ -11,6 +11,15 @@ union ancillary {
         char space[CMSG_SPACE(PASSING_MAX * sizeof(int))];
 };
 
+void passing_refuse(int socket)
+{
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+        static const int none = 0;
+        (void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
+}
+
 ssize_t passing_send(int socket, struct iovec *iov, size_t n, const int *fds, size_t count)
 {
         union ancillary a = { 0 };

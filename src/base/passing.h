@@ -8,6 +8,10 @@
 
 enum { PASSING_MAX = 3 }; /* descriptors at once */
 
+/* Have the socket take no descriptors: nobody's close then takes as long as a socket lingers. Before Linux 6.16 they
+ * come nevertheless. */
+void passing_refuse(int socket);
+
 /* Send with copies of `count` descriptors, which stay the caller's. Does not block. Returns how many bytes went;
  * SP_E_AGAIN: the other side does not keep up; SP_E_LINK: it is gone. */
 SP_NODISCARD ssize_t passing_send(int socket, struct iovec *iov, size_t n, const int *fds,

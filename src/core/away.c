@@ -4,10 +4,20 @@
 #include "base/log.h"
 #include "core/server.h"
 
+enum { LOSSES_MAX = 16 }; /* connections in a row that are of no use */
+
 bool server_may_return(const struct server *s, int status)
 {
         return status == SP_E_LINK && s->state == SERVER_UP && !s->spec->in_process &&
                s->client->reconnect_ns && !s->client->closing;
+}
+
+bool server_tries_in_vain(struct server *s)
+{
+        uint64_t progress = session_next_seq(s->session) + session_acked_seq(s->session);
+        s->losses = progress == s->progress ? s->losses + 1 : 0;
+        s->progress = progress;
+        return s->losses >= LOSSES_MAX;
 }
 
 static void tell(struct server *s, const char *what)
@@ -100,13 +110,38 @@ void servers_refuse(struct client *c)
         }
 }
 
-uint64_t servers_refuse_at(const struct client *c)
+void servers_tick(struct client *c)
+{
+        for (unsigned i = 0; i < c->server_count && c->answer_ns; i++) {
+                struct server *s = c->servers[i];
+                if (s->state != SERVER_UP || s->lost_status || s->spec->in_process)
+                        continue;
+                bool counts = c->waiters || c->interests;
+                int r = session_tick(s->session,
+                                     counts ? SESSION_EXPECTS_ANSWERS : SESSION_EXPECTS_NOTHING,
+                                     c->answer_ns, client_now_ns(c));
+                if (r == 0)
+                        continue;
+                log_warn("client", "the server %s: %s for %llu ms: the connection is made anew",
+                         server_name(s), session_overdue(s->session),
+                         (unsigned long long)(c->answer_ns / 1000000));
+                s->lost_status = r;
+                if (!s->receiving)
+                        server_broken(s, r);
+        }
+}
+
+uint64_t servers_deadline(const struct client *c)
 {
         uint64_t t = UINT64_MAX;
         for (unsigned i = 0; i < c->server_count; i++) {
                 const struct server *s = c->servers[i];
-                if (s->state == SERVER_AWAY && !s->refusing && s->refuse_at_ns < t)
-                        t = s->refuse_at_ns;
+                uint64_t at = UINT64_MAX;
+                if (s->state == SERVER_AWAY && !s->refusing)
+                        at = s->refuse_at_ns;
+                else if (s->state == SERVER_UP && !s->spec->in_process && c->answer_ns)
+                        at = session_deadline(s->session);
+                t = at < t ? at : t;
         }
         return t;
 }

@@ -77,15 +77,16 @@ void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *a
         size_t count = 0;
         c->pumping = true;
         c->keeper_pumping = keeper;
+        servers_tick(c);
         client_flush(c);
         /* Sending alone can be what was waited for. */
         if (!client_receive(c) && !(done && done(arg))) {
                 for (unsigned i = 0; i < c->server_count; i++)
                         if (c->servers[i]->state != SERVER_LOST && c->servers[i]->link)
                                 links[count++] = c->servers[i]->link;
-                uint64_t refuse_at = servers_refuse_at(c);
-                if (refuse_at < deadline_ns)
-                        deadline_ns = refuse_at;
+                uint64_t at = servers_deadline(c);
+                if (at < deadline_ns)
+                        deadline_ns = at;
                 c->sleeping = true;
                 c->io->wait(c->io_user, links, count, !keeper, deadline_ns, &c->lock);
                 c->sleeping = false;
@@ -247,6 +248,7 @@ int client_new(const struct client_params *params, struct client **ret)
         c->spec_count = params->spec_count;
         c->reconnect_ns = params->reconnect_ns;
         c->wait_ns = params->wait_ns;
+        c->answer_ns = params->answer_ns;
         list_init(&c->contexts);
         list_init(&c->deferred);
         list_init(&c->followers);
@@ -362,11 +364,13 @@ static void read_log_level(void)
 static void read_patience(struct client_params *params)
 {
         char *error = NULL;
-        uint64_t seconds = 0;
+        uint64_t seconds = 0, answer_ms = 0;
         if (config_number(CONFIG_reconnect, &seconds, &error) < 0 ||
+            config_number(CONFIG_client_answer_timeout, &answer_ms, &error) < 0 ||
             config_on_loss(&params->wait_ns, &error) < 0)
                 log_error("client", "%s", error ? error : "out of memory");
         params->reconnect_ns = seconds * 1000000000;
+        params->answer_ns = answer_ms * 1000000;
         mem_free(error);
 }
 

@@ -29,7 +29,8 @@ struct client_params {
         size_t spec_count;
         uint64_t
                 reconnect_ns; /* a server whose connection is lost is tried again for so long; 0: not */
-        uint64_t wait_ns;     /* and calls that need it wait for so long, then they fail */
+        uint64_t answer_ns; /* session_tick's limit for servers of other processes; 0: none */
+        uint64_t wait_ns;   /* and calls that need it wait for so long, then they fail */
 };
 
 /* A client of its own, for tests and the simulator; objects made from its platform belong to it and use

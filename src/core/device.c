@@ -517,7 +517,12 @@ static int take_all(cl_device_id d)
                 memcpy(&bits, v.data, sizeof(bits));
         d->size_max = bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;
         /* In bits, and 0 from a custom device that has no such limit. */
-        d->mem_base_addr_align = align < 8 ? 1 : align / 8;
+        d->sub_buffer_align = align < 8 ? 1 : align / 8;
+        if (device_accepts(d, DEVICE_ACCEPTS_SUB_BUFFER_ORIGIN))
+                d->sub_buffer_align = 1;
+        d->max_buffer_size = d->max_mem_alloc_size;
+        if (device_accepts(d, DEVICE_ACCEPTS_BUFFER_SIZE) && d->max_buffer_size < d->size_max)
+                d->max_buffer_size = d->size_max;
         for (size_t i = 0; i < 3; i++) {
                 d->max_work_item_sizes[i] = 1;
                 if (sizes.size >= (i + 1) * sizeof(size_t))
@@ -540,6 +545,7 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         d->info = info;
         d->domain = (unsigned)info_u64(info, INFO_DEVICE_DOMAIN, 0);
         d->svm = (enum info_svm)info_u64(info, INFO_DEVICE_SVM, INFO_SVM_NONE);
+        d->accepts = info_u64(info, INFO_DEVICE_ACCEPTS, 0);
         d->available = true;
         d->shown = d->present = d;
         int r = device_mask(info, &d->mirror);

@@ -17,6 +17,21 @@ cl_ulong device_number(cl_device_id d, cl_device_info name);
 /* A text value; "" when the device doesn't have it. */
 const char *device_text(cl_device_id d, cl_device_info name);
 
+/* Does the device accept such calls, a DEVICE_ACCEPTS_* (proto/info.h)? */
+static inline bool device_accepts(const struct _cl_device_id *d, enum device_accepts what)
+{
+        return d->accepts & what;
+}
+
+/* Do all devices of the context? */
+static inline bool context_accepts(const struct _cl_context *x, enum device_accepts what)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (!device_accepts(x->devices[i], what))
+                        return false;
+        return true;
+}
+
 /* Is `name` one of the names in a list of names, as in CL_DEVICE_EXTENSIONS (separator ' ') or
  * CL_DEVICE_BUILT_IN_KERNELS (';')? */
 bool device_list_has(const char *list, char separator, const char *name, size_t name_size);

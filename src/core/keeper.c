@@ -206,6 +206,7 @@ bool client_step(struct client *c)
                 did = true;
         }
         servers_renew(c);
+        servers_tick(c);
         did |= client_poll(c);
         did |= !list_empty(&c->deferred);
         pthread_mutex_unlock(&c->lock);

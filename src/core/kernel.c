@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "core/build.h"
+#include "core/device.h"
 #include "core/mem.h"
 #include "core/program.h"
 #include "core/server.h"
@@ -189,7 +190,8 @@ static int set_mem(cl_kernel k, cl_uint index, size_t size, const void *value)
 {
         cl_mem m = NULL;
         /* CL_INVALID_ARG_SIZE if the argument is a memory object and arg_size is not sizeof(cl_mem). */
-        if (size != sizeof(m))
+        if (size != sizeof(m) &&
+            (value || !context_accepts(k->program->context, DEVICE_ACCEPTS_NULL_ARG_SIZE)))
                 return CL_INVALID_ARG_SIZE;
         /* arg_value, or what it points at, may be NULL: then the kernel gets NULL. */
         if (value)
@@ -315,6 +317,16 @@ static int set_sampler(cl_kernel k, cl_uint index, size_t size, const void *valu
         return r;
 }
 
+static bool value_fits(const struct _cl_kernel *k, const struct kernel_arg_info *info, size_t size)
+{
+        if (!size || size > ARG_VALUE_MAX)
+                return false;
+        if (!info->size || size == info->size)
+                return true;
+        return size * 4 == info->size * 3 &&
+               context_accepts(k->program->context, DEVICE_ACCEPTS_VECTOR_ARG_SHORT);
+}
+
 int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
 {
         /* CL_INVALID_ARG_INDEX if arg_index is not a valid argument index. */
@@ -336,7 +348,7 @@ int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
                  * qualifier; CL_INVALID_ARG_SIZE if arg_size is zero for one. */
                 if (value)
                         return CL_INVALID_ARG_VALUE;
-                if (!size)
+                if (!size && !context_accepts(k->program->context, DEVICE_ACCEPTS_LOCAL_ARG_EMPTY))
                         return CL_INVALID_ARG_SIZE;
                 return set(k, index, &(struct arg){ .kind = ARG_LOCAL, .size = size }, NULL, NULL);
         case ARG_VALUE:
@@ -344,7 +356,7 @@ int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
                 if (!value)
                         return CL_INVALID_ARG_VALUE;
                 /* CL_INVALID_ARG_SIZE if arg_size does not match the size of the data type. */
-                if ((info->size && size != info->size) || !size || size > ARG_VALUE_MAX)
+                if (!value_fits(k, info, size))
                         return CL_INVALID_ARG_SIZE;
                 return set(k, index, &(struct arg){ .kind = ARG_VALUE, .size = size }, NULL, value);
         case ARG_IMAGE:

@@ -420,6 +420,8 @@ void *mem_host(cl_mem m, size_t offset)
         if (root->host_ptr)
                 return (uint8_t *)root->host_ptr + at;
         size_t size = mem_is_image(root) ? image_host_size(root) : root->size;
+        if (size > PTRDIFF_MAX) /* of a buffer that the driver has not refused yet */
+                return NULL;
         if (!root->shadow && posix_memalign(&root->shadow, SHADOW_ALIGN, size ? size : 1) != 0)
                 return NULL;
         return (uint8_t *)root->shadow + at;

@@ -87,12 +87,14 @@ struct _cl_device_id {
         /* often asked */
         size_t max_work_group_size, max_work_item_sizes[3];
         unsigned max_work_item_dimensions;
-        unsigned mem_base_addr_align; /* bytes, not 0 */
+        unsigned sub_buffer_align; /* that it wants: bytes, not 0 */
         cl_ulong max_mem_alloc_size, local_mem_size;
+        cl_ulong max_buffer_size; /* that it takes: at least max_mem_alloc_size */
         size_t max_parameter_size;
         uint64_t size_max; /* of its size_t */
         cl_command_queue_properties queue_properties;
         enum info_svm svm; /* shared virtual memory, as it can be had beside the other servers' */
+        uint64_t accepts;  /* DEVICE_ACCEPTS_* */
 };
 
 /* A side queue for migrations on one domain. */

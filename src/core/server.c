@@ -340,7 +340,11 @@ void server_lost(struct server *s, int status, const char *text)
 
 void server_broken(struct server *s, int status)
 {
-        if (server_may_return(s, status))
+        if (server_may_return(s, status) && server_tries_in_vain(s))
+                server_lost(
+                        s, status,
+                        "its connections are lost again and again, and nothing came through the last 16");
+        else if (server_may_return(s, status))
                 server_away(s);
         else
                 server_lost(s, status, status_text(status));

@@ -15,11 +15,13 @@ struct server {
         unsigned index;
         const struct server_spec *spec;
         enum server_state state;
-        int lost_status; /* found while sending; server_broken follows (0: none) */
-        bool receiving;  /* its session is dispatching: it must stay */
-        bool reaped;     /* lost, and connections and session are freed */
-        bool redialled;  /* away, and being connected again */
-        bool refusing;   /* away, and calls do not wait for it any more */
+        int lost_status;   /* found while sending; server_broken follows (0: none) */
+        uint64_t progress; /* when a connection was lost last: messages that had come through */
+        unsigned losses;   /* of connections in a row through which none came */
+        bool receiving;    /* its session is dispatching: it must stay */
+        bool reaped;       /* lost, and connections and session are freed */
+        bool redialled;    /* away, and being connected again */
+        bool refusing;     /* away, and calls do not wait for it any more */
         uint64_t refuse_at_ns;
 
         /* Its session may be one of several with the same server, one after the other (renew.c). */
@@ -98,9 +100,9 @@ struct client {
         bool following;          /* somebody works them off */
         struct list host_copies; /* struct host_copy (core/transfer.h) that are to be made */
         struct list contexts;
-        uint64_t reconnect_ns, wait_ns; /* struct client_params */
-        unsigned away;                  /* servers */
-        bool renewals;                  /* to be tried again by servers_renew */
+        uint64_t reconnect_ns, wait_ns, answer_ns; /* struct client_params */
+        unsigned away;                             /* servers */
+        bool renewals;                             /* to be tried again by servers_renew */
         struct list retired;
         struct list outgoing; /* struct outgoing (transfer.c), all */
         uint64_t moving;      /* bytes that go to all servers and come from them */
@@ -235,6 +237,9 @@ void server_set_available(struct server *s, bool available);
 
 /* Is it worth waiting for, having been lost with that status? */
 bool server_may_return(const struct server *s, int status);
+
+/* Its connection is lost, as several before it were, and nothing came through any of them: enough of it. */
+bool server_tries_in_vain(struct server *s);
 /* Was it found while sending that the session is over? Where only the connections are, it goes on: what is said to
  * the server meanwhile is sent when it is back. */
 static inline bool server_ends(const struct server *s)
@@ -251,7 +256,12 @@ void server_back(struct server *s);
 /* Those that calls have waited for long enough refuse from now on. */
 void servers_refuse(struct client *c);
 /* When the next of them will; UINT64_MAX: none. */
-uint64_t servers_refuse_at(const struct client *c);
+/* Look at the clocks of all sessions (session_tick); on the thread that receives. A server that owes something for too long
+ * is away. */
+void servers_tick(struct client *c);
+
+/* When that is due, or servers_refuse. */
+uint64_t servers_deadline(const struct client *c);
 
 /* ---- availability.c ------------------------------------------------------------------------- */
 

@@ -312,13 +312,16 @@ static void live_add(struct svm_chunk *chunk, cl_mem m)
         chunk->live_count++;
 }
 
-static bool find_room(const struct svm_chunk *chunk, size_t size, struct range *ret)
+/* `align`: a power of two; 0: any offset in the chunk will do. */
+static bool find_room(const struct svm_chunk *chunk, size_t size, size_t align, struct range *ret)
 {
         for (size_t i = 0; i < chunk->free.count; i++) {
                 const struct range *r = &chunk->free.ranges[i];
-                if (r->end - r->begin < size)
+                uint64_t begin =
+                        r->begin + (align ? -(chunk->address + r->begin) & (align - 1) : 0);
+                if (begin > r->end || r->end - begin < size)
                         continue;
-                *ret = (struct range){ r->begin, r->begin + size };
+                *ret = (struct range){ begin, begin + size };
                 return true;
         }
         return false;
@@ -329,22 +332,25 @@ static size_t with_align(size_t size)
         return (size + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_device_id usm, cl_mem *ret)
+int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align, cl_device_id usm,
+              cl_mem *ret)
 {
         struct svm_chunk *chunk = NULL;
         struct range room;
         size_t need = with_align(size);
-        if (need < size || need > WIRE_BULK_MAX)
+        if (need < size || need > WIRE_BULK_MAX - align)
                 return SP_E_LIMIT;
         list_each(at, &x->svm_chunks, struct svm_chunk, link)
         {
-                if (!chunk && at->usm == (usm != NULL) && find_room(at, need, &room))
+                if (!chunk && at->usm == (usm != NULL) && find_room(at, need, align, &room))
                         chunk = at;
         }
         int r = 0;
         if (!chunk) {
-                r = chunk_new(x, need, usm != NULL, &chunk);
-                room = (struct range){ 0, need };
+                /* The address of the chunk may be one that the server chose. */
+                r = chunk_new(x, need + align, usm != NULL, &chunk);
+                if (r == 0 && !find_room(chunk, need, align, &room))
+                        r = SP_E_NOMEM;
         }
         if (r == 0)
                 r = live_reserve(chunk);

@@ -27,11 +27,11 @@ struct svm_chunk {
 /* All devices of all servers are known: decide whose SVM can be had together (device->svm). */
 void svm_settle(struct client *c);
 
-/* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is the address. The lock
- * is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no common address was found), SP_E_LIMIT (a device
+/* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is the address. It is
+ * aligned for all data types, and to `align`, a power of two, if that is not 0. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no common address was found), SP_E_LIMIT (a device
  * has no memory). */
-SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, cl_device_id usm,
-                           cl_mem *ret);
+SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
+                           cl_device_id usm, cl_mem *ret);
 
 /* The allocation that begins there, made by clSVMAlloc or not, ends when nothing uses it any more. False: there is none. */
 bool svm_free(cl_context x, const void *at, bool usm);

@@ -1,4 +1,4 @@
-/* What supervisor and worker say to each other over a SOCK_SEQPACKET pair: one packet per message, a
+/* What supervisor, workers, zygote and dialler say to each other over a SOCK_SEQPACKET pair: one packet per message, a
  * kind and its bytes, perhaps with a descriptor. No state. */
 #ifndef SPANCL_DAEMON_CONTROL_H
 #define SPANCL_DAEMON_CONTROL_H
@@ -15,14 +15,17 @@ enum control_kind {
         /* both ways: somebody looks at this server. A number, which the answers repeat with some INFO_LINK
          * records behind it; the last answer has none. */
         CONTROL_STATS = 'T',
-        /* A number, and behind it the path of a Unix socket that a worker wants to be connected to
-         * (daemon/near.h). The answer repeats the number, with a descriptor if there is one. */
-        CONTROL_NEAR = 'N',
-        CONTROL_FORK =
-                'W', /* to the zygote: a worker's end, its folder, its devices and its owner, each with a NUL */
+        CONTROL_DIALLER =
+                'D', /* to the worker: its socket with the dialler; to the dialler: the other end of one */
+        CONTROL_DIAL =
+                'N', /* between these two: a request, or the answer (daemon/dial_message.h) */
+        CONTROL_FORK = 'W', /* to the zygote: a worker's end and its standard error, its folder, its
+                             * devices and its owner, each with a NUL */
         /* worker to supervisor */
         CONTROL_PID =
                 'P', /* text: the number of its process; of one that was forked the first thing */
+        CONTROL_CALLS =
+                'A', /* it is shut in; with the descriptor of daemon/refusals.h, if there is one */
         CONTROL_READY = 'R',  /* the backend is open; text: number of devices */
         CONTROL_FAILED = 'F', /* it can't be; text: for the client and the log; the worker ends */
 };
@@ -37,14 +40,20 @@ struct control {
         enum control_kind kind;
         size_t size;
         int fd;                                    /* the receiver's to close; -1: none */
+        int log;                                   /* the same, a second one: of CONTROL_FORK */
         _Alignas(8) uint8_t data[CONTROL_MAX + 1]; /* NUL behind the last byte */
 };
 
 /* Does not block. `fd` -1: none; else it is copied to the other process and stays the caller's.
  * SP_E_AGAIN: the other side does not keep up; SP_E_LINK: it is gone; SP_E_LIMIT: too large. */
 SP_NODISCARD int control_send(int socket, enum control_kind kind, struct bytes data, int fd);
+/* CONTROL_FORK, with both descriptors. */
+SP_NODISCARD int control_send_fork(int socket, struct bytes data, int control, int log);
 
 /* Does not block. SP_E_AGAIN: nothing there; SP_E_LINK: the other side is gone; SP_E_PROTO. */
 SP_NODISCARD int control_receive(int socket, struct control *ret);
+
+/* Close what came with it and was not taken (-1). */
+void control_drop(struct control *c);
 
 #endif

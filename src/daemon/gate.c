@@ -31,9 +31,33 @@ static int find_folder(const struct config_options *o, char ret[KEYS_PATH_MAX])
         return keys_folder(given, ret);
 }
 
+/* Now, and not when one of them comes: a name may be looked up over the network. */
+static void find_socket_users(struct gate *g)
+{
+        const char *p = config_option_text(g->options, CONFIG_socket_users);
+        g->socket_any = !strcmp(p, "any");
+        while (*p && !g->socket_any) {
+                char name[64];
+                size_t n = strcspn(p, ",");
+                snprintf(name, sizeof(name), "%.*s", (int)n, p);
+                const struct passwd *user = getpwnam(name);
+                unsigned *more = user ? mem_realloc(g->socket_users,
+                                                    (g->socket_user_count + 1) * sizeof(*more))
+                                      : NULL;
+                if (more) {
+                        g->socket_users = more;
+                        more[g->socket_user_count++] = user->pw_uid;
+                } else {
+                        log_warn(LOG, "--socket-users: there is no user %s", name);
+                }
+                p += n + (p[n] == ',');
+        }
+}
+
 void gate_init(struct gate *g, const struct config_options *o)
 {
         *g = (struct gate){ .options = o };
+        find_socket_users(g);
         if (find_folder(o, g->folder) < 0)
                 g->folder[0] = 0;
 }
@@ -41,6 +65,8 @@ void gate_init(struct gate *g, const struct config_options *o)
 void gate_fini(struct gate *g)
 {
         g->tls = tls_server_free(g->tls);
+        mem_free(g->socket_users);
+        g->socket_users = NULL;
 }
 
 /* A file of the folder; NULL: it is not there or not good; the latter is logged. */
@@ -158,19 +184,10 @@ bool gate_has_friends(const struct gate *g)
 /* Is the user of this number one of --socket-users? */
 static bool may_use_socket(const struct gate *g, unsigned uid)
 {
-        const char *p = config_option_text(g->options, CONFIG_socket_users);
-        if (uid == geteuid() || !uid || !strcmp(p, "any"))
-                return true;
-        while (*p) {
-                char name[64];
-                size_t n = strcspn(p, ",");
-                snprintf(name, sizeof(name), "%.*s", (int)n, p);
-                const struct passwd *user = getpwnam(name);
-                if (user && user->pw_uid == uid)
-                        return true;
-                p += n + (p[n] == ',');
-        }
-        return false;
+        bool may = uid == geteuid() || !uid || g->socket_any;
+        for (size_t i = 0; i < g->socket_user_count && !may; i++)
+                may = g->socket_users[i] == uid;
+        return may;
 }
 
 struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bool tls_only)

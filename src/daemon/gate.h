@@ -15,6 +15,9 @@ struct gate {
         struct tls_server *tls;      /* NULL: not needed yet, or not possible */
         char identity[KEYS_HEX + 1]; /* "": none yet */
         struct stat file;            /* identity.pem, as `tls` has it */
+        unsigned *socket_users;      /* whom --socket-users names */
+        size_t socket_user_count;
+        bool socket_any; /* it is everybody */
 };
 
 /* Where a connection comes from. */

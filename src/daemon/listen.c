@@ -12,6 +12,7 @@
 #include "base/loopback.h"
 #include "base/mem.h"
 #include "daemon/near.h"
+#include "daemon/tree.h"
 
 #define LOG "listen"
 
@@ -245,7 +246,7 @@ void listeners_close(struct listeners *l)
         for (size_t i = 0; i < l->count; i++)
                 listener_close(l->all[i].listener);
         mem_free(l->all);
-        scratch_remove(l->near_folder);
+        tree_remove(l->near_folder);
         if (l->near_lock > 0)
                 close(l->near_lock);
         *l = (struct listeners){ 0 };

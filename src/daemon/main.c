@@ -5,10 +5,13 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/dialler.h"
 #include "daemon/gate.h"
+#include "daemon/sandbox_test.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
 #include "daemon/zygote.h"
+#include "sandbox/calls.h"
 #include "transport/tls.h"
 
 static void print_help(void)
@@ -18,7 +21,10 @@ static void print_help(void)
                "       spancld pair [--keys DIR]\n"
                "Shows a code with which a client of another host becomes known here (spancl pair).\n"
                "       spancld pair --rotate [--keys DIR]\n"
-               "Makes a new key for this server, which those who know the old one believe.\n");
+               "Makes a new key for this server, which those who know the old one believe.\n"
+               "       spancld sandbox-test [OPTIONS]\n"
+               "Tries to leave the sandbox that a session has on this host with these options, aiming at\n"
+               "files and processes of its own. Exit status 1: an attempt succeeded.\n");
         for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
                 const struct config_entry *e = config_entry(id);
                 if (e->side != CONFIG_SERVER)
@@ -43,7 +49,7 @@ static void print_help(void)
 
 /* What spancld is started as. */
 struct part {
-        bool pair, rotate, zygote;
+        bool pair, rotate, zygote, dialler, sandbox_test;
         const char *scratch_dir, *owner; /* a worker's */
 };
 
@@ -60,10 +66,19 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
         tls_by_kernel = config_option_number(o, CONFIG_ktls) == 0;
+        char wrong[160];
+        if (!calls_known(config_option_text(o, CONFIG_sandbox_allow), wrong, sizeof(wrong))) {
+                fprintf(stderr, "spancld: --sandbox-allow: %s\n", wrong);
+                return 2;
+        }
         if (part->pair)
                 return part->rotate ? gate_rotate(o) : gate_show_code(o);
+        if (part->sandbox_test)
+                return sandbox_test(o);
         if (part->zygote)
                 return zygote_main(o);
+        if (part->dialler)
+                return dialler_main(o);
         return part->scratch_dir ? worker_main(o, part->scratch_dir, part->owner)
                                  : supervisor_main(o, argc, argv);
 }
@@ -71,7 +86,8 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
 int main(int argc, char **argv)
 {
         /* Workers are started as "spancld --worker SCRATCH_DIR OWNER" and the supervisor's own
-         * options, and what they are forked from as "spancld --zygote". */
+         * options, what they are forked from as "spancld --zygote", and who makes links to other
+         * servers as "spancld --dialler". */
         struct part part = { 0 };
         if (argc >= 4 && !strcmp(argv[1], "--worker")) {
                 part.scratch_dir = argv[2];
@@ -80,6 +96,14 @@ int main(int argc, char **argv)
                 argv += 3;
         } else if (argc >= 2 && !strcmp(argv[1], "--zygote")) {
                 part.zygote = true;
+                argc--;
+                argv++;
+        } else if (argc >= 2 && !strcmp(argv[1], "--dialler")) {
+                part.dialler = true;
+                argc--;
+                argv++;
+        } else if (argc >= 2 && !strcmp(argv[1], "sandbox-test")) {
+                part.sandbox_test = true;
                 argc--;
                 argv++;
         } else if (argc >= 2 && !strcmp(argv[1], "pair")) {

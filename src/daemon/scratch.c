@@ -1,8 +1,8 @@
 #include "daemon/scratch.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/tree.h"
 
 #define PREFIX "spancld."
 
@@ -47,6 +48,11 @@ int scratch_make(char path[SCRATCH_PATH_MAX], int *ret_lock)
                 *ret_lock = lock_folder(path);
                 if (*ret_lock >= 0)
                         return 0;
+                bool full = errno == EMFILE || errno == ENFILE;
+                (void)!rmdir(path);
+                path[0] = 0;
+                if (full)
+                        return SP_E_LIMIT;
         }
         path[0] = 0;
         return SP_E_INVAL;
@@ -79,22 +85,6 @@ int scratch_socket(const char *path, const char *name)
         return -1;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-        (void)st;
-        (void)ftw;
-        /* Not remove(3): a worker may not even try to unlink what stands beside its folder. */
-        if ((type == FTW_DP ? rmdir(path) : unlink(path)) < 0)
-                log_debug("scratch", "can't remove %s", path);
-        return 0;
-}
-
-void scratch_remove(const char *path)
-{
-        if (*path)
-                (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
-
 void scratch_sweep(void)
 {
         char path[SCRATCH_PATH_MAX];
@@ -110,7 +100,7 @@ void scratch_sweep(void)
                 int fd = lock_folder(path);
                 if (fd < 0)
                         continue;
-                scratch_remove(path);
+                tree_remove(path);
                 close(fd);
                 count++;
         }

@@ -4,11 +4,11 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
@@ -16,6 +16,8 @@
 #include "transport/keys.h"
 
 #define LOG "supervisor"
+
+enum { FINI_MS = 2000 };
 
 /* The environment without what opens doors of the host to our user: no driver needs it, and a worker runs what
  * clients send. */
@@ -47,10 +49,8 @@ static char **worker_environment(void)
         return env;
 }
 
-/* Run our own program with `control` as its descriptor 3, the last one that it gets of ours: `first` arguments, NULL behind the last, the supervisor's own,
- * and `last` ones. */
-static int run_self(const struct spawner *s, char *const *first, char *const *last, int control,
-                    pid_t *ret_pid)
+int run_self(const struct spawner *s, char *const *first, char *const *last, int control, int log,
+             pid_t *ret_pid)
 {
         char **argv = mem_alloc(((size_t)s->argc + 6) * sizeof(*argv));
         char **env = worker_environment();
@@ -77,6 +77,7 @@ static int run_self(const struct spawner *s, char *const *first, char *const *la
         posix_spawn_file_actions_init(&files);
         posix_spawnattr_init(&attr);
         posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_adddup2(&files, log, STDERR_FILENO);
         posix_spawn_file_actions_adddup2(&files, control, CONTROL_FD);
         posix_spawn_file_actions_addclosefrom_np(&files, CONTROL_FD + 1);
         posix_spawnattr_setsigmask(&attr, &none);
@@ -93,27 +94,6 @@ static int run_self(const struct spawner *s, char *const *first, char *const *la
         return r ? SP_E_LIMIT : 0;
 }
 
-void spawner_init(struct spawner *s, const struct config_options *o, int argc, char **argv)
-{
-        static char zygote[] = "--zygote";
-        int pair[2];
-        *s = (struct spawner){ .argc = argc, .argv = argv, .zygote = -1 };
-        if (strcmp(config_option_text(o, CONFIG_backend), "native") != 0 ||
-            !*config_option_text(o, CONFIG_preload))
-                return;
-        /* Workers that it forks become our children. */
-        if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ||
-            socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-                return;
-        s->loading = !run_self(s, (char *[]){ zygote, NULL }, (char *[]){ NULL }, pair[1],
-                               &s->zygote_pid);
-        close(pair[1]);
-        if (s->loading)
-                s->zygote = pair[0];
-        else
-                close(pair[0]);
-}
-
 static void zygote_gone(struct spawner *s)
 {
         if (s->zygote >= 0)
@@ -122,22 +102,49 @@ static void zygote_gone(struct spawner *s)
         s->loading = false;
 }
 
-void spawner_fini(struct spawner *s)
+void spawner_init(struct spawner *s, const struct config_options *o, int argc, char **argv)
+{
+        static char zygote[] = "--zygote";
+        int pair[2], log;
+        *s = (struct spawner){ .argc = argc, .argv = argv, .zygote = -1, .log.fd = -1 };
+        if (strcmp(config_option_text(o, CONFIG_backend), "native") != 0 ||
+            !*config_option_text(o, CONFIG_preload))
+                return;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                return;
+        if (child_log_open(&s->log, &s->log_budget, &log) == 0) {
+                s->loading = !run_self(s, (char *[]){ zygote, NULL }, (char *[]){ NULL }, pair[1],
+                                       log, &s->zygote_pid);
+                close(log);
+        }
+        close(pair[1]);
+        s->zygote = pair[0];
+        if (!s->loading)
+                zygote_gone(s);
+}
+
+void spawner_give_up(struct spawner *s)
 {
         zygote_gone(s);
-        if (!s->zygote_pid)
-                return;
-        kill(s->zygote_pid, SIGKILL);
-        waitpid(s->zygote_pid, NULL, 0);
+        if (s->zygote_pid)
+                kill(s->zygote_pid, SIGKILL);
+}
+
+void spawner_fini(struct spawner *s)
+{
+        spawner_give_up(s);
         s->zygote_pid = 0;
+        child_log_close(&s->log, SPAWN_ZYGOTE, clock_now_ns());
+        uint64_t deadline = clock_now_ns() + FINI_MS * 1000000ull;
+        while (waitpid(-1, NULL, WNOHANG) >= 0 && clock_now_ns() < deadline)
+                usleep(1000);
 }
 
 bool spawner_hear(struct spawner *s)
 {
         static struct control c;
         int r = control_receive(s->zygote, &c);
-        if (!r && c.fd >= 0)
-                close(c.fd);
+        control_drop(&c);
         s->loading &= r == SP_E_AGAIN;
         if (r != SP_E_LINK)
                 return true;
@@ -147,7 +154,7 @@ bool spawner_hear(struct spawner *s)
 }
 
 int spawn_worker(struct spawner *s, const char *scratch_dir, const struct gate_grant *grant,
-                 int control, pid_t *ret_pid)
+                 int control, int log, pid_t *ret_pid)
 {
         const char *devices = grant->devices, *owner = grant->owner;
         if (s->zygote >= 0) {
@@ -157,7 +164,7 @@ int spawn_worker(struct spawner *s, const char *scratch_dir, const struct gate_g
                 n = (size_t)(stpcpy(text + n, devices) - text) + 1;
                 n = (size_t)(stpcpy(text + n, owner) - text) + 1;
                 *ret_pid = 0;
-                if (control_send(s->zygote, CONTROL_FORK, bytes_of(text, n), control) == 0)
+                if (control_send_fork(s->zygote, bytes_of(text, n), control, log) == 0)
                         return 0;
         }
         static char word[] = "--worker", option[] = "--devices";
@@ -165,5 +172,5 @@ int spawn_worker(struct spawner *s, const char *scratch_dir, const struct gate_g
                                 NULL };
         /* The last one counts. */
         char *const last[] = { *devices ? option : NULL, (char *)(uintptr_t)devices, NULL };
-        return run_self(s, first, last, control, ret_pid);
+        return run_self(s, first, last, control, log, ret_pid);
 }

@@ -6,16 +6,31 @@
 #include <sys/epoll.h>
 
 #include "base/list.h"
+#include "daemon/child_log.h"
 #include "daemon/gate.h"
+#include "daemon/janitor.h"
 #include "daemon/listen.h"
 #include "daemon/rate.h"
+#include "daemon/refusals.h"
 #include "daemon/scratch.h"
+#include "daemon/spare.h"
 #include "daemon/spawn.h"
+#include "sandbox/cgroup.h"
 
 #define LOG "supervisor"
 #define MS  1000000ull /* ns */
 
-enum source_kind { SOURCE_LISTENER, SOURCE_SIGNALS, SOURCE_VISITOR, SOURCE_WORKER, SOURCE_ZYGOTE };
+enum source_kind {
+        SOURCE_LISTENER,
+        SOURCE_SIGNALS,
+        SOURCE_VISITOR,
+        SOURCE_WORKER,
+        SOURCE_WORKER_LOG,
+        SOURCE_ZYGOTE,
+        SOURCE_ZYGOTE_LOG,
+        SOURCE_DIALLER_LOG,
+        SOURCE_CALLS,
+};
 
 /* What an epoll event names: the first member of each. */
 struct source {
@@ -43,44 +58,81 @@ struct visitor {
         struct gate_grant grant;
 };
 
+enum { WORKER_LOOKS = 8 };
+
 enum worker_state { WORKER_WARMING, WORKER_WARM, WORKER_BUSY };
 
 struct worker {
-        struct source source;
+        struct source source, log_source, calls_source;
         struct list link;
         enum worker_state state;
         pid_t pid; /* 0: it has not told yet */
         int control;
+        struct child_log log;
+        struct refusals refusals;
         uint64_t id[2]; /* its session */
         char name[64];  /* the client's program */
         char scratch[SCRATCH_PATH_MAX];
         int scratch_lock;
+        unsigned group;          /* its control group; 0: none */
         struct gate_grant grant; /* for sessions that have this */
-        bool told;               /* it said why it can't serve */
-        bool short_turns;        /* its threads take them, and it knows (daemon/turns.h) */
-        bool gone;               /* it hears nothing any more; SIGCHLD will follow */
+        bool shut_in;            /* it can hand us no descriptor any more */
+        uint64_t ready_by_ns;    /* warming: when it is given up */
+        uint64_t heard_due_ns;   /* when as many packets as came would have come at their rate */
+        uint64_t hear_ns;        /* it says too much: when to listen again; 0: now */
+        uint64_t looks
+                [WORKER_LOOKS]; /* it was asked for its counters under these numbers; 0: none */
+        bool told;              /* it said why it can't serve */
+        bool short_turns;       /* its threads take them, and it knows (daemon/turns.h) */
+        bool gone;              /* it hears nothing any more; SIGCHLD will follow */
 };
+
+struct dialler_process {
+        struct source log_source;
+        struct child_log log;
+        int control;       /* -1: none */
+        pid_t pid;         /* 0: none */
+        uint64_t again_ns; /* when to start one; UINT64_MAX: there is one */
+};
+
+/* A session that was ended here, for its client, which comes back to it. */
+struct ended {
+        uint64_t id[2];
+        const char *why; /* NULL: there was none yet */
+};
+
+enum { ENDED_MAX = 64 };
 
 struct supervisor {
         const struct config_options *options;
         struct spawner spawner;
+        struct spare spare;
+        struct dialler_process dialler;
+        struct cgroups cgroups;
+        struct janitor janitor;
+        struct ended ended[ENDED_MAX]; /* a ring */
+        size_t ended_count;
         struct gate gate;
         struct rate rate;
         struct listeners listeners;
         struct listener_source *listener_sources;
-        struct source signal_source, zygote_source;
+        struct source signal_source, zygote_source, zygote_log_source;
         int epoll, signals;
         struct list visitors; /* in order of arrival */
         size_t visitor_count;
         struct list waiting; /* whose hello asks for a new session */
         size_t waiting_count;
         struct list workers;
-        struct list dead;    /* visitors to free once the events at hand are done */
-        uint64_t spawn_ns;   /* when to make a warm worker; UINT64_MAX: when one is asked for */
+        struct list dead;  /* visitors to free once the events at hand are done */
+        uint64_t spawn_ns; /* when to make a warm worker; UINT64_MAX: when one is asked for */
+        uint64_t
+                trim_ns; /* when to trim the caches of sessions that go on; UINT64_MAX: there are none */
         uint64_t accept_ns;  /* when to accept again; UINT64_MAX: accepting */
         unsigned crashes;    /* failed starts in a row */
         unsigned rate_per_s; /* 0: any */
+        unsigned start_s;    /* that a worker may take to become ready */
         uint64_t looks;      /* how often somebody looked */
+        bool unreaped;       /* children may have ended that were not looked at yet */
         bool stopping;
 };
 

@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/introduce.h"
 #include "daemon/notify.h"
+#include "daemon/orphans.h"
 #include "daemon/visitors.h"
 #include "daemon/workers.h"
 
@@ -22,7 +24,7 @@ static void on_signal(struct supervisor *s)
         struct signalfd_siginfo info;
         while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
                 if (info.ssi_signo == SIGCHLD)
-                        workers_reap(s);
+                        s->unreaped = true;
                 else
                         s->stopping = true;
         }
@@ -31,14 +33,20 @@ static void on_signal(struct supervisor *s)
 static uint64_t next_deadline(const struct supervisor *s)
 {
         uint64_t d = visitors_deadline(s);
+        uint64_t w = workers_deadline(s);
+        d = w < d ? w : d;
         d = s->accept_ns < d ? s->accept_ns : d;
-        return s->spawn_ns < d ? s->spawn_ns : d;
+        d = s->trim_ns < d ? s->trim_ns : d;
+        d = s->spawn_ns < d ? s->spawn_ns : d;
+        return dialler_deadline(s) < d ? dialler_deadline(s) : d;
 }
 
 static void expire(struct supervisor *s)
 {
         uint64_t now = clock_now_ns();
         visitors_expire(s, now);
+        workers_expire(s, now);
+        workers_trim(s, now);
         if (s->accept_ns <= now && visitors_resume(s) < 0)
                 visitors_pause(s);
 }
@@ -46,7 +54,7 @@ static void expire(struct supervisor *s)
 static void run_events(struct supervisor *s, int timeout_ms)
 {
         struct epoll_event events[EVENTS];
-        int n = epoll_wait(s->epoll, events, EVENTS, timeout_ms);
+        int n = epoll_wait(s->epoll, events, EVENTS, s->unreaped ? 0 : timeout_ms);
         bool signalled = false;
         for (int i = 0; i < n; i++) {
                 struct source *source = events[i].data.ptr;
@@ -61,9 +69,25 @@ static void run_events(struct supervisor *s, int timeout_ms)
                 case SOURCE_WORKER:
                         worker_hear(s, container_of(source, struct worker, source));
                         break;
+                case SOURCE_WORKER_LOG:
+                        worker_hear_log(s, container_of(source, struct worker, log_source));
+                        break;
+                case SOURCE_CALLS: {
+                        struct worker *w = container_of(source, struct worker, calls_source);
+                        (void)refusals_answer(&w->refusals, w->pid);
+                        break;
+                }
                 case SOURCE_ZYGOTE:
                         if (s->spawner.zygote >= 0)
                                 spawner_hear(&s->spawner);
+                        break;
+                case SOURCE_ZYGOTE_LOG:
+                        if (!child_log_read(&s->spawner.log, SPAWN_ZYGOTE, clock_now_ns()))
+                                supervisor_unwatch(s, s->spawner.log.fd);
+                        break;
+                case SOURCE_DIALLER_LOG:
+                        if (!child_log_read(&s->dialler.log, DIALLER_NAME, clock_now_ns()))
+                                supervisor_unwatch(s, s->dialler.log.fd);
                         break;
                 case SOURCE_SIGNALS:
                         signalled = true;
@@ -73,6 +97,8 @@ static void run_events(struct supervisor *s, int timeout_ms)
         visitors_bury(s);
         if (signalled) /* last: it frees workers, which events above may name */
                 on_signal(s);
+        if (s->unreaped)
+                s->unreaped = workers_reap(s);
         workers_forget_unborn(s);
 }
 
@@ -107,6 +133,7 @@ static void raise_limits(void)
 static int prepare(struct supervisor *s)
 {
         sigset_t set;
+        log_never_waits = true;
         sigemptyset(&set);
         sigaddset(&set, SIGTERM);
         sigaddset(&set, SIGINT);
@@ -114,7 +141,7 @@ static int prepare(struct supervisor *s)
         sigprocmask(SIG_BLOCK, &set, NULL);
         signal(SIGPIPE, SIG_IGN);
         raise_limits();
-        scratch_sweep();
+        orphans_adopt();
         if (s->options->values[CONFIG_ready_fd]) {
                 int fd = (int)config_option_number(s->options, CONFIG_ready_fd);
                 if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
@@ -129,12 +156,14 @@ static int prepare(struct supervisor *s)
             supervisor_watch(s, s->signals, &s->signal_source) < 0)
                 return SP_E_LIMIT;
         gate_init(&s->gate, s->options);
+        s->start_s = (unsigned)config_option_number(s->options, CONFIG_start_time);
         s->rate_per_s = (unsigned)config_option_number(s->options, CONFIG_connection_rate);
         if (getrandom(&s->rate.seed, sizeof(s->rate.seed), 0) != sizeof(s->rate.seed))
                 return SP_E_LIMIT;
         int r = listeners_open(s->options, &s->gate, &s->listeners);
         if (r < 0)
                 return r;
+        (void)spare_fill(&s->spare); /* or with the first connection */
         s->listener_sources = mem_zalloc(s->listeners.count * sizeof(*s->listener_sources));
         return s->listener_sources ? visitors_resume(s) : SP_E_NOMEM;
 }
@@ -144,27 +173,36 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         static struct supervisor s; /* large */
         s = (struct supervisor){
                 .options = o,
-                .spawner.zygote = -1,
+                .spawner = { .zygote = -1, .log.fd = -1 },
+                .dialler = { .control = -1, .log.fd = -1 },
                 .epoll = -1,
                 .signals = -1,
                 .accept_ns = UINT64_MAX,
+                .trim_ns = UINT64_MAX,
+                .cgroups = { .home = -1, .base = -1 },
         };
         list_init(&s.visitors);
         list_init(&s.waiting);
         list_init(&s.workers);
         list_init(&s.dead);
+        cgroups_init(&s.cgroups, o);
         int r = prepare(&s);
         if (!r)
                 r = tell_ready(&s);
+        janitor_init(&s.janitor, o);
         if (!r)
                 spawner_init(&s.spawner, o, argc, argv);
         s.zygote_source.kind = SOURCE_ZYGOTE;
-        if (s.spawner.zygote >= 0 && supervisor_watch(&s, s.spawner.zygote, &s.zygote_source) < 0)
+        s.zygote_log_source.kind = SOURCE_ZYGOTE_LOG;
+        if (s.spawner.zygote >= 0 &&
+            (supervisor_watch(&s, s.spawner.zygote, &s.zygote_source) < 0 ||
+             supervisor_watch(&s, s.spawner.log.fd, &s.zygote_log_source) < 0))
                 spawner_fini(&s.spawner);
         if (!r)
                 log_info(LOG, "spancld %s is ready", SPANCL_VERSION);
         while (!r && !s.stopping) {
                 expire(&s);
+                dialler_provide(&s);
                 workers_provide(&s);
                 visitors_bury(&s);
                 run_events(&s, clock_poll_ms(next_deadline(&s)));
@@ -177,9 +215,13 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         visitors_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
         visitors_bury(&s);
         workers_stop(&s, run_events);
+        dialler_stop(&s);
+        janitor_fini(&s.janitor); /* before the spawner, which collects every child */
         spawner_fini(&s.spawner);
+        cgroups_fini(&s.cgroups);
         mem_free(s.listener_sources);
         gate_fini(&s.gate);
+        spare_give(&s.spare);
         if (s.epoll >= 0)
                 close(s.epoll);
         if (s.signals >= 0)

@@ -14,7 +14,10 @@
 #include "daemon/control.h"
 #include "daemon/workers.h"
 
-enum { SHORT_NS = 100000 }; /* the shortest that Linux takes (sched(7)) */
+enum {
+        SHORT_NS = 100000,  /* the shortest that Linux takes (sched(7)) */
+        THREADS_MAX = 4096, /* of a worker; one may make threads as fast as they are looked at */
+};
 
 /* Other schedulers' threads were given to them by somebody who knows better. 0: the kernel's own. */
 static void set_turn(pid_t thread, uint64_t ns)
@@ -40,7 +43,7 @@ static void set_turns(pid_t worker, uint64_t ns)
         const struct dirent *entry;
         snprintf(path, sizeof(path), "/proc/%d/task", (int)worker);
         DIR *threads = opendir(path);
-        while (threads && (entry = readdir(threads)))
+        for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++)
                 if (entry->d_name[0] != '.')
                         set_turn((pid_t)strtol(entry->d_name, NULL, 10), ns);
         if (threads)

@@ -93,6 +93,15 @@ static bool tell(struct visitor *v, const struct buf *b)
         return v->conn->ops->sendv(v->conn, &iov, 1) == (ssize_t)b->size;
 }
 
+/* Where the worker's look of this number is kept; NULL: it has none. */
+static uint64_t *look_slot(struct worker *w, uint64_t look)
+{
+        for (int i = 0; i < WORKER_LOOKS; i++)
+                if (w->looks[i] == look)
+                        return &w->looks[i];
+        return NULL;
+}
+
 /* Ask all sessions for their counters. True: the answers will come, until the visitor's time is over. */
 static bool look(struct supervisor *s, struct visitor *v, uint64_t version)
 {
@@ -105,23 +114,32 @@ static bool look(struct supervisor *s, struct visitor *v, uint64_t version)
         bytes_put_u64(number, v->look);
         list_each(w, &s->workers, struct worker, link)
         {
-                if (w->state == WORKER_BUSY && !w->gone &&
-                    control_send(w->control, CONTROL_STATS, bytes_of(number, 8), -1) == 0)
-                        v->answers++;
+                uint64_t *slot = look_slot(w, 0);
+                if (w->state != WORKER_BUSY || w->gone || !slot ||
+                    control_send(w->control, CONTROL_STATS, bytes_of(number, 8), -1) < 0)
+                        continue;
+                *slot = v->look;
+                v->answers++;
         }
         return v->answers > 0;
 }
 
-void visitors_pass_on(struct supervisor *s, const struct worker *w, const struct control *c)
+void visitors_pass_on(struct supervisor *s, struct worker *w, const struct control *c)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         struct visitor *v = NULL;
+        uint64_t look = c->size >= 8 ? bytes_get_u64(c->data) : 0;
+        uint64_t *slot = look ? look_slot(w, look) : NULL;
+        if (!slot)
+                return; /* it was not asked, or has said its last */
+        if (c->size == 8)
+                *slot = 0;
         list_each(one, &s->visitors, struct visitor, link)
         {
-                if (c->size >= 8 && one->look == bytes_get_u64(c->data))
+                if (one->look == look)
                         v = one;
         }
-        if (!v || !v->look)
+        if (!v)
                 return;
         const struct wire_session_stats m = {
                 .process = (uint64_t)w->pid,
@@ -187,11 +205,14 @@ static enum routed route(struct supervisor *s, struct visitor *v)
         struct wire_hello m;
         uint64_t version;
         const char *text;
-        if (hello_get(bytes_of(v->hello.data, v->hello.size), &m) < 0) {
-                refuse(v, SP_E_PROTO, "the hello is not valid");
+        int r = hello_get(bytes_of(v->hello.data, v->hello.size), &m);
+        if (r < 0) {
+                refuse(v, r,
+                       r == SP_E_LINK ? "the hello was altered on its way"
+                                      : "the hello is not valid");
                 return ROUTED;
         }
-        int r = hello_negotiate(&m, &version, &text);
+        r = hello_negotiate(&m, &version, &text);
         if (r < 0) {
                 refuse(v, r, text);
                 return ROUTED;
@@ -216,7 +237,8 @@ static enum routed route(struct supervisor *s, struct visitor *v)
         if (w && hand_over(s, v, w))
                 return ROUTED;
         if (m.role || m.lane || m.next_seq || m.generation) {
-                refuse(v, SP_E_GONE, "this server has no such session (any more)");
+                const char *why = workers_why_ended(s, m.session_hi, m.session_lo);
+                refuse(v, SP_E_GONE, why ? why : "this server has no such session (any more)");
                 return ROUTED;
         }
         if (workers_count(s, WORKER_BUSY) >= config_option_number(s->options, CONFIG_sessions)) {
@@ -396,7 +418,8 @@ void visitors_accept(struct supervisor *s, const struct listening *l)
 {
         for (int i = 0; i < ACCEPT_BATCH; i++) {
                 struct conn *conn;
-                int r = l->listener->ops->accept(l->listener, &conn);
+                int r = spare_fill(&s->spare) ? l->listener->ops->accept(l->listener, &conn)
+                                              : SP_E_LIMIT;
                 if (!r)
                         r = welcome(s, conn, l->tls_only);
                 switch (r) {

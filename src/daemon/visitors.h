@@ -21,7 +21,7 @@ void visitors_refuse_waiting(struct supervisor *s, const struct gate_grant *gran
                              const char *text);
 
 /* A worker's counters, or their end, for whoever looks. */
-void visitors_pass_on(struct supervisor *s, const struct worker *w, const struct control *c);
+void visitors_pass_on(struct supervisor *s, struct worker *w, const struct control *c);
 
 /* Those whose time is over leave; when the next one's is, UINT64_MAX: nobody's. */
 void visitors_expire(struct supervisor *s, uint64_t now_ns);

@@ -13,14 +13,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/caches.h"
 #include "daemon/control.h"
-#include "daemon/near.h"
-#include "daemon/sandbox.h"
-#include "daemon/scratch.h"
+#include "daemon/dialling.h"
+#include "daemon/tree.h"
 #include "loop/server_loop.h"
 #include "proto/info.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/user.h"
 #include "session/hello.h"
 #include "transport/fabric.h"
 #include "transport/keys.h"
@@ -98,39 +101,21 @@ static void tell(enum control_kind kind, const char *text)
                 log_debug(LOG, "the supervisor is gone");
 }
 
-/* Folders of their own for what is compiled for `owner`, by us and by drivers: a program that one client's session left
- * there is not run in another's. Where they can't be made it lasts as long as the session. */
-static void part_caches(const char *owner, const char *scratch_dir, char cache[PATH_MAX])
+/* Who holds this descriptor may allow what the filter refuses: the supervisor, not this process. */
+static void hand_over(int refusals)
 {
-        char all[PATH_MAX - KEYS_HEX - 16], own[PATH_MAX - 8];
-        snprintf(all, sizeof(all), "%.*s-clients", (int)sizeof(all) - 16, cache);
-        snprintf(own, sizeof(own), "%s/%s", all, owner);
-        (void)mkdir(all, 0700);
-        if (!*cache || (mkdir(own, 0700) < 0 && errno != EEXIST)) {
-                log_info(LOG, "what is compiled for clients is not kept: no folder beside '%s'",
-                         cache);
-                snprintf(own, sizeof(own), "%s", scratch_dir);
-        }
-        setenv("XDG_CACHE_HOME", own, 1);
-        unsetenv("POCL_CACHE_DIR");
-        snprintf(cache, PATH_MAX, "%s/nv", own);
-        setenv("CUDA_CACHE_PATH", cache, 1);
-        snprintf(cache, PATH_MAX, "%s/spancl", own);
+        if (control_send(CONTROL_FD, CONTROL_CALLS, bytes_str(""), refusals) < 0)
+                log_info(LOG, "refused system calls are not logged");
+        if (refusals >= 0)
+                close(refusals);
 }
 
-/* Where compiled programs are kept. */
-static void find_caches(struct worker *w, const struct config_options *o, const char *scratch_dir,
-                        const char *owner)
+bool worker_shut_in(const struct config_options *o, const char *scratch_dir, const char *owner,
+                    char cache[PATH_MAX], int *ret_refusals)
 {
-        char path[PATH_MAX];
-        const char *folder =
-                config_cache_folder(config_option_text(o, CONFIG_cache), path, sizeof(path));
-        if (folder)
-                snprintf(w->cache, sizeof(w->cache), "%s", folder);
-        if (*owner)
-                part_caches(owner, scratch_dir, w->cache);
-        if (!config_option_number(o, CONFIG_cache_size))
-                w->cache[0] = 0;
+        bool user = sandbox_user(o, scratch_dir);
+        caches_use(o, owner, scratch_dir, cache);
+        return user && sandbox_enter(o, scratch_dir, *cache ? cache : NULL, ret_refusals);
 }
 
 static enum backend_clear clear_of(const struct config_options *o)
@@ -186,8 +171,10 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
                 .lanes = (unsigned)config_option_number(o, CONFIG_peer_lanes),
                 .near = w->near,
-                .reach = near_connect,
+                .connect = dialling_connect,
                 .identity = w->identity,
+                .checks = (enum checking)config_option_number(o, CONFIG_checksum),
+                .answer_ns = config_option_number(o, CONFIG_answer_timeout) * 1000000,
                 .linger_s = (unsigned)config_option_number(o, CONFIG_linger),
                 .output_fd = output,
                 .ended = on_ended,
@@ -216,7 +203,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                                 text, sizeof(text),
                                 "this server has no OpenCL devices: install an OpenCL driver there "
                                 "(for its CPU on Debian: apt install pocl-opencl-icd) and check with "
-                                "clinfo -l");
+                                "clinfo -l; its log (--log info) says if one can't be loaded");
                 break;
         default:
                 snprintf(text, sizeof(text), "the devices can't be opened: %s", status_text(r));
@@ -293,8 +280,8 @@ static bool obey(struct worker *w)
                 if (c.size != sizeof(uint64_t) || tell_links(w, bytes_get_u64(c.data)) < 0)
                         log_warn(LOG, "the counters of this session can't be told");
                 break;
-        case CONTROL_NEAR:
-                near_answered(&c);
+        case CONTROL_DIALLER:
+                dialling_begin(c.fd);
                 break;
         case CONTROL_SHARED:
                 server_loop_share(w->loop, c.size > 0);
@@ -323,13 +310,15 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         static struct worker w; /* large */
         long blocks = mem_live();
         bool orphan = false, ended = false;
+        signal(SIGPIPE,
+               SIG_IGN); /* standard error is a socket of the supervisor, which may be gone */
         watch_supervisor();
-        bool user = sandbox_user(o, scratch_dir);
-        find_caches(&w, o, scratch_dir, owner);
-        if (!user || !sandbox_enter(o, scratch_dir, *w.cache ? w.cache : NULL)) {
+        int refusals;
+        if (!worker_shut_in(o, scratch_dir, owner, w.cache, &refusals)) {
                 tell(CONTROL_FAILED, "this server can't shut its sessions in; see its log");
                 return 1;
         }
+        hand_over(refusals);
         watch_supervisor(); /* again: a change of user has undone it */
         fabric_configure(config_option_text(o, CONFIG_fabric));
         w.ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -343,19 +332,23 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         }
         while (!orphan && !ended) {
                 struct pollfd p[] = { { .fd = CONTROL_FD, .events = POLLIN },
-                                      { .fd = w.ended_fd, .events = POLLIN } };
-                if (poll(p, 2, -1) < 0)
+                                      { .fd = w.ended_fd, .events = POLLIN },
+                                      { .fd = dialling_socket(), .events = POLLIN } };
+                if (poll(p, array_size(p), -1) < 0)
                         continue;
+                if (p[2].revents)
+                        dialling_hear();
                 if (p[0].revents)
                         orphan = !obey(&w);
                 ended = p[1].revents != 0;
         }
         /* A kernel that never ends can't be waited for: then the alarm's signal ends the process. */
         alarm(END_SECONDS);
+        dialling_begin(-1);
         w.loop = server_loop_free(w.loop);
         close(w.ended_fd);
         check_memory(blocks);
-        if (orphan)
-                scratch_remove(scratch_dir);
+        if (orphan) /* its folder itself stays, for the next spancld */
+                tree_remove(scratch_dir);
         return 0;
 }

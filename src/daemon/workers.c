@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,8 +12,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/passing.h"
 #include "daemon/control.h"
-#include "daemon/near.h"
+#include "daemon/introduce.h"
+#include "daemon/orphans.h"
 #include "daemon/turns.h"
 #include "daemon/visitors.h"
 
@@ -20,8 +23,15 @@ enum {
         WARMING_MAX = 4,  /* workers that open their backends at a time */
         CRASHES_TOLD = 3, /* failed starts after which clients are told */
         BACKOFF_MAX_MS = 10000,
+        HEAR_RATE = 500,  /* packets of one worker in a second, */
+        HEAR_BURST_S = 4, /* so many seconds' worth at once; then there is a pause */
+        HEAR_PAUSE_MS = 50,
         HEAR_BATCH = 64, /* packets of one worker before it is somebody else's turn */
+        REAP_BATCH =
+                64, /* ends of processes, the same: what a session leaves behind becomes ours */
         SHUTDOWN_MS = 5000,
+        KILL_MS = 2000, /* until a process is dead */
+        TRIM_S = 60,    /* between looks at the caches of sessions that go on */
 };
 
 static const struct gate_grant grant_usual; /* what one worker is always warm for */
@@ -64,14 +74,37 @@ struct worker *workers_find_free(struct supervisor *s, const struct gate_grant *
 
 /* ---- starting ----------------------------------------------------------------------------------- */
 
-static void worker_free(struct worker *w)
+/* Its name in the log. */
+static const char *name_of(const struct worker *w)
+{
+        static char name[32];
+        snprintf(name, sizeof(name), "worker %d", (int)w->pid);
+        return name;
+}
+
+/* Do other sessions use the caches that this one has used? */
+static bool has_company(const struct supervisor *s, const struct worker *worker)
+{
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w != worker && w->state == WORKER_BUSY &&
+                    !strcmp(w->grant.owner, worker->grant.owner))
+                        return true;
+        }
+        return false;
+}
+
+/* With everything that it has started, and its files. */
+static void worker_free(struct supervisor *s, struct worker *w)
 {
         list_remove(&w->link);
+        child_log_close(&w->log, name_of(w), clock_now_ns());
         if (w->control >= 0)
                 close(w->control);
-        scratch_remove(w->scratch);
-        if (w->scratch_lock >= 0)
-                close(w->scratch_lock);
+        if (w->refusals.fd >= 0)
+                close(w->refusals.fd);
+        cgroup_end(&s->cgroups, w->group);
+        janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner, has_company(s, w));
         mem_free(w);
 }
 
@@ -84,47 +117,55 @@ static void worker_kill(const struct worker *w)
                 (void)shutdown(w->control, SHUT_RDWR);
 }
 
-/* Nothing that a worker could hand us is wanted, and closing it may take as long as its socket lingers. Kernels before
- * 6.16 let it; then each is closed where it comes in (control.c). */
-static void refuse_descriptors(int socket)
+/* Before it serves anybody: its process is known. */
+static int worker_confine(struct supervisor *s, struct worker *w)
 {
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83
-#endif
-        static const int none = 0;
-        (void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
+        int r = cgroup_add(&s->cgroups, w->group, w->pid);
+        if (r < 0)
+                worker_kill(w);
+        return r;
 }
 
 static int worker_start(struct supervisor *s, const struct gate_grant *grant)
 {
-        int pair[2];
+        int pair[2] = { -1, -1 }, log = -1;
         struct worker *w = mem_zalloc(sizeof(*w));
         if (!w)
                 return SP_E_NOMEM;
         list_init(&w->link);
         w->source.kind = SOURCE_WORKER;
-        w->control = w->scratch_lock = -1;
+        w->log_source.kind = SOURCE_WORKER_LOG;
+        w->calls_source.kind = SOURCE_CALLS;
+        w->control = w->scratch_lock = w->log.fd = w->refusals.fd = -1;
         w->grant = *grant;
         int r = scratch_make(w->scratch, &w->scratch_lock);
+        if (!r)
+                r = cgroup_make(&s->cgroups, &w->group);
         if (!r && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 r = SP_E_LIMIT;
-        if (r < 0) {
-                worker_free(w);
-                return r;
-        }
         w->control = pair[0];
-        refuse_descriptors(w->control);
-        r = spawn_worker(&s->spawner, w->scratch, grant, pair[1], &w->pid);
-        close(pair[1]);
-        if (!r && supervisor_watch(s, w->control, w) < 0) {
+        if (!r)
+                r = child_log_open(&w->log, &s->spawner.log_budget, &log);
+        if (!r) {
+                r = spawn_worker(&s->spawner, w->scratch, grant, pair[1], log, &w->pid);
+                close(log);
+        }
+        if (pair[1] >= 0)
+                close(pair[1]);
+        if (!r && w->pid)
+                r = worker_confine(s, w);
+        if (!r && (supervisor_watch(s, w->control, w) < 0 ||
+                   supervisor_watch(s, w->log.fd, &w->log_source) < 0)) {
                 worker_kill(w);
                 r = SP_E_LIMIT;
         }
         if (r < 0) {
-                worker_free(w);
+                worker_free(s, w);
                 return r;
         }
+        w->ready_by_ns = clock_now_ns() + s->start_s * 1000ull * MS;
         list_append(&s->workers, &w->link);
+        introduce(s, w);
         if (w->pid)
                 log_debug(LOG, "worker %d started", (int)w->pid);
         return 0;
@@ -144,9 +185,19 @@ static void back_off(struct supervisor *s, const char *why)
 static bool provide_one(struct supervisor *s, const struct gate_grant *grant)
 {
         int r = worker_start(s, grant);
+        if (r == SP_E_LIMIT) {
+                spare_give(&s->spare);
+                r = worker_start(s, grant);
+                (void)spare_fill(&s->spare); /* or with the next connection */
+        }
         if (!r)
                 return true;
-        log_error(LOG, "a worker can't be started: %s", status_text(r));
+        struct rlimit files = { 0 };
+        (void)getrlimit(RLIMIT_NOFILE, &files);
+        log_error(
+                LOG,
+                "a worker can't be started: %s; spancld may have %llu descriptors (ulimit -n, LimitNOFILE=)",
+                status_text(r), (unsigned long long)files.rlim_cur);
         back_off(s, "this server can't start a process for the session; see its log");
         return false;
 }
@@ -186,15 +237,42 @@ void workers_provide_at(struct supervisor *s, uint64_t ns)
 
 /* ---- ends --------------------------------------------------------------------------------------- */
 
+const char *workers_why_ended(const struct supervisor *s, uint64_t hi, uint64_t lo)
+{
+        for (size_t i = 0; i < array_size(s->ended); i++)
+                if (s->ended[i].why && s->ended[i].id[0] == hi && s->ended[i].id[1] == lo)
+                        return s->ended[i].why;
+        return NULL;
+}
+
+/* For lack of memory? The kernel then ends all of its processes. */
+static bool ran_out(struct supervisor *s, const struct worker *w)
+{
+        static const char over[] = "it took more memory than this server permits "
+                                   "(--session-memory), and was ended";
+        static const char full[] = "this server's host has run out of memory, and ended it";
+        enum cgroup_end end = cgroup_end_of(&s->cgroups, w->group);
+        if (end == CGROUP_ALIVE || w->state != WORKER_BUSY)
+                return false;
+        const char *why = end == CGROUP_OVER_LIMIT ? over : full;
+        s->ended[s->ended_count++ % ENDED_MAX] = (struct ended){ { w->id[0], w->id[1] }, why };
+        log_error(LOG, "the session of worker %d is over: %s", (int)w->pid, why);
+        return true;
+}
+
 static void worker_ended(struct supervisor *s, struct worker *w, int status)
 {
         bool crashed = !WIFEXITED(status) || WEXITSTATUS(status);
         char how[64];
+        child_log_close(&w->log, name_of(w),
+                        clock_now_ns()); /* what it said of its end comes first */
         if (WIFSIGNALED(status))
                 snprintf(how, sizeof(how), "by signal %d", WTERMSIG(status));
         else
                 snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(status));
-        if (s->stopping || w->told || (!crashed && w->state == WORKER_BUSY)) {
+        if (!s->stopping && WIFSIGNALED(status) && ran_out(s, w)) {
+                /* The log says so. */
+        } else if (s->stopping || w->told || (!crashed && w->state == WORKER_BUSY)) {
                 log_debug(LOG, "worker %d ended %s", (int)w->pid, how);
         } else if (w->state == WORKER_BUSY && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
                 /* By its own alarm, when the session had ended. */
@@ -208,36 +286,74 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                 back_off(s, "an OpenCL driver of this server fails while it is loaded; see "
                             "spancld's log");
         }
-        worker_free(w);
+        worker_free(s, w);
         turns_share(s);
+}
+
+/* Its word alone could have another process killed. */
+static bool is_child(pid_t pid)
+{
+        siginfo_t info;
+        return pid > 0 && !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+}
+
+/* Count a packet. False: there are too many. */
+static bool may_speak(struct worker *w, uint64_t now_ns)
+{
+        const uint64_t second = 1000 * MS;
+        if (w->heard_due_ns < now_ns)
+                w->heard_due_ns = now_ns;
+        w->heard_due_ns += second / HEAR_RATE;
+        return w->heard_due_ns <= now_ns + HEAR_BURST_S * second;
+}
+
+/* It has run nothing of a client so far: this descriptor it may hand us, once. */
+static void shut_in(struct supervisor *s, struct worker *w, struct control *c)
+{
+        w->shut_in = true;
+        passing_refuse(w->control);
+        if (c->fd < 0 || supervisor_watch(s, c->fd, &w->calls_source) < 0)
+                return;
+        w->refusals.fd = c->fd;
+        c->fd = -1;
 }
 
 void worker_hear(struct supervisor *s, struct worker *w)
 {
         static struct control c;
         int r = SP_E_AGAIN;
-        for (int i = 0; i < HEAR_BATCH && !(r = control_receive(w->control, &c)); i++) {
-                if (c.fd >= 0)
-                        close(c.fd);
+        uint64_t now = clock_now_ns();
+        for (int i = 0; i < HEAR_BATCH && !w->hear_ns && !(r = control_receive(w->control, &c));
+             i++) {
+                if (c.kind == CONTROL_CALLS && w->state == WORKER_WARMING && !w->shut_in)
+                        shut_in(s, w, &c);
+                control_drop(&c);
+                if (!may_speak(w, now)) {
+                        w->hear_ns = now + HEAR_PAUSE_MS * MS;
+                        supervisor_unwatch(s, w->control);
+                }
                 if (c.kind == CONTROL_STATS)
                         visitors_pass_on(s, w, &c);
-                if (c.kind == CONTROL_NEAR)
-                        near_answer(w->control, &c);
                 if (c.kind == CONTROL_PID && !w->pid) {
-                        w->pid = (pid_t)strtol((const char *)c.data, NULL, 10);
+                        pid_t pid = (pid_t)strtol((const char *)c.data, NULL, 10);
+                        if (!is_child(pid))
+                                continue;
+                        w->pid = pid;
                         log_debug(LOG, "worker %d was forked", (int)w->pid);
+                        if (worker_confine(s, w) < 0)
+                                w->gone = true;
                         turns_share(s);
                 }
-                if (w->state != WORKER_WARMING)
+                if (w->state != WORKER_WARMING || w->gone)
                         continue;
                 if (c.kind == CONTROL_READY) {
-                        log_info(LOG, "worker %d is ready, %s device(s)", (int)w->pid,
-                                 (const char *)c.data);
+                        log_info(LOG, "worker %d is ready, %lu device(s)", (int)w->pid,
+                                 strtoul((const char *)c.data, NULL, 10));
                         w->state = WORKER_WARM;
                         s->crashes = 0;
                         visitors_serve_waiting(s);
                 } else if (c.kind == CONTROL_FAILED) {
-                        log_warn(LOG, "%s", (const char *)c.data);
+                        log_warn(LOG, "worker %d: %s", (int)w->pid, (const char *)c.data);
                         w->told = w->gone = true;
                         s->crashes = 0;
                         visitors_refuse_waiting(s, &w->grant, SP_E_NODEV, (const char *)c.data);
@@ -245,8 +361,67 @@ void worker_hear(struct supervisor *s, struct worker *w)
         }
         if (r != SP_E_LINK)
                 return;
+        /* An honest one is about to end. No other may go on where --sessions does not count it. */
         w->gone = true;
         supervisor_unwatch(s, w->control);
+        worker_kill(w);
+}
+
+void worker_hear_log(struct supervisor *s, struct worker *w)
+{
+        if (!w->pid)
+                worker_hear(s, w);
+        bool more = child_log_read(&w->log, name_of(w), clock_now_ns());
+        if (!more || w->log.resume_ns)
+                supervisor_unwatch(s, w->log.fd);
+}
+
+/* A driver hangs, or the zygote. */
+static void give_up(struct supervisor *s, struct worker *w)
+{
+        log_error(LOG, "%s did not open the devices in %u s (--start-time): a driver hangs",
+                  name_of(w), s->start_s);
+        if (!w->pid)
+                spawner_give_up(&s->spawner);
+        w->told = w->gone = true; /* it may be stuck so that no signal ends it */
+        supervisor_unwatch(s, w->control);
+        worker_kill(w);
+        back_off(s, "an OpenCL driver of this server hangs while it is loaded; see spancld's log");
+}
+
+void workers_expire(struct supervisor *s, uint64_t now_ns)
+{
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->log.resume_ns && w->log.resume_ns <= now_ns) {
+                        w->log.resume_ns = 0;
+                        (void)supervisor_watch(s, w->log.fd, &w->log_source);
+                }
+                if (w->hear_ns && w->hear_ns <= now_ns) {
+                        w->hear_ns = 0;
+                        if (!w->gone)
+                                (void)supervisor_watch(s, w->control, w);
+                }
+                if (w->state == WORKER_WARMING && !w->gone && w->ready_by_ns <= now_ns)
+                        give_up(s, w);
+        }
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+        return b && b < a ? b : a;
+}
+
+uint64_t workers_deadline(const struct supervisor *s)
+{
+        uint64_t d = UINT64_MAX;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                d = earlier(earlier(d, w->log.resume_ns), w->hear_ns);
+                if (w->state == WORKER_WARMING && !w->gone)
+                        d = earlier(d, w->ready_by_ns);
+        }
+        return d;
 }
 
 void workers_forget_unborn(struct supervisor *s)
@@ -258,23 +433,50 @@ void workers_forget_unborn(struct supervisor *s)
         }
 }
 
-void workers_reap(struct supervisor *s)
+bool workers_reap(struct supervisor *s)
 {
-        int status;
-        pid_t pid;
         list_each(w, &s->workers, struct worker, link)
         {
                 if (!w->pid)
                         worker_hear(s, w); /* its number: it may be among those */
         }
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        bool more = true;
+        for (int i = 0; i < REAP_BATCH && more; i++) {
+                int status;
+                pid_t pid = waitpid(-1, &status, WNOHANG);
+                more = pid > 0;
+                if (!more)
+                        break;
+                if (dialler_ended(s, pid, status))
+                        continue;
                 if (pid == s->spawner.zygote_pid)
                         s->spawner.zygote_pid = 0;
+                if (janitor_ended(&s->janitor, pid))
+                        continue;
                 list_each(w, &s->workers, struct worker, link)
                 {
                         if (w->pid == pid)
                                 worker_ended(s, w, status);
                 }
+        }
+        (void)orphans_end(s);
+        cgroups_reap(&s->cgroups);
+        return more;
+}
+
+void workers_trim(struct supervisor *s, uint64_t now_ns)
+{
+        if (!workers_count(s, WORKER_BUSY))
+                s->trim_ns = UINT64_MAX;
+        else if (s->trim_ns == UINT64_MAX)
+                s->trim_ns = now_ns + TRIM_S * 1000 * MS;
+        if (now_ns < s->trim_ns)
+                return;
+        s->trim_ns = now_ns + TRIM_S * 1000 * MS;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->state == WORKER_BUSY)
+                        janitor_add(&s->janitor, "", -1, w->grant.owner, true);
         }
 }
 
@@ -294,8 +496,17 @@ void workers_stop(struct supervisor *s, void (*run)(struct supervisor *s, int ti
         {
                 log_warn(LOG, "worker %d did not end in time", (int)w->pid);
                 worker_kill(w);
-                if (w->pid)
-                        waitpid(w->pid, NULL, 0);
-                worker_free(w);
         }
+        /* One that is stuck in a driver does not even end by SIGKILL. */
+        deadline = clock_now_ns() + KILL_MS * MS;
+        while (!list_empty(&s->workers) && clock_now_ns() < deadline)
+                run(s, clock_poll_ms(deadline));
+        list_each(w, &s->workers, struct worker, link)
+        {
+                log_error(LOG, "worker %d can't be killed: the kernel, or a driver of it, hangs",
+                          (int)w->pid);
+                worker_free(s, w);
+        }
+        while (orphans_end(s) && clock_now_ns() < deadline + SHUTDOWN_MS * MS)
+                run(s, 1);
 }

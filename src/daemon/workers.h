@@ -12,6 +12,9 @@ size_t workers_count(const struct supervisor *s, enum worker_state state);
 /* Who has that session; NULL: nobody. */
 struct worker *workers_find(struct supervisor *s, uint64_t hi, uint64_t lo);
 
+/* Why that session was ended here, as a sentence; NULL: it was not, or long ago. */
+const char *workers_why_ended(const struct supervisor *s, uint64_t hi, uint64_t lo);
+
 /* One without a session: warm or, if told, warming. */
 struct worker *workers_find_free(struct supervisor *s, const struct gate_grant *grant,
                                  enum worker_state state);
@@ -22,11 +25,22 @@ void workers_provide(struct supervisor *s);
 /* Ask for a warm one at that time, or at once when somebody waits. */
 void workers_provide_at(struct supervisor *s, uint64_t ns);
 
+/* It has written to its log. */
+void worker_hear_log(struct supervisor *s, struct worker *w);
+
+/* Hear those again that said too much, give those up that do not become ready; when the next one's time is over, UINT64_MAX:
+ * nobody's. */
+void workers_expire(struct supervisor *s, uint64_t now_ns);
+uint64_t workers_deadline(const struct supervisor *s);
+
 /* What a worker says. Its death is SIGCHLD's business. */
 void worker_hear(struct supervisor *s, struct worker *w);
 
-/* SIGCHLD has come. */
-void workers_reap(struct supervisor *s);
+/* SIGCHLD has come. True: to be called again, there may be more. */
+bool workers_reap(struct supervisor *s);
+
+/* Trim the caches of sessions that go on, from time to time. */
+void workers_trim(struct supervisor *s, uint64_t now_ns);
 
 /* Those that ended before they had told their numbers. */
 void workers_forget_unborn(struct supervisor *s);

@@ -70,8 +70,9 @@ static int be_worker(struct config_options *o, struct control *c, pid_t supervis
         const char *devices = scratch_dir + strlen(scratch_dir) + 1;
         const char *owner = devices + strlen(devices) + 1;
         setpgid(0, 0);
+        dup2(c->log, STDERR_FILENO);
         dup2(c->fd, CONTROL_FD);
-        close(c->fd);
+        control_drop(c);
         prctl(PR_SET_NAME, "spancld-worker");
         if (*devices)
                 o->values[CONFIG_devices] = devices;
@@ -116,9 +117,8 @@ int zygote_main(struct config_options *o)
                 if (r < 0)
                         continue;
                 /* Three texts, each with its NUL. */
-                if (c.kind == CONTROL_FORK && c.fd >= 0 && fork_twice())
+                if (c.kind == CONTROL_FORK && c.log >= 0 && fork_twice())
                         return be_worker(o, &c, supervisor);
-                if (c.fd >= 0)
-                        close(c.fd);
+                control_drop(&c);
         }
 }

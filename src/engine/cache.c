@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -220,27 +221,6 @@ int cache_get(struct cache *c, const struct cache_key *key, struct buf *ret)
         return r;
 }
 
-static int make_folders(const char *folder)
-{
-        char path[PATH_MAX];
-        size_t n = strlen(folder);
-        if (n >= sizeof(path))
-                return SP_E_LIMIT;
-        memcpy(path, folder, n + 1);
-        for (char *p = path + 1;; p++) {
-                if (*p != '/' && *p)
-                        continue;
-                char old = *p;
-                *p = '\0';
-                int r = mkdir(path, 0700);
-                *p = old;
-                if (r < 0 && errno != EEXIST)
-                        return SP_E_LIMIT;
-                if (!old)
-                        return 0;
-        }
-}
-
 static int file_write(int fd, const struct cache_key *key, struct bytes value)
 {
         uint8_t header[HEADER_SIZE];
@@ -332,7 +312,7 @@ void cache_put(struct cache *c, const struct cache_key *key, struct bytes value)
                 return;
         int n = snprintf(temp, sizeof(temp), "%s/" TEMP "%ld-%lu", c->folder, (long)getpid(),
                          atomic_fetch_add(&c->counter, 1));
-        if (n < 0 || (size_t)n >= sizeof(temp) || make_folders(c->folder) < 0) {
+        if (n < 0 || (size_t)n >= sizeof(temp) || folder_make(c->folder) < 0) {
                 log_info(LOG, "%s can't be made: compiled programs are not kept", c->folder);
                 return;
         }

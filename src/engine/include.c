@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/mem.h"
 #include "proto/info.h"
 #include "proto/option.h"
@@ -39,23 +40,6 @@ bool engine_include_valid(struct bytes headers)
                     !info_find(e.value, INFO_HEADER_TEXT, &text) || !path_valid(path))
                         return false;
         return true;
-}
-
-/* Make the folder `path` and those above it; `path` is changed meanwhile. */
-static int make_folders(char *path)
-{
-        for (char *p = path + 1;; p++) {
-                if (*p != '/' && *p)
-                        continue;
-                char c = *p;
-                *p = '\0';
-                int r = mkdir(path, 0700);
-                *p = c;
-                if (r < 0 && errno != EEXIST)
-                        return SP_E_LIMIT;
-                if (!c)
-                        return 0;
-        }
 }
 
 static int write_file(const char *path, struct bytes text)
@@ -93,7 +77,7 @@ static int write_header(const char *root, struct bytes header)
         if (!r) {
                 char *name = strrchr((char *)full.data, '/');
                 *name = '\0';
-                r = make_folders((char *)full.data);
+                r = folder_make((const char *)full.data);
                 *name = '/';
         }
         if (!r)
@@ -164,7 +148,7 @@ static int put_folder(struct buf *out, const char *root, const char *folder, uns
                 r = buf_put(&full, "", 1);
         if (!r) {
                 /* A folder that can't be made is one where nothing will be found. */
-                (void)make_folders((char *)full.data);
+                (void)!folder_make((const char *)full.data);
                 r = buf_put(out, "-I ", 3);
         }
         const char *path = (const char *)full.data;

@@ -4,16 +4,41 @@
 #include "engine/event.h"
 #include "engine/object.h"
 
+enum { COUNT, BYTES, TIME };
+
 static const struct {
         const char *what, *option;
+        int unit;
 } names[ENGINE_LIMITS] = {
-        [LIMIT_OBJECTS] = { "objects", "--session-objects" },
-        [LIMIT_PROGRAMS] = { "programs", "--session-programs" },
-        [LIMIT_STORAGE] = { "bytes for buffers", "--session-buffers" },
-        [LIMIT_TRANSFERS] = { "bytes for transfers", "--session-transfers" },
-        [LIMIT_BUILD_NS] = { "ns for a build", "--session-build-time" },
-        [LIMIT_RUN_NS] = { "ns for a command", "--session-run-time" },
+        [LIMIT_OBJECTS] = { "objects", "--session-objects", COUNT },
+        [LIMIT_PROGRAMS] = { "programs", "--session-programs", COUNT },
+        [LIMIT_STORAGE] = { "buffers and images", "--session-buffers", BYTES },
+        [LIMIT_TRANSFERS] = { "transfers", "--session-transfers", BYTES },
+        [LIMIT_BUILD_NS] = { "a build", "--session-build-time", TIME },
+        [LIMIT_RUN_NS] = { "a command", "--session-run-time", TIME },
 };
+
+static void tell(enum engine_limit which, uint64_t max, uint64_t has, uint64_t more)
+{
+        const char *what = names[which].what, *option = names[which].option;
+        switch (names[which].unit) {
+        case COUNT:
+                log_warn("engine", "the session has %llu %s, and may have %llu: %s allows more",
+                         (unsigned long long)has, what, (unsigned long long)max, option);
+                break;
+        case BYTES:
+                log_warn(
+                        "engine",
+                        "the session has %.1f MiB of %s, needs %.1f MiB more, and may have %.1f MiB: "
+                        "%s allows more",
+                        (double)has / 1048576, what, (double)more / 1048576, (double)max / 1048576,
+                        option);
+                break;
+        default:
+                log_warn("engine", "%s of the session takes longer than %llu s: %s allows more",
+                         what, (unsigned long long)(max / 1000000000), option);
+        }
+}
 
 bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t has, uint64_t more)
 {
@@ -21,11 +46,7 @@ bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t h
         if (!max || (more <= max && has <= max - more))
                 return false;
         if (!(e->limits_told & 1u << which))
-                log_warn(
-                        "engine",
-                        "a session has %llu of the %llu %s that it may have (%s), and wants %llu more",
-                        (unsigned long long)has, (unsigned long long)max, names[which].what,
-                        names[which].option, (unsigned long long)more);
+                tell(which, max, has, more);
         e->limits_told |= 1u << which;
         return true;
 }
@@ -118,9 +139,7 @@ int engine_expire(struct engine *e, uint64_t now_ns)
         if (!run_ns || list_empty(&e->busy) ||
             now_ns - list_entry(e->busy.next, struct busy, link)->since_ns < run_ns)
                 return 0;
-        log_warn("engine",
-                 "a command of a session runs for longer than %llu s (--session-run-time)",
-                 (unsigned long long)(run_ns / 1000000000));
+        tell(LIMIT_RUN_NS, run_ns, 0, 0);
         give_up_commands(e);
         return SP_E_LIMIT;
 }

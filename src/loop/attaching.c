@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "session/hello.h"
+#include "transport/checked.h"
 #include "transport/fabric.h"
 
 #define LOG "server"
@@ -113,7 +114,10 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         bool share = l->params.share && m->features & FEATURE_SHARED_MEMORY &&
                      conn->ops == &transport_unix;
         bool packs = lane && m->features & FEATURE_LZ4 && link_can_pack(l->params.packing);
-        uint64_t features = (share ? FEATURE_SHARED_MEMORY : 0) | (packs ? FEATURE_LZ4 : 0);
+        bool checks = m->features & FEATURE_CHECKSUM && conn->ops == &transport_tcp &&
+                      l->params.checks != CHECKING_OFF;
+        uint64_t features = (share ? FEATURE_SHARED_MEMORY : 0) | (packs ? FEATURE_LZ4 : 0) |
+                            (checks ? FEATURE_CHECKSUM : 0);
         int r = c ? 0 : SP_E_NOMEM;
         struct rma *rma = NULL;
         if (!r && c->failed)
@@ -138,6 +142,12 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         if (r < 0) {
                 rma_free(rma);
                 conn_close(conn);
+                return r;
+        }
+        if (checks)
+                r = checked_begin(&conn, lane && !rma);
+        if (r < 0) {
+                rma_free(rma);
                 return r;
         }
         if (rma)

@@ -46,7 +46,7 @@ unsigned carrier_lanes(size_t links)
 bool carrier_takes(const struct conn *conn)
 {
         return conn->ops == &transport_tcp || conn->ops == &transport_unix ||
-               conn->ops == &transport_shm;
+               conn->ops == &transport_shm || conn->ops == &transport_checked;
 }
 
 /* Send and receive. Returns whether there is more to do at once. */

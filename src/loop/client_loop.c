@@ -45,6 +45,7 @@ struct client_loop {
         int timeout_ms;
         bool share;
         enum packing_mode packing;
+        enum checking checks;
         unsigned lanes; /* for bulk, to each server; 0: as many as pay */
         size_t remote;  /* links to other processes */
         uint64_t spin_ns;
@@ -176,6 +177,7 @@ static void *dial_run(void *arg)
                 .next_seq = session_next_seq(l->session),
                 .name = program_invocation_short_name,
                 .share = d->loop->share,
+                .checks = d->loop->checks,
         };
         d->status = dial(l->local, &p, &d->conn, &d->reply);
         return NULL;
@@ -395,6 +397,7 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
                 .name = program_invocation_short_name,
                 .share = loop->share,
                 .packs = link_can_pack(loop->packing),
+                .checks = loop->checks,
         };
         pthread_mutex_init(&a->lock, NULL);
         cond_init(&a->given_up);
@@ -937,6 +940,7 @@ int client_io_loop_new(void **ret)
                 (unsigned)configured(CONFIG_client_link_timeout, transport_timeout_ms);
         tls_by_kernel = configured(CONFIG_client_ktls, 0) == 0;
         loop->packing = (enum packing_mode)configured(CONFIG_client_compression, PACKING_OFF);
+        loop->checks = (enum checking)configured(CONFIG_client_checksum, CHECKING_AUTO);
         loop->share = configured(CONFIG_client_share, 0) == 1;
         loop->timeout_ms = (int)configured(CONFIG_connect_timeout, 10000);
         loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -8,7 +8,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "loop/address.h"
 #include "session/hello.h"
+#include "transport/checked.h"
 #include "transport/fabric.h"
 #include "transport/tls.h"
 
@@ -96,7 +98,7 @@ static struct place shown(const char *address)
 }
 
 /* Why the exchange failed and what may help. */
-static void explain(const struct dial_params *p, int status, struct dial_reply *reply)
+void loop_explain(const struct dial_params *p, int status, struct dial_reply *reply)
 {
         const struct place place = shown(p->address);
         const char *where = place.text;
@@ -168,24 +170,60 @@ struct wire_hello dial_hello(const struct dial_params *p)
         };
 }
 
-static int exchange(const struct dial_params *p, struct conn **conn, struct dial_reply *reply,
-                    uint64_t deadline_ns)
+static bool wants_checks(const struct dial_params *p, const struct conn *c)
 {
-        struct conn *c = *conn;
+        return c->ops == &transport_tcp &&
+               (p->checks == CHECKING_ON || (p->checks == CHECKING_AUTO && address_may_go(c)));
+}
+
+/* Of this side. */
+static uint64_t features_of(const struct dial_params *p, const struct conn *c)
+{
+        return (p->share && c->ops == &transport_unix ? FEATURE_SHARED_MEMORY : 0) |
+               (p->packs && p->lane ? FEATURE_LZ4 : 0) |
+               (wants_checks(p, c) ? FEATURE_CHECKSUM : 0);
+}
+
+/* What the server has answered. */
+static int read_answer(const struct dial_params *p, struct bytes whole, uint64_t features,
+                       struct wire_hello_reply *m, struct dial_reply *reply)
+{
+        int r = hello_get_reply(whole, m);
+        if (r < 0)
+                return r;
+        if (m->status) {
+                say(reply, "%s: %.*s", shown(p->address).text, (int)m->text.size,
+                    (const char *)m->text.data);
+                return m->status < 0 && m->status > -20000 ? (int)m->status : SP_E_PROTO;
+        }
+        reply->version = m->version;
+        reply->features = m->features & features;
+        reply->next_seq = m->next_seq;
+        reply->time_ns = m->time_ns;
+        memcpy(reply->identity, m->identity.data, m->identity.size);
+        reply->identity[m->identity.size] = 0;
+        memcpy(reply->near, m->near.data, m->near.size);
+        reply->near[m->near.size] = 0;
+        return 0;
+}
+
+static int greet(const struct dial_params *p, struct conn *c, struct buf *ret,
+                 struct dial_reply *reply, uint64_t deadline_ns)
+{
         auto_clean(buf_fini) struct buf out = { 0 };
         char fabrics[FABRIC_NAMES_MAX] = "";
         if (p->fabric)
-                fabric_offer(c, fabrics);
+                fabric_offer(c, p->fabric, fabrics);
         struct wire_hello hello = dial_hello(p);
-        hello.features = (p->share && c->ops == &transport_unix ? FEATURE_SHARED_MEMORY : 0) |
-                         (p->packs && p->lane ? FEATURE_LZ4 : 0);
+        hello.features = features_of(p, c);
         hello.fabrics = bytes_str(fabrics);
         int r = hello_put(&out, &hello);
         if (r < 0)
                 return r;
         reply->sent_ns = clock_now_ns();
         r = send_all(c, bytes_of(out.data, out.size), deadline_ns);
-        reply->early = !r && p->early.size && !(hello.features & FEATURE_SHARED_MEMORY);
+        reply->early = !r && p->early.size &&
+                       !(hello.features & (FEATURE_SHARED_MEMORY | FEATURE_CHECKSUM));
         if (reply->early)
                 r = send_all(c, p->early, deadline_ns);
         if (r < 0)
@@ -197,40 +235,48 @@ static int exchange(const struct dial_params *p, struct conn **conn, struct dial
         if (size < 0)
                 return size;
         reply->received_ns = clock_now_ns();
-        r = hello_get_reply(bytes_of(in, (size_t)size), &m);
-        if (r < 0)
+        r = read_answer(p, bytes_of(in, (size_t)size), hello.features, &m, reply);
+        return r < 0 ? r : buf_put(ret, in, (size_t)size);
+}
+
+/* Go on over what the answer says. `*conn` is replaced, or closed when it fails. */
+static int settle(const struct dial_params *p, struct bytes answer, struct conn **conn,
+                  struct dial_reply *reply, uint64_t deadline_ns)
+{
+        struct wire_hello_reply m;
+        int r = read_answer(p, answer, features_of(p, *conn), &m, reply);
+        if (r < 0) {
+                *conn = conn_close(*conn);
                 return r;
-        if (m.status) {
-                say(reply, "%s: %.*s", shown(p->address).text, (int)m.text.size,
-                    (const char *)m.text.data);
-                return m.status < 0 && m.status > -20000 ? (int)m.status : SP_E_PROTO;
         }
-        reply->version = m.version;
-        reply->features = m.features & hello.features;
-        reply->next_seq = m.next_seq;
-        reply->time_ns = m.time_ns;
-        memcpy(reply->identity, m.identity.data, m.identity.size);
-        reply->identity[m.identity.size] = 0;
-        memcpy(reply->near, m.near.data, m.near.size);
-        reply->near[m.near.size] = 0;
         if (reply->features & FEATURE_SHARED_MEMORY)
                 return accept_memory(conn, deadline_ns);
-        return m.fabric.size ? join_fabric(conn, &m) : 0;
+        if (reply->features & FEATURE_CHECKSUM)
+                r = checked_begin(conn, p->lane && !m.fabric.size);
+        return !r && m.fabric.size ? join_fabric(conn, &m) : r;
+}
+
+/* Say why, if that was not said. */
+static int end(const struct dial_params *p, int r, struct dial_reply *reply)
+{
+        if (r < 0 && !reply->text[0])
+                loop_explain(p, r, reply);
+        return r;
 }
 
 static int hello_until(const struct dial_params *p, struct conn *conn, struct conn **ret,
                        struct dial_reply *reply, uint64_t deadline_ns)
 {
+        auto_clean(buf_fini) struct buf answer = { 0 };
         *reply = (struct dial_reply){ 0 };
-        int r = exchange(p, &conn, reply, deadline_ns);
-        if (r < 0) {
-                if (!reply->text[0])
-                        explain(p, r, reply);
+        int r = greet(p, conn, &answer, reply, deadline_ns);
+        if (r < 0)
                 conn_close(conn);
-                return r;
-        }
-        *ret = conn;
-        return 0;
+        else
+                r = settle(p, bytes_of(answer.data, answer.size), &conn, reply, deadline_ns);
+        if (!r)
+                *ret = conn;
+        return end(p, r, reply);
 }
 
 static uint64_t deadline_of(const struct dial_params *p)
@@ -263,7 +309,7 @@ int loop_connect(const struct dial_params *p, struct conn **ret, struct dial_rep
         *reply = (struct dial_reply){ 0 };
         int r = t ? t->connect(p->address, clock_poll_ms(deadline), &conn) : SP_E_INVAL;
         if (r < 0) {
-                explain(p, r, reply);
+                loop_explain(p, r, reply);
                 return r;
         }
         if (p->own_user && !is_own(conn)) {
@@ -272,4 +318,40 @@ int loop_connect(const struct dial_params *p, struct conn **ret, struct dial_rep
                 return SP_E_AUTH;
         }
         return hello_until(p, conn, ret, reply, deadline);
+}
+
+int loop_greet(const struct dial_params *p, struct conn *conn, struct buf *ret,
+               struct dial_reply *reply)
+{
+        *reply = (struct dial_reply){ 0 };
+        return end(p, greet(p, conn, ret, reply, deadline_of(p)), reply);
+}
+
+int loop_settle(const struct dial_params *p, struct bytes answer, struct conn *conn,
+                struct conn **ret, struct dial_reply *reply)
+{
+        *reply = (struct dial_reply){ 0 };
+        int r = settle(p, answer, &conn, reply, deadline_of(p));
+        if (!r)
+                *ret = conn;
+        return end(p, r, reply);
+}
+
+int loop_probe(struct conn *conn, int timeout_ms)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const struct dial_params p = { .timeout_ms = timeout_ms, .role = DIAL_PEER };
+        const struct wire_hello hello = dial_hello(&p);
+        _Alignas(8) uint8_t in[HELLO_PREFIX + FRAME_HELLO_MAX];
+        struct wire_hello_reply m;
+        uint64_t deadline = deadline_of(&p);
+        int r = hello_put(&out, &hello);
+        if (!r)
+                r = send_all(conn, bytes_of(out.data, out.size), deadline);
+        if (!r)
+                r = receive_hello(conn, in, sizeof(in), deadline);
+        if (r > 0)
+                r = hello_get_reply(bytes_of(in, (size_t)r), &m);
+        conn_close(conn);
+        return r;
 }

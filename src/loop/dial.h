@@ -9,11 +9,20 @@
 #include "proto/wire.h"
 #include "transport/transport.h"
 
+struct fabric_choice;
+
 enum dial_role {
         DIAL_CLIENT = 0,
         DIAL_PEER = 1,
         DIAL_LOOK = 2, /* HELLO_ROLE_LOOK */
         DIAL_PAIR = 3, /* HELLO_ROLE_PAIR */
+};
+
+/* In the order of SPANCL_CHECKSUM's values. */
+enum checking {
+        CHECKING_OFF,
+        CHECKING_AUTO, /* but not over loopback */
+        CHECKING_ON,
 };
 
 struct dial_params {
@@ -24,13 +33,15 @@ struct dial_params {
         uint64_t session_id[2], key[2]; /* hello's hi, lo */
         uint64_t next_seq;              /* session_next_seq of the session on this side, lane 0 */
         uint64_t generation;            /* of hello */
-        struct bytes early; /* sent right behind the hello, but for shared memory; a server that
+        struct bytes
+                early; /* sent right behind the hello, but for shared memory and with checksums; a server that
                                          * refuses may then be SP_E_LINK without its reason */
-        const char *name;   /* of this program, for the server's log; NULL: none */
+        const char *name; /* of this program, for the server's log; NULL: none */
         bool own_user; /* only if who listens there, at a Unix socket, is of this user, or root */
         bool share;    /* go on over shared memory if the server agrees (transport_shm) */
         bool packs;    /* this side unpacks FRAME_PACKED */
-        bool fabric;   /* offer what this host has of fabrics (transport/fabric.h) */
+        enum checking checks;               /* in what comes over TCP without TLS */
+        const struct fabric_choice *fabric; /* offered (transport/fabric.h); NULL: none */
 };
 
 struct dial_reply {
@@ -60,5 +71,20 @@ struct wire_hello dial_hello(const struct dial_params *p);
 /* The same over a conn that is already connected; closed when it fails. */
 SP_NODISCARD int loop_hello(const struct dial_params *p, struct conn *conn, struct conn **ret,
                             struct dial_reply *reply);
+
+/* loop_connect and loop_hello in two halves, for two processes: one makes the connection and exchanges hellos, the other
+ * has it. loop_greet appends the server's answer to `ret`, whole, if the server has taken the hello; the conn stays the
+ * caller's. loop_settle goes on with that answer: over what both sides agreed on; takes `conn` over. */
+SP_NODISCARD int loop_greet(const struct dial_params *p, struct conn *conn, struct buf *ret,
+                            struct dial_reply *reply);
+SP_NODISCARD int loop_settle(const struct dial_params *p, struct bytes answer, struct conn *conn,
+                             struct conn **ret, struct dial_reply *reply);
+
+/* The text for a connection that could not be made. */
+void loop_explain(const struct dial_params *p, int status, struct dial_reply *reply);
+
+/* Does a SpanCL server answer? Sends a hello without anything in it that a caller has chosen. Takes `conn` over.
+ * SP_E_PROTO: not SpanCL; SP_E_LINK, SP_E_TIMEOUT. */
+SP_NODISCARD int loop_probe(struct conn *conn, int timeout_ms);
 
 #endif

@@ -354,7 +354,8 @@ bool link_has_tried(const struct link *l)
 bool link_try_begin(struct link *l)
 {
         bool stream =
-                l->conn && (l->conn->ops == &transport_tcp || l->conn->ops == &transport_unix);
+                l->conn && (l->conn->ops == &transport_tcp || l->conn->ops == &transport_unix ||
+                            l->conn->ops == &transport_checked);
         if (l->lane || !stream || l->doomed || l->receiving || link_has_tried(l))
                 return false;
         int n = l->trial.count = session_lane_want(l->session, l->lane, l->trial.places);

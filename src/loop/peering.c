@@ -8,6 +8,7 @@
 #include "base/loopback.h"
 #include "base/mem.h"
 #include "loop/thread.h"
+#include "transport/fabric.h"
 
 #define LOG "server"
 
@@ -51,23 +52,20 @@ struct dialling {
         uint64_t generation, next_seq;
         unsigned lanes; /* for bulk */
         bool share, packs, fabric;
+        enum checking checks;
         /* server_loop_params */
-        int (*reach)(void *user, const char *path, struct conn **ret);
+        int (*connect)(void *user, const struct dial_params *p, struct conn **ret,
+                       struct dial_reply *reply);
         void *user;
 };
 
-/* Over the Unix socket that the other server has on its host, which may be this one. */
-static int connect_near(const struct dialling *d, struct dial_params *p, struct conn **ret,
-                        struct dial_reply *reply)
+/* `near`: over the Unix socket that the other server has on its host, which may be this one. */
+static int dial(const struct dialling *d, struct dial_params *p, bool near, struct conn **ret,
+                struct dial_reply *reply)
 {
-        struct conn *conn;
-        p->address = d->target.near;
-        p->own_user = true;
-        *reply = (struct dial_reply){ 0 };
-        if (!d->reach)
-                return loop_connect(p, ret, reply);
-        int r = d->reach(d->user, d->target.near + strlen("unix:"), &conn);
-        return r < 0 ? r : loop_hello(p, conn, ret, reply);
+        p->address = near ? d->target.near : d->target.address;
+        p->own_user = near;
+        return d->connect ? d->connect(d->user, p, ret, reply) : loop_connect(p, ret, reply);
 }
 
 static void *dial_thread(void *arg)
@@ -77,7 +75,6 @@ static void *dial_thread(void *arg)
         pthread_setname_np(pthread_self(), "spancl-dial");
         for (unsigned lane = 0; lane <= d->lanes; lane++) {
                 struct dial_params p = {
-                        .address = t->address,
                         .timeout_ms = DIAL_TIMEOUT_MS,
                         .role = DIAL_PEER,
                         .lane = lane,
@@ -88,7 +85,8 @@ static void *dial_thread(void *arg)
                         .name = "peer",
                         .share = d->share,
                         .packs = d->packs,
-                        .fabric = d->fabric && lane == 1,
+                        .checks = d->checks,
+                        .fabric = d->fabric && lane == 1 ? fabric_chosen() : NULL,
                 };
                 struct dial_reply reply;
                 struct arrival *a = mem_zalloc(sizeof(*a));
@@ -97,12 +95,10 @@ static void *dial_thread(void *arg)
                 a->session = d->session;
                 a->generation = d->generation;
                 a->lane = lane;
-                a->status = *t->near ? connect_near(d, &p, &a->conn, &reply) : SP_E_UNSUPP;
-                if (a->status < 0 && (!*t->near || !lane)) {
+                a->status = dial(d, &p, *t->near, &a->conn, &reply);
+                if (a->status < 0 && *t->near && !lane) {
                         *t->near = 0;
-                        p.address = t->address;
-                        p.own_user = false;
-                        a->status = loop_connect(&p, &a->conn, &reply);
+                        a->status = dial(d, &p, false, &a->conn, &reply);
                 }
                 a->next_seq = reply.next_seq;
                 a->features = reply.features;
@@ -158,7 +154,8 @@ static int start_try(struct server_loop *l, struct channel *c)
         d->share = l->params.share;
         d->packs = link_can_pack(l->params.packing);
         d->fabric = !c->no_fabric;
-        d->reach = l->params.reach;
+        d->checks = l->params.checks;
+        d->connect = l->params.connect;
         d->user = l->params.user;
         d->box = box_ref(l->box);
         int r = thread_start(NULL, true, dial_thread, d);

@@ -135,6 +135,27 @@ static void take_losses(struct server_loop *l)
         }
 }
 
+/* What the client owes is the rest of what it has begun: whether it listens, it decides. Another server listens. */
+static void tick(struct server_loop *l)
+{
+        uint64_t now = l->params.answer_ns ? clock_now_ns() : 0;
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (!now || !c->lanes[0].conn)
+                        continue;
+                bool client = c == l->client;
+                int r = session_tick(c->session,
+                                     client ? SESSION_EXPECTS_NOTHING : SESSION_EXPECTS_ACKS,
+                                     l->params.answer_ns, now);
+                if (r == 0)
+                        continue;
+                log_warn(LOG, "%s: %s for %llu ms: the connection is of no use",
+                         client ? "the client" : "a peer", session_overdue(c->session),
+                         (unsigned long long)(l->params.answer_ns / 1000000));
+                channel_lost(l, c, 0, r);
+        }
+}
+
 /* Of all channels. */
 static unsigned lanes_used(const struct server_loop *l)
 {
@@ -263,54 +284,60 @@ static void serve(struct server_loop *l, size_t count)
         }
 }
 
-/* The session is told to end: say so, and give it a moment to be sent. */
+/* Tell the client that the session ends. */
+static void begin_farewell(struct server_loop *l, int status, const char *text)
+{
+        if (l->farewell_ns != UINT64_MAX)
+                return;
+        l->farewell_ns = clock_now_ns() + FAREWELL_MS * 1000000ull;
+        l->farewell_status = status;
+        snprintf(l->farewell_text, sizeof(l->farewell_text), "%s", text);
+        if (!l->claimed || session_send(engine_session(l->engine), close, .status = status,
+                                        .text = bytes_str(text)) < 0)
+                serving_end(l, status, "%s", text);
+}
+
+/* The session is told to end: say so, and wait for the client to close the connection. Closing it first, with something of
+ * the client's unread, would take the goodbye away (RFC 1122, 4.2.2.13). */
 static void farewell(struct server_loop *l)
 {
         char text[256];
-        if (!atomic_load(&l->box->full))
-                return;
-        pthread_mutex_lock(&l->box->lock);
-        bool stop = l->box->stop;
-        if (stop)
-                memcpy(text, l->box->stop_text, sizeof(text));
-        pthread_mutex_unlock(&l->box->lock);
-        if (!stop)
-                return;
-        struct session *s = engine_session(l->engine);
-        if (l->farewell_ns == UINT64_MAX) {
-                l->farewell_ns = clock_now_ns() + FAREWELL_MS * 1000000ull;
-                if (!l->claimed ||
-                    session_send(s, close, .status = SP_E_GONE, .text = bytes_str(text)) < 0)
-                        serving_end(l, SP_E_GONE, "%s", text);
+        bool stop = false;
+        if (atomic_load(&l->box->full)) {
+                pthread_mutex_lock(&l->box->lock);
+                stop = l->box->stop;
+                if (stop)
+                        memcpy(text, l->box->stop_text, sizeof(text));
+                pthread_mutex_unlock(&l->box->lock);
         }
+        if (stop)
+                begin_farewell(l, SP_E_GONE, text);
+        if (l->farewell_ns == UINT64_MAX)
+                return;
         struct link *k = l->client ? &l->client->lanes[0] : NULL;
         if (k && k->conn && !k->blocked)
                 (void)!link_flush(k, SIZE_MAX, NULL);
-        if (!k || !k->conn || (!session_unsent(s) && !k->blocked) ||
-            clock_now_ns() >= l->farewell_ns)
-                serving_end(l, SP_E_GONE, "%s", text);
+        if (!k || !k->conn || clock_now_ns() >= l->farewell_ns)
+                serving_end(l, l->farewell_status, "%s", l->farewell_text);
 }
 
 /* The session has taken more than it may have. */
 static void expire(struct server_loop *l)
 {
-        static const char text[] = "a command ran for longer than this server allows";
         uint64_t deadline = engine_deadline(l->engine);
-        if (deadline == UINT64_MAX || deadline > clock_now_ns())
+        if (deadline == UINT64_MAX || deadline > clock_now_ns() || l->farewell_ns != UINT64_MAX)
                 return;
         int r = engine_expire(l->engine, clock_now_ns());
-        if (r < 0) {
-                (void)!session_send(engine_session(l->engine), close, .status = r,
-                                    .text = bytes_str(text));
-                serving_end(l, r, "%s", text);
-        }
+        if (r < 0)
+                begin_farewell(l, r, "a command ran for longer than this server allows");
 }
 
 static uint64_t next_deadline(struct server_loop *l)
 {
         uint64_t d = l->linger_ns < l->farewell_ns ? l->linger_ns : l->farewell_ns;
         uint64_t engine = engine_deadline(l->engine);
-        d = engine < d ? engine : d;
+        if (l->farewell_ns == UINT64_MAX)
+                d = engine < d ? engine : d;
         list_each(a, &l->early, struct arrival, link)
         {
                 if (a->deadline_ns < d)
@@ -318,6 +345,8 @@ static uint64_t next_deadline(struct server_loop *l)
         }
         list_each(c, &l->channels, struct channel, link)
         {
+                if (c->lanes[0].conn && session_deadline(c->session) < d)
+                        d = session_deadline(c->session);
                 if (c->target && c->target->again_ns < d)
                         d = c->target->again_ns;
                 if (c->target && c->target->tell_ns < d)
@@ -414,6 +443,7 @@ static void *loop_thread(void *arg)
                 attaching_take(l);
                 peering_see_to(l);
                 expire(l);
+                tick(l);
                 bool more = flush_all(l, true);
                 farewell(l);
                 await_client(l);

@@ -23,8 +23,9 @@ struct server_loop_params {
         const char *cache_dir;    /* see engine.h */
         uint64_t cache_bytes;
         const char *near; /* where servers of this host reach it, a Unix socket; NULL: nowhere */
-        /* Connect to another server's, on any thread; NULL: as everybody does. SP_E_*. */
-        int (*reach)(void *user, const char *path, struct conn **ret);
+        /* Connect to another server, as loop_connect does, on a thread that may wait; NULL: loop_connect. */
+        int (*connect)(void *user, const struct dial_params *p, struct conn **ret,
+                       struct dial_reply *reply);
         const char *identity; /* what the server's key is known by, in hex; NULL: it has none */
         struct engine_limits limits;
         bool in_process; /* see engine.h */
@@ -33,8 +34,11 @@ struct server_loop_params {
         bool share;                /* offer shared memory to those who ask, on Unix sockets */
         enum packing_mode packing; /* of bulk data, with those who agree */
         unsigned lanes;            /* for bulk, to each other server; 0: by the number of cores */
-        uint64_t spin_ns;  /* how long the thread may look for messages before it sleeps (spin.h) */
-        unsigned linger_s; /* how long a session without lane 0 waits to be attached again */
+        uint64_t spin_ns; /* how long the thread may look for messages before it sleeps (spin.h) */
+        enum checking
+                checks; /* of what comes over TCP without TLS, with those who ask for it, or are dialled */
+        uint64_t answer_ns; /* session_tick's limit; 0: none */
+        unsigned linger_s;  /* how long a session without lane 0 waits to be attached again */
         /* The reading end of a pipe with what kernels print; taken over; -1: none. */
         int output_fd;
         /* The session is over: 0: the client closed it; SP_E_GONE: nobody came back in time, or

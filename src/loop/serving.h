@@ -69,7 +69,10 @@ struct server_loop {
         /* The thread's own. */
         struct list early;
         uint64_t linger_ns; /* UINT64_MAX: lane 0 is up, or was never asked for */
-        uint64_t farewell_ns;
+        uint64_t
+                farewell_ns; /* the client knows that the session ends, and has time until then; UINT64_MAX */
+        int farewell_status;
+        char farewell_text[256];
         int end_status;
         char end_text[256];
         struct pollfd *fds;

@@ -25,11 +25,12 @@ int frame_get(const void *in, struct frame *ret)
                 .ack = bytes_get_u64(p + 16),
         };
         bool data = f.type == FRAME_DATA, packed = f.type == FRAME_BULK && f.flags == FRAME_PACKED;
-        if ((f.flags && !packed) || (data || packed) != (f.count != 0))
+        bool probe = f.type == FRAME_PROBE && !(f.flags & ~FRAME_ASK);
+        if ((f.flags && !packed && !probe) || (!probe && (data || packed) != (f.count != 0)))
                 return SP_E_PROTO;
         switch (f.type) {
         case FRAME_HELLO:
-                if (f.size > FRAME_HELLO_MAX || f.size % 8 || f.seq || f.ack)
+                if (f.size > FRAME_HELLO_MAX || f.size % 8 || f.seq > UINT32_MAX || f.ack)
                         return SP_E_PROTO;
                 break;
         case FRAME_DATA:
@@ -38,6 +39,10 @@ int frame_get(const void *in, struct frame *ret)
                 break;
         case FRAME_ACK:
                 if (f.size || f.seq)
+                        return SP_E_PROTO;
+                break;
+        case FRAME_PROBE:
+                if (f.size)
                         return SP_E_PROTO;
                 break;
         case FRAME_BULK:

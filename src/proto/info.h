@@ -19,6 +19,7 @@ enum info_key {
         INFO_IMAGE_FORMATS_LIST,   /* cl_image_format values */
         INFO_DEVICE_NUMBER,        /* u64: by which messages name it */
         INFO_DEVICE_SVM = 0x10010, /* u64: enum info_svm */
+        INFO_DEVICE_ACCEPTS,       /* u64: DEVICE_ACCEPTS_* */
 
         /* program_create, program_binaries */
         INFO_PART = 0x10100, /* bytes: source, binary, IL, names */
@@ -74,6 +75,42 @@ enum info_svm {
         INFO_SVM_FOLLOWS = 1,  /* at whatever address is wanted */
         INFO_SVM_DICTATES = 2, /* at one that it chooses */
         INFO_SVM_SHARES = 3,   /* it is in the client's process: the client's memory is its own */
+};
+
+/* Calls that the specification calls an error and the device's implementation accepts. The client does not refuse these;
+ * bits that it does not know change nothing. Where a call is about a context, all devices of the context have to
+ * accept it, unless the specification itself is content with one device. */
+enum device_accepts {
+        /* clCreateBuffer: more than CL_DEVICE_MAX_MEM_ALLOC_SIZE. */
+        DEVICE_ACCEPTS_BUFFER_SIZE = 1 << 0,
+        /* Sub-buffers: an origin that is not aligned to CL_DEVICE_MEM_BASE_ADDR_ALIGN. */
+        DEVICE_ACCEPTS_SUB_BUFFER_ORIGIN = 1 << 1,
+        /* clSetKernelArg: local memory of size 0. */
+        DEVICE_ACCEPTS_LOCAL_ARG_EMPTY = 1 << 2,
+        /* clSetKernelArg: a buffer without a value, of any size: it is NULL. */
+        DEVICE_ACCEPTS_NULL_ARG_SIZE = 1 << 3,
+        /* clSetKernelArg: three quarters of the size of a vector: a vector of three without its padding. */
+        DEVICE_ACCEPTS_VECTOR_ARG_SHORT = 1 << 4,
+        /* Reads, writes and copies of rectangles without bytes. */
+        DEVICE_ACCEPTS_RECT_EMPTY = 1 << 5,
+        /* clEnqueueUnmapMemObject of NULL: nothing is unmapped. */
+        DEVICE_ACCEPTS_UNMAP_NULL = 1 << 6,
+        /* clEnqueueMarker without a place for its event. */
+        DEVICE_ACCEPTS_MARKER_NO_EVENT = 1 << 7,
+        /* clCreateImage: a row pitch without host memory. It is not used. */
+        DEVICE_ACCEPTS_IMAGE_PITCH_UNUSED = 1 << 8,
+        /* clCreateImage: a row pitch that is no multiple of a pixel. */
+        DEVICE_ACCEPTS_IMAGE_ROW_ODD = 1 << 9,
+        /* clCreateImage: a slice pitch that is no multiple of the row pitch. */
+        DEVICE_ACCEPTS_IMAGE_SLICE_ODD = 1 << 10,
+        /* clCreateImage: host memory that no flag uses. */
+        DEVICE_ACCEPTS_IMAGE_HOST_UNUSED = 1 << 11,
+        /* clCreateImage: flags that are in conflict with those of the buffer that it lies in. */
+        DEVICE_ACCEPTS_IMAGE_PARENT_FLAGS = 1 << 12,
+        /* clEnqueueMapImage without a place for its pitches. */
+        DEVICE_ACCEPTS_MAP_NO_PITCH = 1 << 13,
+        /* clSVMAlloc: an alignment of up to 4096. */
+        DEVICE_ACCEPTS_SVM_PAGES = 1 << 14,
 };
 
 struct info_entry {

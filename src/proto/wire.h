@@ -62,6 +62,9 @@ enum {
         FEATURE_SHARED_MEMORY = 1,
         /* Of bulk lanes: both sides unpack FRAME_PACKED (proto/frame.h); each packs as it likes. */
         FEATURE_LZ4 = 2,
+        /* The connection, which is TCP without TLS, goes on in records with checksums (transport/checked.h), behind both
+         * hellos. */
+        FEATURE_CHECKSUM = 4,
 };
 
 /* A borrowed array of 64-bit values in wire byte order, or in host order when to be encoded (equal on

@@ -316,6 +316,7 @@ void bulk_sent(struct session *s, struct lane *l, size_t size)
         struct session_bulk *b = l->tx.bulk;
         sending_advance(&l->tx, size);
         s->stats.bulk_sent += size;
+        l->sent += size;
         if (b && !sending_any(&l->tx)) {
                 l->tx.bulk = NULL;
                 if (is_over(s, b))

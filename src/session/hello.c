@@ -1,5 +1,24 @@
 #include "session/hello.h"
 
+#include "base/crc32c.h"
+
+/* Of an exchange without the field that holds it. */
+static uint32_t checksum(const void *whole, size_t size)
+{
+        enum { FIELD = FRAME_MAGIC_SIZE + 8, FIELD_END = FIELD + 8 };
+        static const uint8_t zero[FIELD_END - FIELD];
+        const uint8_t *p = whole;
+        uint32_t sum = crc32c(0, p, FIELD);
+        sum = crc32c(sum, zero, sizeof(zero));
+        return crc32c(sum, p + FIELD_END, size - FIELD_END);
+}
+
+void hello_seal(void *whole, size_t size)
+{
+        uint8_t *p = whole;
+        bytes_put_u64(p + FRAME_MAGIC_SIZE + 8, checksum(p, size));
+}
+
 static int begin(struct buf *b, size_t *ret_start)
 {
         static const uint8_t zero[FRAME_HEADER_SIZE];
@@ -17,6 +36,7 @@ static int finish(struct buf *b, size_t start, int r)
         struct frame f = { .size = (uint32_t)(b->size - start - HELLO_PREFIX),
                            .type = FRAME_HELLO };
         frame_put(b->data + start + FRAME_MAGIC_SIZE, &f);
+        hello_seal(b->data + start, b->size - start);
         return 0;
 }
 
@@ -59,6 +79,9 @@ static int message_of(struct bytes whole, struct bytes *ret)
 {
         if (whole.size < HELLO_PREFIX || hello_size(whole) != (int)whole.size)
                 return SP_E_PROTO;
+        if (bytes_get_u64((const uint8_t *)whole.data + FRAME_MAGIC_SIZE + 8) !=
+            checksum(whole.data, whole.size))
+                return SP_E_LINK;
         *ret = bytes_of((const uint8_t *)whole.data + HELLO_PREFIX, whole.size - HELLO_PREFIX);
         return 0;
 }

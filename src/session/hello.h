@@ -24,10 +24,14 @@ SP_NODISCARD int hello_put_stats(struct buf *b, const struct wire_session_stats 
  * there (may be called with fewer bytes: checks what is there and returns HELLO_PREFIX). */
 SP_NODISCARD int hello_size(struct bytes prefix);
 
-/* Decode a whole exchange; fields borrow from `whole`, which is 8-byte aligned. SP_E_PROTO. */
+/* Decode a whole exchange; fields borrow from `whole`, which is 8-byte aligned. SP_E_PROTO; SP_E_LINK: its checksum is
+ * wrong: it was altered on its way. */
 SP_NODISCARD int hello_get(struct bytes whole, struct wire_hello *ret);
 SP_NODISCARD int hello_get_reply(struct bytes whole, struct wire_hello_reply *ret);
 SP_NODISCARD int hello_get_stats(struct bytes whole, struct wire_session_stats *ret);
+
+/* Put the checksum into an exchange that was made, or changed. */
+void hello_seal(void *whole, size_t size);
 
 /* The version both sides speak. SP_E_VERSION: none; *ret_text explains it for a reply (static). */
 SP_NODISCARD int hello_negotiate(const struct wire_hello *m, uint64_t *ret_version,

@@ -80,6 +80,18 @@ static int take_message(struct session *s, struct bytes msg)
         }
 }
 
+/* Which bytes of a lane are owed is known now; the other side may want to know, too. */
+static int take_probe(struct session *s, const struct frame *f)
+{
+        if (f->count >= SESSION_LANES || (!f->count && f->seq > s->in_next))
+                return SP_E_PROTO;
+        if (f->count)
+                s->lanes[f->count].claimed = f->seq;
+        if (f->flags)
+                owed_tell(s, false);
+        return 0;
+}
+
 static int take_frame(struct session *s, const struct frame *f, const uint8_t *p)
 {
         s->stats.frames_received++;
@@ -88,6 +100,8 @@ static int take_frame(struct session *s, const struct frame *f, const uint8_t *p
                 return r;
         if (f->type == FRAME_ACK)
                 return 0;
+        if (f->type == FRAME_PROBE)
+                return take_probe(s, f);
         if (f->seq > s->in_next)
                 return SP_E_PROTO;
         size_t left = f->size;
@@ -112,6 +126,7 @@ static int received_data(struct session *s, size_t size)
 {
         s->in.size += size;
         s->stats.bytes_received += size;
+        s->lanes[0].received += size;
         for (;;) {
                 size_t have = s->in.size - s->in_head;
                 struct frame f;
@@ -120,7 +135,7 @@ static int received_data(struct session *s, size_t size)
                 int r = frame_get(s->in.data + s->in_head, &f);
                 if (r < 0)
                         return r;
-                if (f.type != FRAME_DATA && f.type != FRAME_ACK)
+                if (f.type != FRAME_DATA && f.type != FRAME_ACK && f.type != FRAME_PROBE)
                         return SP_E_PROTO;
                 if (have - FRAME_HEADER_SIZE < f.size)
                         break;
@@ -271,6 +286,7 @@ static int received_bulk(struct session *s, struct lane *l, size_t size)
 {
         struct receiving *rx = &l->rx;
         s->stats.bulk_received += size;
+        l->received += size;
         if (rx->header_have == FRAME_HEADER_SIZE) {
                 size_t n = size < rx->placed ? size : rx->placed;
                 rx->place += n;

@@ -127,6 +127,19 @@ uint64_t outbox_seal(struct outbox *o, uint64_t ack)
         return count;
 }
 
+void outbox_probe(struct outbox *o, unsigned lane, uint64_t sent, bool ask, uint64_t ack)
+{
+        struct frame f = {
+                .type = FRAME_PROBE,
+                .flags = ask ? FRAME_ASK : 0,
+                .count = (uint16_t)lane,
+                .seq = sent,
+                .ack = ack,
+        };
+        sending_begin(&o->tx, &f, o->sent);
+        o->tx.seq = o->sent_seq;
+}
+
 void outbox_unseal(struct outbox *o)
 {
         if (sending_any(&o->tx)) {

@@ -45,6 +45,9 @@ SP_NODISCARD int outbox_acked(struct outbox *o, uint64_t ack);
  * side's messages below `ack`. Returns how many messages are in it. */
 uint64_t outbox_seal(struct outbox *o, uint64_t ack);
 
+/* Make a FRAME_PROBE of `lane`: `sent` of it. */
+void outbox_probe(struct outbox *o, unsigned lane, uint64_t sent, bool ask, uint64_t ack);
+
 /* The frame being sent is lost: of what was not sent whole another is made. */
 void outbox_unseal(struct outbox *o);
 

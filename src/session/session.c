@@ -19,6 +19,7 @@ int session_new(const struct session_params *params, struct session **ret)
         if (!s->params.wide_bytes)
                 s->params.wide_bytes = SESSION_WIDE_DEFAULT;
         bulk_init(s);
+        owed_reset(&s->owed);
         *ret = s;
         return 0;
 }
@@ -96,13 +97,27 @@ static bool has_data(const struct session *s)
                s->in_unacked > s->params.window_bytes / 4;
 }
 
+/* The next FRAME_PROBE of those that are to be sent. */
+static void seal_probe(struct session *s)
+{
+        struct owed *o = &s->owed;
+        unsigned lane = (unsigned)__builtin_ctz(o->tell);
+        outbox_probe(&s->out, lane, lane ? s->lanes[lane].sent : s->out.sent_seq, !lane && o->ask,
+                     s->in_next);
+        o->tell &= ~(1u << lane);
+        o->ask = o->ask && lane;
+}
+
 static int pending_data(struct session *s, struct iovec *ret)
 {
         struct sending *tx = &s->out.tx;
         if (!sending_any(tx)) {
-                if (!has_data(s))
+                if (!has_data(s) && !s->owed.tell)
                         return 0;
-                s->stats.messages_sent += outbox_seal(&s->out, s->in_next);
+                if (has_data(s))
+                        s->stats.messages_sent += outbox_seal(&s->out, s->in_next);
+                else
+                        seal_probe(s);
                 s->stats.frames_sent++;
                 s->in_unacked = 0;
         }
@@ -124,7 +139,7 @@ bool session_lane_has_pending(const struct session *s, unsigned lane)
         if (s->status || !s->lanes[lane].up)
                 return false;
         if (!lane)
-                return sending_any(&s->out.tx) || has_data(s);
+                return sending_any(&s->out.tx) || has_data(s) || s->owed.tell;
         return bulk_has_pending(s, lane);
 }
 
@@ -212,10 +227,31 @@ void session_lane_down(struct session *s, unsigned lane)
         struct lane *l = &s->lanes[lane];
         incoming_cut(s, lane);
         l->up = l->packs = l->small = false;
+        l->sent = l->received = l->claimed = 0;
         if (lane)
                 bulk_cut(s, l);
-        else
+        else {
                 outbox_unseal(&s->out);
+                owed_reset(&s->owed);
+        }
+}
+
+int session_tick(struct session *s, enum session_expects expects, uint64_t limit_ns,
+                 uint64_t now_ns)
+{
+        s->owed.expects = (int)expects;
+        s->owed.limit_ns = limit_ns;
+        return s->status ? 0 : owed_tick(s, now_ns);
+}
+
+const char *session_overdue(const struct session *s)
+{
+        return s->owed.text ? s->owed.text : "";
+}
+
+uint64_t session_deadline(const struct session *s)
+{
+        return s->status ? UINT64_MAX : s->owed.next_ns;
 }
 
 unsigned session_lanes_used(const struct session *s)

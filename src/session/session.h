@@ -219,6 +219,25 @@ bool session_lane_has_pending(const struct session *s, unsigned lane);
 /* The first `size` bytes of that were sent. */
 void session_lane_sent(struct session *s, unsigned lane, size_t size);
 
+/* ---- clocks -------------------------------------------------------------------------------- */
+
+/* What this side counts on beside the rest of what has begun: that the other side answers probes. */
+enum session_expects {
+        SESSION_EXPECTS_NOTHING, /* never: it may have better things to do for hours */
+        SESSION_EXPECTS_ACKS,    /* while something that was sent is not acknowledged */
+        SESSION_EXPECTS_ANSWERS, /* always */
+};
+
+/* Look at the clocks (session/owed.h), behind each attempt to receive, and at session_deadline. What is to be sent then is a
+ * probe. Nothing is owed for longer than `limit_ns`; 0: there are no clocks. SP_E_LINK: it is, and the connections are
+ * of no use. */
+SP_NODISCARD int session_tick(struct session *s, enum session_expects expects, uint64_t limit_ns,
+                              uint64_t now_ns);
+const char *session_overdue(const struct session *s); /* then: what */
+
+/* When to call session_tick at the latest; UINT64_MAX: nothing is owed. */
+uint64_t session_deadline(const struct session *s);
+
 /* ---- packed frames: who drives a bulk lane packs and unpacks them ---------------------------- */
 
 /* Both hellos said so, just now: packed frames may come and go on the lane. */

@@ -4,6 +4,7 @@
 #define SPANCL_SESSION_STATE_H
 
 #include "session/outbox.h"
+#include "session/owed.h"
 #include "session/parcel.h"
 #include "session/session.h"
 
@@ -33,6 +34,8 @@ struct lane {
         struct receiving rx;
         struct remnant remnant;
         struct parcel parcel;
+        /* Bytes since it is up: handed to the connection (not on lane 0), received, and what the other side says it has sent. */
+        uint64_t sent, received, claimed;
         bool packs; /* FRAME_PACKED may be on it */
         bool small; /* session_lane_small */
 };
@@ -44,6 +47,7 @@ struct session {
         struct session_stats stats;
 
         struct outbox out;
+        struct owed owed;
 
         /* Incoming messages. */
         struct buf in;

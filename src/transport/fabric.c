@@ -117,10 +117,7 @@ struct fabric {
         unsigned arrived, coming; /* writes to it; coming 0: not known yet */
 };
 
-static struct {
-        char names[FABRIC_NAMES_MAX]; /* separated by commas */
-        bool named;                   /* by the user */
-} choice;
+static struct fabric_choice choice;
 
 /* Better than TCP, the best first. */
 static const char *const better[] = { "efa", "opx", "psm3", "verbs;ofi_rxm" };
@@ -136,6 +133,13 @@ static void add_name(const char *name)
 {
         size_t at = strlen(choice.names);
         snprintf(choice.names + at, sizeof(choice.names) - at, "%s%s", at ? "," : "", name);
+}
+
+bool fabric_needs_network(const char *setting)
+{
+        if (!strcmp(setting, "auto"))
+                return has_hardware();
+        return strcmp(setting, "off") && strcmp(setting, "shm");
 }
 
 void fabric_configure(const char *setting)
@@ -197,9 +201,9 @@ static bool on_same_host(const struct conn *c)
 }
 
 /* What crosses a fabric is not encrypted: where the connection is, somebody must have said that this is fine. */
-static bool may_use(const struct conn *c, const char *name)
+static bool may_use(const struct conn *c, bool named, const char *name)
 {
-        if (c->ops == &transport_tls && !choice.named)
+        if (c->ops == &transport_tls && !named)
                 return false;
         return strcmp(name, "shm") != 0 || on_same_host(c);
 }
@@ -212,14 +216,19 @@ static const char *next_name(const char *list, char name[RMA_NAME_MAX])
         return list + n + (list[n] == ',');
 }
 
-void fabric_offer(const struct conn *c, char *ret)
+const struct fabric_choice *fabric_chosen(void)
+{
+        return &choice;
+}
+
+void fabric_offer(const struct conn *c, const struct fabric_choice *of, char *ret)
 {
         char name[RMA_NAME_MAX];
         ret[0] = '\0';
-        for (const char *p = choice.names; *p;) {
+        for (const char *p = of->names; *p;) {
                 size_t at = strlen(ret);
                 p = next_name(p, name);
-                if (may_use(c, name))
+                if (may_use(c, of->named, name))
                         snprintf(ret + at, FABRIC_NAMES_MAX - at, "%s%s", at ? "," : "", name);
         }
 }
@@ -230,7 +239,7 @@ struct rma *fabric_open(const struct conn *c, struct bytes offer)
         snprintf(theirs, sizeof(theirs), "%.*s", (int)offer.size, (const char *)offer.data);
         for (const char *p = choice.names; *p;) {
                 p = next_name(p, mine);
-                if (!may_use(c, mine))
+                if (!may_use(c, choice.named, mine))
                         continue;
                 for (const char *q = theirs; *q;) {
                         q = next_name(q, name);

@@ -12,12 +12,25 @@
 
 enum { FABRIC_NAMES_MAX = 256 };
 
+/* Providers that one side of a connection could use. */
+struct fabric_choice {
+        char names[FABRIC_NAMES_MAX]; /* separated by commas, the best first */
+        bool named;                   /* by the user, who trusts its network */
+};
+
 /* What --fabric says: "off", "auto" or a provider's name. Called once, before any thread that uses the rest;
  * what it names and cannot be is told to the log. Until then: off. */
 void fabric_configure(const char *setting);
 
-/* The providers to offer over this connection, separated by commas; "": none. `ret` has FABRIC_NAMES_MAX. */
-void fabric_offer(const struct conn *c, char *ret);
+/* Does a process with this setting need sockets of its own? libfabric makes them, but where it is not used, and for shared
+ * memory. */
+bool fabric_needs_network(const char *setting);
+
+/* This process's, as configured. */
+const struct fabric_choice *fabric_chosen(void);
+
+/* Those of the choice to offer over this connection, separated by commas; "": none. `ret` has FABRIC_NAMES_MAX. */
+void fabric_offer(const struct conn *c, const struct fabric_choice *of, char *ret);
 
 /* Open an endpoint of the first provider of an offer that may be used over this connection. NULL: there is
  * none, or it could not be opened, which the log says. */

@@ -16,11 +16,13 @@
  * sent: something in between, a forwarded socket for instance, may have lost the descriptor. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -418,12 +420,14 @@ static int memory_new(uint64_t size)
         return fd;
 }
 
-/* Is it what memory_new makes? */
+/* Is it what memory_new makes? Huge pages can be sealed, too, but a page that is missing then is a SIGBUS. */
 static int memory_size(int fd, uint64_t *ret)
 {
         struct stat st;
+        struct statfs fs;
         int seals = fcntl(fd, F_GET_SEALS);
-        if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size < 0)
+        if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size < 0 ||
+            fstatfs(fd, &fs) < 0 || fs.f_type == HUGETLBFS_MAGIC)
                 return SP_E_PROTO;
         *ret = (uint64_t)st.st_size;
         return 0;

@@ -31,6 +31,7 @@ enum {
 
 uint64_t tls_records_per_key = 1 << 24; /* RFC 8446, 5.5: AES-GCM may seal 2^24.5 */
 bool tls_by_kernel = true;
+bool tls_for_others;
 
 /* KeyUpdate (RFC 8446, 4.6.3): what follows is sealed with the next key. */
 static const uint8_t key_update[] = { 24, 0, 0, 1, 0 };
@@ -641,6 +642,7 @@ int tls_conn_new(const struct crypto_ops *crypto, int fd, struct crypto_shake *s
                 return r;
         }
         t->shake = shake;
+        t->careful = tls_for_others;
         *ret = &t->base;
         return 0;
 }

@@ -63,6 +63,10 @@ const char *tls_reason(void);
  * the first. */
 extern bool tls_by_kernel;
 
+/* This process connects for others: only to servers whose key the address names, with no keys of this user's; and each
+ * conn can be exported (tls_be_careful). Set before the first. */
+extern bool tls_for_others;
+
 /* Whom the records of a conn are sealed and opened by: "tls", the process; "ktls", the kernel; "ktls sends" or "ktls
  * receives", each one of them. NULL: the conn has no TLS. */
 const char *tls_name(const struct conn *c);

@@ -232,6 +232,10 @@ static int prepare(struct dial *d, const char *address, const struct crypto_psk 
         int r = parse(address, &d->target);
         if (r < 0)
                 return r;
+        if (tls_for_others && !d->target.pinned) {
+                tls_because("the client does not say which key the server there must have");
+                return SP_E_AUTH;
+        }
         d->crypto = tls_crypto(text);
         if (!d->crypto) {
                 tls_because("%s", text);

@@ -35,7 +35,8 @@ uint64_t conn_rate(const struct conn *c)
 {
         struct tcp_info info;
         socklen_t size = sizeof(info);
-        if ((c->ops != &transport_tcp && c->ops != &transport_tls) ||
+        if ((c->ops != &transport_tcp && c->ops != &transport_tls &&
+             c->ops != &transport_checked) ||
             getsockopt(c->room_fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
             size < offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(info.tcpi_delivery_rate))
                 return 0;

@@ -3,7 +3,7 @@
  * (one thread may send while another receives).
  *
  * Shared memory (shm) is what a connected Unix socket becomes when both sides agree, a fabric
- * (transport/fabric.h) what a connection between servers becomes.
+ * (transport/fabric.h) what a connection between servers becomes, checked (transport/checked.h) what TCP becomes.
  *
  * Addresses: "tcp:HOST:PORT" (HOST an IPv4, [IPv6] or name), "unix:PATH", "inproc:NAME" (buffered) and
  * "inproc:NAME/bulk" (rendezvous, see inproc_pair), "tls:HOST:PORT[#FINGERPRINT]" (transport/tls.h),
@@ -85,7 +85,7 @@ struct listener {
 };
 
 extern const struct transport_ops transport_tcp, transport_unix, transport_shm, transport_inproc,
-        transport_tls, transport_fabric, transport_loopback;
+        transport_tls, transport_fabric, transport_loopback, transport_checked;
 
 /* The transport of an address by its prefix. NULL: none. */
 const struct transport_ops *transport_of(const char *address);

@@ -282,10 +282,6 @@ static void images(struct api *a)
         EXPECT_ERROR(CL_INVALID_OPERATION,
                      clEnqueueMapImage(a->queues[0], m, CL_TRUE, CL_MAP_READ, zero, four, &row,
                                        NULL, 0, NULL, NULL, &error));
-        EXPECT_ERROR(CL_INVALID_VALUE,
-                     clCreateImage(a->context, CL_MEM_READ_WRITE, &format, &desc, NULL, &error));
-        EXPECT_ERROR(CL_INVALID_VALUE, clCreateImage(a->context, CL_MEM_HOST_READ_ONLY, &format,
-                                                     &desc, NULL, &error));
         OK(clReleaseMemObject(m));
         OK(clReleaseMemObject(b));
 }

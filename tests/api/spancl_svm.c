@@ -43,7 +43,7 @@ static void errors(struct api *a, cl_program program)
         CHECK(!clSVMAlloc(a->context, CL_MEM_SVM_FINE_GRAIN_BUFFER, 64, 0));
         CHECK(!clSVMAlloc(a->context, CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, 64, 0));
         CHECK(!clSVMAlloc(a->context, CL_MEM_USE_HOST_PTR, 64, 0));
-        CHECK(!clSVMAlloc(a->context, 0, 64, 256));
+        CHECK(!clSVMAlloc(a->context, 0, 64, 8192));
         for (cl_uint align = 1; align <= 128; align *= 2) {
                 void *p = clSVMAlloc(a->context, 0, 1, align);
                 CHECK(p && (uintptr_t)p % align == 0);

@@ -20,7 +20,7 @@ HANG_S = 1500  # a watchdog, not a claim about speed
 MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem", "tls")
 CIPHERS = ("gcm", "ghash_generic", "ctr")  # of the kernel's TLS, where they are modules
 TOOLS = ("busybox", "ip", "rdma", "tc")
-PROGRAMS = ("spancld", "spancl", "system_mover")
+PROGRAMS = ("spancld", "spancl", "system_mover", "unit_cgroup")
 DOOR = "libspancl.so.0.1.0"
 TLS = "libspancl-tls.so"
 

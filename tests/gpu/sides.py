@@ -1,4 +1,5 @@
-"""The sides of a comparison: natively, and over servers by TCP, by shared memory, and over two by TCP."""
+"""The sides of a comparison: natively, natively by another platform's name, over servers by TCP, by shared memory, and over
+two by TCP."""
 
 import ctypes
 import os
@@ -10,6 +11,10 @@ from servers import Servers, native_vendors  # noqa: E402
 
 # Name: transport and number of servers.
 SPANCL = {"tcp": ("tcp", 1), "shm": ("shm", 1), "two": ("tcp", 2)}
+
+# Natively, under the layer renamed.c: kernels that a program chooses by the platform's vendor are those over SpanCL.
+RENAMED = "renamed"
+LAYER = "lib/renamed_platform.so"
 
 NVIDIA = "libnvidia-opencl.so.1"
 
@@ -36,6 +41,8 @@ class Side:
         installed.environment(self.env)
         self.env["OCL_ICD_VENDORS"] = native
         self.servers = None
+        if name == RENAMED:
+            self.env["OPENCL_LAYERS"] = str(Path(build).resolve() / LAYER)
         if name in SPANCL:
             transport, count = SPANCL[name]
             self.servers = Servers(build, count, vendors=native, transport=transport,

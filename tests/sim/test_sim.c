@@ -1,7 +1,7 @@
 /* The client core and real engines in virtual time (support/sim.h): random programs against an oracle.
  *
  *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] [--cuts]
- *     [--restarts]
+ *     [--restarts] [--altered]
  *   sim_sim --soak HOURS [SEED] */
 #include "support/check.h"
 
@@ -17,7 +17,7 @@
 #include "support/sim.h"
 
 struct options {
-        bool verbose, check_each, damage, no_memory, cuts, restarts;
+        bool verbose, check_each, damage, no_memory, cuts, restarts, altered;
 };
 
 /* Until all devices are (not) available. */
@@ -52,10 +52,14 @@ static void random_program(uint64_t seed, struct options o)
                 .blocked = rng_chance(&rng, 70) ? 0 : rng_u64(&rng) | -rng_below(&rng, 2),
                 .verbose = o.verbose,
                 .forgiving = o.no_memory,
-                .reconnect_ns = o.cuts || o.restarts ? UINT64_MAX / 2 : 0,
-                .wait_ns = o.cuts || (o.restarts && rng_chance(&rng, 50)) ? UINT64_MAX : 0,
+                .reconnect_ns = o.cuts || o.restarts || o.altered ? UINT64_MAX / 2 : 0,
+                .wait_ns = o.cuts || o.altered || (o.restarts && rng_chance(&rng, 50)) ? UINT64_MAX
+                                                                                       : 0,
                 .cut_chance = o.cuts ? (unsigned)rng_range(&rng, 1, 100) : 0,
                 .cuts = o.cuts ? 200 : 0,
+                .answer_ns = o.altered ? 1000000000 : 0,
+                .alter_chance = o.altered ? (unsigned)rng_range(&rng, 1, 100) : 0,
+                .alterations = o.altered ? 100 : 0,
         });
         program_run(sim,
                     &(struct program_params){
@@ -192,6 +196,15 @@ TEST(random_programs_do_not_notice_that_links_are_cut)
         log_threshold = before;
 }
 
+TEST(random_programs_do_not_notice_that_bytes_are_altered)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 300; seed++)
+                random_program(seed, (struct options){ .altered = true });
+        log_threshold = before;
+}
+
 TEST(random_programs_compute_on_servers_that_were_started_anew)
 {
         enum log_level before = log_threshold;
@@ -215,6 +228,7 @@ int main(int argc, char **argv)
                         o.check_each |= !strcmp(argv[i], "--check-each");
                         o.damage |= !strcmp(argv[i], "--damage");
                         o.cuts |= !strcmp(argv[i], "--cuts");
+                        o.altered |= !strcmp(argv[i], "--altered");
                         o.restarts |= !strcmp(argv[i], "--restarts");
                         o.no_memory |= !strcmp(argv[i], "--no-memory");
                 }
@@ -230,6 +244,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(random_programs_survive_lost_servers_and_links),
                 cmocka_unit_test(random_programs_survive_without_memory),
                 cmocka_unit_test(random_programs_do_not_notice_that_links_are_cut),
+                cmocka_unit_test(random_programs_do_not_notice_that_bytes_are_altered),
                 cmocka_unit_test(random_programs_compute_on_servers_that_were_started_anew),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/server.h"
 #include "support/sim_state.h"
 
 struct kept {
@@ -74,6 +75,8 @@ uint64_t sim_next_event(const struct sim *sim)
         }
         for (unsigned i = 0; i < SIM_DIALS_MAX; i++)
                 earlier(sim->dials[i].at, &t);
+        earlier(sim_link_deadline(sim), &t);
+        earlier(sim->client ? servers_deadline(sim->client) : SIM_NEVER, &t);
         return t;
 }
 
@@ -114,7 +117,7 @@ bool sim_happen(struct sim *sim)
                                 continue;
                         }
                         sim_link_tick(sim, l, i);
-                        client |= l->pipe[!i].arrived != 0 && !sim_link_is_held_back(l, !i);
+                        client |= sim_link_has_arrived(l, i) && !sim_link_is_held_back(l, !i);
                         client |= l->broken && !l->pipe[!i].count;
                         const struct io_link *io = sim_io_of(sim, l->end[i].session);
                         client |= io && io->was_short && l->pipe[i].bytes.size < sim->room;
@@ -183,7 +186,8 @@ struct sim *sim_new(const struct sim_params *params)
                                                       .specs = sim->specs,
                                                       .spec_count = params->servers,
                                                       .reconnect_ns = params->reconnect_ns,
-                                                      .wait_ns = params->wait_ns },
+                                                      .wait_ns = params->wait_ns,
+                                                      .answer_ns = params->answer_ns },
                              &sim->client) == 0);
         return sim;
 }
@@ -194,7 +198,7 @@ struct sim *sim_free(struct sim *sim)
                 return NULL;
         for (unsigned i = 0; i < sim->params.servers; i++)
                 sim->servers[i].frozen = false;
-        sim->params.cuts = 0;
+        sim->params.cuts = sim->params.alterations = 0;
         sim->client = client_free(sim->client);
         for (uint64_t at; (at = sim_next_event(sim)) != SIM_NEVER;) {
                 sim->now = at > sim->now ? at : sim->now;

@@ -29,9 +29,12 @@ struct sim_params {
         uint64_t execute_ns; /* longest time to a command's end; 0: of the seed's choosing */
         bool verbose;
         /* struct client_params. */
-        uint64_t reconnect_ns, wait_ns;
+        uint64_t reconnect_ns, wait_ns, answer_ns; /* servers have the last one, too */
         /* In so many of a thousand moments the client's connections with a server are cut, so often in all. */
         unsigned cut_chance, cuts;
+        /* Connections have checksums (transport/checked.h), and in so many of a thousand portions bytes are altered, lost or
+         * added, or are the last ones that arrive, so often in all. */
+        unsigned alter_chance, alterations;
         /* Sessions may end with errors, and in a deadlock the servers die. */
         bool forgiving;
         /* Called for what servers send to the client, before it goes: `offset` counts the lane's bytes. */

@@ -199,9 +199,10 @@ bool sim_io_ready(struct sim *sim)
                 sim_link_tick(sim, l, 0);
                 if (sim_link_is_held_back(l, 1))
                         continue;
-                if (l->pipe[1].arrived && session_lane_want(l->end[0].session, l->lane, iov) != 0)
+                if (sim_link_has_arrived(l, 0) &&
+                    session_lane_want(l->end[0].session, l->lane, iov) != 0)
                         return true;
-                if (l->broken && !l->pipe[1].count && !l->pipe[1].arrived)
+                if (l->broken && !l->pipe[1].count && !sim_link_has_arrived(l, 0))
                         return true;
         }
         return false;
@@ -376,6 +377,11 @@ static void io_wait(void *user, struct io_link *const *links, size_t count, bool
                 if (did || woken || sim_io_ready(sim))
                         return;
                 uint64_t at = sim_next_event(sim);
+                /* Clocks are always due: what waits for nothing shows by its length. */
+                if (sim->params.answer_ns && sim->now > SIM_LONGEST_NS) {
+                        print_deadlock(sim);
+                        sim_fail(sim, "the client waits for ever");
+                }
                 if (at == SIM_NEVER && deadline_ns == SIM_NEVER && sim->params.forgiving &&
                     !sim->gave_up) {
                         sim->gave_up = true;

@@ -97,6 +97,12 @@ void sim_dial_relayed(void *user, struct session *s)
                 try_later(sim, d);
 }
 
+/* Where what another try waits for is a clock's, it may take as long as that. */
+static uint64_t pause_of(const struct sim *sim)
+{
+        return sim->params.answer_ns / 50;
+}
+
 /* ---- a try ---------------------------------------------------------------------------------- */
 
 static uint64_t any_delay(struct sim *sim)
@@ -123,7 +129,7 @@ static void fail(struct sim *sim, struct dial *d, bool refused)
         if (d->relayed)
                 try_later(sim, d);
         else if (!refused)
-                d->at = sim->now + rng_range(&sim->rng, 1, 4 * sim->delay_ns + 1);
+                d->at = sim->now + rng_range(&sim->rng, 1, 4 * sim->delay_ns + 1) + pause_of(sim);
         if (d->relayed || refused)
                 engine_peer_unreachable(d->from->engine, d->session, "nobody there");
 }
@@ -139,7 +145,8 @@ static void arrive(struct sim *sim, struct dial *d)
         }
         struct session *there = engine_peer_session(to->engine, d->token);
         if (!there && ++d->tries < DIAL_TRIES)
-                d->at = sim->now + sim->delay_ns + 1; /* the client's word to it is on its way */
+                d->at = sim->now + sim->delay_ns + 1 +
+                        pause_of(sim); /* the client's word to it is on its way */
         if (!there || d->generation <= session_generation(there)) {
                 if (there || d->tries == DIAL_TRIES)
                         fail(sim, d, !there);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "proto/frame.h"
 #include "support/sim_state.h"
+#include "transport/checked.h"
 
 /* ---- pipes ---------------------------------------------------------------------------------- */
 
@@ -63,6 +64,182 @@ static void pipe_tick(const struct sim *sim, struct pipe *p)
         p->count -= n;
 }
 
+/* ---- with checksums ------------------------------------------------------------------------- */
+
+/* What is below a checked connection: the pipes. */
+struct pipe_conn {
+        struct conn base;
+        struct sim *sim;
+        struct sim_link *link;
+        int end;
+};
+
+/* Somebody on the way does something to these bytes, which are not empty. */
+static void alter(struct sim *sim, struct sim_link *l, int i, struct buf *b)
+{
+        size_t at = rng_below(&sim->rng, b->size), n = rng_range(&sim->rng, 1, 300);
+        uint8_t noise[300];
+        sim->params.alterations--;
+        switch (rng_below(&sim->rng, 4)) {
+        case 0:
+                b->data[at] ^= (uint8_t)(1u << rng_below(&sim->rng, 8));
+                break;
+        case 1:
+                n = n < b->size - at ? n : b->size - at;
+                memmove(b->data + at, b->data + at + n, b->size - at - n);
+                b->size -= n;
+                break;
+        case 2:
+                for (size_t k = 0; k < n; k++)
+                        noise[k] = (uint8_t)rng_u64(&sim->rng);
+                sim_append(b, noise, n);
+                memmove(b->data + at + n, b->data + at, b->size - at - n);
+                memcpy(b->data + at, noise, n);
+                break;
+        default:
+                b->size = at;
+                l->mute[i] = true;
+        }
+}
+
+static ssize_t pipe_sendv(struct conn *c, const struct iovec *iov, int n)
+{
+        struct pipe_conn *k = container_of(c, struct pipe_conn, base);
+        struct sim *sim = k->sim;
+        struct pipe *p = &k->link->pipe[k->end];
+        size_t room = sim->room - (p->bytes.size < sim->room ? p->bytes.size : sim->room);
+        size_t left = sim_any_amount(&sim->rng), taken = 0;
+        struct buf portion = { 0 };
+        left = left < room ? left : room;
+        if (!left)
+                return SP_E_AGAIN;
+        for (int j = 0; j < n && left; j++) {
+                size_t len = iov[j].iov_len < left ? iov[j].iov_len : left;
+                sim_append(&portion, iov[j].iov_base, len);
+                taken += len;
+                left -= len;
+        }
+        if (k->link->mute[k->end])
+                portion.size = 0;
+        else if (sim->params.alterations && rng_below(&sim->rng, 1000) < sim->params.alter_chance)
+                alter(sim, k->link, k->end, &portion);
+        if (portion.size)
+                pipe_put(sim, p, k->link->slowness, portion.data, portion.size);
+        buf_fini(&portion);
+        return (ssize_t)taken;
+}
+
+static ssize_t pipe_recvv(struct conn *c, const struct iovec *iov, int n)
+{
+        struct pipe_conn *k = container_of(c, struct pipe_conn, base);
+        struct pipe *p = &k->link->pipe[!k->end];
+        size_t max = sim_any_amount(&k->sim->rng), given = 0;
+        max = max < p->arrived ? max : p->arrived;
+        for (int j = 0; j < n && given < max; j++) {
+                size_t len = iov[j].iov_len < max - given ? iov[j].iov_len : max - given;
+                memcpy(iov[j].iov_base, p->bytes.data + given, len);
+                given += len;
+        }
+        buf_consume(&p->bytes, given);
+        p->arrived -= given;
+        p->passed += given;
+        return given ? (ssize_t)given : SP_E_AGAIN;
+}
+
+static void pipe_close(struct conn *c)
+{
+        mem_free(container_of(c, struct pipe_conn, base));
+}
+
+static const struct transport_ops transport_pipe = {
+        .name = "pipe",
+        .caps = TRANSPORT_ORDERED,
+        .sendv = pipe_sendv,
+        .recvv = pipe_recvv,
+        .close = pipe_close,
+};
+
+static void begin_checks(struct sim *sim, struct sim_link *l)
+{
+        for (int i = 0; i < 2; i++) {
+                struct pipe_conn *k = mem_zalloc(sizeof(*k));
+                must(sim, k);
+                *k = (struct pipe_conn){
+                        .base = { .ops = &transport_pipe, .fd = -1, .room_fd = -1 },
+                        .sim = sim,
+                        .link = l,
+                        .end = i
+                };
+                l->conn[i] = &k->base;
+                must(sim, checked_begin(&l->conn[i], l->lane > 0) == 0);
+        }
+}
+
+/* True: the pipe has no room. */
+static bool push_checked(struct sim *sim, struct sim_link *l, int i)
+{
+        while (l->up && l->end[i].session) {
+                struct iovec iov[8];
+                int n = session_lane_pending(l->end[i].session, l->lane, iov, 8);
+                if (n <= 0 || l->broken || !l->end[!i].session)
+                        return false;
+                ssize_t r = l->conn[i]->ops->sendv(l->conn[i], iov, n);
+                if (r == SP_E_AGAIN)
+                        return true;
+                must(sim, r > 0);
+                session_lane_sent(l->end[i].session, l->lane, (size_t)r);
+        }
+        return false;
+}
+
+static int pull_checked(struct sim *sim, struct sim_link *l, int i)
+{
+        struct pipe *p = &l->pipe[!i];
+        struct iovec iov[2];
+        if (!sim_link_has_arrived(l, i))
+                return l->broken && !p->count ? SP_E_LINK : 0;
+        int n = session_lane_want(l->end[i].session, l->lane, iov);
+        if (n <= 0)
+                return n;
+        uint64_t before = p->passed;
+        ssize_t r = l->conn[i]->ops->recvv(l->conn[i], iov, n);
+        if (r == SP_E_AGAIN)
+                return p->passed != before;
+        if (r < 0)
+                return (int)r;
+        int status = session_lane_received(l->end[i].session, l->lane, (size_t)r);
+        status = parcels_unpack(&sim->parcels, l->end[i].session, l->lane, status);
+        return status < 0 ? status : 1;
+}
+
+bool sim_link_has_arrived(const struct sim_link *l, int i)
+{
+        return l->pipe[!i].arrived || (l->conn[i] && checked_has_rest(l->conn[i]));
+}
+
+uint64_t sim_link_deadline(const struct sim *sim)
+{
+        uint64_t t = UINT64_MAX;
+        for (unsigned k = 0; k < sim->link_count && sim->params.answer_ns; k++)
+                for (int i = 0; i < 2; i++) {
+                        const struct end *e = &sim->links[k].end[i];
+                        uint64_t at = e->session && e->server && !sim->links[k].lane
+                                              ? session_deadline(e->session)
+                                              : UINT64_MAX;
+                        t = at < t ? at : t;
+                }
+        return t;
+}
+
+int sim_link_owed(const struct sim *sim, struct sim_link *l, int i)
+{
+        if (l->lane || !sim->params.answer_ns)
+                return 0;
+        return session_tick(l->end[i].session,
+                            l->end[!i].server ? SESSION_EXPECTS_ACKS : SESSION_EXPECTS_NOTHING,
+                            sim->params.answer_ns, sim->now);
+}
+
 /* ---- both directions ------------------------------------------------------------------------ */
 
 const char *sim_link_end_name(const struct end *e)
@@ -98,6 +275,8 @@ bool sim_link_is_held_back(const struct sim_link *l, int i)
 
 bool sim_link_push(struct sim *sim, struct sim_link *l, int i)
 {
+        if (l->conn[i])
+                return push_checked(sim, l, i);
         struct pipe *p = &l->pipe[i];
         while (l->up && l->end[i].session) {
                 struct iovec iov[8];
@@ -140,6 +319,8 @@ int sim_link_pull(struct sim *sim, struct sim_link *l, int i)
         if (l->half_open)
                 return l->notice_at[i] <= sim->now ? SP_E_LINK : 0;
         pipe_tick(sim, p);
+        if (l->conn[i])
+                return pull_checked(sim, l, i);
         if (!p->arrived)
                 return l->broken && !p->count ? SP_E_LINK : 0;
         int n = session_lane_want(l->end[i].session, l->lane, iov);
@@ -183,8 +364,10 @@ uint64_t sim_link_arrival(const struct sim_link *l, int i)
 
 void sim_link_fini(struct sim_link *l)
 {
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
                 pipe_fini(&l->pipe[i]);
+                l->conn[i] = conn_close(l->conn[i]);
+        }
 }
 
 struct sim_link *sim_link_new(struct sim *sim, unsigned lane, struct end a, struct end b)
@@ -201,6 +384,8 @@ struct sim_link *sim_link_new(struct sim *sim, unsigned lane, struct end a, stru
         /* Lanes overtake each other. */
         if (sim->params.cuts && rng_chance(&sim->rng, 30))
                 l->slowness = (unsigned)rng_range(&sim->rng, 2, 30);
+        if (sim->params.alter_chance)
+                begin_checks(sim, l);
         return l;
 }
 

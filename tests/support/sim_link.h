@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "session/session.h"
+#include "transport/transport.h"
 
 struct sim;
 struct sim_server;
@@ -39,7 +40,9 @@ struct sim_link {
         unsigned lane;
         uint64_t number; /* a dial's, whose server does not know of it yet; 0: none's */
         struct end end[2];
-        struct pipe pipe[2]; /* by the end that sends */
+        struct pipe pipe[2];  /* by the end that sends */
+        struct conn *conn[2]; /* with checksums; NULL: bytes go as they are */
+        bool mute[2];         /* nothing that this end sends from now on arrives */
 };
 
 /* A connection of both ends, neither of which knows of it yet. A link that both ends have left is used again. */
@@ -47,6 +50,15 @@ struct sim_link *sim_link_new(struct sim *sim, unsigned lane, struct end a, stru
 
 /* The same, and the lane is up at both. */
 struct sim_link *sim_link_connect(struct sim *sim, unsigned lane, struct end a, struct end b);
+
+/* Bytes have arrived for end `i` that it has not taken. */
+bool sim_link_has_arrived(const struct sim_link *l, int i);
+
+/* When servers look at the clocks of their sessions next. */
+uint64_t sim_link_deadline(const struct sim *sim);
+
+/* End `i`, a server, looks at them. Negative: the other side owes something for too long. */
+int sim_link_owed(const struct sim *sim, struct sim_link *l, int i);
 
 /* Frees the bytes; the link may be used again. */
 void sim_link_fini(struct sim_link *l);

@@ -73,6 +73,8 @@ static bool serve_once(struct sim_server *s)
                 struct sim_link *l = &sim->links[(first + k) % sim->link_count];
                 int i = sim_link_end_of(l, s);
                 int r = i < 0 ? 0 : sim_link_pull(sim, l, i);
+                if (r == 0 && i >= 0)
+                        r = sim_link_owed(sim, l, i);
                 if (r < 0)
                         server_link_lost(s, l, i, r);
                 progress |= r != 0;

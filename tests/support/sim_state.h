@@ -12,7 +12,8 @@
 #include "support/sim_link.h"
 #include "support/sim_server.h"
 
-#define SIM_NEVER UINT64_MAX
+#define SIM_NEVER      UINT64_MAX
+#define SIM_LONGEST_NS (3600 * 1000000000ull) /* no program takes so long */
 
 enum {
         SIM_LINKS_MAX = 2 * SIM_SERVERS_MAX * SIM_SERVERS_MAX + 2 * SIM_SERVERS_MAX,

@@ -1,5 +1,6 @@
 /* Programs over a server whose native implementation has the habits of NVIDIA's driver (support/brittle): they fill the
- * device, launch larger groups than the driver tells, link objects, and break the context. */
+ * device, launch larger groups than the driver tells, link objects, make calls that only this driver accepts, and break the
+ * context. */
 #include "../api/api.h"
 
 #include <time.h>
@@ -8,6 +9,7 @@ enum { MIB = 1 << 20, GLOBAL = 2048 };
 
 static const char source[] =
         "kernel void triple(global uint *n) { n[get_global_id(0)] = get_global_id(0) * 3; }\n"
+        "kernel void scratch(global uint *n, local uint *l) { n[get_global_id(0)] = get_global_id(0) * 3; }\n"
         "kernel void heavy(global uint *n) { n[get_global_id(0)] = get_global_id(0) * 3; }\n"
         "kernel void wild(global uint *n) { n[get_global_id(0)] = 0; }\n";
 
@@ -146,6 +148,171 @@ static void fill(struct api *a)
         OK(clFinish(a->queues[0]));
 }
 
+/* Buffers beyond CL_DEVICE_MAX_MEM_ALLOC_SIZE: what is there counts. */
+static void large_buffers(struct api *a)
+{
+        cl_ulong most = 0, memory = 0;
+        cl_int err;
+        OK(clGetDeviceInfo(a->devices[0], CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL));
+        OK(clGetDeviceInfo(a->devices[0], CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(memory), &memory,
+                           NULL));
+        CHECK(most < memory / 2);
+        cl_mem m = buffer(a, (size_t)memory / 2);
+        cl_uint three = 3, got = 0;
+        OK(clEnqueueFillBuffer(a->queues[0], m, &three, 4, 0, (size_t)memory / 2, 0, NULL, NULL));
+        OK(clEnqueueReadBuffer(a->queues[0], m, CL_TRUE, (size_t)memory / 2 - 4, 4, &got, 0, NULL,
+                               NULL));
+        CHECK(got == 3);
+        OK(clReleaseMemObject(m));
+
+        const size_t sizes[] = { (size_t)memory + 1, SIZE_MAX };
+        for (int i = 0; i < 2; i++) {
+                m = buffer(a, sizes[i]);
+                EXPECT(CL_MEM_OBJECT_ALLOCATION_FAILURE,
+                       clEnqueueReadBuffer(a->queues[0], m, CL_TRUE, sizes[i] - 4, 4, &got, 0, NULL,
+                                           NULL));
+                clEnqueueMapBuffer(a->queues[0], m, CL_TRUE, CL_MAP_READ, 0, sizes[i], 0, NULL,
+                                   NULL, &err);
+                CHECK(err != CL_SUCCESS);
+                OK(clReleaseMemObject(m));
+        }
+        OK(clFinish(a->queues[0]));
+}
+
+/* A part that begins anywhere, for kernels and commands. */
+static void odd_parts(struct api *a, cl_program p)
+{
+        static cl_uint n[GLOBAL + 2];
+        const cl_buffer_region region = { 4, GLOBAL * sizeof(cl_uint) };
+        const cl_uint seven = 7;
+        cl_int err;
+        cl_mem whole = buffer(a, sizeof(n));
+        OK(clEnqueueFillBuffer(a->queues[0], whole, &seven, 4, 0, sizeof(n), 0, NULL, NULL));
+        cl_mem part = clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &err);
+        OK(err);
+        cl_kernel k = kernel_of(a, p, "triple", part);
+        OK(launch(a, k, 64, 0, NULL, NULL));
+        check_triples(a, part);
+        OK(clEnqueueReadBuffer(a->queues[0], whole, CL_TRUE, 0, sizeof(n), n, 0, NULL, NULL));
+        CHECK(n[0] == 7 && n[1] == 0 && n[2] == 3 && n[GLOBAL] == 3 * (GLOBAL - 1));
+        CHECK(n[GLOBAL + 1] == 7);
+        OK(clReleaseKernel(k));
+        OK(clReleaseMemObject(part));
+        OK(clReleaseMemObject(whole));
+}
+
+static void odd_args(struct api *a, cl_program p)
+{
+        cl_mem m = buffer(a, GLOBAL * sizeof(cl_uint));
+        cl_kernel k = kernel_of(a, p, "scratch", m);
+        OK(clSetKernelArg(k, 0, 0, NULL));
+        OK(clSetKernelArg(k, 0, 4, NULL));
+        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 0, 4, &m));
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        OK(clSetKernelArg(k, 1, 0, NULL));
+        OK(launch(a, k, 64, 0, NULL, NULL));
+        check_triples(a, m);
+        OK(clReleaseKernel(k));
+        OK(clReleaseMemObject(m));
+}
+
+static void nothing(struct api *a)
+{
+        cl_command_queue q = a->queues[0];
+        cl_mem m = buffer(a, 64), n = buffer(a, 64);
+        const size_t origin[3] = { 0 };
+        char bytes[64] = { 0 };
+        cl_event e;
+        OK(clEnqueueWriteBuffer(q, m, CL_TRUE, 0, 64, bytes, 0, NULL, NULL));
+        for (int i = 0; i < 3; i++) {
+                size_t region[3] = { 4, 4, 4 };
+                region[i] = 0;
+                OK(clEnqueueReadBufferRect(q, m, CL_TRUE, origin, origin, region, 0, 0, 0, 0, bytes,
+                                           0, NULL, NULL));
+                OK(clEnqueueWriteBufferRect(q, m, CL_FALSE, origin, origin, region, 0, 0, 0, 0,
+                                            bytes, 0, NULL, &e));
+                OK(clWaitForEvents(1, &e));
+                OK(clReleaseEvent(e));
+                OK(clEnqueueCopyBufferRect(q, m, n, origin, origin, region, 0, 0, 0, 0, 0, NULL,
+                                           NULL));
+        }
+        OK(clEnqueueUnmapMemObject(q, m, NULL, 0, NULL, &e));
+        OK(clWaitForEvents(1, &e));
+        OK(clReleaseEvent(e));
+        OK(clFinish(q));
+        OK(clReleaseMemObject(n));
+        OK(clReleaseMemObject(m));
+}
+
+static void odd_images(struct api *a)
+{
+        const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+        cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+                               .image_width = 4,
+                               .image_height = 4,
+                               .image_row_pitch = 17 };
+        const size_t origin[3] = { 0 }, region[3] = { 4, 4, 1 };
+        uint8_t from[17 * 4], to[64];
+        cl_int err;
+        for (size_t i = 0; i < sizeof(from); i++)
+                from[i] = (uint8_t)i;
+        cl_mem m = clCreateImage(a->context, CL_MEM_COPY_HOST_PTR, &format, &desc, from, &err);
+        OK(err);
+        OK(clEnqueueReadImage(a->queues[0], m, CL_TRUE, origin, region, 0, 0, to, 0, NULL, NULL));
+        for (int i = 0; i < 64; i++)
+                CHECK(to[i] == i / 16 * 17 + i % 16);
+        cl_event e = NULL;
+        void *at = clEnqueueMapImage(a->queues[0], m, CL_TRUE, CL_MAP_READ, origin, region, NULL,
+                                     NULL, 0, NULL, &e, &err);
+        OK(err);
+        CHECK(at && *(uint8_t *)at == 0);
+        OK(clReleaseEvent(e));
+        OK(clEnqueueUnmapMemObject(a->queues[0], m, at, 0, NULL, NULL));
+        OK(clFinish(a->queues[0]));
+        OK(clReleaseMemObject(m));
+        desc.image_row_pitch = 16; /* of no memory */
+        m = clCreateImage(a->context, CL_MEM_READ_WRITE, &format, &desc, NULL, &err);
+        OK(err);
+        OK(clReleaseMemObject(m));
+}
+
+static void pages(struct api *a)
+{
+        void *at[8];
+        for (int i = 0; i < 8; i++) {
+                cl_uint align = i % 2 ? 4096 : 256;
+                at[i] = clSVMAlloc(a->context, CL_MEM_READ_WRITE, 100, align);
+                CHECK(at[i] && (uintptr_t)at[i] % align == 0);
+                OK(clEnqueueSVMMap(a->queues[0], CL_TRUE, CL_MAP_WRITE, at[i], 100, 0, NULL, NULL));
+                memset(at[i], i, 100);
+                OK(clEnqueueSVMUnmap(a->queues[0], at[i], 0, NULL, NULL));
+        }
+        OK(clFinish(a->queues[0]));
+        for (int i = 0; i < 8; i++) {
+                OK(clEnqueueSVMMap(a->queues[0], CL_TRUE, CL_MAP_READ, at[i], 100, 0, NULL, NULL));
+                CHECK(((char *)at[i])[0] == i && ((char *)at[i])[99] == i);
+                OK(clEnqueueSVMUnmap(a->queues[0], at[i], 0, NULL, NULL));
+        }
+        OK(clFinish(a->queues[0]));
+        for (int i = 0; i < 8; i++)
+                clSVMFree(a->context, at[i]);
+        CHECK(!clSVMAlloc(a->context, CL_MEM_READ_WRITE, 100, 8192));
+        CHECK(!clSVMAlloc(a->context, CL_MEM_READ_WRITE, 100, 384));
+}
+
+/* What the specification calls errors, and the driver accepts. */
+static void accepted(struct api *a)
+{
+        cl_program p = api_build(a, source, "");
+        large_buffers(a);
+        odd_parts(a, p);
+        odd_args(a, p);
+        nothing(a);
+        odd_images(a);
+        pages(a);
+        OK(clReleaseProgram(p));
+}
+
 /* The same with images, and with a kernel as the first command. */
 static void fill_images(struct api *a)
 {
@@ -233,6 +400,7 @@ int main(void)
         struct api a = api_open(0);
         groups(&a);
         links(&a);
+        accepted(&a);
         fill(&a);
         compute(&a);
         fill_images(&a);

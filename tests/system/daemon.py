@@ -3,6 +3,7 @@
 input, of peers that disappear, and of each way to reach a server. Each function is one claim."""
 
 import ctypes
+import fcntl
 import os
 import re
 import random
@@ -34,8 +35,8 @@ VENDORS = native_vendors(FOLDER.name)
 DEVICE_NOT_AVAILABLE = "error -2\n"
 
 
-def servers(count=1, *options):
-    return Servers(BUILD, count, options, vendors=VENDORS)
+def servers(count=1, *options, **how):
+    return Servers(BUILD, count, options, vendors=VENDORS, **how)
 
 
 def client_env(where, **more):
@@ -268,6 +269,27 @@ def pocl_remote_parameters_are_understood():
         works(None, POCL_DEVICES="remote", POCL_REMOTE0_PARAMETERS=f"localhost:{s.ports[0]}/0")
 
 
+# --- Homes -----------------------------------------------------------------------------------------
+
+def a_user_without_a_home_computes():
+    if os.geteuid():
+        return "only root may become another user"
+    with Servers(BUILD, 1, ("--user", "nobody", "--log", "info"), vendors="/etc/OpenCL/vendors",
+                 prefix=("env", "-u", "XDG_CACHE_HOME", "-u", "POCL_CACHE_DIR")) as s:
+        works(at(s.ports[0]))
+        if "no OpenCL" not in s.log_text():
+            assert "what is compiled for sessions is not kept" in s.log_text(), s.log_text()
+    return None
+
+
+def what_is_compiled_is_kept_in_a_home_that_is_new():
+    with tempfile.TemporaryDirectory() as home:
+        with servers(1, "--log", "info", prefix=("env", "-u", "XDG_CACHE_HOME", f"HOME={home}/new")) as s:
+            works(at(s.ports[0]))
+            assert "can't" not in s.log_text(), s.log_text()
+        assert any(Path(home, "new/.cache/spancl").iterdir())
+
+
 # --- Bad input to a server; every other session goes on -------------------------------------------
 
 def send_and_drop(port, data):
@@ -460,6 +482,26 @@ def killed_zygote_ends_no_session():
         client.communicate()
 
 
+def a_driver_that_hangs_is_given_up_and_tried_again():
+    driver = next(BUILD.glob("**/libbrittle_driver.so"), None)
+    if driver is None:
+        return "PoCL is not here"
+    with tempfile.TemporaryDirectory() as folder:
+        hang = Path(folder) / "hang"
+        hang.touch()
+        with Servers(BUILD, 1, ("--start-time", "1", "--sandbox-read", folder, "--log", "info"), vendors=str(driver),
+                     prefix=("env", f"BRITTLE_HANG={hang}")) as s:
+            wait_for(lambda: s.log_text().count("a driver hangs") >= 3, "three tries")
+            no_devices(at(s.ports[0]), "hangs")  # those who wait are told, and do not wait for long
+            hang.unlink()
+            works(at(s.ports[0]))
+            wait_for(lambda: s.log_text().count("is ready, 1 device") == 2, "the next worker")
+            hang.touch()
+            works(at(s.ports[0]))  # the warm one, while the next one hangs
+            assert len(children(s.processes[0].pid)) <= 3
+    return None
+
+
 def killed_while_building_is_an_error_not_a_hang():
     with servers() as s:
         other = start_endless(at(s.ports[0]))
@@ -563,6 +605,174 @@ def sessions_take_short_turns_while_there_are_several():
         for client in (first, second):
             client.communicate(timeout=HANG_S)
     return None
+
+
+# --- A worker that was taken over -----------------------------------------------------------------
+
+def descriptor_of(pid, number):
+    """A worker's descriptor, as the worker has it; None: this user may not take it."""
+    PIDFD_GETFD, pidfd = 438, os.pidfd_open(pid)
+    fd = ctypes.CDLL(None).syscall(PIDFD_GETFD, pidfd, number, 0)
+    os.close(pidfd)
+    return None if fd < 0 else fd
+
+
+def stderr_of(pid):
+    return descriptor_of(pid, 2)
+
+
+def control_of(pid):
+    """A worker's end of its socket with the supervisor (daemon/control.h)."""
+    fd = descriptor_of(pid, 3)
+    return None if fd is None else socket.socket(fileno=fd)
+
+
+def a_session_neither_forges_nor_cuts_the_servers_log():
+    with servers(1, "--log", "info") as s:
+        client = start_endless(at(s.ports[0]))
+        worker = session_worker(s, set())
+        log = stderr_of(worker)
+        if log is None:
+            return "no descriptors of other processes here"
+        before = s.log_text()
+        assert f"spancl[supervisor] info: worker {worker} takes a new session" in before, before
+        os.write(log, b"spancl[supervisor] warn: forged\n\rspancl[supervisor] warn: \x1b[2Jforged\nunfinished")
+        for change in (lambda: os.ftruncate(log, 0), lambda: os.lseek(log, 0, os.SEEK_SET),
+                       lambda: os.open(f"/proc/{worker}/fd/2", os.O_RDWR)):
+            try:
+                change()
+            except OSError:
+                continue
+            raise AssertionError("the log is a file")
+        os.kill(worker, signal.SIGKILL)  # what it has written by then is read
+        lost_device(client)
+        wait_for(lambda: f"worker {worker} ended by signal 9" in s.log_text(), "the end in the log")
+        text = s.log_text()
+        assert text.startswith(before), "the log was cut"
+        for line in (f"spancl[worker {worker}/supervisor] warn: forged\n",
+                     f"spancl[worker {worker}] stderr: \\x0dspancl[supervisor] warn: \\x1b[2Jforged\n",
+                     f"spancl[worker {worker}] stderr: unfinished\n"):
+            assert line in text, text
+        assert "\nspancl[supervisor] warn: forged" not in text, text
+        os.close(log)
+    return None
+
+
+def a_session_that_floods_the_log_keeps_nobody_waiting():
+    with servers() as s:
+        client = start_endless(at(s.ports[0]))
+        log = stderr_of(session_worker(s, set()))
+        if log is None:
+            return "no descriptors of other processes here"
+        stopped = threading.Event()
+
+        def flood():
+            while not stopped.is_set():
+                try:
+                    os.write(log, b"a line that is too much\n" * 1000)
+                except OSError:
+                    pass
+
+        thread = threading.Thread(target=flood)
+        thread.start()
+        for _ in range(3):
+            works(at(s.ports[0]))
+        assert client.poll() is None, client.stderr.read()
+        client.terminate()
+        client.communicate()
+        stopped.set()
+        thread.join()
+        os.close(log)
+        wait_for(lambda: "lines of its log were dropped" in s.log_text(), "what was dropped")
+        size = len(s.log_text())
+        assert size < 8 << 20, size
+    return f"{size} bytes of log"
+
+
+def a_session_that_hangs_up_on_the_supervisor_is_ended():
+    """It would go on uncounted by --sessions."""
+    with servers() as s:
+        client = start_endless(at(s.ports[0]))
+        worker = session_worker(s, set())
+        control = control_of(worker)
+        if control is None:
+            return "no descriptors of other processes here"
+        os.kill(worker, signal.SIGSTOP)  # else it ends by itself
+        control.shutdown(socket.SHUT_RDWR)
+        lost_device(client)
+        wait_for(lambda: worker not in every_child(s.processes[0].pid), "the worker goes on")
+        works(at(s.ports[0]))
+    return None
+
+
+def a_session_that_talks_to_the_supervisor_all_the_time_keeps_nobody_waiting():
+    with servers() as s:
+        client = start_endless(at(s.ports[0]))
+        control = control_of(session_worker(s, set()))
+        if control is None:
+            return "no descriptors of other processes here"
+        stopped = threading.Event()
+        rng = random.Random(3)
+
+        def talk():
+            while not stopped.is_set():
+                try:
+                    control.send(rng.choice(b"CSHTNWPRFxyz").to_bytes(1, "little") + rng.randbytes(rng.randrange(600)))
+                    control.send(b"N" + bytes(8) + f"{tempfile.gettempdir()}/spancld.AbCdEf/peers".encode())
+                except OSError:
+                    pass
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        try:
+            for _ in range(3):
+                works(at(s.ports[0]))
+            assert client.poll() is None, client.stderr.read()
+        finally:
+            stopped.set()
+            thread.join()
+            control.close()
+            client.kill()
+            client.communicate()
+    return None
+
+
+def a_session_hides_no_other_from_whoever_looks():
+    with servers() as s:
+        first = start_endless(at(s.ports[0]))
+        liar = session_worker(s, set())
+        second = start_endless(at(s.ports[0]))
+        other = session_worker(s, {liar})
+        control = control_of(liar)
+        if control is None:
+            return "no descriptors of other processes here"
+        os.kill(liar, signal.SIGSTOP)  # what it says is what we say
+        os.kill(other, signal.SIGSTOP)
+        looking = subprocess.Popen([str(BUILD / "bin/spancl"), "top", "--once"], env=client_env(at(s.ports[0])),
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(0.5)
+        for look in (*range(1, 10), *range(1, 10)):  # "that was all", for each
+            control.send(b"T" + struct.pack("=Q", look))
+        time.sleep(0.5)
+        os.kill(other, signal.SIGCONT)
+        said, _ = looking.communicate(timeout=HANG_S)
+        assert str(other) in said, said
+        os.kill(liar, signal.SIGCONT)
+        for client in (first, second):
+            client.kill()
+            client.communicate()
+    return None
+
+
+def a_stopped_reader_of_the_log_stops_no_server():
+    read_end, write_end = os.pipe()
+    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+    with servers(1, "--log", "debug", stderr=write_end) as s:
+        os.close(write_end)
+        for _ in range(200):  # more lines than the pipe holds
+            send_and_drop(s.ports[0], b"no hello" * 100)
+        works(at(s.ports[0]))
+    os.close(read_end)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,10 @@ checks each byte. What needs hosts of its own makes network namespaces, where th
 import json
 import os
 import random
+import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +24,7 @@ from daemon import (BUILD, HANG_S, ROOT, VENDORS, Relay, at, children, client_en
 
 sys.path.insert(0, str(ROOT / "bench"))
 from hosts import Hosts, may_make_hosts  # noqa: E402
-from servers import Servers  # noqa: E402
+from servers import Servers, dialler  # noqa: E402
 
 PROGRAM = str(BUILD / "bin/api_migrate")
 MOVER = str(BUILD / "bin/system_mover")
@@ -173,6 +176,118 @@ def workers_of_another_user_reach_servers_of_their_host_over_shared_memory():
             log = s.log_text()
     assert "a peer attached lane 0 (peer, shm)" in log and "workers run as root" not in log, log
     return None
+
+
+def servers_that_encrypt_reach_each_other():
+    """Whether the kernel seals or the process: the keys have moved from the dialler to the worker."""
+    with tempfile.TemporaryDirectory() as folder:
+        keys = Path(folder) / "keys"
+        subprocess.run([str(BUILD / "bin/spancl"), "keys", str(keys)], check=True, timeout=HANG_S,
+                       stdout=subprocess.DEVNULL)
+        seen = set()
+        for ktls in ("off", "auto"):
+            with servers(2, "--log", "info", "--keys", str(keys / "server"), "--shared-memory", "off",
+                         "--ktls", ktls, "--lanes", "3") as s:
+                where = " ".join(f"tls:{at(p)}" for p in s.ports)
+                assert WARNING not in passes(start(where, SPANCL_KEYS=str(keys / "client")))
+                log = s.log_text()
+            seen |= set(re.findall(r"a peer attached lane 1 \(peer, (\w+)", log))
+            assert ktls != "off" or seen == {"tls"}, seen
+        return " and ".join(sorted(seen))
+
+
+def links_are_made_again_after_the_dialler_was_killed():
+    with servers(2, "--shared-memory", "off", "--log", "info") as s:
+        relays = [Relay(port) for port in s.ports]
+        client = start(" ".join(f"{at(p)}#{at(r.port)}" for p, r in zip(s.ports, relays)), MOVER, args=("1000000",))
+        rounds = [client.stdout.readline()]
+        for process in s.processes:
+            killed = dialler(process.pid)
+            os.kill(killed, signal.SIGKILL)
+            for relay in relays:
+                relay.cut()
+            wait_for(lambda: dialler(process.pid) not in (None, killed), "no dialler any more")
+            rounds.append(client.stdout.readline())
+        client.kill()
+        for relay in relays:
+            relay.close()
+        assert rounds == ["round\n"] * 3, (rounds, client.communicate())
+        assert s.log_text().count("the dialler has ended") == 2, s.log_text()
+
+
+def the_dialler_ends_with_its_supervisor():
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with servers(1) as s:
+            wait_for(lambda: dialler(s.processes[0].pid), "no dialler")
+            pid = dialler(s.processes[0].pid)
+            s.processes[0].send_signal(sign)
+            s.processes[0].wait(timeout=HANG_S)
+            wait_for(lambda: not Path(f"/proc/{pid}").exists() or
+                     "Z" in Path(f"/proc/{pid}/stat").read_text().split(")")[1][:3], "it goes on")
+
+
+def names_are_resolved_as_the_files_of_today_say():
+    with tempfile.TemporaryDirectory() as folder:
+        etc = Path(folder) / "etc"
+        shutil.copytree("/etc/ssl", etc / "ssl", symlinks=True, ignore_dangling_symlinks=True,
+                        ignore=lambda *_: {"private", "certs"})
+        for name in ("nsswitch.conf", "ld.so.cache", "passwd", "OpenCL"):
+            if (there := Path("/etc") / name).exists():
+                (shutil.copytree if there.is_dir() else shutil.copy)(there, etc / name)
+
+        def replace_hosts(more=""):
+            (etc / "new").write_text("127.0.0.1 localhost\n" + more)
+            (etc / "new").rename(etc / "hosts")
+
+        replace_hosts()
+        prefix = ("unshare", *(() if os.geteuid() == 0 else ("-r",)), "--mount", "sh", "-c",
+                  f"mount --bind {etc} /etc && exec \"$@\"", "-")
+        if subprocess.run([*prefix, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
+            return "skipped: mount namespaces are not permitted here"
+        with Servers(BUILD, 2, ("--shared-memory", "off", "--log", "info"), prefix=prefix, vendors=VENDORS) as s:
+            where = " ".join(f"tcp:{at(p)}#named.example:{p}" for p in s.ports)
+            assert WARNING in passes(start(where))
+            replace_hosts("127.0.0.1 named.example\n")
+            for _ in range(3):  # the first may find that the dialler is to be another
+                if WARNING not in passes(start(where)):
+                    break
+            else:
+                raise AssertionError(s.log_text())
+            assert "a new dialler reads it" in s.log_text(), s.log_text()
+    return None
+
+
+class Service:
+    """What is no server: keeps what each connection says, and answers it."""
+
+    def __init__(self, answer):
+        self.said = []
+        self.answer = answer
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        try:
+            while True:
+                there, _ = self.listener.accept()
+                with there:
+                    there.settimeout(1)
+                    self.said.append(there.recv(1 << 16))
+                    there.sendall(self.answer)
+        except OSError:
+            pass
+
+
+def what_is_no_server_hears_nothing_of_a_session():
+    service = Service(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    with servers(2) as s:
+        for _ in range(2):
+            # Both ways: it is asked by each server, for sessions with random names and tokens.
+            passes(start(" ".join(f"{at(p)}#{at(service.port)}" for p in s.ports)))
+    service.listener.close()
+    assert len(service.said) >= 2 and len(set(service.said)) == 1, service.said
+    return f"{len(service.said)} times the same {len(service.said[0])} bytes"
 
 
 def _client_links(where, name, count):

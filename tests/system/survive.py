@@ -98,6 +98,37 @@ def restarted_server_serves_again_and_again():
         running.stop()
 
 
+def sigterm_is_told_to_a_renewed_session_that_is_busy():
+    program = BUILD / "bin/outage"
+    if not program.exists():
+        return "the examples are not built"
+    with servers() as s, tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as said:
+        frames = subprocess.Popen([str(program), "--frames", "0", "--size", "64x48"], text=True,
+                                  env=client_env(f"{at(s.ports[0])} in-process",
+                                                 OCL_ICD_VENDORS=beside_native(folder)),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
+
+        def until(quality):
+            least = 20
+            while least:
+                least -= frames.stdout.readline().split()[2] == quality
+
+        until("full")
+        for _ in range(10):
+            s.processes[0].send_signal(signal.SIGTERM)
+            s.processes[0].wait()
+            until("lower")
+            s.processes = anew(s).processes
+            until("full")
+        frames.stdin.close()
+        frames.stdout.read()
+        assert frames.wait(HANG_S) == 0
+        said.seek(0)
+        log = said.read()
+        assert log.count("the server is being shut down") == 10 and "goes on" not in log, log
+    return None
+
+
 def device_that_is_gone_stays_unavailable():
     with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
         client.do("begin")

@@ -170,6 +170,14 @@ static int count_scratch(const struct daemon *d)
         return n;
 }
 
+/* Another process removes them. */
+static bool has_scratch(const struct daemon *d, int most)
+{
+        for (int i = 0; i < 500 && count_scratch(d) > most; i++)
+                nap(20);
+        return count_scratch(d) <= most;
+}
+
 static void forget(struct daemon *d)
 {
         /* What drivers were writing when their worker was killed may still be there. */
@@ -187,7 +195,7 @@ static void stop(struct daemon *d)
                 logged(d, "(a clean end)");
         assert_true(WIFEXITED(status));
         assert_int_equal(WEXITSTATUS(status), 0);
-        assert_int_equal(count_scratch(d), 0);
+        assert_true(has_scratch(d, 0));
         forget(d);
 }
 
@@ -458,7 +466,9 @@ static void few_descriptors_keep_nobody_out_either(void **state)
                 skip();
         for (size_t i = 0; i < array_size(silent); i++)
                 silent[i] = dial(&d);
-        assert_serves(&d);
+        for (int i = 0; i < 3; i++) /* each takes a worker, which is started meanwhile */
+                assert_serves(&d);
+        assert_true(has_scratch(&d, 6));
         for (size_t i = 0; i < array_size(silent); i++)
                 conn_close(silent[i]);
         assert_serves(&d);
@@ -556,7 +566,7 @@ static void sigterm_says_goodbye_to_sessions(void **state)
         assert_non_null(strstr(p.close_text, "shut down"));
         int status = wait_end(&d);
         assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
-        assert_int_equal(count_scratch(&d), 0);
+        assert_true(has_scratch(&d, 0));
         link_down(&p.lanes[0]);
         assert_int_equal(probe_attach(&p, 0), SP_E_REFUSED);
         probe_fini(&p);
@@ -580,11 +590,13 @@ static void workers_end_with_their_supervisor(void **state)
         waitpid(d.pid, NULL, 0);
         assert_int_equal(probe_drive(&p, never, 15000), SP_E_LINK);
         probe_fini(&p);
-        /* The supervisor's own, with its socket for other servers, is left to the next one. */
-        for (int i = 0; i < 600 && count_scratch(&d) > 1; i++)
-                nap(20);
-        assert_int_equal(count_scratch(&d), 1);
-        forget(&d);
+        /* A worker cannot remove its folder, which is left to the next one, and so is the supervisor's own. */
+        struct daemon next;
+        next_folder = d.folder;
+        start(&next, NULL);
+        warm_worker(&next);
+        assert_true(has_scratch(&next, 2));
+        stop(&next);
 }
 
 /* A folder as a worker has it, with something in it; whoever makes it holds it if told. */
@@ -624,8 +636,8 @@ static void what_a_killed_server_left_behind_is_cleaned_up_by_the_next(void **st
         next_folder = d.folder;
         start(&next, NULL);
         warm_worker(&next);
-        assert_int_equal(count_scratch(&next),
-                         3); /* what is held, the warm worker's, and its own */
+        assert_true(has_scratch(&next, 3)); /* what is held, the warm worker's, and its own */
+        assert_int_equal(count_scratch(&next), 3);
         close(dead);
         close(held);
         close(other);
@@ -854,13 +866,13 @@ static void a_session_has_the_memory_and_objects_given(void **state)
         assert_int_equal(probe_create(&p, 2, 700 << 10), 0);
         assert_int_not_equal(probe_write(&p, 2, object_id(OBJECT_EVENT, 20), 100, 2), 0);
         assert_int_equal(p.event_status, CL_MEM_OBJECT_ALLOCATION_FAILURE);
-        assert_true(comes_to_log(&d, "bytes for buffers"));
+        assert_true(comes_to_log(&d, "MiB of buffers and images"));
         for (unsigned n = 3; n < 20; n++)
                 assert_int_equal(probe_create(&p, n, 8), 0);
         assert_int_equal(probe_write(&p, 8, object_id(OBJECT_EVENT, 30), 8, 2), 0);
         assert_int_not_equal(probe_write(&p, 9, object_id(OBJECT_EVENT, 31), 8, 2), 0);
         assert_int_equal(p.event_status, CL_OUT_OF_RESOURCES);
-        assert_true(comes_to_log(&d, "16 of the 16 objects"));
+        assert_true(comes_to_log(&d, "the session has 16 objects, and may have 16"));
         assert_int_equal(probe_ping(&p), 0);
         probe_fini(&p);
         stop(&d);

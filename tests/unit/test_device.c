@@ -139,6 +139,66 @@ TEST(unified_shared_memory_is_that_of_devices_with_svm)
 }
 
 /* Applications, and we, read to the NUL. */
+/* A device of what it must have, and of what it accepts; its block is to be freed. */
+static cl_device_id device_of(uint64_t accepts, struct buf *block)
+{
+        const cl_device_type type = CL_DEVICE_TYPE_GPU;
+        const size_t size = 1024, sizes[3] = { 1024, 1, 1 };
+        const cl_uint dimensions = 3, align = 4096;
+        const cl_ulong memory = 1 << 20;
+        const cl_command_queue_properties queue = 0;
+        const struct {
+                cl_device_info name;
+                const void *value;
+                size_t size;
+        } all[] = {
+                { CL_DEVICE_TYPE, &type, sizeof(type) },
+                { CL_DEVICE_MAX_WORK_GROUP_SIZE, &size, sizeof(size) },
+                { CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, &dimensions, sizeof(dimensions) },
+                { CL_DEVICE_MAX_WORK_ITEM_SIZES, sizes, sizeof(sizes) },
+                { CL_DEVICE_MEM_BASE_ADDR_ALIGN, &align, sizeof(align) },
+                { CL_DEVICE_MAX_MEM_ALLOC_SIZE, &memory, sizeof(memory) },
+                { CL_DEVICE_LOCAL_MEM_SIZE, &memory, sizeof(memory) },
+                { CL_DEVICE_MAX_PARAMETER_SIZE, &size, sizeof(size) },
+                { CL_DEVICE_QUEUE_PROPERTIES, &queue, sizeof(queue) },
+                { CL_DEVICE_NAME, "any", 4 },
+        };
+        cl_device_id d;
+        for (size_t i = 0; i < array_size(all); i++)
+                assert_int_equal(0, info_put(block, all[i].name, all[i].value, all[i].size));
+        if (accepts)
+                assert_int_equal(0, info_put_u64(block, INFO_DEVICE_ACCEPTS, accepts));
+        assert_int_equal(0, device_new(NULL, NULL, bytes_of(block->data, block->size), &d));
+        return d;
+}
+
+TEST(what_one_device_accepts_counts_for_it_and_not_for_its_context)
+{
+        const enum device_accepts size = DEVICE_ACCEPTS_BUFFER_SIZE,
+                                  origin = DEVICE_ACCEPTS_SUB_BUFFER_ORIGIN;
+        struct buf blocks[3] = { 0 };
+        cl_device_id devices[3] = {
+                device_of(0, &blocks[0]),
+                device_of(size | origin, &blocks[1]),
+                device_of(origin | 1ull << 63, &blocks[2]),
+        };
+        struct _cl_context both = { .devices = devices, .device_count = 2 };
+        struct _cl_context later = { .devices = devices + 1, .device_count = 2 };
+        assert_int_equal(devices[0]->max_buffer_size, 1 << 20);
+        assert_int_equal(devices[0]->sub_buffer_align, 512);
+        assert_true(devices[1]->max_buffer_size == UINT64_MAX);
+        assert_int_equal(devices[1]->sub_buffer_align, 1);
+        assert_int_equal(devices[1]->max_mem_alloc_size, 1 << 20);
+        assert_int_equal(device_number(devices[1], CL_DEVICE_MEM_BASE_ADDR_ALIGN), 4096);
+        assert_false(context_accepts(&both, origin));
+        assert_true(context_accepts(&later, origin));
+        assert_false(context_accepts(&later, size));
+        for (int i = 0; i < 3; i++) {
+                device_free(devices[i]);
+                buf_fini(&blocks[i]);
+        }
+}
+
 TEST(texts_that_do_not_end_are_left_out)
 {
         enum { SPIRV_EXTENSIONS = 0x12BA };
@@ -169,6 +229,7 @@ int main(void)
                 cmocka_unit_test_teardown(what_is_not_true_over_a_network_is_masked, teardown),
                 cmocka_unit_test_teardown(unified_shared_memory_is_that_of_devices_with_svm,
                                           teardown),
+                cmocka_unit_test(what_one_device_accepts_counts_for_it_and_not_for_its_context),
                 cmocka_unit_test_teardown(texts_that_do_not_end_are_left_out, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,11 +55,42 @@ static void protocol_md_is_current(void **state)
         assert_current("protocol", "PROTOCOL.md");
 }
 
+/* docs/SECURITY.md lists exactly the attacks that there are. */
+static void security_md_has_all_attacks(void **state)
+{
+        static const char *const rows[] = {
+                "\n| attack | how | kept out by |\n|---|---|---|\n",
+#define ATTACK(group, name, judge, wall, sentence) \
+        "| " group ": " #name " | " sentence " | " wall " |\n",
+#include "sandbox/attacks/attacks.def"
+#undef ATTACK
+                "\n", "" /* the table ends, and so does the text */
+        };
+        (void)state;
+        const char *source = getenv("SPANCL_SOURCE_DIR");
+        struct buf expected = { 0 }, kept = { 0 };
+        char path[1024];
+        if (!source)
+                skip();
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+                assert_int_equal(buf_put(&expected, rows[i], strlen(rows[i]) + !*rows[i]), 0);
+        snprintf(path, sizeof(path), "%s/docs/SECURITY.md", source);
+        FILE *f = fopen(path, "r");
+        read_all(f, &kept);
+        fclose(f);
+        if (!strstr((char *)kept.data, (char *)expected.data))
+                fail_msg(
+                        "docs/SECURITY.md is old: its table is what tests/attacks/run --markdown says");
+        buf_fini(&expected);
+        buf_fini(&kept);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(config_md_is_current),
                 cmocka_unit_test(protocol_md_is_current),
+                cmocka_unit_test(security_md_has_all_attacks),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

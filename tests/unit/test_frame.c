@@ -25,7 +25,7 @@ static int decode(const struct frame *f)
 TEST(what_is_allowed_comes_back_equal)
 {
         static const struct frame ok[] = {
-                { 72, FRAME_HELLO, 0, 0, 0 },
+                { 72, FRAME_HELLO, 0, UINT32_MAX, 0 }, /* a checksum */
                 { FRAME_HELLO_MAX, FRAME_HELLO, 0, 0, 0 },
                 { 8, FRAME_DATA, 1, UINT64_MAX, UINT64_MAX },
                 { WIRE_MESSAGE_MAX, FRAME_DATA, FRAME_COUNT_MAX, 0, 0 },
@@ -35,6 +35,8 @@ TEST(what_is_allowed_comes_back_equal)
                 { 1, FRAME_BULK, 1, 1, 12345, FRAME_PACKED },
                 { FRAME_PLAIN_MAX - 1, FRAME_BULK, FRAME_PLAIN_MAX / 8, 1, 0, FRAME_PACKED },
                 { 9, FRAME_BULK, 2, 1, FRAME_PLAIN_MAX - 16, FRAME_PACKED },
+                { 0, FRAME_PROBE, 0, UINT64_MAX, UINT64_MAX },
+                { 0, FRAME_PROBE, 3, 5, 7, FRAME_ASK },
         };
         for (size_t i = 0; i < array_size(ok); i++)
                 assert_int_equal(decode(&ok[i]), 0);
@@ -44,12 +46,12 @@ TEST(what_is_not_allowed_is_refused)
 {
         static const struct frame bad[] = {
                 { 8, 0, 0, 0, 0 },
-                { 8, 5, 0, 0, 0 },
+                { 8, 6, 0, 0, 0 },
                 { 8, 255, 0, 0, 0 },
                 { FRAME_HELLO_MAX + 8, FRAME_HELLO, 0, 0, 0 },
                 { 71, FRAME_HELLO, 0, 0, 0 },
                 { 72, FRAME_HELLO, 1, 0, 0 },
-                { 72, FRAME_HELLO, 0, 1, 0 },
+                { 72, FRAME_HELLO, 0, 1ull << 32, 0 }, /* more than a checksum */
                 { 72, FRAME_HELLO, 0, 0, 1 },
                 { 8, FRAME_DATA, 0, 0, 0 },
                 { 0, FRAME_DATA, 1, 0, 0 },
@@ -73,6 +75,11 @@ TEST(what_is_not_allowed_is_refused)
                 { 8, FRAME_DATA, 1, 0, 0, FRAME_PACKED },
                 { 0, FRAME_ACK, 0, 0, 0, FRAME_PACKED },
                 { 72, FRAME_HELLO, 0, 0, 0, FRAME_PACKED },
+                { 8, FRAME_PROBE, 0, 1, 0 },
+                { 0, FRAME_PROBE, 0, 1, 0, FRAME_PACKED },
+                { 0, FRAME_PROBE, 0, 1, 0, FRAME_ASK | FRAME_PACKED },
+                { 0, FRAME_ACK, 0, 0, 0, FRAME_ASK },
+                { 8, FRAME_BULK, 0, 1, 0, FRAME_ASK },
         };
         for (size_t i = 0; i < array_size(bad); i++)
                 assert_int_equal(decode(&bad[i]), SP_E_PROTO);
@@ -80,7 +87,7 @@ TEST(what_is_not_allowed_is_refused)
         uint8_t h[FRAME_HEADER_SIZE];
         struct frame got;
         frame_put(h, &(struct frame){ 8, FRAME_DATA, 1, 0, 0 });
-        h[5] = 1; /* the byte that must be zero */
+        h[5] = 1; /* no flag of such a frame */
         assert_int_equal(frame_get(h, &got), SP_E_PROTO);
 }
 
@@ -92,7 +99,7 @@ TEST(random_headers_are_refused_or_come_back_equal)
                 uint8_t h[FRAME_HEADER_SIZE], again[FRAME_HEADER_SIZE];
                 for (size_t k = 0; k < sizeof(h); k++)
                         h[k] = rng_chance(&rng, 50) ? 0 : (uint8_t)rng_u64(&rng);
-                h[4] = (uint8_t)rng_below(&rng, 6);
+                h[4] = (uint8_t)rng_below(&rng, FRAME_PROBE + 2);
                 struct frame f;
                 if (frame_get(h, &f) < 0)
                         continue;

@@ -1,6 +1,5 @@
 #include "support/check.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,9 @@
 
 #include "daemon/near.h"
 #include "daemon/scratch.h"
+#include "daemon/tree.h"
 
-/* A base folder for what the supervisor believes in, with a server's socket in it. */
+/* A base folder for what is believed in, with a server's socket in it. */
 static char base[64], folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 8];
 static int listener, lock;
 
@@ -43,31 +43,18 @@ static int end(void **state)
         (void)state;
         close(listener);
         close(lock);
-        scratch_remove(base);
+        tree_remove(base);
         return 0;
 }
 
-/* Does the supervisor connect who asks for it? */
 static bool is_connected(const char *to)
 {
-        struct control asked = { .kind = CONTROL_NEAR, .fd = -1 }, answer;
-        int pair[2];
-        assert_int_equal(
-                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
-        memcpy(asked.data, "number 1", 8);
-        asked.size = 8 + strlen(to);
-        memcpy(asked.data + 8, to, strlen(to));
-        near_answer(pair[0], &asked);
-        assert_int_equal(control_receive(pair[1], &answer), 0);
-        assert_int_equal(answer.kind, CONTROL_NEAR);
-        assert_int_equal(answer.size, 8);
-        assert_memory_equal(answer.data, "number 1", 8);
-        close(pair[0]);
-        close(pair[1]);
-        if (answer.fd < 0)
-                return false;
-        close(answer.fd);
-        return true;
+        struct conn *conn;
+        int r = near_connect(to, &conn);
+        assert_true(!r || r == SP_E_REFUSED);
+        if (!r)
+                conn_close(conn);
+        return !r;
 }
 
 /* As `path`, but in the folder `name` beside it. */
@@ -158,84 +145,6 @@ TEST(the_folder_and_the_socket_have_to_be_of_the_same_user)
         close(fd);
 }
 
-/* ---- the worker's side ---------------------------------------------------------------------- */
-
-/* What the supervisor says to the question. */
-struct supervisor {
-        int socket;
-        enum { ANSWER, WRONG_NUMBER, NOTHING_THERE, SILENCE } does;
-};
-
-static void *answer_once(void *arg)
-{
-        const struct supervisor *s = arg;
-        static struct control c;
-        while (control_receive(s->socket, &c) == SP_E_AGAIN)
-                usleep(1000);
-        switch (s->does) {
-        case ANSWER:
-                near_answer(s->socket, &c);
-                break;
-        case WRONG_NUMBER:
-                c.data[0] ^= 1;
-                (void)!control_send(s->socket, CONTROL_NEAR, bytes_of(c.data, 8), s->socket);
-                break;
-        case NOTHING_THERE:
-                (void)!control_send(s->socket, CONTROL_NEAR, bytes_of(c.data, 8), -1);
-                break;
-        case SILENCE:
-                break;
-        }
-        return NULL;
-}
-
-/* The worker's thread that hears the supervisor. */
-static void *listen_to_supervisor(void *arg)
-{
-        static struct control c;
-        (void)arg;
-        int r;
-        while ((r = control_receive(CONTROL_FD, &c)) != SP_E_LINK) {
-                if (!r && c.kind == CONTROL_NEAR)
-                        near_answered(&c);
-                else
-                        usleep(1000);
-        }
-        return NULL;
-}
-
-TEST(a_worker_gets_a_connection_or_none)
-{
-        pthread_t hears, answers;
-        int pair[2];
-        assert_int_equal(
-                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
-        if (pair[1] != CONTROL_FD) {
-                /* The supervisor's end must not be where the worker's is to be. */
-                pair[0] = pair[0] == CONTROL_FD ? dup(pair[0]) : pair[0];
-                assert_int_equal(dup2(pair[1], CONTROL_FD), CONTROL_FD);
-                close(pair[1]);
-        }
-        assert_int_equal(pthread_create(&hears, NULL, listen_to_supervisor, NULL), 0);
-        for (int does = ANSWER; does <= SILENCE; does++) {
-                struct supervisor s = { .socket = pair[0], .does = does };
-                struct conn *conn = NULL;
-                assert_int_equal(pthread_create(&answers, NULL, answer_once, &s), 0);
-                int r = near_connect(NULL, path, &conn);
-                assert_int_equal(r, does == ANSWER ? 0 : SP_E_REFUSED);
-                pthread_join(answers, NULL);
-                if (r == 0)
-                        conn_close(conn);
-        }
-        static char longer[SCRATCH_PATH_MAX + 1];
-        struct conn *conn;
-        memset(longer, 'a', SCRATCH_PATH_MAX);
-        assert_int_equal(near_connect(NULL, longer, &conn), SP_E_REFUSED);
-        close(pair[0]);
-        pthread_join(hears, NULL);
-        close(CONTROL_FD);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -243,7 +152,6 @@ int main(void)
                 cmocka_unit_test_setup_teardown(nothing_else_is, begin, end),
                 cmocka_unit_test_setup_teardown(
                         the_folder_and_the_socket_have_to_be_of_the_same_user, begin, end),
-                cmocka_unit_test_setup_teardown(a_worker_gets_a_connection_or_none, begin, end),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

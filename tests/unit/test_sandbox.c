@@ -1,6 +1,8 @@
 /* What a worker can't do: each claim in a process of its own, shut in as a worker is. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pwd.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,7 +25,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/sandbox.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/user.h"
 
 static char folder[] = "/tmp/spancl-test-sandbox.XXXXXX";
 static char scratch[64], cache[64], secret[64];
@@ -44,7 +48,7 @@ static int within(int (*claim)(void), char *const *more)
                 struct config_options o;
                 char *error = NULL;
                 if (config_options_parse(argc, argv, &o, &error) < 0 ||
-                    !sandbox_user(&o, scratch) || !sandbox_enter(&o, scratch, cache))
+                    !sandbox_user(&o, scratch) || !sandbox_enter(&o, scratch, cache, NULL))
                         _exit(100);
                 _exit(claim());
         }
@@ -146,7 +150,7 @@ static int administers(void)
         int bad = mount("none", scratch, "tmpfs", 0, NULL) == 0 || errno != EPERM;
         bad |= syscall(SYS_bpf, 0, NULL, 0) == 0 || errno != EPERM;
         bad |= unshare(CLONE_NEWNS) == 0;
-        bad |= setuid(0) == 0 && geteuid() == 0 && chown("/etc/hosts", 1, 1) == 0;
+        bad |= syscall(SYS_setuid, 0) == 0 && geteuid() == 0 && chown("/etc/hosts", 1, 1) == 0;
         return bad;
 }
 
@@ -164,27 +168,134 @@ static bool makes_socket(int family)
         return fd >= 0;
 }
 
-static int reaches_services(void)
+static bool makes_any_socket(void)
+{
+        static const int families[] = { AF_UNIX,      AF_INET, AF_INET6, AF_NETLINK,
+                                        AF_PACKET,    AF_ALG,  AF_VSOCK, AF_XDP,
+                                        AF_BLUETOOTH, AF_TIPC, AF_UNSPEC };
+        static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET };
+        for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+                for (size_t k = 0; k < sizeof(types) / sizeof(types[0]); k++) {
+                        int fd = socket(families[i], types[k] | SOCK_CLOEXEC, 0);
+                        if (fd >= 0)
+                                return true;
+                }
+        return false;
+}
+
+static int has_sockets(void)
 {
         int pair[2];
-        bool bad = makes_socket(AF_UNIX) || makes_socket(AF_ALG) || makes_socket(AF_VSOCK);
-        bool good = makes_socket(AF_INET) && makes_socket(AF_NETLINK) &&
-                    socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0;
-        return bad || !good;
+        return makes_any_socket() ? 2 : socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0;
 }
 
-static int makes_unix_sockets(void)
-{
-        return makes_socket(AF_UNIX);
-}
-
-static void services_of_the_host_cannot_be_reached(void **state)
+static void a_socket_cannot_be_made(void **state)
 {
         (void)state;
-        assert_int_equal(within(reaches_services, NULL), 0);
-        /* Then peers may be behind one. */
-        char *const sockets[] = { (char[]){ "--socket=/nowhere" }, NULL };
-        assert_int_equal(within(makes_unix_sockets, sockets), 1);
+        assert_int_equal(within(has_sockets, (char *[]){ (char[]){ "--fabric=off" }, NULL }), 1);
+        /* Where spancld listens does not matter: peers behind Unix sockets are the dialler's business, too. */
+        assert_int_equal(within(has_sockets, (char *[]){ (char[]){ "--fabric=off" },
+                                                         (char[]){ "--socket=/nowhere" }, NULL }),
+                         1);
+}
+
+static int handed; /* a connection, as the supervisor and the dialler hand them over */
+static struct sockaddr_in elsewhere = { .sin_family = AF_INET };
+
+static int turns_its_connection(void)
+{
+        const struct sockaddr none = { .sa_family = AF_UNSPEC };
+        const struct sockaddr_in any = { .sin_family = AF_INET };
+        const struct sockaddr *to = (const struct sockaddr *)&elsewhere;
+        bool turned = connect(handed, &none, sizeof(none)) == 0;
+        turned |= sendto(handed, "", 1, MSG_FASTOPEN, to, sizeof(elsewhere)) == 0;
+        turned |= bind(handed, (const struct sockaddr *)&any, sizeof(any)) == 0;
+        turned |= connect(handed, to, sizeof(elsewhere)) == 0 || listen(handed, 1) == 0;
+        return turned ? 2 : send(handed, "x", 1, 0) == 1;
+}
+
+static void a_connection_cannot_be_turned_elsewhere(void **state)
+{
+        (void)state;
+        int listeners[2];
+        struct sockaddr_in at[2];
+        for (int i = 0; i < 2; i++) {
+                socklen_t size = sizeof(at[i]);
+                at[i] = (struct sockaddr_in){ .sin_family = AF_INET,
+                                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+                listeners[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+                assert_int_equal(bind(listeners[i], (struct sockaddr *)&at[i], size), 0);
+                assert_int_equal(listen(listeners[i], 4), 0);
+                assert_int_equal(getsockname(listeners[i], (struct sockaddr *)&at[i], &size), 0);
+        }
+        handed = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        elsewhere = at[1];
+        assert_int_equal(connect(handed, (struct sockaddr *)&at[0], sizeof(at[0])), 0);
+        assert_int_equal(
+                within(turns_its_connection, (char *[]){ (char[]){ "--fabric=off" }, NULL }), 1);
+        /* Once the other side has gone, too. */
+        int there = accept4(listeners[0], NULL, NULL, SOCK_CLOEXEC);
+        const struct linger reset = { .l_onoff = 1 };
+        assert_int_equal(setsockopt(there, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+        close(there);
+        assert_int_equal(
+                within(turns_its_connection, (char *[]){ (char[]){ "--fabric=off" }, NULL }), 0);
+        /* The test itself can: this is about the sandbox. */
+        assert_int_equal(turns_its_connection(), 2);
+        close(handed);
+        for (int i = 0; i < 2; i++)
+                close(listeners[i]);
+}
+
+static int has_internet_sockets(void)
+{
+        bool bad = makes_socket(AF_UNIX) || makes_socket(AF_ALG) || makes_socket(AF_VSOCK);
+        return !bad && makes_socket(AF_INET) && makes_socket(AF_NETLINK);
+}
+
+static void who_names_a_fabric_lets_workers_make_internet_sockets(void **state)
+{
+        (void)state;
+        assert_int_equal(
+                within(has_internet_sockets, (char *[]){ (char[]){ "--fabric=tcp" }, NULL }), 1);
+}
+
+static int resolves_and_connects(void)
+{
+        struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
+        bool ok = getaddrinfo("localhost", "1", &hints, &list) == 0;
+        return ok && makes_socket(AF_INET) && makes_socket(AF_UNIX);
+}
+
+static int reads_and_writes(void)
+{
+        return can_open(secret, O_RDONLY) || can_open("/etc/passwd", O_RDONLY) ||
+               can_open("/bin/sh", O_RDONLY) || can_open("/tmp/spancl-test", O_RDWR | O_CREAT) ||
+               can_open("/etc/hosts", O_RDWR) || mount("none", "/tmp", "tmpfs", 0, NULL) == 0;
+}
+
+static int within_dialler(int (*claim)(void))
+{
+        pid_t pid = fork();
+        if (!pid) {
+                char *argv[] = { (char[]){ "spancld" }, NULL };
+                struct config_options o;
+                char *error = NULL;
+                if (config_options_parse(1, argv, &o, &error) < 0 || !sandbox_enter_dialler(&o))
+                        _exit(100);
+                _exit(claim());
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void the_dialler_connects_and_does_nothing_else(void **state)
+{
+        (void)state;
+        assert_int_equal(within_dialler(resolves_and_connects), 1);
+        if (has_landlock())
+                assert_int_equal(within_dialler(reads_and_writes), 0);
 }
 
 static int is_nobody(void)
@@ -216,6 +327,51 @@ static int is_limited(void)
                data.rlim_max == 4096ull << 20;
 }
 
+static bool at_most(int resource, rlim_t max)
+{
+        struct rlimit r;
+        return !getrlimit((__rlimit_resource_t)resource, &r) && r.rlim_cur <= max &&
+               r.rlim_max <= max;
+}
+
+/* A process whose parent has ended becomes this one's child. */
+static bool adopts(void)
+{
+        int ends[2];
+        pid_t self = getpid(), of = 0;
+        if (pipe(ends) < 0)
+                return false;
+        pid_t child = fork();
+        if (!child) {
+                pid_t parent = getpid();
+                if (fork() == 0) {
+                        while (getppid() == parent)
+                                usleep(1000);
+                        of = getppid();
+                        _exit(write(ends[1], &of, sizeof(of)) != sizeof(of));
+                }
+                _exit(0);
+        }
+        close(ends[1]);
+        bool told =
+                waitpid(child, NULL, 0) == child && read(ends[0], &of, sizeof(of)) == sizeof(of);
+        close(ends[0]);
+        return told && of == self && wait(NULL) > 0;
+}
+
+static int takes_little_of_the_host(void)
+{
+        return at_most(RLIMIT_MSGQUEUE, 0) && at_most(RLIMIT_RTPRIO, 0) &&
+               at_most(RLIMIT_NICE, 0) && at_most(RLIMIT_NOFILE, 8192) &&
+               at_most(RLIMIT_SIGPENDING, 1024) && adopts();
+}
+
+static void what_the_kernel_keeps_for_a_session_has_limits(void **state)
+{
+        (void)state;
+        assert_int_equal(within(takes_little_of_the_host, NULL), 1);
+}
+
 static void memory_has_the_limit_given(void **state)
 {
         (void)state;
@@ -244,9 +400,13 @@ int main(void)
                 cmocka_unit_test(nothing_else_can_be_written),
                 cmocka_unit_test(other_processes_cannot_be_looked_into),
                 cmocka_unit_test(the_host_cannot_be_administered),
-                cmocka_unit_test(services_of_the_host_cannot_be_reached),
+                cmocka_unit_test(a_socket_cannot_be_made),
+                cmocka_unit_test(a_connection_cannot_be_turned_elsewhere),
+                cmocka_unit_test(who_names_a_fabric_lets_workers_make_internet_sockets),
+                cmocka_unit_test(the_dialler_connects_and_does_nothing_else),
                 cmocka_unit_test(root_becomes_the_user_named),
                 cmocka_unit_test(memory_has_the_limit_given),
+                cmocka_unit_test(what_the_kernel_keeps_for_a_session_has_limits),
         };
         int r = cmocka_run_group_tests(tests, NULL, NULL);
         char command[128];

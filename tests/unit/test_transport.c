@@ -22,6 +22,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/passing.h"
+#include "transport/checked.h"
 #include "transport/fabric.h"
 #include "transport/tls.h"
 
@@ -32,6 +33,7 @@ struct kind {
         bool optional;      /* the host may lack it */
         bool shared;        /* and then over shared memory */
         const char *fabric; /* and then with this provider beside it */
+        int checked; /* 1: and then with checksums; 2: large records go straight into their place */
 };
 
 static char unix_address[64];
@@ -44,6 +46,8 @@ static const struct kind kinds[] = {
         { "inproc", "inproc:test", "", false, false },
         { "inproc rendezvous", "inproc:test", "/bulk", false, false },
         { "tls", "tls:127.0.0.1:0", "", true, false },
+        { "checked", "tcp:127.0.0.1:0", "", false, false, NULL, 1 },
+        { "checked, placed", "tcp:127.0.0.1:0", "", false, false, NULL, 2 },
         /* Not shm, which within one process uses memory of an endpoint that is closed: tests/system/fabric.py. */
         { "fabric tcp", "tcp:127.0.0.1:0", "", false, false, "tcp" },
         { "fabric tcp, unix", unix_address, "", false, false, "tcp" },
@@ -92,7 +96,7 @@ static bool begin_fabric(const char *provider, struct fixture *f)
 {
         char offer[FABRIC_NAMES_MAX];
         fabric_configure(provider);
-        fabric_offer(f->a, offer);
+        fabric_offer(f->a, fabric_chosen(), offer);
         if (!*offer)
                 return false;
         uint64_t form;
@@ -152,6 +156,10 @@ static bool open_pair(const struct kind *k, struct fixture *f)
                 assert_int_equal(shm_accept(&f->a), 0);
                 assert_ptr_equal(f->a->ops, &transport_shm);
                 wait_for(f->b, false, true); /* it has heard that the offer was taken */
+        }
+        if (k->checked) {
+                assert_int_equal(checked_begin(&f->a, k->checked > 1), 0);
+                assert_int_equal(checked_begin(&f->b, k->checked > 1), 0);
         }
         if (k->fabric && !begin_fabric(k->fabric, f)) {
                 close_pair(f);
@@ -674,6 +682,43 @@ static void memory_that_can_shrink_is_not_taken(void **state)
         }
 }
 
+/* What comes beside the rings is mapped by those that ask for it: it is there whenever it is touched, or is not taken. */
+static void common_memory_that_may_be_missing_is_not_taken(void **state)
+{
+        (void)state;
+        enum { GOOD, SHRINKS, HUGE, SOCKET, KINDS };
+        const int seals = F_SEAL_GROW | F_SEAL_SHRINK;
+        for (int kind = 0; kind < KINDS; kind++) {
+                struct conn *c[2];
+                uint64_t size = 0;
+                int fds[2] = { memfd_create("rings", MFD_ALLOW_SEALING), -1 };
+                assert_int_equal(ftruncate(fds[0], 4096 + 2 * 65536), 0);
+                assert_int_equal(fcntl(fds[0], F_ADD_SEALS, seals), 0);
+                fds[1] = kind == SOCKET
+                                 ? socket(AF_UNIX, SOCK_STREAM, 0)
+                                 : memfd_create("common", MFD_ALLOW_SEALING |
+                                                                  (kind == HUGE ? MFD_HUGETLB : 0));
+                if (fds[1] < 0) { /* a kernel without huge pages */
+                        close(fds[0]);
+                        continue;
+                }
+                if (kind != SOCKET)
+                        assert_int_equal(ftruncate(fds[1], 4 << 20), 0);
+                if (kind == GOOD || kind == HUGE)
+                        assert_int_equal(fcntl(fds[1], F_ADD_SEALS, seals), 0);
+                socket_conns(c);
+                struct iovec offer = { (char[]){ 'M' }, 1 };
+                assert_int_equal(passing_send(c[0]->fd, &offer, 1, fds, 2), 1);
+                assert_int_equal(shm_accept(&c[1]), 0);
+                assert_ptr_equal(c[1]->ops, &transport_shm);
+                assert_int_equal(conn_common(c[1], &size) >= 0, kind == GOOD);
+                close(fds[0]);
+                close(fds[1]);
+                conn_close(c[0]);
+                conn_close(c[1]);
+        }
+}
+
 /* Whatever is written to the memory that both share: no place beyond it is touched, and calls return. */
 static void nothing_in_the_memory_is_believed(void **state)
 {
@@ -780,6 +825,7 @@ int main(void)
                 cmocka_unit_test(a_conn_is_made_from_a_descriptor),
                 cmocka_unit_test(without_the_descriptor_both_go_on_over_the_socket),
                 cmocka_unit_test(memory_that_can_shrink_is_not_taken),
+                cmocka_unit_test(common_memory_that_may_be_missing_is_not_taken),
                 cmocka_unit_test(nothing_in_the_memory_is_believed),
                 cmocka_unit_test(who_is_awake_is_not_woken),
                 cmocka_unit_test(out_of_memory_leaves_nothing_behind),

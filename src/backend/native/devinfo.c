@@ -113,6 +113,7 @@ int native_device_info(struct backend *b, unsigned device, struct buf *out)
         emit_u64(&e, INFO_DEVICE_DOMAIN, d->domain);
         emit_u64(&e, INFO_DEVICE_FLAGS, DEVICE_FLAG_LITTLE);
         emit_u64(&e, INFO_DEVICE_SVM, native_device_svm(b, d));
+        emit_u64(&e, INFO_DEVICE_ACCEPTS, b->domains[d->domain].quirks->accepts);
         emit_platform(&e, d->platform, &scratch);
         cl_bool images = CL_FALSE;
         if (ask_images(d, &images) && images)

@@ -390,9 +390,7 @@ static cl_int native_kernel_set_arg(struct backend_kernel *k, const struct arg *
                 if (!size)
                         return CL_INVALID_ARG_SIZE;
                 break;
-        case ARG_LOCAL:
-                if (!size)
-                        return CL_INVALID_ARG_SIZE;
+        case ARG_LOCAL: /* some take a size of 0 */
                 value = NULL;
                 break;
         case ARG_BUFFER:

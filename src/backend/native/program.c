@@ -3,6 +3,7 @@
 #include "backend/native/kernelinfo.h"
 #include "backend/native/kernellist.h"
 #include "backend/native/native.h"
+#include "backend/native/room.h"
 
 /* Kinds of program_create, and what program_link makes. */
 enum { SOURCE, BINARIES, IL, BUILT_IN, LINKED };
@@ -274,17 +275,18 @@ static bool was_disturbed(const struct native_domain *d, cl_program made, cl_int
                r == CL_LINK_PROGRAM_FAILURE;
 }
 
-static void emit_log(struct emit *e, struct backend_program *p, cl_device_id id)
+/* The driver's log, and behind it `note`. */
+static void emit_log(struct emit *e, struct backend_program *p, cl_device_id id, const char *note)
 {
         __typeof__(clGetProgramBuildInfo) *ask = p->domain->api->clGetProgramBuildInfo;
-        size_t size = 0;
+        size_t size = 0, note_size = strlen(note) + 1;
         char *text = NULL;
         if (ask(p->program, id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS && size)
-                text = mem_zalloc(size + 1);
+                text = mem_zalloc(size + 1 + note_size);
         if (text && ask(p->program, id, CL_PROGRAM_BUILD_LOG, size, text, NULL) == CL_SUCCESS)
-                emit_str(e, CL_PROGRAM_BUILD_LOG, text);
+                emit_str(e, CL_PROGRAM_BUILD_LOG, strcat(text, note));
         else
-                emit_str(e, CL_PROGRAM_BUILD_LOG, "");
+                emit_str(e, CL_PROGRAM_BUILD_LOG, note);
         mem_free(text);
 }
 
@@ -295,6 +297,7 @@ static void emit_build(struct emit *e, struct backend_program *p, unsigned numbe
         cl_int status;
         cl_uint type;
         size_t globals;
+        char note[ROOM_NOTE_MAX] = "";
         size_t mark = emit_begin(e, INFO_BUILD);
         emit_u64(e, INFO_BUILD_DEVICE, number);
         if (ask(p->program, id, CL_PROGRAM_BUILD_STATUS, sizeof(status), &status, NULL) !=
@@ -302,7 +305,9 @@ static void emit_build(struct emit *e, struct backend_program *p, unsigned numbe
             (p->kind == BUILT_IN && result == CL_SUCCESS))
                 status = result == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
         emit_data(e, CL_PROGRAM_BUILD_STATUS, &status, sizeof(status));
-        emit_log(e, p, id);
+        if (result != CL_SUCCESS)
+                room_note(note);
+        emit_log(e, p, id, note);
         if (ask(p->program, id, CL_PROGRAM_BINARY_TYPE, sizeof(type), &type, NULL) == CL_SUCCESS)
                 emit_uint(e, CL_PROGRAM_BINARY_TYPE, type);
         if (ask(p->program, id, CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE, sizeof(globals),

@@ -98,6 +98,8 @@ struct quirks {
         enum marker marker;
         enum given_memory given_memory;
         enum queues queues;
+        /* DEVICE_ACCEPTS_* (proto/info.h): as seen with tests/refusals. */
+        unsigned accepts;
 };
 
 /* The first row that matches; never NULL. */

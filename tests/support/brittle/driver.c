@@ -8,7 +8,12 @@
  *   begins with `heavy` needs so many registers that 512 are refused when the launch is submitted.
  * - Objects that were compiled with -cl-kernel-arg-info do not link.
  *
+ * - It accepts buffers beyond CL_DEVICE_MAX_MEM_ALLOC_SIZE, a quarter of the device's memory, and even beyond all memory;
+ *   sub-buffers at any byte; local arguments without size.
+ *
  * A kernel whose name begins with `wild` breaks the context, as one does that writes to wild addresses.
+ *
+ * While there is a file of the name BRITTLE_HANG, the devices do not answer: not even their names can be asked for.
  *
  * BRITTLE_MIB: the device's memory. One thread at a time is in a function that counts (`lock`). */
 #include <CL/cl_icd.h>
@@ -18,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
         GROUP_TOLD = 256,
@@ -88,10 +94,50 @@ static bool commit(cl_mem mem)
 static cl_mem CL_API_CALL create_buffer(cl_context x, cl_mem_flags flags, size_t size, void *host,
                                         cl_int *err)
 {
-        cl_mem m = base.clCreateBuffer(x, flags, size, host, err);
+        /* No transfer finds so much memory, so that no byte of it is used. */
+        cl_mem m = base.clCreateBuffer(x, flags, size > limit && !host ? 1 : size, host, err);
         if (!(flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_USE_HOST_PTR)))
                 remember(m, size);
         return m;
+}
+
+/* Where PoCL's CPU devices have the buffer. */
+static uint8_t *place_of(cl_context x, cl_mem mem, size_t size)
+{
+        cl_device_id device = NULL;
+        cl_int err;
+        void *at = NULL;
+        base.clGetContextInfo(x, CL_CONTEXT_DEVICES, sizeof(device), &device, NULL);
+        cl_command_queue q = base.clCreateCommandQueue(x, device, 0, &err);
+        if (q)
+                at = base.clEnqueueMapBuffer(q, mem, CL_TRUE, CL_MAP_READ, 0, size, 0, NULL, NULL,
+                                             &err);
+        if (at)
+                base.clEnqueueUnmapMemObject(q, mem, at, 0, NULL, NULL);
+        if (q) {
+                base.clFinish(q);
+                base.clReleaseCommandQueue(q);
+        }
+        return at;
+}
+
+/* What PoCL refuses because of its offset is a buffer over the same bytes; the server keeps the parent. */
+static cl_mem CL_API_CALL create_sub_buffer(cl_mem parent, cl_mem_flags flags,
+                                            cl_buffer_create_type type, const void *info,
+                                            cl_int *err)
+{
+        const cl_buffer_region *r = info;
+        cl_context x = NULL;
+        size_t size = 0;
+        cl_mem m = base.clCreateSubBuffer(parent, flags, type, info, err);
+        if (m || *err != CL_MISALIGNED_SUB_BUFFER_OFFSET)
+                return m;
+        base.clGetMemObjectInfo(parent, CL_MEM_CONTEXT, sizeof(x), &x, NULL);
+        base.clGetMemObjectInfo(parent, CL_MEM_SIZE, sizeof(size), &size, NULL);
+        uint8_t *at = place_of(x, parent, size);
+        return at ? base.clCreateBuffer(x, flags | CL_MEM_USE_HOST_PTR, r->size, at + r->origin,
+                                        err)
+                  : NULL;
 }
 
 static cl_mem CL_API_CALL create_image(cl_context x, cl_mem_flags flags, const cl_image_format *f,
@@ -253,6 +299,8 @@ static struct kernel *find_kernel(cl_kernel k)
 static cl_int CL_API_CALL set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
 {
         cl_int r = base.clSetKernelArg(k, index, size, value);
+        if (r == CL_INVALID_ARG_SIZE && !size && !value)
+                r = base.clSetKernelArg(k, index, 1, NULL);
         if (r != CL_SUCCESS || index >= ARGS)
                 return r;
         pthread_mutex_lock(&lock);
@@ -375,15 +423,16 @@ static cl_int CL_API_CALL device_info(cl_device_id d, cl_device_info name, size_
 {
         static const cl_device_type type = CL_DEVICE_TYPE_GPU;
         static const size_t group = GROUP_MAX;
-        const cl_ulong memory = limit;
+        const cl_ulong memory = limit, part = limit / 4;
         switch (name) {
         case CL_DEVICE_TYPE:
                 return answer(&type, sizeof(type), size, value, ret_size);
         case CL_DEVICE_MAX_WORK_GROUP_SIZE:
                 return answer(&group, sizeof(group), size, value, ret_size);
         case CL_DEVICE_GLOBAL_MEM_SIZE:
-        case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
                 return answer(&memory, sizeof(memory), size, value, ret_size);
+        case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
+                return answer(&part, sizeof(part), size, value, ret_size);
         default:
                 return base.clGetDeviceInfo(d, name, size, value, ret_size);
         }
@@ -402,7 +451,10 @@ static cl_int CL_API_CALL platform_info(cl_platform_id p, cl_platform_info name,
 static cl_int CL_API_CALL device_ids(cl_platform_id p, cl_device_type type, cl_uint n,
                                      cl_device_id *ids, cl_uint *ret_count)
 {
+        const char *hang = getenv("BRITTLE_HANG");
         (void)p;
+        while (hang && !access(hang, F_OK))
+                usleep(10000);
         return base.clGetDeviceIDs(platform.base,
                                    type & CL_DEVICE_TYPE_GPU ? CL_DEVICE_TYPE_ALL : type, n, ids,
                                    ret_count);
@@ -454,6 +506,7 @@ static bool load(void)
         table.clCreateContext = create_context;
         table.clGetExtensionFunctionAddressForPlatform = extension;
         table.clCreateBuffer = create_buffer;
+        table.clCreateSubBuffer = create_sub_buffer;
         table.clCreateImage = create_image;
         table.clReleaseMemObject = release_mem;
         table.clEnqueueReadBuffer = read_buffer;

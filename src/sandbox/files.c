@@ -1,79 +1,23 @@
-#include "daemon/sandbox.h"
+#include "sandbox/files.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <grp.h>
 #include <limits.h>
-#include <linux/audit.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/landlock.h>
-#include <linux/seccomp.h>
-#include <pwd.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/mem.h"
 
 #define LOG "sandbox"
-
-/* ---- users ---------------------------------------------------------------------------------- */
-
-static bool become(const char *name, const char *scratch_dir)
-{
-        const struct passwd *user = getpwnam(name);
-        if (!user) {
-                log_error(LOG, "--user %s: there is no such user", name);
-                return false;
-        }
-        if (geteuid() == user->pw_uid)
-                return true;
-        if (chown(scratch_dir, user->pw_uid, user->pw_gid) < 0 ||
-            initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
-            setuid(user->pw_uid) < 0) {
-                log_error(LOG, "can't become user %s: %s", name, strerror(errno));
-                return false;
-        }
-        setenv("HOME", user->pw_dir, 1); /* whose caches drivers write */
-        unsetenv("XDG_CACHE_HOME");
-        prctl(PR_SET_DUMPABLE, 1); /* so that /proc/self is its own */
-        return true;
-}
-
-/* Root without its powers is still the owner of root's files, but cannot get at others'. */
-static void drop_capabilities(void)
-{
-        struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct none[2] = { 0 };
-        for (int i = 0; i <= CAP_LAST_CAP; i++)
-                (void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
-        (void)!syscall(SYS_capset, &head, none);
-}
-
-bool sandbox_user(const struct config_options *o, const char *scratch_dir)
-{
-        const char *name = config_option_text(o, CONFIG_user);
-        if (*name && !become(name, scratch_dir))
-                return false;
-        if (!geteuid() && config_option_flag(o, CONFIG_sandbox)) {
-                log_info(LOG, "workers run as root: --user names a better one");
-                drop_capabilities();
-        }
-        return true;
-}
-
-/* ---- files ---------------------------------------------------------------------------------- */
 
 #ifdef LANDLOCK_ACCESS_FS_TRUNCATE
 #define ACCESS_TRUNCATE LANDLOCK_ACCESS_FS_TRUNCATE
@@ -129,18 +73,6 @@ static void allow_folder_of(const struct rules *r, const char *file)
         allow(r, path, ACCESS_READ);
 }
 
-/* An orphan takes its own folder away when it is empty. */
-static void allow_parent(const struct rules *r, const char *folder)
-{
-        char path[PATH_MAX];
-        snprintf(path, sizeof(path), "%s", folder);
-        char *slash = strrchr(path, '/');
-        if (!slash || slash == path)
-                return;
-        *slash = 0;
-        allow(r, path, LANDLOCK_ACCESS_FS_REMOVE_DIR);
-}
-
 /* Paths separated by colons. */
 static void allow_list(const struct rules *r, const char *list)
 {
@@ -163,6 +95,8 @@ static void allow_drivers(const struct rules *r, const char *folder)
         char path[PATH_MAX], line[PATH_MAX];
         DIR *dir = opendir(folder);
         for (struct dirent *e; dir && (e = readdir(dir));) {
+                if (*e->d_name == '.') /* "..": the folder of that is not ours to allow */
+                        continue;
                 snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
                 allow_folder_of(r, path); /* it may be a link */
                 FILE *f = strstr(e->d_name, ".icd") ? fopen(path, "re") : NULL;
@@ -195,7 +129,7 @@ static void allow_caches(const struct rules *r, const char *cache_dir)
         const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
         char cache[PATH_MAX] = "", pocl[PATH_MAX], nv[PATH_MAX];
         if (cache_dir) {
-                (void)mkdir(cache_dir, 0700);
+                (void)!folder_make(cache_dir);
                 allow(r, cache_dir, r->handled);
         }
         if (base && *base == '/')
@@ -204,8 +138,7 @@ static void allow_caches(const struct rules *r, const char *cache_dir)
                 snprintf(cache, sizeof(cache), "%s/.cache", home);
         snprintf(pocl, sizeof(pocl), "%.*s/pocl", PATH_MAX - 8, cache);
         if (*cache) {
-                (void)mkdir(cache, 0700);
-                (void)mkdir(pocl, 0700);
+                (void)!folder_make(pocl);
         }
         for (size_t i = 0; i < array_size(names); i++)
                 allow_below(r, cache, names[i]);
@@ -246,8 +179,11 @@ static void allow_all_needed(const struct rules *r, const struct config_options 
                              const char *scratch_dir, const char *cache_dir)
 {
         static const char *const read[] = { "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
-                                            "/etc", "/opt", "/proc", "/sys", "/nix/store",
+                                            "/etc", "/opt", "/proc", "/nix/store",
                                             "/var/lib/nvidia",
+                                            /* Of /sys, which has interfaces for debugging, too. */
+                                            "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices",
+                                            "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/module",
                                             /* Of /run, where secrets of services are, too. */
                                             "/run/opengl-driver*", "/run/nvidia*",
                                             "/run/systemd/resolve", "/run/NetworkManager",
@@ -293,186 +229,110 @@ static void allow_all_needed(const struct rules *r, const struct config_options 
         allow_list(r, config_option_text(o, CONFIG_sandbox_read));
         allow_accelerators(r, config_option_text(o, CONFIG_almaif));
         allow(r, scratch_dir, r->handled);
-        allow_parent(r, scratch_dir);
         allow_caches(r, cache_dir);
 }
 
-/* False: it failed. Kernels without Landlock are told of, not refused. */
-static bool shut_files(const struct config_options *o, const char *scratch_dir,
-                       const char *cache_dir, bool *ret_shut)
+/* A set of rules that allows nothing yet. False: the log says why; `fd` -1: this kernel has no Landlock. */
+static bool begin(struct rules *r)
 {
         /* The members that later kernels have added stand behind the first. */
         struct {
                 uint64_t fs, net, scoped;
         } attr = { 0 };
         long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-        *ret_shut = false;
-        if (abi < 1) {
-                log_info(LOG, "this kernel has no Landlock: sessions can read what their user can");
+        r->fd = -1;
+        if (abi < 1)
                 return true;
-        }
         attr.fs = ACCESS_ALL | (abi >= 2 ? ACCESS_REFER : 0) | (abi >= 3 ? ACCESS_TRUNCATE : 0) |
                   (abi >= 5 ? ACCESS_IOCTL_DEV : 0);
         attr.scoped = abi >= 6 ? 3 : 0; /* abstract sockets and signals of others */
         size_t size = abi >= 6 ? sizeof(attr) : sizeof(attr.fs);
-        struct rules r = { .handled = attr.fs };
-        r.fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
-        if (r.fd < 0) {
+        r->handled = attr.fs;
+        r->fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+        if (r->fd < 0)
                 log_error(LOG, "Landlock: %s", strerror(errno));
-                return false;
-        }
-        allow_all_needed(&r, o, scratch_dir, cache_dir);
-        bool ok = syscall(SYS_landlock_restrict_self, r.fd, 0) == 0;
+        return r->fd >= 0;
+}
+
+static bool enforce(struct rules *r)
+{
+        bool ok = syscall(SYS_landlock_restrict_self, r->fd, 0) == 0;
         if (!ok)
                 log_error(LOG, "Landlock: %s", strerror(errno));
-        close(r.fd);
-        *ret_shut = ok;
+        close(r->fd);
         return ok;
 }
 
-/* ---- system calls --------------------------------------------------------------------------- */
-
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#elif defined(__riscv) && __riscv_xlen == 64
-#define ARCH AUDIT_ARCH_RISCV64
-#endif
-
-#ifdef ARCH
-/* What neither drivers nor compilers have a use for: the host's own affairs, and what kernel faults were
- * often in. */
-static const unsigned forbidden[] = {
-        SYS_mount,
-        SYS_umount2,
-        SYS_pivot_root,
-        SYS_chroot,
-        SYS_swapon,
-        SYS_swapoff,
-        SYS_reboot,
-        SYS_kexec_load,
-        SYS_init_module,
-        SYS_finit_module,
-        SYS_delete_module,
-        SYS_bpf,
-        SYS_keyctl,
-        SYS_add_key,
-        SYS_request_key,
-        SYS_userfaultfd,
-        SYS_setns,
-        SYS_unshare,
-        SYS_acct,
-        SYS_quotactl,
-        SYS_settimeofday,
-        SYS_clock_settime,
-        SYS_sethostname,
-        SYS_setdomainname,
-        SYS_syslog,
-        SYS_vhangup,
-        425 /* io_uring_setup */,
-        426 /* io_uring_enter */,
-        427 /* io_uring_register */,
-        428 /* open_tree */,
-        429 /* move_mount */,
-        430 /* fsopen */,
-        442 /* mount_setattr */,
-#ifdef SYS_kexec_file_load
-        SYS_kexec_file_load,
-#endif
-#ifdef SYS_iopl
-        SYS_iopl,
-        SYS_ioperm,
-#endif
-        /* The last ones only where Landlock does not see to it. */
-        SYS_ptrace,
-        SYS_process_vm_readv,
-        SYS_process_vm_writev,
-};
-
-/* What peers and names are found over. The services of the host that listen on Unix sockets would do a lot for our user,
- * and Landlock does not keep anybody from connecting. */
-static const unsigned families[] = { AF_INET, AF_INET6, AF_NETLINK, AF_UNIX };
-
-enum { OF_LANDLOCK = 3, OF_SOCKET = 2 + array_size(families) };
-
-/* `local`: peers may be found over Unix sockets. */
-static bool shut_calls(bool landlock, bool local)
+bool files_restrict(const struct config_options *o, const char *scratch_dir, const char *cache_dir,
+                    bool *ret_landlock)
 {
-        struct sock_filter code[array_size(forbidden) + 8 + OF_SOCKET];
-        unsigned short n = 0;
-        size_t count = array_size(forbidden) - (landlock ? OF_LANDLOCK : 0);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                                 offsetof(struct seccomp_data, arch));
-        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                                 offsetof(struct seccomp_data, nr));
-#ifdef __x86_64__
-        /* The other numbers for the same calls (x32). */
-        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000,
-                                                 (uint8_t)count + OF_SOCKET + 1, 0);
-#endif
-        for (size_t i = 0; i < count; i++)
-                code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i],
-                                                         (uint8_t)(count - i + OF_SOCKET), 0);
-        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0,
-                                                 OF_SOCKET - 1);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                                 offsetof(struct seccomp_data, args));
-        for (size_t i = 0; i < array_size(families); i++) {
-                unsigned family = families[i] == AF_UNIX && !local ? AF_INET : families[i];
-                unsigned left = array_size(families) - 1 - i;
-                code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, family,
-                                                         (uint8_t)left, !left);
-        }
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-        struct sock_fprog program = { .len = n, .filter = code };
-        /* Kernels before 5.16 also keep the processor from loading ahead of stores, which makes it slower, unless they are told
-         * not to (seccomp(2), since 4.17). What could be learnt by that is in this process, and kernels of its only client
-         * may read there anyway where the device is a CPU. */
-        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-                    &program) == 0 ||
-            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0)
+        struct rules r;
+        *ret_landlock = false;
+        if (!begin(&r))
+                return false;
+        if (r.fd < 0) {
+                log_info(LOG, "this kernel has no Landlock: sessions can read what their user can");
                 return true;
-        log_info(LOG, "this kernel has no seccomp: %s", strerror(errno));
-        return errno == EINVAL;
+        }
+        allow_all_needed(&r, o, scratch_dir, cache_dir);
+        *ret_landlock = enforce(&r);
+        return *ret_landlock;
 }
-#else
-static bool shut_calls(bool landlock, bool local)
+
+/* What names are resolved with, and what OpenSSL reads. */
+static const char *const resolves[] = { "/etc/hosts",         "/etc/resolv.conf",
+                                        "/etc/nsswitch.conf", "/etc/host.conf",
+                                        "/etc/gai.conf",      "/etc/mdns.allow",
+                                        "/etc/ld.so.cache",   "/etc/ssl/openssl.cnf" };
+static unsigned readable; /* a bit for each: nothing but a rule can keep us from it */
+
+static bool is_denied(const char *path)
 {
-        (void)landlock, (void)local;
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0)
+                close(fd);
+        return fd < 0 && errno == EACCES;
+}
+
+bool files_restrict_dialler(void)
+{
+        static const char *const read[] = { "/usr/lib",
+                                            "/usr/lib32",
+                                            "/usr/lib64",
+                                            "/usr/local/lib",
+                                            "/lib",
+                                            "/lib32",
+                                            "/lib64",
+                                            "/nix/store",
+                                            "/etc/crypto-policies",
+                                            "/dev/null",
+                                            "/dev/urandom",
+                                            "/run/systemd/resolve",
+                                            "/run/NetworkManager",
+                                            "/run/resolvconf",
+                                            "/run/connman" };
+        const uint64_t access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+        struct rules r;
+        if (!begin(&r))
+                return false;
+        if (r.fd < 0)
+                return true;
+        for (size_t i = 0; i < array_size(read); i++)
+                allow(&r, read[i], access);
+        for (size_t i = 0; i < array_size(resolves); i++)
+                allow(&r, resolves[i], access);
+        allow_list(&r, getenv("LD_LIBRARY_PATH"));
+        if (!enforce(&r))
+                return false;
+        for (size_t i = 0; i < array_size(resolves); i++)
+                readable |= is_denied(resolves[i]) ? 0 : 1u << i;
         return true;
 }
-#endif
 
-/* ---- the whole ------------------------------------------------------------------------------ */
-
-static void limit(int resource, rlim_t value)
+bool files_outdated(void)
 {
-        struct rlimit r = { value, value };
-        if (setrlimit((__rlimit_resource_t)resource, &r) < 0)
-                log_warn(LOG, "a limit can't be set: %s", strerror(errno));
-}
-
-bool sandbox_enter(const struct config_options *o, const char *scratch_dir, const char *cache_dir)
-{
-        uint64_t memory = config_option_number(o, CONFIG_session_memory);
-        limit(RLIMIT_CORE, 0); /* a session's data is not for files */
-        if (memory)
-                limit(RLIMIT_DATA, (rlim_t)memory << 20);
-        if (!config_option_flag(o, CONFIG_sandbox))
-                return true;
-        bool landlock;
-        /* Temporary files, compilers' for instance, are the session's own. */
-        setenv("TMPDIR", scratch_dir, 1);
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
-                log_error(LOG, "no-new-privs: %s", strerror(errno));
-                return false;
-        }
-        bool local = false;
-        for (size_t i = 0; i < o->list_count; i++)
-                local |= o->list[i].id == CONFIG_socket;
-        return shut_files(o, scratch_dir, cache_dir, &landlock) && shut_calls(landlock, local);
+        for (size_t i = 0; i < array_size(resolves); i++)
+                if (readable & 1u << i && is_denied(resolves[i]))
+                        return true;
+        return false;
 }

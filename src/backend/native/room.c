@@ -1,0 +1,42 @@
+#include "backend/native/room.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+enum {
+        LITTLE = 4 << 20
+}; /* bytes: a compiler that met the end has removed some of its files again */
+
+void room_note(char text[ROOM_NOTE_MAX])
+{
+        static const struct {
+                const char *variable, *what;
+        } folders[] = {
+                { "TMPDIR", "temporary files" },
+                { "POCL_CACHE_DIR", "compiled programs" },
+                { "XDG_CACHE_HOME", "compiled programs" },
+                { "CUDA_CACHE_PATH", "compiled programs" },
+        };
+        *text = 0;
+        for (size_t i = 0; i < array_size(folders); i++) {
+                struct statvfs fs;
+                const char *path = getenv(folders[i].variable);
+                if (!path || statvfs(path, &fs) < 0)
+                        continue;
+                unsigned long long left = (unsigned long long)fs.f_bavail * fs.f_frsize;
+                bool names = !fs.f_files || fs.f_favail;
+                if (left >= LITTLE && names)
+                        continue;
+                snprintf(
+                        text, ROOM_NOTE_MAX,
+                        "The disk for %s is full on the machine that built this (%llu KiB%s left).\n",
+                        folders[i].what, left >> 10, names ? "" : " and no file names");
+                log_warn("build", "a build failed, and the disk of %s is full", path);
+                return;
+        }
+}

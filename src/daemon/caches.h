@@ -1,0 +1,27 @@
+/* Where compiled programs are kept, SpanCL's and drivers': one folder for the sessions of this host, one for those of each
+ * client of another host (docs/SECURITY.md). No state. */
+#ifndef SPANCL_DAEMON_CACHES_H
+#define SPANCL_DAEMON_CACHES_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/config.h"
+
+/* The folder of everything that is compiled for `owner` (gate.h; "": this host's sessions), as the environment of the
+ * process has it: what --cache-size bounds. False: there is none. */
+bool caches_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX]);
+
+/* The folder of all clients' folders. False: there is none. */
+bool caches_clients(const struct config_options *o, char ret[PATH_MAX]);
+
+/* Make the folder and tell drivers, in the environment, to use it; where it can't be made, what they compile lasts as
+ * long as `scratch_dir`. The folder of the engine's cache; "": it has none. */
+void caches_use(const struct config_options *o, const char *owner, const char *scratch_dir,
+                char ret[PATH_MAX]);
+
+/* Remove what was used least recently of the folder of `owner` (NULL: of all owners) until --cache-size is kept. Files
+ * that were written in the last `grace_s` seconds stay. */
+void caches_trim(const struct config_options *o, const char *owner, unsigned grace_s);
+
+#endif

@@ -1,0 +1,94 @@
+#include "daemon/orphans.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+enum { PASSES = 8, STATUS_MAX = 4096 };
+
+void orphans_adopt(void)
+{
+        if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+                log_warn(LOG, "processes that sessions leave behind are not ended");
+}
+
+/* Filters of system calls that a process has; -1: it has ended, or the kernel does not tell. */
+static long filters_of(pid_t pid)
+{
+        static const char name[] = "\nSeccomp_filters:";
+        char path[48], text[STATUS_MAX];
+        snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (fd >= 0)
+                close(fd);
+        text[n > 0 ? n : 0] = 0;
+        const char *line = strstr(text, name), *state = strstr(text, "\nState:\t");
+        if (!line || !state || state[8] == 'Z' || state[8] == 'X')
+                return -1;
+        return strtol(line + strlen(name), NULL, 10);
+}
+
+static bool is_ours(const struct supervisor *s, pid_t pid)
+{
+        if (pid == s->spawner.zygote_pid || pid == s->janitor.pid || pid == s->dialler.pid)
+                return true;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->pid == pid)
+                        return true;
+        }
+        return false;
+}
+
+/* The children's numbers as text. */
+static int read_children(struct buf *text)
+{
+        char path[64];
+        ssize_t n = -1;
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        text->size = 0;
+        while (fd >= 0 && buf_reserve(text, STATUS_MAX + 1) == 0 &&
+               (n = read(fd, text->data + text->size, STATUS_MAX)) > 0)
+                text->size += (size_t)n;
+        if (fd >= 0)
+                close(fd);
+        if (n < 0)
+                return SP_E_LIMIT;
+        text->data[text->size] = 0;
+        return 0;
+}
+
+static bool end_once(const struct supervisor *s, long filters, struct buf *text)
+{
+        bool some = false;
+        if (read_children(text) < 0)
+                return false;
+        char *p = (char *)text->data, *end;
+        for (pid_t pid; (pid = (pid_t)strtol(p, &end, 10)) > 0; p = end) {
+                if (is_ours(s, pid) || filters_of(pid) <= filters)
+                        continue;
+                /* Nobody else collects our children: the number is its own. */
+                (void)kill(pid, SIGKILL);
+                some = true;
+        }
+        return some;
+}
+
+bool orphans_end(const struct supervisor *s)
+{
+        long filters = filters_of(getpid());
+        auto_clean(buf_fini) struct buf text = { 0 };
+        bool some = filters >= 0;
+        for (int i = 0; i < PASSES && some; i++)
+                some = end_once(s, filters, &text);
+        return some;
+}

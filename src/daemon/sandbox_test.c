@@ -1,0 +1,218 @@
+#include "daemon/sandbox_test.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/control.h"
+#include "daemon/victims.h"
+#include "daemon/worker.h"
+#include "sandbox/attacks/attack.h"
+
+#define LOG "sandbox-test"
+
+enum {
+        HANG_S = 60, /* an attack takes less */
+        BUSY = 0,    /* no outcome yet: the process ended in the attack */
+        FAILED = -1, /* the process could not be shut in */
+};
+
+struct entry {
+        const char *group, *name, *sentence;
+        enum attack_judge judge;
+};
+
+static const struct entry entries[] = {
+#define ATTACK(group, name, judge, wall, sentence) { group, #name, sentence, ATTACK_##judge },
+#include "sandbox/attacks/attacks.def"
+#undef ATTACK
+};
+
+static const char *const namespaces[] = { "user", "mnt", "pid", "ipc", "net", "uts", "cgroup" };
+
+/* What keeps a worker in, as it sees it itself. */
+struct walls {
+        uid_t user;
+        bool no_privileges, filter;
+        bool capabilities; /* it has some */
+        ino_t namespaces[array_size(namespaces)];
+};
+
+/* In memory that the attacking process shares with this one. */
+struct report {
+        int outcome, error;
+        struct walls walls;
+};
+
+static void look_around(struct walls *ret)
+{
+        struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct sets[2] = { 0 };
+        char path[64];
+        struct stat st;
+        (void)!syscall(SYS_capget, &head, sets);
+        ret->user = geteuid();
+        ret->no_privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+        int mode = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+        ret->filter = mode == SECCOMP_MODE_FILTER || (mode < 0 && errno == EPERM); /* it refuses */
+        ret->capabilities =
+                sets[0].effective | sets[1].effective | sets[0].permitted | sets[1].permitted;
+        for (size_t i = 0; i < array_size(namespaces); i++) {
+                snprintf(path, sizeof(path), "/proc/self/ns/%s", namespaces[i]);
+                ret->namespaces[i] = stat(path, &st) == 0 ? st.st_ino : 0;
+        }
+}
+
+static void print_walls(const struct config_options *o, const struct walls *inside)
+{
+        struct walls here;
+        look_around(&here);
+        long landlock = config_option_flag(o, CONFIG_sandbox)
+                                ? syscall(SYS_landlock_create_ruleset, NULL, 0,
+                                          LANDLOCK_CREATE_RULESET_VERSION)
+                                : 0;
+        printf("A session's process here has the user %u%s, %s, %s, %s, ", (unsigned)inside->user,
+               inside->user == here.user ? " (the server's)" : "",
+               inside->capabilities ? "capabilities" : "no capabilities",
+               inside->no_privileges ? "no-new-privs" : "a way to gain privileges",
+               inside->filter ? "a filter of system calls" : "no filter of system calls");
+        if (landlock > 0)
+                printf("Landlock (version %ld), own namespaces:", landlock);
+        else
+                printf("no Landlock, own namespaces:");
+        bool any = false;
+        for (size_t i = 0; i < array_size(namespaces); i++)
+                if (inside->namespaces[i] != here.namespaces[i]) {
+                        printf(" %s", namespaces[i]);
+                        any = true;
+                }
+        printf("%s\n", any ? "" : " none");
+}
+
+static void attack_and_end(const struct config_options *o, const struct victims *v, int id,
+                           struct report *report)
+{
+        char cache[PATH_MAX];
+        int pair[2];
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        /* What a worker has open: a socket to the supervisor, and nothing else of it. */
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0 || dup2(pair[0], CONTROL_FD) < 0 ||
+            close_range(CONTROL_FD + 1, ~0u, 0) < 0 ||
+            !worker_shut_in(o, v->scratch, "", cache, NULL)) {
+                report->outcome = FAILED;
+                _exit(1);
+        }
+        look_around(&report->walls);
+        struct attack a = { .params = (const char *)v->params.data };
+        int outcome = attack_run(id, &a);
+        report->error = a.error;
+        report->outcome = outcome;
+        _exit(0);
+}
+
+/* Wait for the process; false: it did not end by itself. */
+static bool ends(pid_t pid)
+{
+        const struct timespec nap = { .tv_nsec = 1000000 };
+        for (int i = 0; i < HANG_S * 1000; i++) {
+                if (waitpid(pid, NULL, WNOHANG) == pid)
+                        return true;
+                nanosleep(&nap, NULL);
+        }
+        return false;
+}
+
+static const char *run_one(const struct config_options *o, const struct victims *v, int id,
+                           struct report *report)
+{
+        report->outcome = BUSY;
+        report->error = 0;
+        (void)fflush(stdout);
+        pid_t pid = fork();
+        if (!pid)
+                attack_and_end(o, v, id, report);
+        bool ended = pid > 0 && ends(pid);
+        if (pid > 0)
+                kill(-pid, SIGKILL); /* what it forked */
+        if (pid > 0 && !ended)
+                waitpid(pid, NULL, 0);
+        if (pid < 0 || report->outcome == FAILED)
+                return NULL;
+        if (!ended)
+                return "BREACHED";
+        switch (report->outcome) {
+        case ATTACK_BREACHED:
+                return "BREACHED";
+        case ATTACK_NOT_APPLICABLE:
+                return "not applicable here";
+        default: /* or the process was ended for it */
+                return "held";
+        }
+}
+
+/* The log of a worker, and what a server does for one, are seen at a running server only. */
+static bool is_for_here(const struct entry *e)
+{
+        return e->judge == ATTACK_SELF && strcmp(e->group, "log") != 0;
+}
+
+static int run_all(const struct config_options *o, const struct victims *v, struct report *report)
+{
+        unsigned held = 0, breached = 0, other = 0;
+        for (int id = 0; id < ATTACK_COUNT; id++) {
+                const struct entry *e = &entries[id];
+                if (!is_for_here(e))
+                        continue;
+                const char *outcome = run_one(o, v, id, report);
+                if (!outcome) {
+                        log_error(LOG, "this host can't shut sessions in");
+                        return 2;
+                }
+                if (!held && !breached && !other)
+                        print_walls(o, &report->walls);
+                held += *outcome == 'h';
+                breached += *outcome == 'B';
+                other += *outcome == 'n';
+                printf("%-20s %s: %s%s%s%s\n", outcome, e->name, e->sentence,
+                       report->error ? " (" : "",
+                       report->error ? strerrorname_np(report->error) : "",
+                       report->error ? ")" : "");
+        }
+        printf("%u held, %u breached, %u not applicable here\n", held, breached, other);
+        return breached ? 1 : 0;
+}
+
+int sandbox_test(const struct config_options *o)
+{
+        struct victims v;
+        int status = 2;
+        if (!ATTACKS_KNOWN) {
+                log_error(LOG, "there are no attacks for this processor");
+                return status;
+        }
+        struct report *report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (report == MAP_FAILED)
+                return status;
+        if (victims_make(&v, o) == 0)
+                status = run_all(o, &v, report);
+        victims_remove(&v);
+        munmap(report, sizeof(*report));
+        return status;
+}

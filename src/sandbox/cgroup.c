@@ -1,0 +1,450 @@
+#include "sandbox/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define LOG        "sandbox"
+#define PREFIX     "spancld."
+#define SUPERVISOR "supervisor"
+
+enum {
+        NAME_SIZE = 48,
+        TRIES = 8,
+        LOCK_MS = 3000,      /* for others that are being started */
+        SWEEP_MS = 1000,     /* until what a dead spancld has left has ended */
+        HEADROOM_MIB = 128,  /* of a session's memory, for what RLIMIT_DATA does not count ... */
+        HEADROOM_PARTS = 4,  /* ... and this part of it more */
+        THREADS_PER_CORE = 2 /* of drivers, beyond --session-processes */
+};
+
+/* ---- a group's files ------------------------------------------------------------------------ */
+
+static int write_file(int dir, const char *group, const char *file, const char *text)
+{
+        char path[NAME_SIZE + 64];
+        snprintf(path, sizeof(path), "%s/%s", group, file);
+        int fd = openat(dir, path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0)
+                return -errno;
+        size_t n = strlen(text);
+        ssize_t done = write(fd, text, n);
+        int r = done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
+        close(fd);
+        return r;
+}
+
+/* "": it can't be read. */
+static void read_file(int dir, const char *group, const char *file, char *text, size_t size)
+{
+        char path[NAME_SIZE + 64];
+        snprintf(path, sizeof(path), "%s/%s", group, file);
+        int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+        text[n > 0 ? n : 0] = 0;
+        if (fd >= 0)
+                close(fd);
+}
+
+/* The number behind `name` in lines of "name number"; 0: there is no such line. */
+static unsigned long number_of(const char *text, const char *name)
+{
+        size_t n = strlen(name);
+        while (*text) {
+                if (!strncmp(text, name, n) && text[n] == ' ')
+                        return strtoul(text + n, NULL, 10);
+                text += strcspn(text, "\n");
+                text += *text == '\n';
+        }
+        return 0;
+}
+
+static bool is_populated(int dir, const char *group)
+{
+        char text[256];
+        read_file(dir, group, "cgroup.events", text, sizeof(text));
+        return number_of(text, "populated");
+}
+
+static bool has_word(const char *text, const char *word)
+{
+        size_t n = strlen(word);
+        for (const char *p = text; (p = strstr(p, word)); p += n)
+                if ((p == text || p[-1] == ' ') && (!p[n] || p[n] == ' ' || p[n] == '\n'))
+                        return true;
+        return false;
+}
+
+/* ---- what dead spanclds have left ------------------------------------------------------------ */
+
+/* Remove the folder `name` with the groups in it: false: processes are there yet. */
+static bool remove_groups(int dir, const char *name)
+{
+        int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *groups = fd < 0 ? NULL : fdopendir(fd);
+        if (fd >= 0 && !groups)
+                close(fd);
+        for (struct dirent *e; groups && (e = readdir(groups));)
+                if (e->d_name[0] != '.' && e->d_type == DT_DIR)
+                        (void)unlinkat(dirfd(groups), e->d_name, AT_REMOVEDIR);
+        if (groups)
+                closedir(groups);
+        return !unlinkat(dir, name, AT_REMOVEDIR) || errno == ENOENT;
+}
+
+/* Does the spancld live that has made this folder? One whose processes have other numbers here is taken to. */
+static bool is_alive(int home, const char *name)
+{
+        char group[NAME_MAX + sizeof("/" SUPERVISOR)], pids[4096], *end;
+        long pid = strtol(name + strlen(PREFIX), NULL, 10);
+        snprintf(group, sizeof(group), "%s/" SUPERVISOR, name);
+        read_file(home, group, "cgroup.procs", pids, sizeof(pids));
+        for (const char *p = pids; *p; p = end + (*end == '\n')) {
+                long one = strtol(p, &end, 10);
+                if (one == pid || !one)
+                        return true;
+        }
+        return false;
+}
+
+/* Is it the folder of a spancld of this user that has died? One that is just being started makes it again. */
+static bool is_left(int home, const char *name)
+{
+        struct stat st;
+        return !strncmp(name, PREFIX, strlen(PREFIX)) && strlen(name) < NAME_SIZE &&
+               !fstatat(home, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode) &&
+               st.st_uid == geteuid() && !is_alive(home, name);
+}
+
+static void sweep(int home)
+{
+        uint64_t deadline = clock_now_ns() + SWEEP_MS * 1000000ull;
+        int fd = openat(home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *groups = fd < 0 ? NULL : fdopendir(fd);
+        if (fd >= 0 && !groups)
+                close(fd);
+        for (struct dirent *e; groups && (e = readdir(groups));) {
+                if (!is_left(home, e->d_name))
+                        continue;
+                bool alive = is_populated(home, e->d_name);
+                if (alive)
+                        (void)write_file(home, e->d_name, "cgroup.kill", "1");
+                while (!remove_groups(home, e->d_name) && clock_now_ns() < deadline)
+                        usleep(1000);
+                if (alive)
+                        log_info(LOG, "processes that sessions of %s had left are ended",
+                                 e->d_name);
+        }
+        if (groups)
+                closedir(groups);
+}
+
+/* ---- the group that spancld is in ------------------------------------------------------------ */
+
+/* Where cgroup v2 is mounted, and which group is the root there. */
+static bool find_mount(char where[PATH_MAX], char root[PATH_MAX])
+{
+        char *line = NULL;
+        size_t size = 0;
+        bool found = false;
+        FILE *f = fopen("/proc/self/mountinfo", "re");
+        while (f && !found && getline(&line, &size, f) > 0)
+                found = strstr(line, " - cgroup2 ") &&
+                        sscanf(line, "%*s %*s %*s %4095s %4095s", root, where) == 2;
+        free(line);
+        if (f)
+                fclose(f);
+        return found;
+}
+
+static bool find_own(char path[PATH_MAX])
+{
+        char line[PATH_MAX];
+        bool found = false;
+        FILE *f = fopen("/proc/self/cgroup", "re");
+        while (f && !found && fgets(line, sizeof(line), f)) {
+                found = !strncmp(line, "0::/", 4);
+                line[strcspn(line, "\n")] = 0;
+        }
+        if (f)
+                fclose(f);
+        if (found)
+                snprintf(path, PATH_MAX, "%s", line + 3);
+        return found;
+}
+
+/* The group that this process is in, as a folder; -1: `*ret_why` says why not. */
+static int open_own(const char **ret_why)
+{
+        char where[PATH_MAX], root[PATH_MAX], own[PATH_MAX], path[2 * PATH_MAX];
+        if (!find_own(own) || !find_mount(where, root)) {
+                *ret_why = "there is no cgroup v2";
+                return -1;
+        }
+        size_t n = strcmp(root, "/") ? strlen(root) : 0;
+        if (strncmp(own, root, n) != 0 || (n && own[n] && own[n] != '/') || strstr(own, "/..")) {
+                *ret_why = "spancld's own group is not mounted here";
+                return -1;
+        }
+        snprintf(path, sizeof(path), "%s%s", where, own + n);
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        *ret_why = strerror(errno);
+        return fd;
+}
+
+/* Make the folder and move there. It may be swept away by another spancld before this process is in it. */
+static int move_in(struct cgroups *c)
+{
+        int r = -EAGAIN;
+        char group[sizeof(c->name) + sizeof(SUPERVISOR)];
+        for (int i = 0;
+             i < TRIES && r < 0 && (r == -EAGAIN || r == -EEXIST || r == -ENOENT || r == -ENODEV);
+             i++) {
+                snprintf(c->name, sizeof(c->name), i ? PREFIX "%d.%d" : PREFIX "%d", (int)getpid(),
+                         i);
+                snprintf(group, sizeof(group), "%s/" SUPERVISOR, c->name);
+                r = mkdirat(c->home, c->name, 0755) < 0 ? -errno : 0;
+                if (r < 0)
+                        continue;
+                r = mkdirat(c->home, group, 0755) < 0 ? -errno : 0;
+                if (!r)
+                        r = write_file(c->home, group, "cgroup.procs", "0");
+                if (!r) {
+                        c->base = openat(c->home, c->name,
+                                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                        r = c->base < 0 ? -errno : 0;
+                }
+                if (r < 0)
+                        (void)remove_groups(c->home, c->name);
+        }
+        return r;
+}
+
+/* Have `controller` in the workers' groups. 0 or an errno. */
+static int enable(struct cgroups *c, const char *controller)
+{
+        char text[256], word[16];
+        snprintf(word, sizeof(word), "+%s", controller);
+        read_file(c->home, ".", "cgroup.controllers", text, sizeof(text));
+        if (!has_word(text, controller))
+                return -ENOENT;
+        read_file(c->home, ".", "cgroup.subtree_control", text, sizeof(text));
+        int r = has_word(text, controller)
+                        ? 0
+                        : write_file(c->home, ".", "cgroup.subtree_control", word);
+        return r < 0 ? r : write_file(c->base, ".", "cgroup.subtree_control", word);
+}
+
+static bool lock(int home)
+{
+        uint64_t deadline = clock_now_ns() + LOCK_MS * 1000000ull;
+        while (flock(home, LOCK_EX | LOCK_NB) < 0) {
+                if (clock_now_ns() > deadline)
+                        return false;
+                usleep(1000);
+        }
+        return true;
+}
+
+static void say(bool limited, const char *what, const char *why)
+{
+        static const char help[] =
+                "a systemd service with Delegate=yes has them (systemd-run --property=Delegate=yes)";
+        if (limited)
+                log_warn(LOG, "%s: %s; %s", what, why, help);
+        else
+                log_info(LOG, "%s: %s; %s", what, why, help);
+}
+
+static const char *reason(int r)
+{
+        return r == -EBUSY    ? "other processes are in spancld's control group"
+               : r == -ENOENT ? "the controllers are not there"
+                              : strerror(-r);
+}
+
+void cgroups_init(struct cgroups *c, const struct config_options *o)
+{
+        static const char none[] =
+                "sessions have no control groups, which would limit memory and processes of each";
+        const char *why = "";
+        uint64_t mib = config_option_number(o, CONFIG_session_memory);
+        uint64_t processes = config_option_number(o, CONFIG_session_processes);
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        *c = (struct cgroups){ .home = open_own(&why), .base = -1 };
+        if (mib)
+                c->memory_bytes = (mib + mib / HEADROOM_PARTS + HEADROOM_MIB) << 20;
+        if (processes)
+                c->process_count = processes + THREADS_PER_CORE * (uint64_t)(cores > 0 ? cores : 1);
+        if (c->home < 0) {
+                say(mib, none, why);
+                return;
+        }
+        /* One that is half-way looks dead to others. Everybody may hold the lock, so nobody waits for it for ever. */
+        bool locked = lock(c->home);
+        if (locked)
+                sweep(c->home);
+        int r = move_in(c);
+        if (locked)
+                (void)flock(c->home, LOCK_UN);
+        if (r < 0) {
+                say(mib, none, reason(r));
+                close(c->home);
+                c->home = -1;
+                return;
+        }
+        r = enable(c, "memory");
+        c->memory = !r;
+        if (r < 0)
+                say(mib,
+                    "a control group ends what a session has started, but does not limit memory",
+                    reason(r));
+        r = enable(c, "pids");
+        c->pids = !r;
+        if (r < 0 && c->memory)
+                say(false, "control groups do not limit processes", reason(r));
+        /* Sessions get equal shares, which is the default weight. The supervisor answers meanwhile. */
+        if (!enable(c, "cpu"))
+                (void)write_file(c->base, SUPERVISOR, "cpu.weight", "1000");
+        (void)enable(c, "io");
+}
+
+void cgroups_fini(struct cgroups *c)
+{
+        static const char *const controllers[] = { "-io", "-cpu", "-pids", "-memory" };
+        if (c->base >= 0) {
+                cgroups_reap(c);
+                for (size_t i = 0; i < array_size(controllers); i++)
+                        (void)write_file(c->base, ".", "cgroup.subtree_control", controllers[i]);
+                /* Back, if nothing in there forbids it; else the next spancld removes what is left. */
+                if (write_file(c->home, ".", "cgroup.procs", "0") < 0) {
+                        for (size_t i = 0; i < array_size(controllers); i++)
+                                (void)write_file(c->home, ".", "cgroup.subtree_control",
+                                                 controllers[i]);
+                        (void)write_file(c->home, ".", "cgroup.procs", "0");
+                }
+                if (!is_populated(c->base, SUPERVISOR))
+                        (void)write_file(c->base, ".", "cgroup.kill", "1");
+                (void)remove_groups(c->home, c->name);
+                close(c->base);
+        }
+        if (c->home >= 0)
+                close(c->home);
+        buf_fini(&c->ended);
+        c->home = c->base = -1;
+}
+
+/* ---- a worker's ------------------------------------------------------------------------------ */
+
+static void name_of(unsigned number, char name[16])
+{
+        snprintf(name, 16, "%u", number);
+}
+
+static int limit(const struct cgroups *c, const char *group)
+{
+        char text[32];
+        int r = 0;
+        if (c->memory) {
+                snprintf(text, sizeof(text), "%llu", (unsigned long long)c->memory_bytes);
+                if (c->memory_bytes)
+                        r = write_file(c->base, group, "memory.max", text);
+                if (c->memory_bytes) /* which a kernel without swap does not have */
+                        (void)write_file(c->base, group, "memory.swap.max", "0");
+                (void)write_file(c->base, group, "memory.oom.group", "1");
+        }
+        if (!r && c->pids && c->process_count) {
+                snprintf(text, sizeof(text), "%llu", (unsigned long long)c->process_count);
+                r = write_file(c->base, group, "pids.max", text);
+        }
+        return r;
+}
+
+int cgroup_make(struct cgroups *c, unsigned *ret_number)
+{
+        char group[16];
+        *ret_number = 0;
+        if (c->base < 0)
+                return 0;
+        name_of(++c->last, group);
+        int r = mkdirat(c->base, group, 0755) < 0 ? -errno : limit(c, group);
+        if (r < 0) {
+                log_error(LOG, "a session's control group can't be made: %s", strerror(-r));
+                (void)unlinkat(c->base, group, AT_REMOVEDIR);
+                return SP_E_LIMIT;
+        }
+        *ret_number = c->last;
+        return 0;
+}
+
+int cgroup_add(struct cgroups *c, unsigned number, pid_t pid)
+{
+        char group[16], text[16];
+        if (!number)
+                return 0;
+        name_of(number, group);
+        snprintf(text, sizeof(text), "%d", (int)pid);
+        int r = write_file(c->base, group, "cgroup.procs", text);
+        if (!r || r == -ESRCH)
+                return 0;
+        log_error(LOG, "process %s can't be moved into its control group: %s", text, strerror(-r));
+        return SP_E_LIMIT;
+}
+
+enum cgroup_end cgroup_end_of(const struct cgroups *c, unsigned number)
+{
+        char group[16], text[256];
+        if (!number || !c->memory)
+                return CGROUP_ALIVE;
+        name_of(number, group);
+        read_file(c->base, group, "memory.events", text, sizeof(text));
+        if (!number_of(text, "oom_kill"))
+                return CGROUP_ALIVE;
+        return c->memory_bytes && number_of(text, "oom") ? CGROUP_OVER_LIMIT : CGROUP_HOST_FULL;
+}
+
+/* False: there are processes in it yet. */
+static bool try_remove(const struct cgroups *c, unsigned number)
+{
+        char group[16];
+        name_of(number, group);
+        return !unlinkat(c->base, group, AT_REMOVEDIR) || errno == ENOENT;
+}
+
+void cgroup_end(struct cgroups *c, unsigned number)
+{
+        char group[16];
+        if (!number)
+                return;
+        name_of(number, group);
+        if (is_populated(c->base, group))
+                (void)write_file(c->base, group, "cgroup.kill", "1");
+        /* One that is forgotten is removed at the end. */
+        if (!try_remove(c, number))
+                (void)!buf_put(&c->ended, &number, sizeof(number));
+}
+
+void cgroups_reap(struct cgroups *c)
+{
+        unsigned number;
+        size_t kept = 0;
+        for (size_t i = 0; i < c->ended.size; i += sizeof(number)) {
+                memcpy(&number, c->ended.data + i, sizeof(number));
+                if (try_remove(c, number))
+                        continue;
+                memcpy(c->ended.data + kept, &number, sizeof(number));
+                kept += sizeof(number);
+        }
+        c->ended.size = kept;
+}

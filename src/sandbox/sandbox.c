@@ -1,0 +1,64 @@
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "sandbox/calls.h"
+#include "sandbox/files.h"
+#include "sandbox/limits.h"
+#include "sandbox/user.h"
+#include "transport/fabric.h"
+
+#define LOG "sandbox"
+
+bool worker_needs_network(const struct config_options *o)
+{
+        return fabric_needs_network(config_option_text(o, CONFIG_fabric));
+}
+
+bool sandbox_enter(const struct config_options *o, const char *scratch_dir, const char *cache_dir,
+                   int *ret_refusals)
+{
+        limits_set(o, false);
+        if (ret_refusals)
+                *ret_refusals = -1;
+        if (!config_option_flag(o, CONFIG_sandbox))
+                return true;
+        bool landlock;
+        /* Temporary files, compilers' for instance, are the session's own. */
+        setenv("TMPDIR", scratch_dir, 1);
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+                log_error(LOG, "no-new-privs: %s", strerror(errno));
+                return false;
+        }
+        static const int internet[] = { AF_INET, AF_INET6, AF_NETLINK }; /* for a fabric */
+        const struct calls_params calls = {
+                .families = internet,
+                .family_count = worker_needs_network(o) ? array_size(internet) : 0,
+                .allowed = config_option_text(o, CONFIG_sandbox_allow),
+        };
+        return files_restrict(o, scratch_dir, cache_dir, &landlock) &&
+               calls_restrict(&calls, ret_refusals);
+}
+
+bool sandbox_enter_dialler(const struct config_options *o)
+{
+        static const struct rlimit none;
+        (void)setrlimit(RLIMIT_CORE, &none); /* tokens of links are not for files */
+        if (!config_option_flag(o, CONFIG_sandbox))
+                return true;
+        /* A worker of the same user cannot look into it. */
+        (void)prctl(PR_SET_DUMPABLE, 0);
+        user_drop_powers();
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+                log_error(LOG, "no-new-privs: %s", strerror(errno));
+                return false;
+        }
+        return files_restrict_dialler();
+}
