@@ -76,15 +76,24 @@ server_usage() {
         echo "${#fds[@]} ${#tasks[@]} $workers"
 }
 
-# server_idle PID: the same when only the warm worker is there; nothing when there is none within a while.
+# server_idle PID: the same when only the warm worker is there and behind its wall; nothing when there is none within a
+# while. The descriptor that refused calls come through is the last that the server gets of it (a kernel without seccomp
+# gives none).
 server_idle() {
         local i now before=""
         for ((i = 0; i < 200; i++)); do
                 now=$(server_usage "$1")
-                [ "$now" = "$before" ] && [ "${now##* }" = 1 ] && echo "$now" && return
+                [ "$now" = "$before" ] && [ "${now##* }" = 1 ] && { walled "$1" || [ "$i" -ge 50 ]; } && echo "$now" && return
                 before=$now
                 sleep 0.02
         done
+}
+
+# walled PID: does the server hear what calls of a worker are refused?
+walled() {
+        local fds
+        fds=$(readlink "/proc/$1/fd/"*)
+        [[ $fds == *"seccomp notify"* ]]
 }
 
 # no_more "A B C" "D E F": is none of these numbers larger than the other one in its place?

@@ -89,10 +89,11 @@ class Devices:
 def left():
     """Processes by our name."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/comm"):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        folder = Path("/proc", pid)
         try:
-            if path.read_text().strip() == NAME and " Z " not in (path.parent / "stat").read_text():
-                found.append(int(path.parent.name))
+            if (folder / "comm").read_text().strip() == NAME and " Z " not in (folder / "stat").read_text():
+                found.append(int(pid))
         except OSError:
             pass
     return found
