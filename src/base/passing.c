@@ -55,10 +55,12 @@ ssize_t passing_receive(int socket, struct iovec *iov, size_t n, int *ret_fds, s
                             .msg_controllen = CMSG_LEN(max * sizeof(int)) };
         for (size_t i = 0; i < max; i++)
                 ret_fds[i] = -1;
+        /* When the other side has closed with our bytes unread, Linux says so once, and then gives what it had sent. */
         ssize_t r;
+        int resets = 0;
         do
                 r = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        while (r < 0 && errno == EINTR);
+        while (r < 0 && (errno == EINTR || (errno == ECONNRESET && !resets++)));
         if (r <= 0)
                 return r < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
         struct cmsghdr *c = CMSG_FIRSTHDR(&m);

@@ -23,7 +23,8 @@ enum control_kind {
                              * devices and its owner, each with a NUL */
         /* worker to supervisor */
         CONTROL_PID =
-                'P', /* text: the number of its process; of one that was forked the first thing */
+                'P', /* the first thing; text: the number of its process, and why it has no namespaces of its
+                      * own, an errno; 0: it has, or is to have none */
         CONTROL_CALLS =
                 'A', /* it is shut in; with the descriptor of daemon/refusals.h, if there is one */
         CONTROL_READY = 'R',  /* the backend is open; text: number of devices */

@@ -1,10 +1,12 @@
 /* spancld: lends the OpenCL devices of this host to SpanCL clients. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/birth.h"
 #include "daemon/dialler.h"
 #include "daemon/gate.h"
 #include "daemon/sandbox_test.h"
@@ -79,8 +81,9 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 return zygote_main(o);
         if (part->dialler)
                 return dialler_main(o);
-        return part->scratch_dir ? worker_main(o, part->scratch_dir, part->owner)
-                                 : supervisor_main(o, argc, argv);
+        if (!part->scratch_dir)
+                return supervisor_main(o, argc, argv);
+        return birth(o, getppid()) ? worker_main(o, part->scratch_dir, part->owner) : 1;
 }
 
 int main(int argc, char **argv)

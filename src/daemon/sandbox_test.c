@@ -23,6 +23,7 @@
 #include "daemon/victims.h"
 #include "daemon/worker.h"
 #include "sandbox/attacks/attack.h"
+#include "sandbox/namespaces.h"
 
 #define LOG "sandbox-test"
 
@@ -109,7 +110,7 @@ static void attack_and_end(const struct config_options *o, const struct victims 
 {
         char cache[PATH_MAX];
         int pair[2];
-        setpgid(0, 0);
+        namespaces_enter();
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         /* What a worker has open: a socket to the supervisor, and nothing else of it. */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0 || dup2(pair[0], CONTROL_FD) < 0 ||
@@ -123,6 +124,22 @@ static void attack_and_end(const struct config_options *o, const struct victims 
         int outcome = attack_run(id, &a);
         report->error = a.error;
         report->outcome = outcome;
+        _exit(0);
+}
+
+/* The process between: what it forks can have namespaces of its own. It ends when that does. */
+static void be_between(const struct config_options *o, const struct victims *v, int id,
+                       struct report *report)
+{
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pid_t pid = namespaces_leave(o) < 0 ? -1 : fork();
+        if (!pid)
+                attack_and_end(o, v, id, report);
+        if (pid < 0)
+                report->outcome = FAILED;
+        else
+                waitpid(pid, NULL, 0);
         _exit(0);
 }
 
@@ -146,7 +163,7 @@ static const char *run_one(const struct config_options *o, const struct victims 
         (void)fflush(stdout);
         pid_t pid = fork();
         if (!pid)
-                attack_and_end(o, v, id, report);
+                be_between(o, v, id, report);
         bool ended = pid > 0 && ends(pid);
         if (pid > 0)
                 kill(-pid, SIGKILL); /* what it forked */

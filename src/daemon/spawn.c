@@ -154,8 +154,9 @@ bool spawner_hear(struct spawner *s)
 }
 
 int spawn_worker(struct spawner *s, const char *scratch_dir, const struct gate_grant *grant,
-                 int control, int log, pid_t *ret_pid)
+                 int control, int log)
 {
+        pid_t between;
         const char *devices = grant->devices, *owner = grant->owner;
         if (s->zygote >= 0) {
                 char text[SCRATCH_PATH_MAX + sizeof(*grant) + 1];
@@ -163,7 +164,6 @@ int spawn_worker(struct spawner *s, const char *scratch_dir, const struct gate_g
                 n = (size_t)(stpcpy(text, scratch_dir) - text) + 1;
                 n = (size_t)(stpcpy(text + n, devices) - text) + 1;
                 n = (size_t)(stpcpy(text + n, owner) - text) + 1;
-                *ret_pid = 0;
                 if (control_send_fork(s->zygote, bytes_of(text, n), control, log) == 0)
                         return 0;
         }
@@ -172,5 +172,5 @@ int spawn_worker(struct spawner *s, const char *scratch_dir, const struct gate_g
                                 NULL };
         /* The last one counts. */
         char *const last[] = { *devices ? option : NULL, (char *)(uintptr_t)devices, NULL };
-        return run_self(s, first, last, control, log, ret_pid);
+        return run_self(s, first, last, control, log, &between);
 }

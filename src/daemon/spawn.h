@@ -34,9 +34,9 @@ void spawner_give_up(struct spawner *s);
 bool spawner_hear(struct spawner *s);
 
 /* Start a worker with this folder, for sessions that have this, with `control` as its CONTROL_FD and `log` as its standard
- * error. *ret_pid 0: it will tell. SP_E_LIMIT, SP_E_NOMEM. */
+ * error. It will tell its number (CONTROL_PID). SP_E_LIMIT, SP_E_NOMEM. */
 SP_NODISCARD int spawn_worker(struct spawner *s, const char *scratch_dir,
-                              const struct gate_grant *grant, int control, int log, pid_t *ret_pid);
+                              const struct gate_grant *grant, int control, int log);
 
 /* Run our own program with `log` as its standard error and `control` as its CONTROL_FD, the last one that it gets of ours: `first` arguments, NULL
  * behind the last, the supervisor's own, and `last` ones. SP_E_LIMIT, SP_E_NOMEM. */

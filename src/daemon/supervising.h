@@ -127,12 +127,13 @@ struct supervisor {
         uint64_t spawn_ns; /* when to make a warm worker; UINT64_MAX: when one is asked for */
         uint64_t
                 trim_ns; /* when to trim the caches of sessions that go on; UINT64_MAX: there are none */
-        uint64_t accept_ns;  /* when to accept again; UINT64_MAX: accepting */
-        unsigned crashes;    /* failed starts in a row */
-        unsigned rate_per_s; /* 0: any */
-        unsigned start_s;    /* that a worker may take to become ready */
-        uint64_t looks;      /* how often somebody looked */
-        bool unreaped;       /* children may have ended that were not looked at yet */
+        uint64_t accept_ns;   /* when to accept again; UINT64_MAX: accepting */
+        unsigned crashes;     /* failed starts in a row */
+        unsigned rate_per_s;  /* 0: any */
+        unsigned start_s;     /* that a worker may take to become ready */
+        uint64_t looks;       /* how often somebody looked */
+        bool namespaces_told; /* the log says that sessions have none of their own */
+        bool unreaped;        /* children may have ended that were not looked at yet */
         bool stopping;
 };
 

@@ -49,14 +49,24 @@ struct worker {
 static void on_orphaned(int sig)
 {
         (void)sig;
-        alarm(ORPHAN_SECONDS); /* whose signal ends the process */
+        alarm(ORPHAN_SECONDS);
+}
+
+/* The first process of a namespace does not end by a signal that it has no handler for. */
+static void on_overdue(int sig)
+{
+        (void)sig;
+        _exit(WORKER_OVERDUE);
 }
 
 static void watch_supervisor(void)
 {
-        struct sigaction sa = { .sa_handler = on_orphaned, .sa_flags = SA_RESTART };
-        sigemptyset(&sa.sa_mask);
-        sigaction(SIGHUP, &sa, NULL);
+        struct sigaction orphaned = { .sa_handler = on_orphaned, .sa_flags = SA_RESTART };
+        struct sigaction overdue = { .sa_handler = on_overdue };
+        sigemptyset(&orphaned.sa_mask);
+        sigemptyset(&overdue.sa_mask);
+        sigaction(SIGHUP, &orphaned, NULL);
+        sigaction(SIGALRM, &overdue, NULL);
         prctl(PR_SET_PDEATHSIG, SIGHUP);
 }
 

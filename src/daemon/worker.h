@@ -7,6 +7,8 @@
 
 #include "base/config.h"
 
+enum { WORKER_OVERDUE = 3 }; /* exit status: its session is over, but a command of it goes on */
+
 /* Shut this process in as a worker, which it is from now on: the first thing that one does, while it has one thread.
  * `cache` gets the folder of compiled programs for `owner`; "": none. `ret_refusals` as of sandbox_enter. False: it is not possible, and the log says why. */
 bool worker_shut_in(const struct config_options *o, const char *scratch_dir, const char *owner,

@@ -18,6 +18,7 @@
 #include "daemon/orphans.h"
 #include "daemon/turns.h"
 #include "daemon/visitors.h"
+#include "daemon/worker.h"
 
 enum {
         WARMING_MAX = 4,  /* workers that open their backends at a time */
@@ -147,13 +148,11 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant)
         if (!r)
                 r = child_log_open(&w->log, &s->spawner.log_budget, &log);
         if (!r) {
-                r = spawn_worker(&s->spawner, w->scratch, grant, pair[1], log, &w->pid);
+                r = spawn_worker(&s->spawner, w->scratch, grant, pair[1], log);
                 close(log);
         }
         if (pair[1] >= 0)
                 close(pair[1]);
-        if (!r && w->pid)
-                r = worker_confine(s, w);
         if (!r && (supervisor_watch(s, w->control, w) < 0 ||
                    supervisor_watch(s, w->log.fd, &w->log_source) < 0)) {
                 worker_kill(w);
@@ -166,8 +165,6 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant)
         w->ready_by_ns = clock_now_ns() + s->start_s * 1000ull * MS;
         list_append(&s->workers, &w->link);
         introduce(s, w);
-        if (w->pid)
-                log_debug(LOG, "worker %d started", (int)w->pid);
         return 0;
 }
 
@@ -274,8 +271,8 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                 /* The log says so. */
         } else if (s->stopping || w->told || (!crashed && w->state == WORKER_BUSY)) {
                 log_debug(LOG, "worker %d ended %s", (int)w->pid, how);
-        } else if (w->state == WORKER_BUSY && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-                /* By its own alarm, when the session had ended. */
+        } else if (w->state == WORKER_BUSY && WIFEXITED(status) &&
+                   WEXITSTATUS(status) == WORKER_OVERDUE) {
                 log_warn(LOG,
                          "worker %d is ended: a command of its session, which is over, goes on",
                          (int)w->pid);
@@ -295,6 +292,28 @@ static bool is_child(pid_t pid)
 {
         siginfo_t info;
         return pid > 0 && !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+}
+
+/* It tells its number, before it runs anything of a client. */
+static void is_born(struct supervisor *s, struct worker *w, const char *text)
+{
+        char *end;
+        pid_t pid = (pid_t)strtol(text, &end, 10);
+        if (!is_child(pid))
+                return;
+        w->pid = pid;
+        log_debug(LOG, "worker %d was forked", (int)w->pid);
+        int error = (int)strtol(end, NULL, 10);
+        if (error && !s->namespaces_told)
+                log_warn(
+                        LOG,
+                        "sessions see this host's processes and network interfaces: they have no namespaces of their "
+                        "own (%s); docs/SECURITY.md says what that takes",
+                        strerror(error));
+        s->namespaces_told = error != 0;
+        if (worker_confine(s, w) < 0)
+                w->gone = true;
+        turns_share(s);
 }
 
 /* Count a packet. False: there are too many. */
@@ -334,16 +353,8 @@ void worker_hear(struct supervisor *s, struct worker *w)
                 }
                 if (c.kind == CONTROL_STATS)
                         visitors_pass_on(s, w, &c);
-                if (c.kind == CONTROL_PID && !w->pid) {
-                        pid_t pid = (pid_t)strtol((const char *)c.data, NULL, 10);
-                        if (!is_child(pid))
-                                continue;
-                        w->pid = pid;
-                        log_debug(LOG, "worker %d was forked", (int)w->pid);
-                        if (worker_confine(s, w) < 0)
-                                w->gone = true;
-                        turns_share(s);
-                }
+                if (c.kind == CONTROL_PID && !w->pid)
+                        is_born(s, w, (const char *)c.data);
                 if (w->state != WORKER_WARMING || w->gone)
                         continue;
                 if (c.kind == CONTROL_READY) {
@@ -443,10 +454,17 @@ bool workers_reap(struct supervisor *s)
         bool more = true;
         for (int i = 0; i < REAP_BATCH && more; i++) {
                 int status;
-                pid_t pid = waitpid(-1, &status, WNOHANG);
-                more = pid > 0;
+                siginfo_t info = { 0 };
+                /* While its number is its own: what it has said, of its end for instance. */
+                more = !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
                 if (!more)
                         break;
+                list_each(w, &s->workers, struct worker, link)
+                {
+                        if (w->pid == info.si_pid && !w->gone)
+                                worker_hear(s, w);
+                }
+                pid_t pid = waitpid(info.si_pid, &status, 0);
                 if (dialler_ended(s, pid, status))
                         continue;
                 if (pid == s->spawner.zygote_pid)

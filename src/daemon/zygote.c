@@ -11,6 +11,7 @@
 
 #include "backend/backend.h"
 #include "base/log.h"
+#include "daemon/birth.h"
 #include "daemon/control.h"
 #include "daemon/worker.h"
 
@@ -52,20 +53,8 @@ static bool tell(enum control_kind kind, const char *text)
         return control_send(CONTROL_FD, kind, bytes_str(text), -1) == 0;
 }
 
-/* The process between has ended: this is the supervisor's child. False: that is gone. */
-static bool is_adopted(pid_t supervisor)
-{
-        while (getppid() != supervisor) {
-                struct pollfd p = { .fd = CONTROL_FD };
-                if (poll(&p, 1, 1) > 0)
-                        return false;
-        }
-        return true;
-}
-
 static int be_worker(struct config_options *o, struct control *c, pid_t supervisor)
 {
-        char number[24];
         const char *scratch_dir = (const char *)c->data;
         const char *devices = scratch_dir + strlen(scratch_dir) + 1;
         const char *owner = devices + strlen(devices) + 1;
@@ -76,28 +65,21 @@ static int be_worker(struct config_options *o, struct control *c, pid_t supervis
         prctl(PR_SET_NAME, "spancld-worker");
         if (*devices)
                 o->values[CONFIG_devices] = devices;
-        snprintf(number, sizeof(number), "%d", (int)getpid());
-        return is_adopted(supervisor) && tell(CONTROL_PID, number)
-                       ? worker_main(o, scratch_dir, owner)
-                       : 1;
+        return birth(o, supervisor) ? worker_main(o, scratch_dir, owner) : 1;
 }
 
-/* 1: this is the worker. */
-static int fork_twice(void)
+/* It becomes the worker by another fork, and ends soon. True: this is it. */
+static bool fork_between(void)
 {
         pid_t between = fork();
-        if (!between) {
-                pid_t pid = fork();
-                if (!pid)
-                        return 1;
-                _exit(pid < 0);
-        }
+        if (!between)
+                return true;
         int status = 1;
         while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR)
                 ;
-        if (status)
+        if (between < 0 || status)
                 log_warn(LOG, "a process can't be forked");
-        return 0;
+        return false;
 }
 
 int zygote_main(struct config_options *o)
@@ -117,7 +99,7 @@ int zygote_main(struct config_options *o)
                 if (r < 0)
                         continue;
                 /* Three texts, each with its NUL. */
-                if (c.kind == CONTROL_FORK && c.log >= 0 && fork_twice())
+                if (c.kind == CONTROL_FORK && c.log >= 0 && fork_between())
                         return be_worker(o, &c, supervisor);
                 control_drop(&c);
         }

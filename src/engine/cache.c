@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +40,6 @@ struct entry {
 struct cache {
         char *folder;
         uint64_t limit;
-        atomic_ulong counter; /* names temporary files */
         pthread_mutex_t lock; /* guards what follows; a leaf */
         struct list entries;  /* used last: first */
         size_t bytes;
@@ -310,13 +308,12 @@ void cache_put(struct cache *c, const struct cache_key *key, struct bytes value)
         remember(c, key, value);
         if (value.size > VALUE_MAX || value.size > c->limit || !file_name(c, key, path))
                 return;
-        int n = snprintf(temp, sizeof(temp), "%s/" TEMP "%ld-%lu", c->folder, (long)getpid(),
-                         atomic_fetch_add(&c->counter, 1));
+        int n = snprintf(temp, sizeof(temp), "%s/" TEMP "XXXXXX", c->folder);
         if (n < 0 || (size_t)n >= sizeof(temp) || folder_make(c->folder) < 0) {
                 log_info(LOG, "%s can't be made: compiled programs are not kept", c->folder);
                 return;
         }
-        int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int fd = mkostemp(temp, O_CLOEXEC);
         if (fd < 0) {
                 log_info(LOG, "can't write to %s: %s", c->folder, strerror(errno));
                 return;

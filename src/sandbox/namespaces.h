@@ -1,0 +1,16 @@
+/* Namespaces of a worker's own: it sees no process, no network interface, no mount and no System V object of the host. No
+ * state. */
+#ifndef SPANCL_SANDBOX_NAMESPACES_H
+#define SPANCL_SANDBOX_NAMESPACES_H
+
+#include "base/config.h"
+
+/* Give the process that is forked next namespaces of its own; it is the first one in them. For a process with one thread,
+ * which ends after that fork. 0, also where the options want none; an errno: there can be none here, and nothing has changed;
+ * -1: the process is of no use any more. */
+int namespaces_leave(const struct config_options *o);
+
+/* In the forked process: have /proc show no others. Without namespaces nothing changes. */
+void namespaces_enter(void);
+
+#endif
