@@ -60,6 +60,6 @@ bool birth(const struct config_options *o, pid_t supervisor)
         snprintf(text, sizeof(text), "%d %d", (int)self, error);
         if (control_send(CONTROL_FD, CONTROL_PID, bytes_str(text), -1) < 0)
                 return false;
-        namespaces_enter();
+        namespaces_enter(self);
         return true;
 }

@@ -106,11 +106,11 @@ static void print_walls(const struct config_options *o, const struct walls *insi
 }
 
 static void attack_and_end(const struct config_options *o, const struct victims *v, int id,
-                           struct report *report)
+                           struct report *report, pid_t between)
 {
         char cache[PATH_MAX];
         int pair[2];
-        namespaces_enter();
+        namespaces_enter(between);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         /* What a worker has open: a socket to the supervisor, and nothing else of it. */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0 || dup2(pair[0], CONTROL_FD) < 0 ||
@@ -133,9 +133,9 @@ static void be_between(const struct config_options *o, const struct victims *v, 
 {
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        pid_t pid = namespaces_leave(o) < 0 ? -1 : fork();
+        pid_t self = getpid(), pid = namespaces_leave(o) < 0 ? -1 : fork();
         if (!pid)
-                attack_and_end(o, v, id, report);
+                attack_and_end(o, v, id, report, self);
         if (pid < 0)
                 report->outcome = FAILED;
         else

@@ -83,6 +83,13 @@ static bool make_files(struct victims *v)
         return ok;
 }
 
+static bool be_user(const struct config_options *o, const char *scratch_dir)
+{
+        struct user user;
+        return user_lay_aside(&user, o, scratch_dir) && user_take_up() &&
+               user_become(&user, o, NULL);
+}
+
 /* A process of the workers' user, which is shut in if it is another session's worker. */
 static pid_t make_process(const struct victims *v, const struct config_options *o, bool worker)
 {
@@ -95,8 +102,7 @@ static pid_t make_process(const struct victims *v, const struct config_options *
         if (!pid) {
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
                 setpgid(0, 0);
-                if (worker ? !worker_shut_in(o, scratch, "", cache, NULL)
-                           : !sandbox_user(o, scratch))
+                if (worker ? !worker_shut_in(o, scratch, "", cache, NULL) : !be_user(o, scratch))
                         _exit(1);
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
                 if (write(ready[1], &done, 1) != 1)

@@ -23,7 +23,6 @@
 #include "loop/server_loop.h"
 #include "proto/info.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/user.h"
 #include "session/hello.h"
 #include "transport/fabric.h"
 #include "transport/keys.h"
@@ -123,9 +122,10 @@ static void hand_over(int refusals)
 bool worker_shut_in(const struct config_options *o, const char *scratch_dir, const char *owner,
                     char cache[PATH_MAX], int *ret_refusals)
 {
-        bool user = sandbox_user(o, scratch_dir);
+        struct user user;
+        bool known = user_lay_aside(&user, o, scratch_dir);
         caches_use(o, owner, scratch_dir, cache);
-        return user && sandbox_enter(o, scratch_dir, *cache ? cache : NULL, ret_refusals);
+        return known && sandbox_enter(&user, o, scratch_dir, *cache ? cache : NULL, ret_refusals);
 }
 
 static enum backend_clear clear_of(const struct config_options *o)

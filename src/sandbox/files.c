@@ -53,183 +53,30 @@ static void allow(const struct rules *r, const char *path, uint64_t access)
         close(fd);
 }
 
-static void allow_matching(const struct rules *r, const char *pattern, uint64_t access)
-{
-        glob_t found;
-        if (glob(pattern, 0, NULL, &found) == 0)
-                for (size_t i = 0; i < found.gl_pathc; i++)
-                        allow(r, found.gl_pathv[i], access);
-        globfree(&found);
-}
-
-static void allow_folder_of(const struct rules *r, const char *file)
-{
-        char path[PATH_MAX];
-        if (!realpath(file, path))
-                return;
-        char *slash = strrchr(path, '/');
-        if (slash > path)
-                *slash = 0;
-        allow(r, path, ACCESS_READ);
-}
-
-/* Paths separated by colons. */
-static void allow_list(const struct rules *r, const char *list)
+/* Folders separated by colons. */
+static void allow_list(const struct rules *r, const char *list, uint64_t access)
 {
         while (list && *list) {
                 char path[PATH_MAX];
                 size_t n = strcspn(list, ":");
-                if (n < sizeof(path)) {
-                        memcpy(path, list, n);
-                        path[n] = 0;
-                        if (*path == '/')
-                                allow(r, path, ACCESS_READ);
-                }
+                snprintf(path, sizeof(path), "%.*s", (int)n, list);
+                if (*path == '/')
+                        allow(r, path, access);
                 list += n + (list[n] == ':');
         }
 }
 
-/* The libraries that the ICD files of a folder name, wherever they are. */
-static void allow_drivers(const struct rules *r, const char *folder)
+static void allow_paths(const struct rules *r, const struct paths *p)
 {
-        char path[PATH_MAX], line[PATH_MAX];
-        DIR *dir = opendir(folder);
-        for (struct dirent *e; dir && (e = readdir(dir));) {
-                if (*e->d_name == '.') /* "..": the folder of that is not ours to allow */
-                        continue;
-                snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-                allow_folder_of(r, path); /* it may be a link */
-                FILE *f = strstr(e->d_name, ".icd") ? fopen(path, "re") : NULL;
-                if (f && fgets(line, sizeof(line), f)) {
-                        line[strcspn(line, "\r\n")] = 0;
-                        if (*line == '/')
-                                allow_folder_of(r, line);
-                }
-                if (f)
-                        fclose(f);
-        }
-        if (dir)
-                closedir(dir);
-}
-
-static void allow_below(const struct rules *r, const char *base, const char *name)
-{
-        char path[PATH_MAX];
-        if (!base || *base != '/')
-                return;
-        snprintf(path, sizeof(path), "%s/%s", base, name);
-        allow(r, path, r->handled);
-}
-
-/* What drivers keep of compiled programs. A folder that is missing is made: it can't be later. */
-static void allow_caches(const struct rules *r, const char *cache_dir)
-{
-        static const char *const names[] = { "pocl", "mesa_shader_cache", "mesa_shader_cache_db",
-                                             "neo_compiler_cache", "rusticl" };
-        const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-        char cache[PATH_MAX] = "", pocl[PATH_MAX], nv[PATH_MAX];
-        if (cache_dir) {
-                (void)!folder_make(cache_dir);
-                allow(r, cache_dir, r->handled);
-        }
-        if (base && *base == '/')
-                snprintf(cache, sizeof(cache), "%s", base);
-        else if (home && *home == '/')
-                snprintf(cache, sizeof(cache), "%s/.cache", home);
-        snprintf(pocl, sizeof(pocl), "%.*s/pocl", PATH_MAX - 8, cache);
-        if (*cache) {
-                (void)!folder_make(pocl);
-        }
-        for (size_t i = 0; i < array_size(names); i++)
-                allow_below(r, cache, names[i]);
-        /* NVIDIA's. Without it each program that comes from our cache is translated anew. */
-        if (home && *home == '/' && access("/dev/nvidiactl", F_OK) == 0) {
-                snprintf(nv, sizeof(nv), "%s/.nv", home);
-                (void)mkdir(nv, 0700);
-        }
-        const char *pocl_dir = getenv("POCL_CACHE_DIR"), *cuda = getenv("CUDA_CACHE_PATH");
-        if (!cuda)
-                allow_below(r, home, ".nv");
-        if (pocl_dir) {
-                (void)mkdir(pocl_dir, 0700);
-                allow(r, pocl_dir, r->handled);
-        }
-        if (cuda) {
-                (void)mkdir(cuda, 0700);
-                allow(r, cuda, r->handled);
-        }
-}
-
-/* Accelerators: the memory and the files that --almaif names. */
-static void allow_accelerators(const struct rules *r, const char *text)
-{
-        if (!*text)
-                return;
-        allow(r, "/dev/mem", r->handled);
-        while ((text = strchr(text, '/'))) {
-                char path[PATH_MAX];
-                size_t n = strcspn(text, ",@ ;\t\n");
-                snprintf(path, sizeof(path), "%.*s", (int)n, text);
-                allow(r, path, r->handled);
-                text += n;
-        }
-}
-
-static void allow_all_needed(const struct rules *r, const struct config_options *o,
-                             const char *scratch_dir, const char *cache_dir)
-{
-        static const char *const read[] = { "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
-                                            "/etc", "/opt", "/proc", "/nix/store",
-                                            "/var/lib/nvidia",
-                                            /* Of /sys, which has interfaces for debugging, too. */
-                                            "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices",
-                                            "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/module",
-                                            /* Of /run, where secrets of services are, too. */
-                                            "/run/opengl-driver*", "/run/nvidia*",
-                                            "/run/systemd/resolve", "/run/NetworkManager",
-                                            "/run/resolvconf", "/run/connman" };
-        static const char *const devices[] = { "/dev/null",   "/dev/zero",    "/dev/full",
-                                               "/dev/random", "/dev/urandom", "/dev/dri",
-                                               "/dev/kfd",    "/dev/nvidia*", "/dev/nvhost*",
-                                               "/dev/nvmap",  "/dev/mali*",   "/dev/accel",
-                                               "/dev/uio*",   "/dev/xdma*",   "/dev/dxg",
-                                               "/dev/udmabuf" };
-        char own[PATH_MAX];
-        static const char *const fabrics[] = { "/dev/infiniband", "/dev/hfi1*" };
-        const char *named = config_option_text(o, CONFIG_fabric);
-        bool fabric = strcmp(named, "off") != 0;
-        if (!strcmp(named, "shm"))
-                allow(r, "/dev/shm", r->handled);
-        for (size_t i = 0; fabric && i < array_size(fabrics); i++)
-                allow_matching(r, fabrics[i], r->handled);
-        for (size_t i = 0; i < array_size(read); i++)
-                allow_matching(r, read[i], ACCESS_READ);
-        for (size_t i = 0; i < array_size(devices); i++)
-                allow_matching(r, devices[i], r->handled);
-        /* All sessions' drivers share it; where none needs it, it is nobody's. */
-        if (!access("/dev/kfd", F_OK) || !access("/dev/nvidiactl", F_OK))
-                allow(r, "/dev/shm", r->handled);
-        allow(r, "/proc/self", ACCESS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE);
-        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 4);
-        if (n > 0) { /* bin/spancld: what was installed beside it */
-                own[n] = 0;
-                *strrchr(own, '/') = 0;
-                char *slash = strrchr(own, '/');
-                if (slash && slash > own)
-                        *slash = 0;
-                allow(r, own, ACCESS_READ);
-        }
-        const char *vendors = getenv("OCL_ICD_VENDORS");
-        allow_drivers(r, vendors ? vendors : "/etc/OpenCL/vendors");
-        if (vendors)
-                allow(r, vendors, ACCESS_READ);
-        allow_list(r, getenv("OCL_ICD_FILENAMES"));
-        allow_list(r, getenv("LD_LIBRARY_PATH"));
-        allow_list(r, getenv("LD_PRELOAD"));
-        allow_list(r, config_option_text(o, CONFIG_sandbox_read));
-        allow_accelerators(r, config_option_text(o, CONFIG_almaif));
-        allow(r, scratch_dir, r->handled);
-        allow_caches(r, cache_dir);
+        const uint64_t access[] = {
+                [PATH_READ] = ACCESS_READ,
+                [PATH_NAMED] = ACCESS_READ,
+                [PATH_SELF] = ACCESS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE,
+                [PATH_DEVICE] = r->handled,
+                [PATH_WRITE] = r->handled,
+        };
+        for (size_t i = 0; i < p->count; i++)
+                allow(r, p->list[i].name, access[p->list[i].use]);
 }
 
 /* A set of rules that allows nothing yet. False: the log says why; `fd` -1: this kernel has no Landlock. */
@@ -263,20 +110,17 @@ static bool enforce(struct rules *r)
         return ok;
 }
 
-bool files_restrict(const struct config_options *o, const char *scratch_dir, const char *cache_dir,
-                    bool *ret_landlock)
+bool files_restrict(const struct paths *p)
 {
         struct rules r;
-        *ret_landlock = false;
         if (!begin(&r))
                 return false;
         if (r.fd < 0) {
                 log_info(LOG, "this kernel has no Landlock: sessions can read what their user can");
                 return true;
         }
-        allow_all_needed(&r, o, scratch_dir, cache_dir);
-        *ret_landlock = enforce(&r);
-        return *ret_landlock;
+        allow_paths(&r, p);
+        return enforce(&r);
 }
 
 /* What names are resolved with, and what OpenSSL reads. */
@@ -321,7 +165,7 @@ bool files_restrict_dialler(void)
                 allow(&r, read[i], access);
         for (size_t i = 0; i < array_size(resolves); i++)
                 allow(&r, resolves[i], access);
-        allow_list(&r, getenv("LD_LIBRARY_PATH"));
+        allow_list(&r, getenv("LD_LIBRARY_PATH"), access);
         if (!enforce(&r))
                 return false;
         for (size_t i = 0; i < array_size(resolves); i++)

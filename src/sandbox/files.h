@@ -2,13 +2,10 @@
 #ifndef SPANCL_SANDBOX_FILES_H
 #define SPANCL_SANDBOX_FILES_H
 
-#include "base/config.h"
+#include "sandbox/paths.h"
 
-/* Restrict this process to what drivers and compilers need: it may write to `scratch_dir` and `cache_dir` (NULL:
- * none), which is made. False: it failed, and the log says why. A kernel without Landlock is said in the log, and
- * `*ret_landlock` is false then. */
-bool files_restrict(const struct config_options *o, const char *scratch_dir, const char *cache_dir,
-                    bool *ret_landlock);
+/* Restrict this process to these. False: it failed, and the log says why. A kernel without Landlock is said in the log. */
+bool files_restrict(const struct paths *p);
 
 /* Restrict this process to what resolves names, and to libraries; it may write nowhere. False: as above. */
 bool files_restrict_dialler(void);

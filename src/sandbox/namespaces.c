@@ -14,11 +14,8 @@
 
 #define LOG "sandbox"
 
-/* Is it the first process of its namespace? */
-static bool is_first(void)
-{
-        return getpid() == 1 && !getppid();
-}
+static pid_t number_outside; /* 0: there are no namespaces */
+static bool has_users;
 
 static bool put(const char *file, const char *text)
 {
@@ -62,17 +59,29 @@ int namespaces_leave(const struct config_options *o)
         if (errno != EPERM || (!user && *config_option_text(o, CONFIG_user)) ||
             unshare(CLONE_NEWUSER | wanted) < 0)
                 return errno;
-        if (keep_user(user, group))
+        has_users = keep_user(user, group);
+        if (has_users)
                 return 0;
         log_error(LOG, "the user of a new namespace can't be set: %s", strerror(errno));
         return -1;
 }
 
-void namespaces_enter(void)
+void namespaces_enter(pid_t outside)
 {
-        if (!is_first())
+        if (getpid() != 1 || getppid()) /* the first process has no parent that it knows */
                 return;
+        number_outside = outside;
         if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
             mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
                 log_info(LOG, "/proc shows sessions the host's processes: %s", strerror(errno));
+}
+
+pid_t namespaces_outside(void)
+{
+        return number_outside;
+}
+
+bool namespaces_of_users(void)
+{
+        return has_users;
 }

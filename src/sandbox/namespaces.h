@@ -3,6 +3,8 @@
 #ifndef SPANCL_SANDBOX_NAMESPACES_H
 #define SPANCL_SANDBOX_NAMESPACES_H
 
+#include <sys/types.h>
+
 #include "base/config.h"
 
 /* Give the process that is forked next namespaces of its own; it is the first one in them. For a process with one thread,
@@ -10,7 +12,13 @@
  * -1: the process is of no use any more. */
 int namespaces_leave(const struct config_options *o);
 
-/* In the forked process: have /proc show no others. Without namespaces nothing changes. */
-void namespaces_enter(void);
+/* In the forked process, whose number outside is `outside`: have /proc show no others. Without namespaces nothing changes. */
+void namespaces_enter(pid_t outside);
+
+/* The number given to namespaces_enter; 0: this process has no namespaces of its own. */
+pid_t namespaces_outside(void);
+
+/* Is one of them a user namespace? It has one user, who counts its processes apart from those outside (RLIMIT_NPROC). */
+bool namespaces_of_users(void);
 
 #endif

@@ -12,6 +12,9 @@
 #include "sandbox/calls.h"
 #include "sandbox/files.h"
 #include "sandbox/limits.h"
+#include "sandbox/namespaces.h"
+#include "sandbox/paths.h"
+#include "sandbox/root.h"
 #include "sandbox/user.h"
 #include "transport/fabric.h"
 
@@ -22,29 +25,55 @@ bool worker_needs_network(const struct config_options *o)
         return fabric_needs_network(config_option_text(o, CONFIG_fabric));
 }
 
-bool sandbox_enter(const struct config_options *o, const char *scratch_dir, const char *cache_dir,
-                   int *ret_refusals)
+/* Its own root folder and user, as far as this host lets it have them. */
+static bool move(struct user *u, const struct config_options *o, const struct paths *p,
+                 const char *scratch_dir)
 {
-        limits_set(o, false);
-        if (ret_refusals)
-                *ret_refusals = -1;
-        if (!config_option_flag(o, CONFIG_sandbox))
-                return true;
-        bool landlock;
-        /* Temporary files, compilers' for instance, are the session's own. */
-        setenv("TMPDIR", scratch_dir, 1);
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
-                log_error(LOG, "no-new-privs: %s", strerror(errno));
+        if (!user_take_up())
                 return false;
+        user_choose(u, o);
+        bool root = namespaces_outside() && root_change(p, scratch_dir, u->own ? u->uid : 0);
+        if (!root && u->own) { /* its files can't be given to it */
+                *u = (struct user){ 0 };
+                (void)root_change(p, scratch_dir, 0);
         }
+        limits_set(o, u->own || namespaces_of_users());
+        return user_become(u, o, p);
+}
+
+static bool restrict_calls(const struct config_options *o, int *ret_refusals)
+{
         static const int internet[] = { AF_INET, AF_INET6, AF_NETLINK }; /* for a fabric */
         const struct calls_params calls = {
                 .families = internet,
                 .family_count = worker_needs_network(o) ? array_size(internet) : 0,
                 .allowed = config_option_text(o, CONFIG_sandbox_allow),
         };
-        return files_restrict(o, scratch_dir, cache_dir, &landlock) &&
-               calls_restrict(&calls, ret_refusals);
+        return calls_restrict(&calls, ret_refusals);
+}
+
+bool sandbox_enter(struct user *u, const struct config_options *o, const char *scratch_dir,
+                   const char *cache_dir, int *ret_refusals)
+{
+        struct paths paths = { 0 };
+        if (ret_refusals)
+                *ret_refusals = -1;
+        if (!config_option_flag(o, CONFIG_sandbox)) {
+                limits_set(o, false);
+                return user_take_up() && user_become(u, o, &paths);
+        }
+        /* Temporary files, compilers' for instance, are the session's own. */
+        setenv("TMPDIR", scratch_dir, 1);
+        if (paths_find(&paths, o, scratch_dir, cache_dir) < 0)
+                return false;
+        bool ok = move(u, o, &paths, scratch_dir);
+        if (ok && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+                log_error(LOG, "no-new-privs: %s", strerror(errno));
+                ok = false;
+        }
+        ok = ok && files_restrict(&paths);
+        paths_fini(&paths);
+        return ok && restrict_calls(o, ret_refusals);
 }
 
 bool sandbox_enter_dialler(const struct config_options *o)

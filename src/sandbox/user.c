@@ -1,5 +1,6 @@
 #include "sandbox/user.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -7,16 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "sandbox/namespaces.h"
 
 #define LOG "sandbox"
 
-static bool become(const char *name, const char *scratch_dir)
+/* The numbers of sessions' users: this and the process's number, so that no two have the same. The range is one that
+ * systemd's list of them (UIDS-GIDS.md) leaves to nobody. */
+#define FIRST_USER 0x70000000u
+
+enum { GROUPS_MAX = 32 };
+
+bool user_lay_aside(struct user *u, const struct config_options *o, const char *scratch_dir)
 {
+        const char *name = config_option_text(o, CONFIG_user);
+        *u = (struct user){ 0 };
+        if (!*name)
+                return true;
         const struct passwd *user = getpwnam(name);
         if (!user) {
                 log_error(LOG, "--user %s: there is no such user", name);
@@ -24,16 +37,31 @@ static bool become(const char *name, const char *scratch_dir)
         }
         if (geteuid() == user->pw_uid)
                 return true;
-        if (chown(scratch_dir, user->pw_uid, user->pw_gid) < 0 ||
-            initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
-            setuid(user->pw_uid) < 0) {
+        u->uid = user->pw_uid;
+        u->gid = user->pw_gid;
+        if (chown(scratch_dir, u->uid, u->gid) < 0 || initgroups(name, u->gid) < 0 ||
+            setegid(u->gid) < 0 || seteuid(u->uid) < 0) {
                 log_error(LOG, "can't become user %s: %s", name, strerror(errno));
                 return false;
         }
         setenv("HOME", user->pw_dir, 1); /* whose caches drivers write */
         unsetenv("XDG_CACHE_HOME");
-        prctl(PR_SET_DUMPABLE, 1); /* so that /proc/self is its own */
         return true;
+}
+
+bool user_take_up(void)
+{
+        return getuid() == geteuid() || (seteuid(getuid()) == 0 && setegid(getgid()) == 0);
+}
+
+void user_choose(struct user *u, const struct config_options *o)
+{
+        pid_t pid = namespaces_outside();
+        if (geteuid() || u->uid || !pid || namespaces_of_users() ||
+            *config_option_text(o, CONFIG_almaif))
+                return;
+        u->uid = u->gid = FIRST_USER + (unsigned)pid;
+        u->own = true;
 }
 
 /* Root without its powers is still the owner of root's files, but cannot get at others'. */
@@ -46,14 +74,55 @@ void user_drop_powers(void)
         (void)!syscall(SYS_capset, &head, none);
 }
 
-bool sandbox_user(const struct config_options *o, const char *scratch_dir)
+static size_t add_group(gid_t *groups, size_t n, const struct stat *st)
 {
-        const char *name = config_option_text(o, CONFIG_user);
-        if (*name && !become(name, scratch_dir))
-                return false;
-        if (!geteuid() && config_option_flag(o, CONFIG_sandbox)) {
-                log_info(LOG, "workers run as root: --user names a better one");
-                user_drop_powers();
+        const mode_t both = S_IRGRP | S_IWGRP;
+        if (S_ISDIR(st->st_mode) || !st->st_gid || (st->st_mode & both) != both || n == GROUPS_MAX)
+                return n;
+        for (size_t i = 0; i < n; i++)
+                if (groups[i] == st->st_gid)
+                        return n;
+        groups[n] = st->st_gid;
+        return n + 1;
+}
+
+/* Those that own devices: "video" and "render", for example. */
+static size_t find_groups(const struct paths *p, gid_t *groups)
+{
+        struct stat st;
+        size_t n = 0;
+        for (size_t i = 0; i < p->count; i++) {
+                if (p->list[i].use != PATH_DEVICE || stat(p->list[i].name, &st) < 0)
+                        continue;
+                n = add_group(groups, n, &st);
+                DIR *dir = S_ISDIR(st.st_mode) ? opendir(p->list[i].name) : NULL;
+                for (struct dirent *e; dir && (e = readdir(dir));)
+                        if (fstatat(dirfd(dir), e->d_name, &st, 0) == 0)
+                                n = add_group(groups, n, &st);
+                if (dir)
+                        closedir(dir);
         }
+        return n;
+}
+
+bool user_become(const struct user *u, const struct config_options *o, const struct paths *p)
+{
+        gid_t groups[GROUPS_MAX];
+        if (u->own && setgroups(find_groups(p, groups), groups) < 0) {
+                log_error(LOG, "can't have the devices' groups: %s", strerror(errno));
+                return false;
+        }
+        if (u->uid &&
+            (setresgid(u->gid, u->gid, u->gid) < 0 || setresuid(u->uid, u->uid, u->uid) < 0)) {
+                log_error(LOG, "can't become user %u: %s", (unsigned)u->uid, strerror(errno));
+                return false;
+        }
+        if (u->uid)
+                prctl(PR_SET_DUMPABLE, 1); /* so that /proc/self is its own */
+        if (!config_option_flag(o, CONFIG_sandbox))
+                return true;
+        if (!geteuid())
+                log_info(LOG, "workers run as root, without its powers: --user names a better one");
+        user_drop_powers(); /* those of a user namespace, too */
         return true;
 }

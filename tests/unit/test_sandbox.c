@@ -46,9 +46,11 @@ static int within(int (*claim)(void), char *const *more)
         pid_t pid = fork();
         if (!pid) {
                 struct config_options o;
+                struct user user;
                 char *error = NULL;
                 if (config_options_parse(argc, argv, &o, &error) < 0 ||
-                    !sandbox_user(&o, scratch) || !sandbox_enter(&o, scratch, cache, NULL))
+                    !user_lay_aside(&user, &o, scratch) ||
+                    !sandbox_enter(&user, &o, scratch, cache, NULL))
                         _exit(100);
                 _exit(claim());
         }

@@ -1,0 +1,232 @@
+#include "sandbox/paths.h"
+
+#include <dirent.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "base/mem.h"
+
+struct finding {
+        struct paths *paths;
+        bool failed; /* for want of memory */
+};
+
+static void add(struct finding *f, const char *name, enum path_use use)
+{
+        struct paths *p = f->paths;
+        if (access(name, F_OK) < 0 || f->failed)
+                return;
+        struct path *list = mem_realloc(p->list, (p->count + 1) * sizeof(*list));
+        char *copy = mem_strdup(name);
+        if (list)
+                p->list = list;
+        f->failed = !list || !copy;
+        if (f->failed)
+                mem_free(copy);
+        else
+                list[p->count++] = (struct path){ copy, use };
+}
+
+static void add_matching(struct finding *f, const char *pattern, enum path_use use)
+{
+        glob_t found;
+        if (glob(pattern, 0, NULL, &found) == 0)
+                for (size_t i = 0; i < found.gl_pathc; i++)
+                        add(f, found.gl_pathv[i], use);
+        globfree(&found);
+}
+
+static void add_folder_of(struct finding *f, const char *file)
+{
+        char path[PATH_MAX];
+        if (!realpath(file, path))
+                return;
+        char *slash = strrchr(path, '/');
+        if (slash > path)
+                *slash = 0;
+        add(f, path, PATH_READ);
+}
+
+/* Paths separated by colons. */
+static void add_list(struct finding *f, const char *list)
+{
+        while (list && *list) {
+                char path[PATH_MAX];
+                size_t n = strcspn(list, ":");
+                if (n < sizeof(path)) {
+                        memcpy(path, list, n);
+                        path[n] = 0;
+                        if (*path == '/')
+                                add(f, path, PATH_NAMED);
+                }
+                list += n + (list[n] == ':');
+        }
+}
+
+/* The libraries that the ICD files of a folder name, wherever they are. */
+static void add_drivers(struct finding *f, const char *folder)
+{
+        char path[PATH_MAX], line[PATH_MAX];
+        DIR *dir = opendir(folder);
+        for (struct dirent *e; dir && (e = readdir(dir));) {
+                if (*e->d_name == '.') /* "..": the folder of that is not ours to add */
+                        continue;
+                snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+                add_folder_of(f, path); /* it may be a link */
+                FILE *file = strstr(e->d_name, ".icd") ? fopen(path, "re") : NULL;
+                if (file && fgets(line, sizeof(line), file)) {
+                        line[strcspn(line, "\r\n")] = 0;
+                        if (*line == '/')
+                                add_folder_of(f, line);
+                }
+                if (file)
+                        fclose(file);
+        }
+        if (dir)
+                closedir(dir);
+}
+
+static void add_below(struct finding *f, const char *base, const char *name)
+{
+        char path[PATH_MAX];
+        if (!base || *base != '/')
+                return;
+        snprintf(path, sizeof(path), "%s/%s", base, name);
+        add(f, path, PATH_WRITE);
+}
+
+/* What drivers keep of compiled programs. A folder that is missing is made: it can't be later. */
+static void add_caches(struct finding *f, const char *cache_dir)
+{
+        static const char *const names[] = { "pocl", "mesa_shader_cache", "mesa_shader_cache_db",
+                                             "neo_compiler_cache", "rusticl" };
+        const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+        char cache[PATH_MAX] = "", pocl[PATH_MAX], nv[PATH_MAX];
+        if (cache_dir) {
+                (void)!folder_make(cache_dir);
+                add(f, cache_dir, PATH_WRITE);
+        }
+        if (base && *base == '/')
+                snprintf(cache, sizeof(cache), "%s", base);
+        else if (home && *home == '/')
+                snprintf(cache, sizeof(cache), "%s/.cache", home);
+        snprintf(pocl, sizeof(pocl), "%.*s/pocl", PATH_MAX - 8, cache);
+        if (*cache) {
+                (void)!folder_make(pocl);
+        }
+        for (size_t i = 0; i < array_size(names); i++)
+                add_below(f, cache, names[i]);
+        /* NVIDIA's. Without it each program that comes from our cache is translated anew. */
+        if (home && *home == '/' && access("/dev/nvidiactl", F_OK) == 0) {
+                snprintf(nv, sizeof(nv), "%s/.nv", home);
+                (void)mkdir(nv, 0700);
+        }
+        const char *pocl_dir = getenv("POCL_CACHE_DIR"), *cuda = getenv("CUDA_CACHE_PATH");
+        if (!cuda)
+                add_below(f, home, ".nv");
+        if (pocl_dir) {
+                (void)mkdir(pocl_dir, 0700);
+                add(f, pocl_dir, PATH_WRITE);
+        }
+        if (cuda) {
+                (void)mkdir(cuda, 0700);
+                add(f, cuda, PATH_WRITE);
+        }
+}
+
+/* Accelerators: the memory and the files that --almaif names. */
+static void add_accelerators(struct finding *f, const char *text)
+{
+        if (!*text)
+                return;
+        add(f, "/dev/mem", PATH_DEVICE);
+        while ((text = strchr(text, '/'))) {
+                char path[PATH_MAX];
+                size_t n = strcspn(text, ",@ ;\t\n");
+                snprintf(path, sizeof(path), "%.*s", (int)n, text);
+                add(f, path, PATH_DEVICE);
+                text += n;
+        }
+}
+
+static void find_all(struct finding *f, const struct config_options *o, const char *scratch_dir,
+                     const char *cache_dir)
+{
+        static const char *const read[] = { "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
+                                            "/etc", "/opt", "/proc", "/nix/store",
+                                            "/var/lib/nvidia",
+                                            /* Of /sys, which has interfaces for debugging, too. */
+                                            "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices",
+                                            "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/module",
+                                            /* Of /run, where secrets of services are, too. */
+                                            "/run/opengl-driver*", "/run/nvidia*",
+                                            "/run/systemd/resolve", "/run/NetworkManager",
+                                            "/run/resolvconf", "/run/connman" };
+        static const char *const devices[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+                                               "/dev/random", "/dev/urandom", "/dev/dri",
+                                               "/dev/kfd",    "/dev/nvidia*", "/dev/nvhost*",
+                                               "/dev/nvmap",  "/dev/mali*",   "/dev/accel",
+                                               "/dev/uio*",   "/dev/xdma*",   "/dev/dxg",
+                                               "/dev/udmabuf" };
+        char own[PATH_MAX];
+        static const char *const fabrics[] = { "/dev/infiniband", "/dev/hfi1*" };
+        const char *named = config_option_text(o, CONFIG_fabric);
+        bool fabric = strcmp(named, "off") != 0;
+        if (!strcmp(named, "shm"))
+                add(f, "/dev/shm", PATH_DEVICE);
+        for (size_t i = 0; fabric && i < array_size(fabrics); i++)
+                add_matching(f, fabrics[i], PATH_DEVICE);
+        for (size_t i = 0; i < array_size(read); i++)
+                add_matching(f, read[i], PATH_READ);
+        for (size_t i = 0; i < array_size(devices); i++)
+                add_matching(f, devices[i], PATH_DEVICE);
+        /* All sessions' drivers share it; where none needs it, it is nobody's. */
+        if (!access("/dev/kfd", F_OK) || !access("/dev/nvidiactl", F_OK))
+                add(f, "/dev/shm", PATH_DEVICE);
+        add(f, "/proc/self", PATH_SELF);
+        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 4);
+        if (n > 0) { /* bin/spancld: what was installed beside it */
+                own[n] = 0;
+                *strrchr(own, '/') = 0;
+                char *slash = strrchr(own, '/');
+                if (slash && slash > own)
+                        *slash = 0;
+                add(f, own, PATH_READ);
+        }
+        const char *vendors = getenv("OCL_ICD_VENDORS");
+        add_drivers(f, vendors ? vendors : "/etc/OpenCL/vendors");
+        if (vendors)
+                add(f, vendors, PATH_NAMED);
+        add_list(f, getenv("OCL_ICD_FILENAMES"));
+        add_list(f, getenv("LD_LIBRARY_PATH"));
+        add_list(f, getenv("LD_PRELOAD"));
+        add_list(f, config_option_text(o, CONFIG_sandbox_read));
+        add_accelerators(f, config_option_text(o, CONFIG_almaif));
+        add(f, scratch_dir, PATH_WRITE);
+        add_caches(f, cache_dir);
+}
+
+int paths_find(struct paths *p, const struct config_options *o, const char *scratch_dir,
+               const char *cache_dir)
+{
+        struct finding f = { .paths = p };
+        find_all(&f, o, scratch_dir, cache_dir);
+        if (!f.failed)
+                return 0;
+        paths_fini(p);
+        return SP_E_NOMEM;
+}
+
+void paths_fini(struct paths *p)
+{
+        for (size_t i = 0; i < p->count; i++)
+                mem_free(p->list[i].name);
+        mem_free(p->list);
+        *p = (struct paths){ 0 };
+}

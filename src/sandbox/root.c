@@ -1,0 +1,317 @@
+#include "sandbox/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#define LOG "sandbox"
+
+enum { LINKS_MAX = 40 }; /* as many as Linux follows in one path */
+
+/* A path of the list, without links. */
+struct place {
+        char *real;
+        enum path_use use;
+};
+
+struct tree {
+        const char *base; /* where the new root folder is while it is built */
+        int users; /* the user namespace that maps root to the session's user; -1: it is root */
+        struct place *places;
+        size_t count;
+};
+
+/* ---- what may be written to belongs to another user --------------------------------------------- */
+
+static bool put(pid_t pid, const char *name, const char *text)
+{
+        char file[64];
+        snprintf(file, sizeof(file), "/proc/%d/%s", (int)pid, name);
+        int fd = open(file, O_WRONLY | O_CLOEXEC);
+        bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+        if (fd >= 0)
+                close(fd);
+        return ok;
+}
+
+/* A user namespace in which 0 is `user`; -1. A process that does nothing else holds it until it is open. */
+static int map_root_to(uid_t user)
+{
+        char map[32], file[64];
+        int made[2], fd = -1;
+        char byte;
+        snprintf(map, sizeof(map), "0 %u 1", (unsigned)user);
+        if (pipe2(made, O_CLOEXEC) < 0)
+                return -1;
+        pid_t pid = fork();
+        if (!pid) {
+                bool ok = unshare(CLONE_NEWUSER) == 0 && write(made[1], "", 1) == 1;
+                while (ok)
+                        pause();
+                _exit(1);
+        }
+        close(made[1]);
+        if (pid > 0 && read(made[0], &byte, 1) == 1 && put(pid, "uid_map", map) &&
+            put(pid, "gid_map", map)) {
+                snprintf(file, sizeof(file), "/proc/%d/ns/user", (int)pid);
+                fd = open(file, O_RDONLY | O_CLOEXEC);
+        }
+        close(made[0]);
+        if (pid > 0) {
+                kill(pid, SIGKILL);
+                waitpid(pid, NULL, 0);
+        }
+        return fd;
+}
+
+/* ---- places ------------------------------------------------------------------------------------- */
+
+static bool is_below(const char *path, const char *folder)
+{
+        size_t n = strlen(folder);
+        return strncmp(path, folder, n) == 0 && (!path[n] || path[n] == '/');
+}
+
+static int in_order(const void *a, const void *b)
+{
+        const struct place *p = a, *q = b;
+        int r = strcmp(p->real, q->real);
+        return r ? r : (int)q->use - (int)p->use;
+}
+
+/* In order: a folder comes before what is in it. */
+static bool find_places(struct tree *t, const struct paths *p)
+{
+        char real[PATH_MAX];
+        t->places = mem_zalloc((p->count + 1) * sizeof(*t->places));
+        for (size_t i = 0; t->places && i < p->count; i++) {
+                if (is_below(p->list[i].name, "/proc/self") || !realpath(p->list[i].name, real))
+                        continue;
+                struct place *place = &t->places[t->count];
+                *place = (struct place){ mem_strdup(real), p->list[i].use };
+                if (!place->real)
+                        return false;
+                t->count++;
+        }
+        if (t->places)
+                qsort(t->places, t->count, sizeof(*t->places), in_order);
+        return t->places != NULL;
+}
+
+static void forget_places(struct tree *t)
+{
+        for (size_t i = 0; i < t->count; i++)
+                mem_free(t->places[i].real);
+        mem_free(t->places);
+}
+
+/* Is it in the tree already, with what is in front of it? */
+static bool is_covered(const struct tree *t, size_t i)
+{
+        bool reads = t->places[i].use == PATH_NAMED;
+        for (size_t k = 0; k < i; k++)
+                if ((reads || t->places[k].use >= t->places[i].use) &&
+                    is_below(t->places[i].real, t->places[k].real))
+                        return true;
+        return false;
+}
+
+/* ---- mounts ------------------------------------------------------------------------------------- */
+
+/* The folder that a path of the new tree is in, and those above it. */
+static bool make_parents(const char *path, size_t base)
+{
+        char folder[PATH_MAX];
+        snprintf(folder, sizeof(folder), "%s", path);
+        for (char *p = folder + base + 1; (p = strchr(p, '/')); p++) {
+                *p = 0;
+                if (mkdir(folder, 0755) < 0 && errno != EEXIST)
+                        return false;
+                *p = '/';
+        }
+        return true;
+}
+
+static bool make_target(const char *path, size_t base, bool folder)
+{
+        struct stat st;
+        if (stat(path, &st) == 0)
+                return S_ISDIR(st.st_mode) == folder;
+        if (!make_parents(path, base))
+                return false;
+        if (folder)
+                return mkdir(path, 0755) == 0;
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+        if (fd >= 0)
+                close(fd);
+        return fd >= 0;
+}
+
+/* A detached mount of a place, with the rights that it is to have; -1. `users`: root's files are another user's there. */
+static int mount_with(const struct place *place, int users)
+{
+        unsigned all = users >= 0 ? 0 : AT_RECURSIVE;
+        bool is_proc = !strcmp(place->real, "/proc"); /* which has files that are written to */
+        struct mount_attr attr = {
+                .attr_set = MOUNT_ATTR_NOSUID | (place->use == PATH_DEVICE ? 0 : MOUNT_ATTR_NODEV) |
+                            (place->use <= PATH_NAMED && !is_proc ? MOUNT_ATTR_RDONLY : 0) |
+                            (users >= 0 ? MOUNT_ATTR_IDMAP : 0),
+                .userns_fd = users >= 0 ? (uint64_t)users : 0,
+        };
+        int fd = (int)syscall(SYS_open_tree, AT_FDCWD, place->real,
+                              OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | all);
+        if (fd >= 0 &&
+            syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | all, &attr, sizeof(attr)) == 0)
+                return fd;
+        int error = errno;
+        if (fd >= 0)
+                close(fd);
+        errno = error;
+        return -1;
+}
+
+static int mount_of(const struct tree *t, const struct place *place)
+{
+        int fd = -1;
+        bool mapped = t->users >= 0 && (place->use == PATH_WRITE || place->use == PATH_NAMED);
+        if (mapped)
+                fd = mount_with(place, t->users);
+        return fd < 0 && (!mapped || place->use == PATH_NAMED) ? mount_with(place, -1) : fd;
+}
+
+static bool attach(const struct tree *t, const struct place *place, int fd)
+{
+        char target[PATH_MAX * 2];
+        struct stat st;
+        int n = snprintf(target, sizeof(target), "%s%s", t->base, place->real);
+        return n < PATH_MAX && fstat(fd, &st) == 0 &&
+               make_target(target, strlen(t->base), S_ISDIR(st.st_mode)) &&
+               syscall(SYS_move_mount, fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) == 0;
+}
+
+/* The new root folder lies over the scratch folder, of which a mount was made before. */
+static bool mount_all(const struct tree *t, int scratch, const char *scratch_real)
+{
+        for (size_t i = 0; i < t->count; i++) {
+                const struct place *place = &t->places[i];
+                bool is_scratch = !strcmp(place->real, scratch_real);
+                if (is_covered(t, i))
+                        continue;
+                int fd = is_scratch ? scratch : mount_of(t, place);
+                bool ok = fd >= 0 && attach(t, place, fd);
+                int error = errno;
+                if (fd >= 0 && !is_scratch)
+                        close(fd);
+                if (!ok) {
+                        log_info(LOG, "%s can't be mounted for sessions: %s", place->real,
+                                 strerror(error));
+                        return false;
+                }
+        }
+        return true;
+}
+
+/* The end of the first part of `path` that names a link; NULL: none does. */
+static char *first_link(char *path)
+{
+        struct stat st;
+        for (char *end = path; *end;) {
+                end += 1 + strcspn(end + 1, "/");
+                char kept = *end;
+                *end = 0;
+                bool is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+                *end = kept;
+                if (is_link)
+                        return end;
+        }
+        return NULL;
+}
+
+/* Have the links in the tree that lead to what is in it. */
+static void copy_links(const struct tree *t, const char *name)
+{
+        char path[PATH_MAX], rest[PATH_MAX], to[PATH_MAX], link[PATH_MAX * 2], next[PATH_MAX * 3];
+        struct stat st;
+        char *end;
+        snprintf(path, sizeof(path), "%s", name);
+        for (int i = 0; i < LINKS_MAX && (end = first_link(path)); i++) {
+                snprintf(rest, sizeof(rest), "%s", end);
+                *end = 0;
+                ssize_t n = readlink(path, to, sizeof(to) - 1);
+                to[n > 0 ? n : 0] = 0;
+                snprintf(link, sizeof(link), "%s%s", t->base, path);
+                if (lstat(link, &st) < 0 && make_parents(link, strlen(t->base)))
+                        (void)!symlink(to, link);
+                *strrchr(path, '/') = 0;
+                int size = *to == '/' ? snprintf(next, sizeof(next), "%s%s", to, rest)
+                                      : snprintf(next, sizeof(next), "%s/%s%s", path, to, rest);
+                if (size >= (int)sizeof(path))
+                        return;
+                memcpy(path, next, (size_t)size + 1);
+        }
+}
+
+static bool enter(const char *base)
+{
+        return chdir(base) == 0 && syscall(SYS_pivot_root, ".", ".") == 0 &&
+               umount2(".", MNT_DETACH) == 0 && chdir("/") == 0 &&
+               mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
+                     NULL) == 0;
+}
+
+bool root_change(const struct paths *p, const char *scratch_dir, uid_t user)
+{
+        static const char *const links[][2] = { { "/dev/fd", "/proc/self/fd" },
+                                                { "/dev/stdin", "/proc/self/fd/0" },
+                                                { "/dev/stdout", "/proc/self/fd/1" },
+                                                { "/dev/stderr", "/proc/self/fd/2" } };
+        struct tree t = { .base = scratch_dir, .users = -1 };
+        char scratch_real[PATH_MAX], link[PATH_MAX];
+        int scratch = -1;
+        if (user) {
+                t.users = map_root_to(user);
+                if (t.users < 0)
+                        return false;
+        }
+        bool ok = realpath(scratch_dir, scratch_real) && find_places(&t, p), mounted = false;
+        if (ok)
+                scratch = mount_of(&t, &(struct place){ scratch_real, PATH_WRITE });
+        t.base = scratch_real;
+        if (scratch < 0 || (t.count && !strcmp(t.places[0].real, "/")))
+                ok = false;
+        else
+                mounted = ok = mount("spancld", scratch_real, "tmpfs", MS_NOSUID | MS_NODEV,
+                                     "mode=755,size=1m") == 0;
+        int error = errno;
+        ok = ok && mount_all(&t, scratch, scratch_real);
+        for (size_t i = 0; ok && i < p->count; i++)
+                copy_links(&t, p->list[i].name);
+        for (size_t i = 0; ok && i < array_size(links); i++) {
+                snprintf(link, sizeof(link), "%.*s%s", PATH_MAX - 16, scratch_real, links[i][0]);
+                (void)!symlink(links[i][1], link);
+        }
+        ok = ok && enter(scratch_real);
+        if (!ok && mounted)
+                (void)umount2(scratch_real, MNT_DETACH);
+        else if (!ok)
+                log_info(LOG, "sessions have no root folder of their own: %s", strerror(error));
+        if (scratch >= 0)
+                close(scratch);
+        if (t.users >= 0)
+                close(t.users);
+        forget_places(&t);
+        return ok;
+}
