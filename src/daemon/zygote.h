@@ -1,7 +1,6 @@
 /* A process that has loaded the native implementations' libraries (--preload), has opened nothing, and from which
  * workers are forked: the pages that loading has written to (relocations: 11 MiB with PoCL's LLVM) are theirs in
- * common. It has one thread and sees nothing of clients. Workers are forked twice, so that they are the supervisor's
- * children as those are that it starts itself; they tell it their number (CONTROL_PID). */
+ * common. It has one thread and sees nothing of clients. */
 #ifndef SPANCL_DAEMON_ZYGOTE_H
 #define SPANCL_DAEMON_ZYGOTE_H
 

@@ -1,4 +1,5 @@
 /* What a worker can't do: each claim in a process of its own, shut in as a worker is. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -25,6 +26,7 @@
 
 #include <cmocka.h>
 
+#include "sandbox/namespaces.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/user.h"
 
@@ -36,27 +38,66 @@ static bool has_landlock(void)
         return syscall(SYS_landlock_create_ruleset, NULL, 0, 1) > 0;
 }
 
-/* Run it in a sandbox with these options: its exit status; 100: the sandbox could not be entered. */
-static int within(int (*claim)(void), char *const *more)
+enum { NOT_ENTERED = 100, NOT_HERE = 101 };
+
+static void options(struct config_options *o, char *const *more)
 {
         char *argv[8] = { (char[]){ "spancld" } };
+        char *error = NULL;
         int argc = 1;
         for (; more && more[argc - 1]; argc++)
                 argv[argc] = more[argc - 1];
-        pid_t pid = fork();
-        if (!pid) {
-                struct config_options o;
-                struct user user;
-                char *error = NULL;
-                if (config_options_parse(argc, argv, &o, &error) < 0 ||
-                    !user_lay_aside(&user, &o, scratch) ||
-                    !sandbox_enter(&user, &o, scratch, cache, NULL))
-                        _exit(100);
-                _exit(claim());
-        }
+        if (config_options_parse(argc, argv, o, &error) < 0)
+                _exit(NOT_ENTERED);
+}
+
+static _Noreturn void enter_and_claim(const struct config_options *o, int (*claim)(void))
+{
+        struct user user;
+        if (!user_lay_aside(&user, o, scratch) || !sandbox_enter(&user, o, scratch, cache, NULL))
+                _exit(NOT_ENTERED);
+        _exit(claim());
+}
+
+static int exit_status(pid_t pid)
+{
         int status;
         assert_int_equal(waitpid(pid, &status, 0), pid);
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Run it in a sandbox with these options: its exit status; NOT_ENTERED: the sandbox could not be entered. */
+static int within(int (*claim)(void), char *const *more)
+{
+        struct config_options o;
+        pid_t pid = fork();
+        if (!pid) {
+                options(&o, more);
+                enter_and_claim(&o, claim);
+        }
+        return exit_status(pid);
+}
+
+/* The same in namespaces; NOT_HERE: this host lets it have none. */
+static int within_namespaces(int (*claim)(void), char *const *more)
+{
+        struct config_options o;
+        pid_t between = fork();
+        if (!between) {
+                options(&o, more);
+                pid_t self = getpid();
+                if (namespaces_leave(&o))
+                        _exit(NOT_HERE);
+                pid_t pid = fork();
+                if (!pid) {
+                        namespaces_enter(self);
+                        enter_and_claim(&o, claim);
+                }
+                int status;
+                _exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
+                                                                           : 1);
+        }
+        return exit_status(between);
 }
 
 static bool can_open(const char *path, int flags)
@@ -313,13 +354,85 @@ static void root_becomes_the_user_named(void **state)
 {
         (void)state;
         assert_int_equal(within(is_nobody, (char *[]){ (char[]){ "--user=no such user" }, NULL }),
-                         100);
+                         NOT_ENTERED);
         if (geteuid() || !getpwnam("nobody"))
                 return;
         assert_int_equal(chmod(folder, 0755), 0);
         assert_int_equal(within(is_nobody, (char *[]){ (char[]){ "--user=nobody" }, NULL }), 1);
         assert_int_equal(chmod(folder, 0700), 0);
         assert_int_equal(chown(scratch, 0, 0), 0);
+}
+
+/* Whose numbers are in /proc: how many processes, and is this the first? */
+static bool sees_itself_only(void)
+{
+        unsigned n = 0;
+        DIR *dir = opendir("/proc");
+        for (struct dirent *e; dir && (e = readdir(dir));)
+                n += e->d_name[0] >= '0' && e->d_name[0] <= '9';
+        if (dir)
+                closedir(dir);
+        return n == 1 && getpid() == 1;
+}
+
+static bool has_no_network(void)
+{
+        char line[256];
+        bool has = false;
+        FILE *f = fopen("/proc/net/dev", "re");
+        while (f && fgets(line, sizeof(line), f))
+                has |= strchr(line, ':') && !strstr(line, "lo:");
+        if (f)
+                fclose(f);
+        return f && !has;
+}
+
+static int is_alone(void)
+{
+        struct stat st;
+        return sees_itself_only() && has_no_network() && stat(secret, &st) < 0 && errno == ENOENT &&
+               stat("/home", &st) < 0 && mkdir("/home", 0700) < 0;
+}
+
+static int leaves_a_file(void)
+{
+        char path[128];
+        snprintf(path, sizeof(path), "%s/left", cache);
+        return can_open(path, O_RDWR | O_CREAT) && geteuid() >= 0x70000000;
+}
+
+static void a_session_sees_only_itself(void **state)
+{
+        (void)state;
+        int alone = within_namespaces(is_alone, NULL);
+        if (alone == NOT_HERE)
+                skip();
+        assert_int_equal(alone, 1);
+        assert_int_equal(within_namespaces(uses_its_own, NULL), 1);
+        assert_int_equal(
+                within_namespaces(is_alone, (char *[]){ (char[]){ "--namespaces=0" }, NULL }), 0);
+        assert_int_equal(within_namespaces(writes_elsewhere, NULL), 0);
+        if (geteuid() || !getpwnam("nobody"))
+                return;
+        assert_int_equal(chmod(folder, 0755), 0);
+        assert_int_equal(
+                within_namespaces(is_nobody, (char *[]){ (char[]){ "--user=nobody" }, NULL }), 1);
+        assert_int_equal(chmod(folder, 0700), 0);
+        assert_int_equal(chown(scratch, 0, 0), 0);
+}
+
+/* Where the file system can translate owners: docs/SECURITY.md. */
+static void a_session_of_root_has_a_user_of_its_own(void **state)
+{
+        struct stat st;
+        char path[128];
+        (void)state;
+        if (geteuid() || within_namespaces(leaves_a_file, NULL) != 1)
+                skip();
+        snprintf(path, sizeof(path), "%s/left", cache);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_uid, 0);
+        assert_int_equal(unlink(path), 0);
 }
 
 static int is_limited(void)
@@ -407,6 +520,8 @@ int main(void)
                 cmocka_unit_test(who_names_a_fabric_lets_workers_make_internet_sockets),
                 cmocka_unit_test(the_dialler_connects_and_does_nothing_else),
                 cmocka_unit_test(root_becomes_the_user_named),
+                cmocka_unit_test(a_session_sees_only_itself),
+                cmocka_unit_test(a_session_of_root_has_a_user_of_its_own),
                 cmocka_unit_test(memory_has_the_limit_given),
                 cmocka_unit_test(what_the_kernel_keeps_for_a_session_has_limits),
         };

@@ -67,6 +67,9 @@ static int raised(struct attack *a, i64 limit)
 
 int attack_raise_memory_limit(struct attack *a)
 {
+        (void)N(memory);
+        if (a->missing) /* there is no limit */
+                return ATTACK_NOT_APPLICABLE;
         return raised(a, DATA_LIMIT);
 }
 
