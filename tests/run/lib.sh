@@ -5,6 +5,13 @@ server_ports=()
 server_usual=()
 run_tmp=$(mktemp -d "${TMPDIR:-/tmp}/spancl.XXXXXX")
 
+# Of builds with sanitizers, as in tests/CMakeLists.txt. ThreadSanitizer would wait a second at each process's end.
+suppressions=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99:use_sigaltstack=0}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$suppressions/lsan.supp:print_suppressions=0}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=$suppressions/tsan.supp:exitcode=66:history_size=4:atexit_sleep_ms=20}
+
 # package_unpack BUILD PACKAGE: the files of a Debian package, not installed, in $package_root.
 package_unpack() {
         package_root=$1/thirdparty/$2
