@@ -103,6 +103,16 @@ static bool remove_groups(int dir, const char *name)
         return !unlinkat(dir, name, AT_REMOVEDIR) || errno == ENOENT;
 }
 
+/* Does a process have another PID namespace than this one, in which it has another number? 0 is one that has none here. */
+static bool is_elsewhere(long pid)
+{
+        char path[48];
+        struct stat its, ours;
+        snprintf(path, sizeof(path), "/proc/%ld/ns/pid", pid);
+        return !pid || (stat(path, &its) == 0 && stat("/proc/self/ns/pid", &ours) == 0 &&
+                        its.st_ino != ours.st_ino);
+}
+
 /* Does the spancld live that has made this folder? One whose processes have other numbers here is taken to. */
 static bool is_alive(int home, const char *name)
 {
@@ -112,7 +122,7 @@ static bool is_alive(int home, const char *name)
         read_file(home, group, "cgroup.procs", pids, sizeof(pids));
         for (const char *p = pids; *p; p = end + (*end == '\n')) {
                 long one = strtol(p, &end, 10);
-                if (one == pid || !one)
+                if (one == pid || is_elsewhere(one))
                         return true;
         }
         return false;

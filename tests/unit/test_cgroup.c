@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -284,6 +285,54 @@ static void a_living_spancld_keeps_its_groups(void **state)
         assert_int_equal(folders(), 0);
 }
 
+/* It has another number here than its folder has. */
+static void a_spancld_in_another_pid_namespace_keeps_its_groups(void **state)
+{
+        int ready[2], status;
+        char byte;
+        (void)state;
+        if (!*home)
+                skip();
+        open_home();
+        assert_int_equal(pipe(ready), 0);
+        pid_t between = fork();
+        if (!between) {
+                struct config_options o;
+                struct cgroups c;
+                char *error = NULL, *argv[] = { (char[]){ "spancld" } };
+                close(ready[0]);
+                if (!write_to(home, "cgroup.procs", "0") || unshare(CLONE_NEWPID) < 0)
+                        _exit(SKIPPED);
+                pid_t inner = fork();
+                if (!inner) {
+                        prctl(PR_SET_PDEATHSIG, SIGKILL);
+                        if (config_options_parse(1, argv, &o, &error) < 0)
+                                _exit(1);
+                        cgroups_init(&c, &o);
+                        (void)!write(ready[1], "x", 1);
+                        for (;;)
+                                pause();
+                }
+                close(ready[1]);
+                waitpid(inner, NULL, 0);
+                _exit(1);
+        }
+        close(ready[1]);
+        bool began = read(ready[0], &byte, 1) == 1;
+        close(ready[0]);
+        if (began)
+                assert_int_equal(within(looks, "0", "0"), 0);
+        pid_t ended = waitpid(between, &status, WNOHANG);
+        if (!ended)
+                kill(between, SIGKILL);
+        if (!ended)
+                waitpid(between, NULL, 0);
+        if (!began)
+                skip();
+        assert_int_equal(ended, 0);
+        assert_int_equal(within(looks, "0", "0"), 0); /* it removes the folder */
+}
+
 static void take_files_in_memory(void)
 {
         int fd = memfd_create("test", MFD_CLOEXEC);
@@ -429,6 +478,7 @@ int main(void)
                 cmocka_unit_test(what_a_dead_spancld_left_is_ended_by_the_next_and_nothing_else),
                 cmocka_unit_test(a_living_spancld_keeps_its_groups),
                 cmocka_unit_test(spanclds_that_begin_together_keep_their_groups),
+                cmocka_unit_test(a_spancld_in_another_pid_namespace_keeps_its_groups),
                 cmocka_unit_test(files_in_memory_count),
                 cmocka_unit_test(processes_have_a_limit),
         };

@@ -241,8 +241,11 @@ static void assert_serves(const struct daemon *d)
         struct probe p;
         probe_init(&p, d->address);
         int r = probe_attach(&p, 0);
-        if (r)
-                print_error("%s\n", p.reply.text);
+        if (r) {
+                char *log = read_log(d);
+                print_error("%s\n%s", p.reply.text, log);
+                mem_free(log);
+        }
         assert_int_equal(r, 0);
         assert_int_equal(probe_ping(&p), 0);
         probe_fini(&p);
