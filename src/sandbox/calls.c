@@ -35,39 +35,7 @@
 #endif
 
 #ifdef ARCH
-enum rule {
-        ABSENT,
-        REFUSE,
-        EXPECTED,
-        ALLOW,
-        FILES,
-        SANITIZER,
-        CLONE,
-        FCNTL,
-        PRCTL,
-        SELF,
-        PIN,       /* SELF, but runtimes name each of their threads, and go on if they can't */
-        BOTH_SELF, /* the second argument, too */
-        PRIORITY,
-        PRIORITY_IO,
-        PERSONALITY,
-        FAMILY,
-        NETWORK, /* a connection that was handed over could be turned elsewhere */
-        PAIR,
-        IOCTL,
-};
-
-static const struct call {
-        const char *name;
-        unsigned number;
-        enum rule rule;
-} calls[] = {
-#define CALL(NAME, RULE)          { #NAME, SYS_##NAME, RULE },
-#define LATER(NAME, NUMBER, RULE) { #NAME, NUMBER, RULE },
-#include "sandbox/calls.def"
-#undef CALL
-#undef LATER
-};
+#include "sandbox/call_table.h" /* it names calls that other architectures may not have */
 
 /* An argument's lower 32 bits, which are all that the kernel looks at in these calls: one of the tests has to hold. */
 struct test {
