@@ -1,4 +1,4 @@
-/* Where compiled programs are kept, SpanCL's and drivers': one folder for the sessions of this host, one for those of each
+/* Caches of compiled programs, SpanCL's and drivers': one folder for the sessions of this host, one for those of each
  * client of another host (docs/SECURITY.md). No state. */
 #ifndef SPANCL_DAEMON_CACHES_H
 #define SPANCL_DAEMON_CACHES_H

@@ -52,7 +52,7 @@ static void pipe_cut(struct sim *sim, struct pipe *p)
         p->count = n;
 }
 
-/* What has arrived by now. */
+/* Take the bytes that have arrived by now. */
 static void pipe_tick(const struct sim *sim, struct pipe *p)
 {
         size_t n = 0;
@@ -66,7 +66,7 @@ static void pipe_tick(const struct sim *sim, struct pipe *p)
 
 /* ---- with checksums ------------------------------------------------------------------------- */
 
-/* What is below a checked connection: the pipes. */
+/* The connection below a checked one: the pipes. */
 struct pipe_conn {
         struct conn base;
         struct sim *sim;

@@ -6,7 +6,7 @@
  *   fill DIR N MIB  leaves N files of so many MiB in the folder
  *   link DIR TO     leaves a symbolic link in the folder
  *
- * Prints what the last call returned. What can't be built for the device ends with status 77. */
+ * Prints what the last call returned. A kernel that can't be built for the device ends with status 77. */
 #include "try.h"
 
 #include <stdbool.h>

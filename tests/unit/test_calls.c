@@ -50,7 +50,7 @@ static int within(int (*claim)(void), const struct calls_params *p)
 
 enum { NUMBERS = 1024 }; /* more than there are calls */
 
-/* What the filter returns for a call whose arguments do not matter; -1: it lets it through, or it depends. */
+/* The error that the filter returns for a call whose arguments do not matter; -1: it lets it through, or it depends. */
 static int expected_error(unsigned number)
 {
         for (size_t i = 0; i < array_size(calls); i++) {

@@ -70,7 +70,7 @@ static void a_killed_worker_ends_its_session_alone(void **state)
         assert_int_equal(kill(first, SIGKILL), 0);
         assert_int_equal(probe_drive(&a, never, 10000), SP_E_LINK);
         link_down(&a.lanes[0]);
-        /* What was received is gone: the session can't be had back. A connection that is handed to the
+        /* The bytes received are gone: the session can't be had back. A connection that is handed to the
          * dying process is closed. */
         int r;
         while ((r = probe_attach(&a, 0)) == SP_E_LINK)
@@ -274,7 +274,7 @@ static void servers_hand_data_to_each_other(void **state)
                 assert_int_equal(b.peers_lost, 0);
                 if (round) {
                         kill(worker, SIGKILL);
-                        /* Who dialled does so again, and hears that there is no such session any more. */
+                        /* The server that dialled dials again, and hears that there is no such session any more. */
                         assert_int_equal(probe_drive(&a, peer_lost, 20000), 0);
                         assert_int_equal(probe_ping(&a), 0);
                 } else {
