@@ -6,15 +6,21 @@ import threading
 import time
 
 
-class Relay:
-    """Stands between a client and a server, and cuts all connections through it when told. `rate`: so many bytes a
-    second, of all together."""
+def shut_down(*sockets):
+    """Also when they are down already."""
+    for s in sockets:
+        try:
+            s.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
-    def __init__(self, port, rate=None):
-        self.target, self.pairs, self.cuts, self.carried = port, [], 0, 0
-        self.rate, self.turn = rate, threading.Lock()
-        self.left, self.counting = None, threading.Lock()  # bytes until it cuts by itself
-        self.holds = False
+
+class Forwarder:
+    """Accepts connections on a port of its own, makes one to the loopback port `port` for each, and gives both to
+    `_forward` of the class that inherits it."""
+
+    def __init__(self, port):
+        self.target, self.holds = port, False
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -32,8 +38,22 @@ class Relay:
             except OSError:
                 client.close()
                 continue
-            self.pairs.append((client, server))
-            threading.Thread(target=self._carry, args=(client, server), daemon=True).start()
+            self._forward(client, server)
+
+
+class Relay(Forwarder):
+    """Stands between a client and a server, and cuts all connections through it when told. `rate`: so many bytes a
+    second, of all together."""
+
+    def __init__(self, port, rate=None):
+        self.pairs, self.cuts, self.carried = [], 0, 0
+        self.rate, self.turn = rate, threading.Lock()
+        self.left, self.counting = None, threading.Lock()  # bytes until it cuts by itself
+        super().__init__(port)
+
+    def _forward(self, client, server):
+        self.pairs.append((client, server))
+        threading.Thread(target=self._carry, args=(client, server), daemon=True).start()
 
     def _carry(self, client, server):
         ways = [threading.Thread(target=self._pass_on, args=way, daemon=True)
@@ -61,11 +81,7 @@ class Relay:
                     break
         except OSError:
             pass
-        for s in (a, b):
-            try:
-                s.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        shut_down(a, b)
 
     def _up_to_cut(self, data):
         with self.counting:

@@ -55,18 +55,18 @@ def children(pid):
 
 
 def zygote(pid):
-    """What a server's workers are forked from; None: each is a program started anew."""
+    """The process that a server's workers are forked from; None: each is a program started anew."""
     return next(filter(is_zygote, every_child(pid)), None)
 
 
 def dialler(pid):
-    """What makes a server's links to others; None: there is none now."""
+    """The process that makes a server's links to others; None: there is none now."""
     return next(filter(is_dialler, every_child(pid)), None)
 
 
 class Servers:
     """Some spancld on free loopback ports, and on Unix sockets ("unix", and "shm" with shared memory);
-    ended by process id. What they log is kept, or goes to the descriptor `stderr`."""
+    ended by process id. Their log is kept, or goes to the descriptor `stderr`."""
 
     def __init__(self, build, count=1, options=(), prefix=(), vendors=None, transport="tcp", stderr=None):
         self.build = Path(build).resolve()
@@ -135,7 +135,7 @@ class Servers:
 
     def __exit__(self, kind, *_):
         self.stop()
-        # What sanitizers found, in builds with them.
+        # The findings of sanitizers, in builds with them.
         log = self.log_text()
         if kind is None and ("Sanitizer" in log or "runtime error:" in log):
             raise RuntimeError("a server has a fault:\n" + log)

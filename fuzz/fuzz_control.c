@@ -1,5 +1,5 @@
-/* What a worker says to the supervisor, which does not trust it: the packets of their socket, and what becomes of
- * counters on their way to who looks at the server. */
+/* The words of a worker to the supervisor, which does not trust it: the packets of their socket, and the way of its
+ * counters to a client that looks at the server. */
 #include "fuzz/target.h"
 
 #include <sys/socket.h>

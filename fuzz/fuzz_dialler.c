@@ -1,4 +1,4 @@
-/* What a worker and the dialler say to each other (daemon/dial_message.h), neither of which believes the other. The first
+/* The messages between a worker and the dialler (daemon/dial_message.h), neither of which believes the other. The first
  * byte of the input says whose words the rest are: a worker's request (0), or an answer to a worker that waits for one, without
  * a descriptor (1) or with one (2; with the number that the worker waits for: 3). No descriptor stays. */
 #include "fuzz/target.h"

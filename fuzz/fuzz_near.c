@@ -1,4 +1,4 @@
-/* What a worker asks to be connected to on its host (daemon/near.h). Nothing but the sockets of servers is ever connected
+/* The paths that a worker asks to be connected to on its host (daemon/near.h). Nothing but the sockets of servers is ever connected
  * to, and no descriptor stays. The first byte of the input says what the path begins
  * with. */
 #include "fuzz/target.h"

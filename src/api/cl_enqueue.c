@@ -1,4 +1,4 @@
-/* Kernels, markers, barriers, migration. What moves bytes is in cl_transfer.c. */
+/* Kernels, markers, barriers, migration. The commands that move bytes are in cl_transfer.c. */
 #include <CL/cl.h>
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ static int device_version(cl_device_id d)
         return (int)(major * 10 + minor);
 }
 
-/* What k is on the device. */
+/* The kernel as it is on the device. */
 static struct kernel_device *kernel_on(cl_kernel k, cl_device_id d)
 {
         static struct kernel_device none; /* never written to */
@@ -220,7 +220,7 @@ static cl_int launch_in_doubt(const struct enqueue *q, cl_kernel kernel, cl_uint
         return e;
 }
 
-/* What a recorded launch is, for those who change it. */
+/* Describe a recorded launch, which the application may change. */
 static void describe(struct launch *l, cl_uint dims, const size_t *offset, const size_t *global,
                      const size_t *local)
 {

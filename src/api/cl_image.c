@@ -70,7 +70,7 @@ static cl_int check_devices(const struct _cl_context *x, const struct image_para
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-/* What the type has of the descriptor's sizes: the others are not looked at. */
+/* Take the sizes of the descriptor that its type has: the others are not looked at. */
 static cl_int take_sizes(const cl_image_desc *desc, struct image_desc *ret)
 {
         ret->type = desc->image_type;
@@ -324,7 +324,7 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateImageWithProperties(cl_context context,
                       errcode_ret);
 }
 
-/* What is a descriptor's fault was an image size's then: "CL_INVALID_IMAGE_SIZE if image_width or
+/* A fault of the descriptor was one of the image's size then: "CL_INVALID_IMAGE_SIZE if image_width or
  * image_height are 0 [...] or if values specified in image_row_pitch do not follow rules". */
 static cl_mem create_legacy(cl_context context, const cl_image_format *format,
                             const cl_image_desc *desc, struct image_params params,

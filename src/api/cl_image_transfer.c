@@ -1,4 +1,4 @@
-/* What moves pixels: reads, writes, fills, copies, maps of images. */
+/* The commands that move pixels: reads, writes, fills, copies, maps of images. */
 #include <CL/cl.h>
 
 #include "api/check.h"
@@ -234,7 +234,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImage(cl_command_queue command_queu
         return do_copy_image(&q, src_image, dst_image, src_origin, dst_origin, region);
 }
 
-/* What both directions between an image and a buffer ask for.
+/* Check the conditions that both directions between an image and a buffer have.
  * "CL_INVALID_MEM_OBJECT if [...] is not a valid image object, [or] buffer object, or if [the image] is a
  * 1D image buffer object created from" the buffer.
  * "CL_INVALID_VALUE if the region specified by offset and offset + size refer to a region outside" the

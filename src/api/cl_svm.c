@@ -73,7 +73,7 @@ static cl_int check_svm(const struct enqueue *q)
         return e;
 }
 
-/* What lies at an address: an allocation of the queue's context and the offset in it; no allocation:
+/* The object at an address: an allocation of the queue's context and the offset in it; no allocation:
  * memory of the application. */
 struct place {
         cl_mem mem;

@@ -1,4 +1,4 @@
-/* What moves bytes: reads, writes, copies, fills, maps. */
+/* The commands that move bytes: reads, writes, copies, fills, maps. */
 #include <CL/cl.h>
 
 #include "api/check.h"

@@ -11,8 +11,8 @@ enum log_level { LOG_NONE = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 extern _Atomic enum log_level log_threshold;
 
-/* May a line be lost, so that nobody waits for the reader of stderr, a terminal that was stopped for instance? How many were
- * is said when it reads again. Default: no. */
+/* May a line be lost, so that nobody waits for the reader of stderr, a terminal that was stopped for instance? The number of
+ * lost lines is logged when it reads again. Default: no. */
 extern _Atomic bool log_never_waits;
 
 /* -1 for an unknown name. */
@@ -24,7 +24,7 @@ void log_write(enum log_level level, const char *component, const char *fmt, ...
 /* Write a whole line, which ends with a newline, as it is. At most 4096 bytes, which a pipe takes at once. */
 void log_put(const char *line, size_t size);
 
-/* What stands before the text of a line. */
+/* The words before the text of a line. */
 struct log_head {
         char component[24];
         const char *level; /* static */

@@ -360,7 +360,7 @@ static void read_log_level(void)
         mem_free(error);
 }
 
-/* What a value that is not allowed leaves as it was is logged. */
+/* Log values that are not allowed; their settings keep their defaults. */
 static void read_patience(struct client_params *params)
 {
         char *error = NULL;
@@ -412,7 +412,7 @@ __attribute__((destructor)) static void client_exit(void)
         stats_write(c);
         tracing_write(c);
         keeper_stop(c);
-        /* What in-process servers think of the others' going is of no interest now. */
+        /* Warnings of in-process servers that the others have gone are of no interest now. */
         log_threshold = LOG_ERROR;
         servers_close(c, true);
         client_unlock(c);

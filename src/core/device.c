@@ -109,7 +109,7 @@ static const struct mask {
 };
 
 /* Extensions that need nothing from the API but queries, or what it has: they change the language, or
- * tell what the device is. What is not here is not offered. */
+ * tell what the device is. Others are not offered. */
 static const char *const extensions[] = {
         "cl_khr_3d_image_writes",
         "cl_khr_async_work_group_copy_fence",
@@ -185,7 +185,7 @@ static const char *const extensions[] = {
         "cl_nv_pragma_unroll",
 };
 
-/* What every device has here, because the client does it; the first one if the device has shared virtual memory. In
+/* Extensions that every device has here, because the client does them; the first one if the device has shared virtual memory. In
  * front of the others it can be left out of an answer. */
 static const cl_name_version extensions_own[] = {
         { USM_VERSION, USM_NAME },
@@ -365,7 +365,7 @@ static bool has_svm(struct bytes native)
         return info_u64(native, INFO_DEVICE_SVM, INFO_SVM_NONE) != INFO_SVM_NONE;
 }
 
-/* What is answered whatever the device says. */
+/* Answer the queries that the client answers itself, whatever the device says. */
 static int put_own(struct bytes native, struct buf *out)
 {
         const cl_bitfield host = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
@@ -654,7 +654,7 @@ cl_device_id device_present(const struct _cl_device_id *d)
         return d->shown->present;
 }
 
-/* What may change while it is the same device. */
+/* Return true for a query whose answer may change while the device stays the same. */
 static bool may_change(cl_device_info name)
 {
         enum { GLOBAL_FREE_MEMORY_AMD = 0x4039 };

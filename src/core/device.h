@@ -39,7 +39,7 @@ bool device_list_has(const char *list, char separator, const char *name, size_t 
 /* Is it there, as far as its server has said up to now? Lock held. */
 bool device_is_available(const struct _cl_device_id *d);
 
-/* What stands for a device now: what is made from now on uses it. Lock held. */
+/* The device that stands for this one now: objects made from now on use it. Lock held. */
 cl_device_id device_present(const struct _cl_device_id *d);
 
 /* Call fn(d, available, user_data) when that changes; NULL: not any more. The one before is not called any

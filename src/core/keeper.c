@@ -113,7 +113,7 @@ static void *keeper_run(void *user)
                         nap(c, WATCH_NS);
                 else
                         pthread_cond_wait(&c->keeper_cond, &c->lock);
-                /* Who woke it has something for it. */
+                /* The thread that woke it has something for it. */
                 bool woken = !c->keeper_idle;
                 c->keeper_idle = false;
                 naps = woken ? 0 : KEEPER_NAPS;

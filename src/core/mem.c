@@ -296,7 +296,7 @@ static struct funeral *funeral_new(cl_mem m)
         return f;
 }
 
-/* What it leaves mapped. */
+/* Drop the mappings that it leaves. */
 static void mappings_drop(cl_mem m)
 {
         list_each(map, &mem_root(m)->mappings, struct mapping, link)
@@ -362,7 +362,7 @@ int mem_declare(cl_mem m, struct server *s)
         struct session *session = server_session(s);
         if (!session)
                 return SP_E_GONE;
-        /* What the application may do with the host is checked here; there it is only storage. */
+        /* The client checks the host's access to the memory; for the server it is only storage. */
         cl_mem_flags flags = m->flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
         const struct image_desc *d = &m->image;
         cl_mem root = mem_root(m);

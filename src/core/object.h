@@ -213,7 +213,7 @@ struct _cl_sampler {
         uint64_t declared; /* bit per server */
 };
 
-/* What is known of one kernel of a built program; immutable. */
+/* One kernel of a built program, as far as it is known; immutable. */
 struct kernel_arg_info {
         enum arg_kind kind;
         size_t size; /* of a value; 0: not known */
@@ -234,7 +234,7 @@ struct kernel_info {
         struct kernel_device *devices; /* index as in the program's */
 };
 
-/* What a kernel is on a device that the program was built for. */
+/* A kernel on a device that the program was built for. */
 struct kernel_device {
         struct bytes info; /* the block INFO_KERNEL_DEVICE; size 0: it was not built there */
         /* Often asked. */
@@ -302,7 +302,7 @@ struct _cl_kernel {
         uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
         struct kernel_pointers reached[2]; /* by enum kernel_reach */
         bool reaches_usm; /* CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: any device allocation */
-        /* What kernel_is_right said last: of which version, and when so many objects had gone (client.gone). */
+        /* The last answer of kernel_is_right: of which version, and when so many objects had gone (client.gone). */
         struct {
                 cl_device_id device;
                 uint64_t version, gone;
@@ -318,7 +318,7 @@ struct event_callback {
         void *user_data;
 };
 
-/* What the client itself does when all else of a command is done: one of the event's parts. */
+/* Work of the client itself when all else of a command is done: one of the event's parts. */
 struct event_tail {
         /* With the lock held; `status`: what the others ended with. Calls event_part_done, at once or
          * later. */

@@ -232,7 +232,7 @@ int peers_relay_taken(void *user, const struct wire_relay_taken *m);
 
 /* ---- away.c --------------------------------------------------------------------------------- */
 
-/* What CL_DEVICE_AVAILABLE says of its devices. */
+/* Set what CL_DEVICE_AVAILABLE says of its devices. */
 void server_set_available(struct server *s, bool available);
 
 /* Is it worth waiting for, having been lost with that status? */
@@ -253,9 +253,9 @@ SP_NODISCARD int server_redial(struct server *s);
 /* It is connected again. */
 void server_back(struct server *s);
 
-/* Those that calls have waited for long enough refuse from now on. */
+/* Let servers that calls have waited for long enough refuse from now on. */
 void servers_refuse(struct client *c);
-/* When the next of them will; UINT64_MAX: none. */
+
 /* Look at the clocks of all sessions (session_tick); on the thread that receives. A server that owes something for too long
  * is away. */
 void servers_tick(struct client *c);
@@ -265,14 +265,14 @@ uint64_t servers_deadline(const struct client *c);
 
 /* ---- availability.c ------------------------------------------------------------------------- */
 
-/* Whether one that is shown is available may have changed. */
+/* Called when the availability of a device that is shown may have changed. */
 void device_changed(cl_device_id d);
 
 /* ---- renew.c -------------------------------------------------------------------------------- */
 
 /* Its session has ended: begin another one, with another struct server, if it is to come back. */
 void server_renew(struct server *s);
-/* What could not be done at once, when no call is in the midst of anything. */
+/* Renew the servers that server_renew had to put off. Called when no call is in the midst of anything. */
 void servers_renew(struct client *c);
 /* The receiver's part, while the session is being opened. True: something came. */
 bool server_opening(struct server *s);

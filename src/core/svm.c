@@ -226,7 +226,7 @@ static void chunk_free(cl_context x, struct svm_chunk *chunk)
         mem_free(chunk);
 }
 
-/* What did not fit is given back at the end, so that the next try is another one. */
+/* Chunks that did not fit are given back at the end, so that the next try is another one. */
 static int chunk_agree(cl_context x, struct svm_chunk *chunk)
 {
         struct svm_chunk tried[TRIES];

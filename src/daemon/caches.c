@@ -27,7 +27,8 @@ static bool base_folder(const struct config_options *o, char ret[PATH_MAX])
         return true;
 }
 
-bool caches_clients(const struct config_options *o, char ret[PATH_MAX])
+/* The folder of all clients' folders. False: there is none. */
+static bool clients_folder(const struct config_options *o, char ret[PATH_MAX])
 {
         if (!base_folder(o, ret))
                 return false;
@@ -35,11 +36,13 @@ bool caches_clients(const struct config_options *o, char ret[PATH_MAX])
         return true;
 }
 
-bool caches_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX])
+/* The folder of everything that is compiled for `owner`, as the environment of the process has it, which --cache-size
+ * bounds. False: there is none. */
+static bool owner_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX])
 {
         if (!*owner)
                 return base_folder(o, ret);
-        if (!caches_clients(o, ret))
+        if (!clients_folder(o, ret))
                 return false;
         strcat(ret, "/");
         strncat(ret, owner, KEYS_HEX);
@@ -55,7 +58,7 @@ void caches_use(const struct config_options *o, const char *owner, const char *s
                 char ret[PATH_MAX])
 {
         char own[PATH_MAX] = "", drivers[PATH_MAX], nv[PATH_MAX];
-        bool named = caches_folder(o, owner, own), made = named && make(own);
+        bool named = owner_folder(o, owner, own), made = named && make(own);
         /* This host's sessions have SpanCL's files in the folder itself, as clients' own processes do. */
         int n = snprintf(drivers, sizeof(drivers), "%s%s", own, *owner ? "" : "/drivers");
         if (!made || n >= (int)sizeof(drivers) - 8 || !make(drivers)) {
@@ -88,9 +91,9 @@ void caches_trim(const struct config_options *o, const char *owner, unsigned gra
 {
         char folder[PATH_MAX], one[PATH_MAX + NAME_MAX + 2];
         uint64_t limit = config_option_number(o, CONFIG_cache_size) << 20;
-        if (caches_folder(o, owner ? owner : "", folder))
+        if (owner_folder(o, owner ? owner : "", folder))
                 trim(folder, limit, grace_s);
-        DIR *clients = !owner && caches_clients(o, folder) ? opendir(folder) : NULL;
+        DIR *clients = !owner && clients_folder(o, folder) ? opendir(folder) : NULL;
         for (struct dirent *e; clients && (e = readdir(clients));) {
                 snprintf(one, sizeof(one), "%s/%s", folder, e->d_name);
                 if (e->d_name[0] != '.')

@@ -1,4 +1,4 @@
-/* Where compiled programs are kept, SpanCL's and drivers': one folder for the sessions of this host, one for those of each
+/* Caches of compiled programs, SpanCL's and drivers': one folder for the sessions of this host, one for those of each
  * client of another host (docs/SECURITY.md). No state. */
 #ifndef SPANCL_DAEMON_CACHES_H
 #define SPANCL_DAEMON_CACHES_H
@@ -8,15 +8,8 @@
 
 #include "base/config.h"
 
-/* The folder of everything that is compiled for `owner` (gate.h; "": this host's sessions), as the environment of the
- * process has it: what --cache-size bounds. False: there is none. */
-bool caches_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX]);
-
-/* The folder of all clients' folders. False: there is none. */
-bool caches_clients(const struct config_options *o, char ret[PATH_MAX]);
-
-/* Make the folder and tell drivers, in the environment, to use it; where it can't be made, what they compile lasts as
- * long as `scratch_dir`. The folder of the engine's cache; "": it has none. */
+/* Make the folder of `owner` (gate.h; "": this host's sessions) and tell drivers, in the environment, to use it. If it can't be
+ * made, what they compile lasts as long as `scratch_dir`. The folder of the engine's cache; "": it has none. */
 void caches_use(const struct config_options *o, const char *owner, const char *scratch_dir,
                 char ret[PATH_MAX]);
 

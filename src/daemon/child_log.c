@@ -34,7 +34,7 @@ int child_log_open(struct child_log *l, struct child_log_budget *all, int *ret_e
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* The size of the printable character of UTF-8 at `p`; 0: there is none. Those that would change the order of what
+/* The size of the printable character of UTF-8 at `p`; 0: there is none. Characters that would change the order of what
  * stands around them, or begin a line, are none. */
 static size_t printable(const uint8_t *p, size_t left)
 {

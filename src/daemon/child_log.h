@@ -24,7 +24,7 @@ enum {
         CHILD_LOG_BURST_ALL = 8 << 20,
 };
 
-/* What all may write together. Zeroed memory is one that nobody has used. */
+/* The amount that all may write together. Zeroed memory is one that nobody has used. */
 struct child_log_budget {
         uint64_t due_ns;
 };

@@ -1,4 +1,4 @@
-/* What supervisor, workers, zygote and dialler say to each other over a SOCK_SEQPACKET pair: one packet per message, a
+/* Messages between supervisor, workers, zygote and dialler over a SOCK_SEQPACKET pair: one packet per message, a
  * kind and its bytes, perhaps with a descriptor. No state. */
 #ifndef SPANCL_DAEMON_CONTROL_H
 #define SPANCL_DAEMON_CONTROL_H

@@ -129,7 +129,7 @@ static void caller_new(struct dialler *d, int socket)
         d->count++;
 }
 
-/* Whether one more request would be within the rate; else when. */
+/* Return true if one more request is within the rate now; else *ret_ns is when it will be. */
 static bool is_due(const struct caller *c, uint64_t now, uint64_t *ret_ns)
 {
         const uint64_t each_ns = 1000000000ull / PER_S;

@@ -29,10 +29,10 @@ struct gate_origin {
                 [16]; /* the address, as far as one of IPv6 belongs to one customer; zeros: local */
 };
 
-/* What a session has that is let in: another process is made ready for each kind. */
+/* The rights of a session that is let in: another process is made ready for each kind. */
 struct gate_grant {
         char devices[KEYS_NAME_MAX + 1]; /* that it may use; "": all of the server's */
-        /* Whose compile caches it shares: a key's fingerprint, "token" for all who have that; "": those of the server's own
+        /* The owner of the compile caches that it shares: a key's fingerprint, "token" for all who have that; "": those of the server's own
          * user, whom connections of this host belong to. */
         char owner[KEYS_HEX + 1];
 };

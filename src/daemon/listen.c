@@ -220,7 +220,7 @@ static int open_near(struct listeners *l)
         return add(l, one, false);
 }
 
-/* Who names a fabric wants it between servers of one host, too. */
+/* A user that names a fabric wants it between servers of one host, too. */
 static bool wants_near(const struct config_options *o)
 {
         const char *fabric = config_option_text(o, CONFIG_fabric);

@@ -1,4 +1,4 @@
-/* How sessions reach other servers of the same host and user: over the Unix socket that each spancld makes in a
+/* The way of sessions to other servers of the same host and user: the Unix socket that each spancld makes in a
  * folder of its own (struct listeners, `near`). */
 #ifndef SPANCL_DAEMON_NEAR_H
 #define SPANCL_DAEMON_NEAR_H

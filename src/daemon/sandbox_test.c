@@ -46,7 +46,7 @@ static const struct entry entries[] = {
 
 static const char *const namespaces[] = { "user", "mnt", "pid", "ipc", "net", "uts", "cgroup" };
 
-/* What keeps a worker in, as it sees it itself. */
+/* The measures that keep a worker in, as it sees them itself. */
 struct walls {
         uid_t user;
         bool no_privileges, filter;
@@ -112,7 +112,7 @@ static void attack_and_end(const struct config_options *o, const struct victims 
         int pair[2];
         namespaces_enter(between);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        /* What a worker has open: a socket to the supervisor, and nothing else of it. */
+        /* As a worker it has a socket to the supervisor open, and nothing else of it. */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0 || dup2(pair[0], CONTROL_FD) < 0 ||
             close_range(CONTROL_FD + 1, ~0u, 0) < 0 ||
             !worker_shut_in(o, v->scratch, "", cache, NULL)) {

@@ -1,4 +1,4 @@
-/* What the supervisor knows, for its files: supervisor (start, loop, end), visitors (connections that no worker has
+/* The supervisor's state, for its files: supervisor (start, loop, end), visitors (connections that no worker has
  * yet), workers (processes that have sessions, or will). */
 #ifndef SPANCL_DAEMON_SUPERVISING_H
 #define SPANCL_DAEMON_SUPERVISING_H
@@ -32,7 +32,7 @@ enum source_kind {
         SOURCE_CALLS,
 };
 
-/* What an epoll event names: the first member of each. */
+/* The source that an epoll event names: the first member of each. */
 struct source {
         enum source_kind kind;
 };

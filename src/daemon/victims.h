@@ -1,4 +1,4 @@
-/* What `spancld sandbox-test` lets attacks aim at: files in a temporary folder, processes, sockets on loopback and System V
+/* The targets of the attacks of `spancld sandbox-test`: files in a temporary folder, processes, sockets on loopback and System V
  * objects. One at a time in a process. */
 #ifndef SPANCL_DAEMON_VICTIMS_H
 #define SPANCL_DAEMON_VICTIMS_H

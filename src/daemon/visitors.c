@@ -93,7 +93,7 @@ static bool tell(struct visitor *v, const struct buf *b)
         return v->conn->ops->sendv(v->conn, &iov, 1) == (ssize_t)b->size;
 }
 
-/* Where the worker's look of this number is kept; NULL: it has none. */
+/* The place of the worker's look with this number; NULL: it has none. */
 static uint64_t *look_slot(struct worker *w, uint64_t look)
 {
         for (int i = 0; i < WORKER_LOOKS; i++)

@@ -16,7 +16,7 @@ void visitor_event(struct supervisor *s, struct visitor *v);
 /* A worker has become ready: those who waited go on. */
 void visitors_serve_waiting(struct supervisor *s);
 
-/* Those who wait for a worker like this; NULL: all. */
+/* Refuse the visitors that wait for a worker like this; NULL: all. */
 void visitors_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
                              const char *text);
 

@@ -122,6 +122,11 @@ static void worker_kill(const struct worker *w)
 static int worker_confine(struct supervisor *s, struct worker *w)
 {
         int r = cgroup_add(&s->cgroups, w->group, w->pid);
+        if (r == SP_E_LIMIT) {
+                spare_give(&s->spare);
+                r = cgroup_add(&s->cgroups, w->group, w->pid);
+                (void)spare_fill(&s->spare); /* or with the next connection */
+        }
         if (r < 0)
                 worker_kill(w);
         return r;

@@ -107,7 +107,7 @@ void engine_limit_free(struct engine *e)
         map_fini(&e->busy_devices);
 }
 
-/* Whose end nobody can wait for: the client hears of it before the session ends. */
+/* Tell the client before the session ends that the commands that are left fail, since nobody can wait for them. */
 static void give_up_commands(struct engine *e)
 {
         struct event *ev;

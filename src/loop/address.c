@@ -27,7 +27,7 @@ int address_watch(void)
         return -1;
 }
 
-/* What it is does not matter: all addresses are looked at. Too many at a time (ENOBUFS) is a change, too. */
+/* The kind of change does not matter: all addresses are looked at. Too many at a time (ENOBUFS) is a change, too. */
 bool address_changed(int fd)
 {
         char message[4096];

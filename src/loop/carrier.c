@@ -125,7 +125,7 @@ static void *run(void *arg)
         pthread_setname_np(pthread_self(), "spancl-bulk");
         lock->lock(lock->user);
         while (!c->stop)
-                /* What came while it received, unlocked, found it awake. */
+                /* Bytes that came while it received, unlocked, found it awake. */
                 if (!work(c) && !c->stop && !link_can_send(c->params.link))
                         sleep_in_poll(c);
         lock->unlock(lock->user);

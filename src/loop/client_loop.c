@@ -788,7 +788,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 }
         }
         first[count] = n;
-        /* Who looks at bulk data again and again only finds smaller pieces of it. */
+        /* A thread that looks at bulk data again and again only finds smaller pieces of it. */
         bool spin = !bulk_moves(links, count);
         for (size_t i = 0; i < count && spin && deadline_ns && spin_tries(&loop->spin); i++)
                 if (link_try_begin(&links[i]->lanes[0]))
@@ -804,7 +804,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 uint64_t ticks;
                 if (read(loop->wake_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
                         log_debug("client", "can't read an eventfd: error %d", errno);
-                /* Who found it still set meant this wait, which has ended. */
+                /* A thread that found it still set meant this wait, which has ended. */
                 atomic_store(&loop->woken, false);
         }
         pthread_mutex_lock(lock);

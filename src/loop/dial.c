@@ -184,7 +184,7 @@ static uint64_t features_of(const struct dial_params *p, const struct conn *c)
                (wants_checks(p, c) ? FEATURE_CHECKSUM : 0);
 }
 
-/* What the server has answered. */
+/* Take the server's answer. */
 static int read_answer(const struct dial_params *p, struct bytes whole, uint64_t features,
                        struct wire_hello_reply *m, struct dial_reply *reply)
 {

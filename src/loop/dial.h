@@ -65,7 +65,7 @@ struct dial_reply {
 SP_NODISCARD int loop_connect(const struct dial_params *p, struct conn **ret,
                               struct dial_reply *reply);
 
-/* What the params say in a hello; texts are borrowed. Features and fabrics are left to the connection. */
+/* The hello that the params make; texts are borrowed. Features and fabrics are left to the connection. */
 struct wire_hello dial_hello(const struct dial_params *p);
 
 /* The same over a conn that is already connected; closed when it fails. */

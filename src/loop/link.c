@@ -16,7 +16,7 @@ enum {
         PLACE_MAX = 1 << 20,     /* the same, where the other side writes them */
 };
 
-/* What a link that packs has beside others. */
+/* The state that only a link that packs has. */
 struct packer {
         struct packing packing;
         bool offered; /* the conn was offered what is pending, and took nothing of it */
@@ -214,7 +214,7 @@ static int unpack_frame(struct link *l, const struct link_lock *unlock)
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
 
-/* What of the last bytes went beside the connection. */
+/* Count the bytes that went over the fabric, beside the connection. */
 static void count_fabric(struct link *l)
 {
         uint64_t sent, received;

@@ -121,7 +121,7 @@ static const struct engine_ops ops_output = {
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-/* What carriers found. */
+/* Take the losses that carriers found. */
 static void take_losses(struct server_loop *l)
 {
         list_each(c, &l->channels, struct channel, link)
@@ -135,7 +135,7 @@ static void take_losses(struct server_loop *l)
         }
 }
 
-/* What the client owes is the rest of what it has begun: whether it listens, it decides. Another server listens. */
+/* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
 static void tick(struct server_loop *l)
 {
         uint64_t now = l->params.answer_ns ? clock_now_ns() : 0;
@@ -221,7 +221,7 @@ static bool wants_output(struct server_loop *l)
         return l->params.output_fd >= 0 && session_has_room(engine_session(l->engine));
 }
 
-/* What to poll for; entry 0 is the mailbox, entry 1 the output. 1: there is something to do at once, from a
+/* Fill in the descriptors to poll; entry 0 is the mailbox, entry 1 the output. 1: there is something to do at once, from a
  * thread that found this one awake, while it had the lock released for another lane; 0; SP_E_NOMEM. */
 static int collect(struct server_loop *l, size_t *ret_count)
 {
@@ -505,7 +505,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         l->linger_ns = l->farewell_ns = UINT64_MAX;
         l->common_fd = -1;
         spin_init(&l->spin, params->spin_ns, 0);
-        /* Who does not spin, or yields, leaves completions to the backend's threads. */
+        /* A loop that does not spin, or yields, leaves completions to the backend's threads. */
         if (l->spin.max_ns && !l->spin.yields) {
                 l->spin.also = poll_completions;
                 l->spin.arg = l;

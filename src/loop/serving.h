@@ -1,4 +1,4 @@
-/* What the files of a server's loop share: server_loop.c (the thread), channel.c (a session's connections),
+/* The state that the files of a server's loop share: server_loop.c (the thread), channel.c (a session's connections),
  * attaching.c (connections that come), peering.c (those to other servers). Private to them. */
 #ifndef SPANCL_LOOP_SERVING_H
 #define SPANCL_LOOP_SERVING_H
@@ -32,7 +32,7 @@ struct channel {
         unsigned relayed_ms; /* the pause between tries while the client relays; 0: it does not */
 };
 
-/* Where a peer is, and how it goes. */
+/* The address of a peer, and the state of the way to it. */
 struct target {
         char address[1100];
         char near[WIRE_NEAR_MAX + 6]; /* as an address; empty: none */
@@ -148,10 +148,10 @@ void peering_relayed(void *user, struct session *s);
 /* The session with a peer has ended. */
 void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text);
 
-/* The connections with a peer are lost. Who dialled it does so again; it may be that its session ends. */
+/* The connections with a peer are lost. The side that dialled it dials again; it may be that its session ends. */
 void peering_away(struct channel *c);
 
-/* What came of dialling; takes `a` over. */
+/* Take the result of dialling; takes `a` over. */
 void peering_settle(struct server_loop *l, struct arrival *a);
 
 /* Peers that are to be tried again, or were not reached for too long. */

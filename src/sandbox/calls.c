@@ -35,39 +35,7 @@
 #endif
 
 #ifdef ARCH
-enum rule {
-        ABSENT,
-        REFUSE,
-        EXPECTED,
-        ALLOW,
-        FILES,
-        SANITIZER,
-        CLONE,
-        FCNTL,
-        PRCTL,
-        SELF,
-        PIN,       /* SELF, but runtimes name each of their threads, and go on if they can't */
-        BOTH_SELF, /* the second argument, too */
-        PRIORITY,
-        PRIORITY_IO,
-        PERSONALITY,
-        FAMILY,
-        NETWORK, /* a connection that was handed over could be turned elsewhere */
-        PAIR,
-        IOCTL,
-};
-
-static const struct call {
-        const char *name;
-        unsigned number;
-        enum rule rule;
-} calls[] = {
-#define CALL(NAME, RULE)          { #NAME, SYS_##NAME, RULE },
-#define LATER(NAME, NUMBER, RULE) { #NAME, NUMBER, RULE },
-#include "sandbox/calls.def"
-#undef CALL
-#undef LATER
-};
+#include "sandbox/call_table.h" /* it names calls that other architectures may not have */
 
 /* An argument's lower 32 bits, which are all that the kernel looks at in these calls: one of the tests has to hold. */
 struct test {
@@ -398,7 +366,7 @@ static int install(const struct calls_params *p, uint32_t refusal)
         build(&f, p, refusal);
         struct sock_fprog program = { .len = (unsigned short)f.size, .filter = f.code };
         /* Kernels before 5.16 also keep the processor from loading ahead of stores, which makes it slower, unless they are told
-         * not to (seccomp(2), since 4.17). What could be learnt by that is in this process, and kernels of its only client
+         * not to (seccomp(2), since 4.17). Secrets that an attacker could learn by that are in this process, and kernels of its only client
          * may read there anyway where the device is a CPU. */
         unsigned long flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW;
         if (refusal == SECCOMP_RET_USER_NOTIF)
@@ -450,7 +418,7 @@ bool calls_describe(const struct seccomp_data *call, char text[CALLS_TEXT_MAX], 
                      (c->rule == FAMILY && call->args[0] == AF_UNIX));
 }
 
-/* How many letters have to change. */
+/* The number of letters that have to change. */
 static size_t distance(const char *a, size_t n, const char *b)
 {
         size_t row[32], m = strlen(b);

@@ -162,7 +162,7 @@ static void sweep(int home)
 
 /* ---- the group that spancld is in ------------------------------------------------------------ */
 
-/* Where cgroup v2 is mounted, and which group is the root there. */
+/* The mount of cgroup v2, and the group that is its root. */
 static bool find_mount(char where[PATH_MAX], char root[PATH_MAX])
 {
         char *line = NULL;

@@ -24,8 +24,9 @@ struct cgroups {
 
 enum cgroup_end { CGROUP_ALIVE, CGROUP_OVER_LIMIT, CGROUP_HOST_FULL };
 
-/* Move this process into groups of its own, and remove the groups that dead spanclds have left. For that it waits a second
- * at most. Where it may not do so, the log says why, and the other functions do nothing. */
+/* Move this process into groups of its own, and remove the groups that dead spanclds have left. It waits 3 s at most for
+ * spanclds that start at the same time, and 1 s at most until the processes in those groups have ended. If it may not make
+ * groups, the log says why, and the other functions do nothing. */
 void cgroups_init(struct cgroups *c, const struct config_options *o);
 
 /* Remove the groups. Processes in them are ended. */

@@ -63,7 +63,7 @@ void limits_set(const struct config_options *o, bool own_user)
         limit(RLIMIT_RTPRIO, 0);
         if (!locks_much())
                 limit(RLIMIT_MEMLOCK, LOCKED_MAX);
-        /* What the session's processes leave behind becomes this process's, and the supervisor's when it ends. */
+        /* This process adopts the orphans of the session's processes, and the supervisor adopts them when it ends. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 log_warn(LOG, "orphans of the session are not kept together: %s", strerror(errno));
 }

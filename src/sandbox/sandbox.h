@@ -1,4 +1,4 @@
-/* What a worker may do to the host, before it serves anybody: only what drivers and compilers need. Each
+/* The walls that a worker puts around itself before it serves anybody: they leave only what drivers and compilers need. Each
  * measure is taken where the kernel has it. No state. */
 #ifndef SPANCL_SANDBOX_SANDBOX_H
 #define SPANCL_SANDBOX_SANDBOX_H

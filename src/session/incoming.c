@@ -80,7 +80,7 @@ static int take_message(struct session *s, struct bytes msg)
         }
 }
 
-/* Which bytes of a lane are owed is known now; the other side may want to know, too. */
+/* The probe tells which bytes of a lane are owed; the other side may want to know, too. */
 static int take_probe(struct session *s, const struct frame *f)
 {
         if (f->count >= SESSION_LANES || (!f->count && f->seq > s->in_next))

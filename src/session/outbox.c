@@ -65,7 +65,7 @@ size_t outbox_kept(const struct outbox *o)
         return o->buf.size - o->head;
 }
 
-/* What lies in a frame not sent whole the other side can't have. */
+/* The other side can't have messages in a frame that was not sent whole. */
 static uint64_t sent_whole(const struct outbox *o)
 {
         return sending_any(&o->tx) ? o->tx.seq : o->sent_seq;
@@ -76,7 +76,7 @@ int outbox_acked(struct outbox *o, uint64_t ack)
         uint64_t sent = sent_whole(o), ever = sent > o->ever_sent ? sent : o->ever_sent;
         if (ack > ever || ack < o->base)
                 return SP_E_PROTO;
-        /* The other side had more than its hello said. What is in the frame that is being sent has to stay. */
+        /* The other side had more than its hello said. Messages in the frame that is being sent have to stay. */
         if (ack > sent && sending_any(&o->tx))
                 ack = sent;
         while (o->base < ack) {

@@ -29,7 +29,7 @@ enum {
 
 struct session;
 
-/* What the session calls. Each may send on the session, but not free it. */
+/* The callbacks of a session. Each may send on the session, but not free it. */
 struct session_ops {
         /* A message arrived, not checked yet (wire_dispatch does); borrowed. A negative result ends
          * the session. transfer_data and transfer_ack never get here. */
@@ -50,7 +50,7 @@ struct session_ops {
                             uint64_t *ret_below);
 
         /* Connections were lost: each transfer goes on where the bytes below which all are there end.
-         * What is ahead of that, and places given, are forgotten; what there is is told again
+         * Bytes ahead of that, and places given, are forgotten; the bytes that are there are told again
          * (session_ack). NULL: there is no session_resume. */
         int (*bulk_restart)(void *user);
 };
@@ -165,7 +165,7 @@ void session_bulk_retry(struct session *s);
 
 /* ---- lanes --------------------------------------------------------------------------------- */
 
-/* What this side says in hello / hello_reply. */
+/* This side's part of hello / hello_reply. */
 uint64_t session_next_seq(const struct session *s);
 
 /* The other side has acknowledged every message below it. */
@@ -185,8 +185,8 @@ SP_NODISCARD int session_early(struct session *s, size_t max, struct buf *ret);
 void session_early_sent(struct session *s);
 
 /* Lane 0 is up again, as connection number `generation` (hello's; from 1 on, larger than before). All
- * older connections of the session are closed: the other lanes are down. What was received of a
- * bulk frame that was cut counts; what was sent and did not arrive is sent again once the other side has
+ * older connections of the session are closed: the other lanes are down. The bytes received of a
+ * bulk frame that was cut count; what was sent and did not arrive is sent again once the other side has
  * said what it has. Calls ops. Negative: the session has ended. */
 SP_NODISCARD int session_resume(struct session *s, uint64_t generation);
 uint64_t session_generation(const struct session *s);
@@ -208,7 +208,7 @@ SP_NODISCARD int session_lane_want(struct session *s, unsigned lane, struct iove
 /* `size` bytes were received there. Calls ops. Negative: the session has ended. */
 SP_NODISCARD int session_lane_received(struct session *s, unsigned lane, size_t size);
 
-/* What is to be sent on the lane next: up to `max` (at least 2) pieces. Returns how many; 0: nothing. On
+/* The bytes to send on the lane next: up to `max` (at least 2) pieces. Returns how many; 0: nothing. On
  * lane 0 they are valid until the session is used again, on others until session_lane_sent or
  * session_lane_down. */
 int session_lane_pending(struct session *s, unsigned lane, struct iovec *ret, int max);
@@ -221,14 +221,14 @@ void session_lane_sent(struct session *s, unsigned lane, size_t size);
 
 /* ---- clocks -------------------------------------------------------------------------------- */
 
-/* What this side counts on beside the rest of what has begun: that the other side answers probes. */
+/* The probes that this side expects answers to. It always expects the rest of a frame or transfer that has begun. */
 enum session_expects {
         SESSION_EXPECTS_NOTHING, /* never: it may have better things to do for hours */
         SESSION_EXPECTS_ACKS,    /* while something that was sent is not acknowledged */
         SESSION_EXPECTS_ANSWERS, /* always */
 };
 
-/* Look at the clocks (session/owed.h), behind each attempt to receive, and at session_deadline. What is to be sent then is a
+/* Look at the clocks (session/owed.h), behind each attempt to receive, and at session_deadline. It may leave something to send, a
  * probe. Nothing is owed for longer than `limit_ns`; 0: there are no clocks. SP_E_LINK: it is, and the connections are
  * of no use. */
 SP_NODISCARD int session_tick(struct session *s, enum session_expects expects, uint64_t limit_ns,

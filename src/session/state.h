@@ -1,4 +1,4 @@
-/* What a session is made of, for the files that make it up: outbox (messages going out), bulk (transfers going out),
+/* The parts of a session, for the files that make it up: outbox (messages going out), bulk (transfers going out),
  * incoming (both, received), session (what joins these). */
 #ifndef SPANCL_SESSION_STATE_H
 #define SPANCL_SESSION_STATE_H
@@ -21,7 +21,7 @@ struct receiving {
         bool waiting;
 };
 
-/* What had arrived of a bulk frame when its connection was lost: bytes [run, end) are in their place, but
+/* The part of a bulk frame that had arrived when its connection was lost: bytes [run, end) are in their place, but
  * were not reported. */
 struct remnant {
         uint64_t transfer, run, end; /* transfer 0: none */

@@ -187,7 +187,7 @@ static int next_record(struct checked_conn *k, uint32_t *ret_sum)
         return (int)size;
 }
 
-/* What is checked goes to its place. */
+/* Move checked bytes to their place. */
 static size_t take(struct checked_conn *k, struct cursor *to)
 {
         size_t taken = 0;

@@ -2,7 +2,7 @@
  * in memory: TCP. No byte is handed out before its whole record was checked. A record that is altered, repeated or missing
  * ends the conn (SP_E_LINK), which the log says once.
  *
- * It finds accidents, and altering by machines between two hosts that do not know of it. Who computes checksums anew is not
+ * It finds accidents, and altering by machines between two hosts that do not know of it. An attacker that computes checksums anew is not
  * found: for that there is TLS.
  *
  * Record: a header of 12 bytes, little-endian, and 1 to CHECKED_RECORD_MAX bytes:

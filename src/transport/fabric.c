@@ -1,4 +1,4 @@
-/* What is said over the connection is records: a header and, with some, bytes behind it.
+/* The two sides send records over the connection: a header and, with some, bytes behind it.
  *
  *     READY      the side that dialled: my endpoint is here (form, address); NOT_READY: we go on without
  *     DATA       so many bytes of the stream; at most CREDIT of them are not taken by the receiver
@@ -92,7 +92,7 @@ struct fabric {
         uint8_t probe_out[8], probe_in[8];
         struct rma_region probe_region;
 
-        /* What this side sends. */
+        /* Sending. */
         uint64_t on_way;  /* bytes of DATA that the other side has not taken */
         uint64_t offered; /* the first to.size of these have a place */
         struct iovec
@@ -103,7 +103,7 @@ struct fabric {
         struct writing writes[PIECES];
         unsigned write_count, posted, written; /* of the place */
 
-        /* What it receives. */
+        /* Receiving. */
         struct buf stream; /* of DATA, from stream_head on not taken */
         size_t stream_head;
         size_t untold; /* taken, but not told */
@@ -200,7 +200,7 @@ static bool on_same_host(const struct conn *c)
                        &((struct sockaddr_in6 *)&b)->sin6_addr, sizeof(struct in6_addr));
 }
 
-/* What crosses a fabric is not encrypted: where the connection is, somebody must have said that this is fine. */
+/* A fabric does not encrypt: if the connection is encrypted, the user must have said that this is fine. */
 static bool may_use(const struct conn *c, bool named, const char *name)
 {
         if (c->ops == &transport_tls && !named)
@@ -394,7 +394,7 @@ static bool is_arrived(const struct fabric *f)
         return f->placed && f->coming && f->arrived == f->coming;
 }
 
-/* What this side's first write goes to has to be told before. */
+/* Tell the other side the place for its first write, a probe. */
 static int probe_offer(struct fabric *f)
 {
         if (rma_register(f->rma, f->probe_in, sizeof(f->probe_in), true, &f->probe_region) < 0)
@@ -529,7 +529,7 @@ static int take(struct fabric *f, const struct record *m, const uint8_t *bytes)
         }
 }
 
-/* Those that are whole. */
+/* Take the records that are whole. */
 static int take_records(struct fabric *f)
 {
         size_t at = 0;
@@ -694,7 +694,7 @@ static bool must_poll(const struct fabric *f)
         return f->posted < f->write_count || (some && rma_must_poll(f->rma));
 }
 
-/* What this thread has seen or begun, the one that polls has not. */
+/* Wake the polling thread if this one has seen or begun something that it has not. */
 static void rouse(struct fabric *f)
 {
         if (!f->asleep || !f->rma || (!look(f) && !must_poll(f)))

@@ -18,8 +18,8 @@ struct fabric_choice {
         bool named;                   /* by the user, who trusts its network */
 };
 
-/* What --fabric says: "off", "auto" or a provider's name. Called once, before any thread that uses the rest;
- * what it names and cannot be is told to the log. Until then: off. */
+/* Set the value of --fabric: "off", "auto" or a provider's name. Called once, before any thread that uses the rest;
+ * a provider that it names and that cannot be used is logged. Until then: off. */
 void fabric_configure(const char *setting);
 
 /* Does a process with this setting need sockets of its own? libfabric makes them, but where it is not used, and for shared

@@ -6,7 +6,7 @@
  * other's position is read once into a local, checked against what is possible, and only then used. So
  * whatever the other side writes there, nothing beyond the rings is touched.
  *
- * What one side writes while the other looks for it costs both a trip between their cores. So nobody looks at more
+ * A write of one side while the other looks for it costs both a trip between their cores. So nobody looks at more
  * than it waits for, room is told of in large parts only, and nothing is written that is there already.
  *
  * A byte on the socket wakes who sleeps in poll(2), and only who said before that it sleeps (`wants`): no
@@ -51,7 +51,7 @@ struct flow {
         _Alignas(128) _Atomic uint64_t head; /* its receiver's */
 };
 
-/* What lies in the memory. Side i sends on flow i. */
+/* The shared memory. Side i sends on flow i. */
 struct shared {
         struct flow flows[2];
         struct {
@@ -238,7 +238,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
         return (ssize_t)done;
 }
 
-/* Who waits for room waits for half a ring, so that what it was not told of never matters. */
+/* A sender waits for half a ring of room, so that room that it was not told of never matters. */
 static void tell_room(struct shm *s, uint64_t head, uint64_t have)
 {
         s->told = head;

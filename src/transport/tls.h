@@ -19,7 +19,7 @@
 /* The module, loaded at the first call. NULL, with a sentence: it is not there. Any thread. */
 const struct crypto_ops *tls_crypto(char text[KEYS_TEXT_MAX]);
 
-/* What accepts handshakes: the identity and the authority of a folder of keys. */
+/* The acceptor of handshakes: the identity and the authority of a folder of keys. */
 struct tls_server;
 
 /* With the identity made when there is none yet. SP_E_UNSUPP: no module; SP_E_AUTH, SP_E_INVAL: see
@@ -44,7 +44,7 @@ void tls_be_careful(struct conn *c);
 SP_NODISCARD int tls_connect_psk(const char *address, const struct crypto_psk *psk, int timeout_ms,
                                  struct conn **ret);
 
-/* Who is on the other side of a conn, once something was received. NULL: the conn has no TLS. */
+/* The other side of a conn, once something was received. NULL: the conn has no TLS. */
 struct tls_peer {
         bool known; /* it has the key of this fingerprint */
         uint8_t fingerprint[CRYPTO_FINGERPRINT];

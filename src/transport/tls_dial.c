@@ -201,7 +201,7 @@ static int parse(const char *address, struct target *ret)
         return 0;
 }
 
-/* What one connect is made with. */
+/* The state of one connect. */
 struct dial {
         const struct crypto_ops *crypto;
         struct target target;

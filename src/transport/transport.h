@@ -103,7 +103,7 @@ bool conn_peek(struct conn *c);
 bool conn_arm(struct conn *c);
 
 /* After poll(2), whose entries are among `fds`: which of CONN_IN (recvv) and CONN_OUT (sendv) is worth
- * a try. Whoever slept has to call it. */
+ * a try. A thread that slept has to call it. */
 enum { CONN_IN = 1, CONN_OUT = 2 };
 unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n);
 
@@ -111,7 +111,7 @@ unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n);
  * came, or the thread was woken for what it has seen already. */
 int conn_wait(struct conn *c, bool in, bool out, int timeout_ms);
 
-/* What it is, for people: its ops' name, or tls_name. */
+/* Its name, for people: its ops' name, or tls_name. */
 const char *conn_name(const struct conn *c);
 
 /* How many bytes a second the connection carried, as the system has seen it; 0: it can't tell, or has not sent

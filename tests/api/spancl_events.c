@@ -1,4 +1,4 @@
-/* What not every native implementation does: failed user events fail what waits for them, on every device,
+/* Behaviour that not every native implementation has: failed user events fail what waits for them, on every device,
  * and queues go on afterwards; clEnqueueWaitForEvents. servers: 2 */
 #include <unistd.h>
 
@@ -79,7 +79,7 @@ static void failed_callbacks(struct api *a)
         OK(clReleaseMemObject(m));
 }
 
-/* What clFinish waited for is complete at the first look, although nobody asked for it before; also when it
+/* A command that clFinish waited for is complete at the first look, although nobody asked for it before; also when it
  * is looked at while it waits for something, and when it was released long before. */
 static void unobserved(struct api *a)
 {

@@ -121,7 +121,7 @@ static void own_memory(const struct api *a, const struct shape *s)
                 OK(clFinish(q));
                 same(a, s, m, model);
         }
-        /* What is between the rows is the application's. */
+        /* The bytes between the rows are the application's. */
         for (size_t y = 0; s->rows && y < n[1]; y++)
                 CHECK(!memcmp(own + y * ROW + WIDTH * PIXEL, model + y * ROW + WIDTH * PIXEL,
                               ROW - WIDTH * PIXEL));
@@ -145,7 +145,7 @@ static void legacy_errors(const struct api *a)
                      clCreateImage2D(a->context, 0, &format, 4, 4, 0, data, &error));
 }
 
-/* What commands must not do with images, beside what images.c has. */
+/* Commands that images do not allow, beside those of images.c. */
 static void errors(const struct api *a)
 {
         static const cl_image_format other_format = { CL_RGBA, CL_SIGNED_INT8 };

@@ -196,7 +196,7 @@ static void mems(struct api *a)
         IS(clGetMemObjectInfo, m, CL_MEM_HOST_PTR, void *, host);
         IS(clGetMemObjectInfo, m, CL_MEM_ASSOCIATED_MEMOBJECT, cl_mem, NULL);
         IS(clGetMemObjectInfo, m, CL_MEM_OFFSET, size_t, 0);
-        /* What a sub-buffer inherits. */
+        /* Properties that a sub-buffer inherits. */
         IS(clGetMemObjectInfo, s, CL_MEM_TYPE, cl_mem_object_type, CL_MEM_OBJECT_BUFFER);
         IS(clGetMemObjectInfo, s, CL_MEM_FLAGS, cl_mem_flags,
            CL_MEM_USE_HOST_PTR | CL_MEM_READ_ONLY | CL_MEM_HOST_READ_ONLY);

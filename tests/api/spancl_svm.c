@@ -172,7 +172,7 @@ static void rounds(struct api *a, cl_program program)
         clSVMFree(a->context, other);
 }
 
-/* An image whose pixels are SVM: in a buffer over it. What a read of it returns. */
+/* Read an image whose pixels are SVM, in a buffer over it, and return the read's status. */
 static cl_int read_line(cl_context x, cl_command_queue mapper, cl_command_queue reader)
 {
         const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };

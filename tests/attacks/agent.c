@@ -23,18 +23,6 @@ static cl_device_id device;
 static cl_context context;
 static cl_command_queue queue;
 
-static void start(void)
-{
-        cl_platform_id platform;
-        cl_int err;
-        TRY(clGetPlatformIDs(1, &platform, NULL));
-        TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 1, &device, NULL));
-        context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
-        TRY(err);
-        queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
-        TRY(err);
-}
-
 static cl_program build(const char *source, const char *options)
 {
         static char log[65536];
@@ -75,7 +63,6 @@ static int attack(const char *sources)
         static char params[PARAMS_SIZE];
         const size_t one = 1;
         cl_int id, result[2];
-        start();
         snprintf(options, sizeof(options), "-I %s/src -I %s/tests/attacks", sources, sources);
         cl_kernel kernel = kernel_of(build("#include \"agent.cl\"\n", options), "attack");
         cl_mem in = buffer_of(sizeof(params)), out = buffer_of(sizeof(result));
@@ -121,7 +108,6 @@ static int compute(unsigned rounds)
                                     " uint i = get_global_id(0); p[i] = p[i] * 1664525u + i; }";
         static uint32_t expected[ITEMS], computed[ITEMS];
         const size_t items = ITEMS;
-        start();
         cl_kernel kernel = kernel_of(build(source, ""), "advance");
         cl_mem buffer = buffer_of(sizeof(expected));
         TRY(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
@@ -154,7 +140,6 @@ static int headers(const char *name)
         char source[4096];
         const char *lines = source;
         cl_int err;
-        start();
         snprintf(source, sizeof(source),
                  "#include \"%s\"\nkernel void k(global int *p) { *p = FROM_HEADER; }", name);
         cl_program header = clCreateProgramWithSource(context, 1, &text, NULL, &err);
@@ -182,7 +167,6 @@ static int assembler(const char *file)
 {
         char source[4096];
         cl_int first = 0;
-        start();
         snprintf(source, sizeof(source),
                  "kernel void k(global int *p) { ulong at;\n"
                  "#if defined(__x86_64__)\n"
@@ -215,7 +199,6 @@ static int dump(const char *file)
 {
         char source[4096];
         size_t size;
-        start();
         /* The name of the file makes it a program that no cache has. */
         snprintf(source, sizeof(source), "kernel void k(global int *p) { *p = 1; } /* %s */", file);
         cl_program program = build(source, "");
@@ -231,7 +214,6 @@ static int binary(const char *file)
         static unsigned char data[1 << 20];
         const unsigned char *given = data;
         cl_int err, status;
-        start();
         FILE *f = fopen(file, "rb");
         size_t size = f ? fread(data, 1, sizeof(data), f) : 0;
         if (f)
@@ -252,7 +234,6 @@ static int binary(const char *file)
 static int damage(unsigned seed)
 {
         size_t size;
-        start();
         unsigned char *good =
                 binary_of(build("kernel void k(global int *p) { *p = 2; }", ""), &size);
         unsigned char *bad = malloc(size);
@@ -276,6 +257,7 @@ static int damage(unsigned seed)
 int main(int argc, char **argv)
 {
         const char *what = argc == 3 ? argv[1] : "";
+        open_device(CL_DEVICE_TYPE_CPU, &device, &context, &queue);
         if (!strcmp(what, "attack"))
                 return attack(argv[2]);
         if (!strcmp(what, "compute"))

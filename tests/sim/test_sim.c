@@ -101,7 +101,7 @@ static void cut_something(struct sim *sim, struct rng *rng)
                 sim_cut_client(sim, i);
 }
 
-/* What the servers keep for transfers, of which nothing is under way; there is a bound for each domain. */
+/* The memory that the servers keep for transfers, of which nothing is under way; there is a bound for each domain. */
 static size_t staging_of_all(struct sim *sim)
 {
         size_t all = 0;
@@ -117,7 +117,7 @@ static size_t staging_of_all(struct sim *sim)
 }
 
 /* One session with three servers for so many hours of their time: program after program, of each of which
- * up to three cuts may hit the middle, and between two of them one more every few seconds. What is in use when
+ * up to three cuts may hit the middle, and between two of them one more every few seconds. The memory in use when
  * all is quiet, but staging memory, may not grow: from the second hour on not by a quarter (buffers that were filled
  * more than ever before stay as large). */
 static int soak(unsigned long hours, uint64_t seed)

@@ -95,7 +95,7 @@ bool sim_server_alive(const struct sim *sim, unsigned i);
 /* Bytes of bulk that left server `from` for server `to`; `to` = SIM_SERVERS_MAX: for the client. */
 uint64_t sim_traffic(const struct sim *sim, unsigned from, unsigned to);
 
-/* What the servers printed for the client. */
+/* The text that the servers printed for the client. */
 const char *sim_output(const struct sim *sim);
 
 /* Print the seed and what was wrong, and end the process. */

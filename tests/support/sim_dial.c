@@ -18,7 +18,7 @@ struct dial *sim_dial_of(struct sim *sim, const struct session *s)
         return NULL;
 }
 
-/* What the other side has for this try's connection. NULL: nothing any more. */
+/* The other side's link for this try's connection. NULL: there is none any more. */
 static struct sim_link *link_of(struct sim *sim, const struct dial *d)
 {
         for (unsigned k = 0; d->step == DIAL_ENDS && k < sim->link_count; k++)
@@ -97,7 +97,7 @@ void sim_dial_relayed(void *user, struct session *s)
                 try_later(sim, d);
 }
 
-/* Where what another try waits for is a clock's, it may take as long as that. */
+/* Another try may wait until a clock runs out, so the pause grows with the clock. */
 static uint64_t pause_of(const struct sim *sim)
 {
         return sim->params.answer_ns / 50;

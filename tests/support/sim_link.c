@@ -52,7 +52,7 @@ static void pipe_cut(struct sim *sim, struct pipe *p)
         p->count = n;
 }
 
-/* What has arrived by now. */
+/* Take the bytes that have arrived by now. */
 static void pipe_tick(const struct sim *sim, struct pipe *p)
 {
         size_t n = 0;
@@ -64,9 +64,25 @@ static void pipe_tick(const struct sim *sim, struct pipe *p)
         p->count -= n;
 }
 
+/* Take some of the bytes that have arrived: how many. */
+static size_t pipe_take(struct sim *sim, struct pipe *p, const struct iovec *iov, int n)
+{
+        size_t max = sim_any_amount(&sim->rng), given = 0;
+        max = max < p->arrived ? max : p->arrived;
+        for (int i = 0; i < n && given < max; i++) {
+                size_t len = iov[i].iov_len < max - given ? iov[i].iov_len : max - given;
+                memcpy(iov[i].iov_base, p->bytes.data + given, len);
+                given += len;
+        }
+        buf_consume(&p->bytes, given);
+        p->arrived -= given;
+        p->passed += given;
+        return given;
+}
+
 /* ---- with checksums ------------------------------------------------------------------------- */
 
-/* What is below a checked connection: the pipes. */
+/* The connection below a checked one: the pipes. */
 struct pipe_conn {
         struct conn base;
         struct sim *sim;
@@ -133,16 +149,7 @@ static ssize_t pipe_recvv(struct conn *c, const struct iovec *iov, int n)
 {
         struct pipe_conn *k = container_of(c, struct pipe_conn, base);
         struct pipe *p = &k->link->pipe[!k->end];
-        size_t max = sim_any_amount(&k->sim->rng), given = 0;
-        max = max < p->arrived ? max : p->arrived;
-        for (int j = 0; j < n && given < max; j++) {
-                size_t len = iov[j].iov_len < max - given ? iov[j].iov_len : max - given;
-                memcpy(iov[j].iov_base, p->bytes.data + given, len);
-                given += len;
-        }
-        buf_consume(&p->bytes, given);
-        p->arrived -= given;
-        p->passed += given;
+        size_t given = pipe_take(k->sim, p, iov, n);
         return given ? (ssize_t)given : SP_E_AGAIN;
 }
 
@@ -326,17 +333,9 @@ int sim_link_pull(struct sim *sim, struct sim_link *l, int i)
         int n = session_lane_want(l->end[i].session, l->lane, iov);
         if (n <= 0)
                 return n;
-        size_t max = sim_any_amount(&sim->rng), given = 0;
-        max = max < p->arrived ? max : p->arrived;
-        for (int k = 0; k < n && given < max; k++) {
+        for (int k = 0; k < n; k++)
                 must(sim, iov[k].iov_len > 0);
-                size_t len = iov[k].iov_len < max - given ? iov[k].iov_len : max - given;
-                memcpy(iov[k].iov_base, p->bytes.data + given, len);
-                given += len;
-        }
-        buf_consume(&p->bytes, given);
-        p->arrived -= given;
-        p->passed += given;
+        size_t given = pipe_take(sim, p, iov, n);
         int r = session_lane_received(l->end[i].session, l->lane, given);
         r = parcels_unpack(&sim->parcels, l->end[i].session, l->lane, r);
         return r < 0 ? r : 1;

@@ -82,7 +82,7 @@ bool sim_link_push(struct sim *sim, struct sim_link *l, int i);
  * negative: the session has ended. */
 int sim_link_pull(struct sim *sim, struct sim_link *l, int i);
 
-/* What was sent to end `i` and is due has arrived. */
+/* Let bytes that were sent to end `i` and are due arrive. */
 void sim_link_tick(const struct sim *sim, struct sim_link *l, int i);
 
 /* When a byte arrives at end `i`, or its end shows; SIM_NEVER if none is on its way. */

@@ -1,6 +1,6 @@
-/* What the simulator's parts share (tests include sim.h): links, servers, dials between servers, the client's io, and
+/* The state that the simulator's parts share (tests include sim.h): links, servers, dials between servers, the client's io, and
  * in sim.c the schedule. One thread. `struct sim` holds and frees all of them; they point at each other. Times are
- * virtual, in ns. Whatever is left to chance asks `rng`, so the order of these questions is a part of the trace. */
+ * virtual, in ns. All that is left to chance asks `rng`, so the order of these questions is a part of the trace. */
 #ifndef SPANCL_TESTS_SIM_STATE_H
 #define SPANCL_TESTS_SIM_STATE_H
 
@@ -61,7 +61,7 @@ size_t sim_any_amount(struct rng *rng);
 /* The time of the next event; SIM_NEVER: nothing is on its way anywhere. */
 uint64_t sim_next_event(const struct sim *sim);
 
-/* What is due now happens at the servers. True: the client may have something to do. */
+/* Let the servers do what is due now. True: the client may have something to do. */
 bool sim_happen(struct sim *sim);
 
 #endif

@@ -8,7 +8,6 @@ import concurrent.futures
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import time
 
 import claims
 from daemon import BUILD, HANG_S, at, children, client_env, servers
+from relay import Forwarder, shut_down
 
 PROGRAM = str(BUILD / "bin/system_altered")
 RUNS = int(os.environ.get("SPANCL_ALTERED_RUNS", "60"))
@@ -24,30 +24,22 @@ LIMIT_MS = 1500
 AT_ONCE = 4
 
 
-class Alterer:
+class Alterer(Forwarder):
     """Forwards connections to a loopback port. In the direction `way` (0: towards the port), at byte `place` of all that goes that
     way, it does `what`; `again`: at as many bytes behind that, too, and so on."""
 
     def __init__(self, port, chance=None, what="", way=0, place=0, again=False):
-        self.target, self.chance, self.what, self.way = port, chance, what, way
+        self.chance, self.what, self.way = chance, what, way
         self.place = self.left = place
         self.again, self.altered, self.connections = again, 0, 0
         self.lock, self.open = threading.Lock(), []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(port)
 
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-                server = socket.create_connection(("127.0.0.1", self.target))
-            except OSError:
-                return
-            self.connections += 1
-            self.open += [client, server]
-            for way, (a, b) in enumerate(((client, server), (server, client))):
-                threading.Thread(target=self._pass_on, args=(a, b, way), daemon=True).start()
+    def _forward(self, client, server):
+        self.connections += 1
+        self.open += [client, server]
+        for way, (a, b) in enumerate(((client, server), (server, client))):
+            threading.Thread(target=self._pass_on, args=(a, b, way), daemon=True).start()
 
     def _pass_on(self, a, b, way):
         mute = False
@@ -59,11 +51,7 @@ class Alterer:
                     b.sendall(data)
         except OSError:
             pass
-        for s in (a, b):
-            try:
-                s.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        shut_down(a, b)
 
     def _alter(self, data, mute):
         with self.lock:

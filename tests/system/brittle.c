@@ -300,7 +300,7 @@ static void pages(struct api *a)
         CHECK(!clSVMAlloc(a->context, CL_MEM_READ_WRITE, 100, 384));
 }
 
-/* What the specification calls errors, and the driver accepts. */
+/* Calls that are errors by the specification, and that the driver accepts. */
 static void accepted(struct api *a)
 {
         cl_program p = api_build(a, source, "");

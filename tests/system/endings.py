@@ -23,7 +23,7 @@ NAME = f"left-{os.getpid()}"
 
 
 def groups_mount():
-    """Where cgroup v2 is mounted; None: nowhere."""
+    """The mount of cgroup v2; None: there is none."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         if line.split()[2] == "cgroup2":
             return Path(line.split()[1])
@@ -193,7 +193,7 @@ def what_a_killed_server_leaves_the_next_one_ends():
 
 
 def processes_that_are_not_a_sessions_are_left_alone():
-    # What a shell has started before it became spancld is spancld's child.
+    # A process that a shell has started before it became spancld is spancld's child.
     with Devices(prefix=("sh", "-c", "sleep 1000 & exec \"$@\"", "-")) as d:
         end(leaving(d))
         wait_for(lambda: not left(), lambda: f"{len(left())} processes\n" + d.log())

@@ -18,18 +18,6 @@ static cl_device_id device;
 static cl_context context;
 static cl_command_queue queue;
 
-static void start(void)
-{
-        cl_platform_id platform;
-        cl_int err;
-        TRY(clGetPlatformIDs(1, &platform, NULL));
-        TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
-        context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
-        TRY(err);
-        queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
-        TRY(err);
-}
-
 static int endless(void)
 {
         static const char *source =
@@ -160,7 +148,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
                 if (strcmp(argv[1], modes[i].name) != 0)
                         continue;
-                start();
+                open_device(CL_DEVICE_TYPE_ALL, &device, &context, &queue);
                 return modes[i].run();
         }
         fprintf(stderr, "usage: greedy endless|mark|look\n");

@@ -6,7 +6,7 @@
  *   fill DIR N MIB  leaves N files of so many MiB in the folder
  *   link DIR TO     leaves a symbolic link in the folder
  *
- * Prints what the last call returned. What can't be built for the device ends with status 77. */
+ * Prints what the last call returned. A kernel that can't be built for the device ends with status 77. */
 #include "try.h"
 
 #include <stdbool.h>
@@ -66,18 +66,14 @@ enum { TEXT_MAX = 4096 };
 
 static long run(const char *name, const char *text, cl_long n, cl_long size)
 {
-        cl_platform_id platform;
         cl_device_id device;
+        cl_context context;
+        cl_command_queue queue;
         cl_long result = 0;
         cl_int err;
         size_t one = 1;
         const char *lines = source;
-        TRY(clGetPlatformIDs(1, &platform, NULL));
-        TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_CPU, 1, &device, NULL));
-        cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &err);
-        TRY(err);
-        cl_command_queue queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
-        TRY(err);
+        open_device(CL_DEVICE_TYPE_CPU, &device, &context, &queue);
         cl_program program = clCreateProgramWithSource(context, 1, &lines, NULL, &err);
         TRY(err);
         if (clBuildProgram(program, 1, &device, "", NULL, NULL)) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """peers.py BUILD [NAME...]: claims about servers among themselves, over real processes: links that break,
 hosts that can't reach each other, a client that stands still. tests/api/migrate.c is the program: it
-checks each byte. What needs hosts of its own makes network namespaces, where that is permitted."""
+checks each byte. Claims that need hosts of their own make network namespaces, where that is permitted."""
 
 import json
 import os
@@ -148,7 +148,7 @@ def servers_of_one_host_reach_each_other_over_shared_memory():
 
     assert carried_by(plain) == {"shm"}
     assert carried_by(plain, "--shared-memory", "off") == {"tcp"}
-    # Who says where servers reach each other means it.
+    # A user who says where servers reach each other means it.
     assert carried_by(lambda ports: " ".join(f"{at(p)}#{at(p)}" for p in ports)) == {"tcp"}
 
 
@@ -179,7 +179,7 @@ def workers_of_another_user_reach_servers_of_their_host_over_shared_memory():
 
 
 def servers_that_encrypt_reach_each_other():
-    """Whether the kernel seals or the process: the keys have moved from the dialler to the worker."""
+    """With and without the kernel's TLS: the keys have moved from the dialler to the worker."""
     with tempfile.TemporaryDirectory() as folder:
         keys = Path(folder) / "keys"
         subprocess.run([str(BUILD / "bin/spancl"), "keys", str(keys)], check=True, timeout=HANG_S,
@@ -258,7 +258,7 @@ def names_are_resolved_as_the_files_of_today_say():
 
 
 class Service:
-    """What is no server: keeps what each connection says, and answers it."""
+    """A service that is no server: it keeps what each connection says, and answers it."""
 
     def __init__(self, answer):
         self.said = []

@@ -26,6 +26,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "sandbox/call_table.h"
 #include "sandbox/calls.h"
 
 static char folder[] = "/tmp/spancl-test-calls.XXXXXX";
@@ -47,44 +48,10 @@ static int within(int (*claim)(void), const struct calls_params *p)
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-enum rule {
-        ABSENT,
-        REFUSE,
-        EXPECTED,
-        ALLOW,
-        FILES,
-        SANITIZER,
-        CLONE,
-        FCNTL,
-        PRCTL,
-        SELF,
-        PIN,
-        BOTH_SELF,
-        PRIORITY,
-        PRIORITY_IO,
-        PERSONALITY,
-        FAMILY,
-        NETWORK,
-        PAIR,
-        IOCTL,
-};
-
-static const struct {
-        const char *name;
-        int number;
-        enum rule rule;
-} calls[] = {
-#define CALL(NAME, RULE)          { #NAME, SYS_##NAME, RULE },
-#define LATER(NAME, NUMBER, RULE) { #NAME, NUMBER, RULE },
-#include "sandbox/calls.def"
-#undef CALL
-#undef LATER
-};
-
 enum { NUMBERS = 1024 }; /* more than there are calls */
 
-/* What the filter returns for a call whose arguments do not matter; -1: it lets it through, or it depends. */
-static int expected_error(int number)
+/* The error that the filter returns for a call whose arguments do not matter; -1: it lets it through, or it depends. */
+static int expected_error(unsigned number)
 {
         for (size_t i = 0; i < array_size(calls); i++) {
                 if (calls[i].number != number)
@@ -100,12 +67,12 @@ static int expected_error(int number)
 static int makes_what_is_not_allowed(void)
 {
         int bad = 0;
-        for (int i = 0; i < NUMBERS; i++) {
+        for (unsigned i = 0; i < NUMBERS; i++) {
                 int expected = expected_error(i);
                 if (expected < 0)
                         continue;
                 if (syscall(i, -1l, -1l, -1l, -1l, -1l, -1l) >= 0 || errno != expected) {
-                        fprintf(stderr, "system call %d: %s\n", i, strerror(errno));
+                        fprintf(stderr, "system call %u: %s\n", i, strerror(errno));
                         bad++;
                 }
         }

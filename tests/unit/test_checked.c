@@ -87,7 +87,7 @@ static void close_way(struct way *w)
         buf_fini(&w->bytes);
 }
 
-/* What the sender has sent. */
+/* Collect the bytes that the sender has sent. */
 static void collect(struct way *w)
 {
         uint8_t chunk[8192];
@@ -197,7 +197,7 @@ TEST(what_is_altered_on_its_way_is_never_handed_out)
         free(came);
 }
 
-/* What is left when the places are full is given without asking the socket again, and poll(2) says so. */
+/* recvv gives the rest of a record without asking the socket again, and poll(2) tells of it. */
 TEST(a_rest_is_told_of)
 {
         struct way w;

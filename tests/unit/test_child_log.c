@@ -37,7 +37,7 @@ static struct place *open_place(void)
         return &p;
 }
 
-/* What stands in the log now. */
+/* The text that stands in the log now. */
 static const char *log_of(struct place *p)
 {
         ssize_t n = pread(fileno(p->out), p->text, sizeof(p->text) - 1, 0);

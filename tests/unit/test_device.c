@@ -1,4 +1,4 @@
-/* What clGetDeviceInfo says less, or other, than the physical device. */
+/* Answers of clGetDeviceInfo that differ from the physical device's. */
 #include "support/check.h"
 
 #include <CL/cl_ext.h>

@@ -25,7 +25,7 @@
 
 enum { WAIT_MS = 60000, SEEN = 4 };
 
-/* What a worker that was taken over would like to say to a service that reads lines. */
+/* The words that a worker that was taken over would like to say to a service that reads lines. */
 static const char evil[] = "\r\nFLUSHALL\r\nFLUSHALL\r\n\r\n\r\nSET\r\n";
 
 static struct dial_params params_of(const char *address)
@@ -118,7 +118,7 @@ TEST(requests_out_of_bounds_are_refused)
 
 /* ---- what is sent to whom ------------------------------------------------------------------- */
 
-/* Who listens: answers each connection in the same way, and keeps what the connections said. */
+/* A listener that answers each connection in the same way, and keeps what the connections said. */
 struct service {
         struct listener *listener;
         const char *says; /* NULL: SpanCL, which takes each hello */
@@ -311,7 +311,7 @@ struct other_side {
         int keep; /* the other end of the link */
 };
 
-/* What the dialler, or who pretends to be it, makes of one request. */
+/* Answer one request as the dialler does, or as an impostor. */
 static void *answer_request(void *arg)
 {
         struct other_side *o = arg;

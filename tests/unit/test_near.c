@@ -103,7 +103,7 @@ TEST(nothing_else_is)
         make_folder("spanclx.aaaaaa");
         int named = listen_at(beside("spanclx.aaaaaa"));
         assert_false(is_connected(beside("spanclx.aaaaaa")));
-        /* What stands there is a link, a file, or has another name, too: workers may make such. */
+        /* Workers may make links, files and folders of other names there. */
         make_folder("spancld.bbbbbb");
         assert_int_equal(symlink(path, beside("spancld.bbbbbb")), 0);
         assert_false(is_connected(beside("spancld.bbbbbb")));

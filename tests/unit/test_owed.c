@@ -18,7 +18,7 @@ static void move(struct pair *p, int from, unsigned lane)
                 ;
 }
 
-/* What side `i` has on its way on the lane never arrives. */
+/* Drop all that side `i` has on its way on the lane. */
 static void swallow(struct pair *p, int i, unsigned lane)
 {
         struct buf *b = &p->side[i].out[lane].bytes;

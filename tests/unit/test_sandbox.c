@@ -1,4 +1,4 @@
-/* What a worker can't do: each claim in a process of its own, shut in as a worker is. */
+/* The walls around a worker: each claim in a process of its own, shut in as a worker is. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -236,7 +236,7 @@ static void a_socket_cannot_be_made(void **state)
 {
         (void)state;
         assert_int_equal(within(has_sockets, (char *[]){ (char[]){ "--fabric=off" }, NULL }), 1);
-        /* Where spancld listens does not matter: peers behind Unix sockets are the dialler's business, too. */
+        /* The sockets of spancld do not matter: peers behind Unix sockets are the dialler's business, too. */
         assert_int_equal(within(has_sockets, (char *[]){ (char[]){ "--fabric=off" },
                                                          (char[]){ "--socket=/nowhere" }, NULL }),
                          1);

@@ -91,7 +91,7 @@ static void *dial(void *arg)
         return NULL;
 }
 
-/* What both sides of a connection between servers do after their hellos. False: there is no such provider. */
+/* Go on with both sides of a connection between servers after their hellos. False: there is no such provider. */
 static bool begin_fabric(const char *provider, struct fixture *f)
 {
         char offer[FABRIC_NAMES_MAX];
@@ -682,7 +682,7 @@ static void memory_that_can_shrink_is_not_taken(void **state)
         }
 }
 
-/* What comes beside the rings is mapped by those that ask for it: it is there whenever it is touched, or is not taken. */
+/* A side maps memory beside the rings if it asks for it: it is there whenever it is touched, or is not taken. */
 static void common_memory_that_may_be_missing_is_not_taken(void **state)
 {
         (void)state;
@@ -719,7 +719,7 @@ static void common_memory_that_may_be_missing_is_not_taken(void **state)
         }
 }
 
-/* Whatever is written to the memory that both share: no place beyond it is touched, and calls return. */
+/* With any bytes in the memory that both share, no place beyond it is touched, and calls return. */
 static void nothing_in_the_memory_is_believed(void **state)
 {
         (void)state;

@@ -1,4 +1,4 @@
-/* What is special about native implementations: one table, quirks.c. */
+/* The peculiarities of native implementations: one table, quirks.c. */
 #ifndef SPANCL_BACKEND_NATIVE_QUIRKS_H
 #define SPANCL_BACKEND_NATIVE_QUIRKS_H
 
@@ -40,7 +40,7 @@ enum buffer_images {
         BUFFER_IMAGES_FAIL, /* they crash, or go wrong: done as commands on the buffer */
 };
 
-/* What a command that fails does to those behind it in an in-order queue. */
+/* The effect of a command that fails on those behind it in an in-order queue. */
 enum failure {
         FAILURE_SHOWS, /* perhaps nothing: each is asked */
         FAILURE_STAYS, /* all of them fail, too: the context is lost */
@@ -52,7 +52,7 @@ enum kernel_names {
         KERNEL_NAMES_OVERRUN, /* write beyond their memory, if one has some hundred characters */
 };
 
-/* What a program's binary costs. */
+/* The cost of a program's binary. */
 enum binary {
         BINARY_AT_HAND,
         BINARY_COMPILES, /* as long as the build, again; but it has a cache of its own on disk */

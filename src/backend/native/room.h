@@ -1,4 +1,4 @@
-/* Whether the disks that a build writes to are full, which drivers do not say. No state. */
+/* Room on the disks that a build writes to: drivers do not say that one is full. No state. */
 #ifndef SPANCL_BACKEND_NATIVE_ROOM_H
 #define SPANCL_BACKEND_NATIVE_ROOM_H
 

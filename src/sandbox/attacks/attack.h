@@ -37,7 +37,7 @@ enum attack_outcome {
         ATTACK_DONE, /* the runner sees from outside what became of it */
 };
 
-/* Who judges an attack. */
+/* The judge of an attack. */
 enum attack_judge {
         ATTACK_SELF,   /* the attack itself: a call was refused or not */
         ATTACK_SERVER, /* the runner, at a running server */
@@ -261,7 +261,7 @@ static inline void kill_child(i64 pid)
 {
         if (pid <= 0)
                 return;
-        /* Where that is refused, it ends with the session. */
+        /* If that is refused, the child ends with the session. */
         if (SYS2(kill, pid, SIGNAL_KILL) >= 0)
                 (void)SYS4(wait4, pid, 0, 0, 0);
 }

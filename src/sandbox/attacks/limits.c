@@ -1,4 +1,4 @@
-/* What a session may have: processes, priorities, memory, disk, descriptors. */
+/* Attacks on the limits of a session: processes, priorities, memory, disk, descriptors. */
 #include "sandbox/attacks/attack.h"
 
 enum {
@@ -197,7 +197,7 @@ int attack_many_descriptors(struct attack *a)
         return ATTACK_HELD;
 }
 
-/* What goes beyond the limit, in a child: what it has goes with it. A server may leave the processes of a session more than
+/* An amount beyond the limit, for a child, whose memory goes with it. A server may leave the processes of a session more than
  * each of them has: a quarter and 128 MiB. 0: there is no limit. */
 static i64 beyond(const struct attack *a, i64 mib)
 {

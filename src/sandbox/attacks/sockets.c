@@ -177,7 +177,7 @@ int attack_connect_quickly(struct attack *a)
         return judge(a, r);
 }
 
-/* Who listens in a network of its own, where the other service is not, is reached by nobody. */
+/* Nobody reaches a listener in a network of its own, where the other service is not. */
 static int judge_listener(struct attack *a, i64 r)
 {
         return r < 0 ? judge(a, r) : attack_connect_to_service(a);

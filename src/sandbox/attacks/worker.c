@@ -1,4 +1,4 @@
-/* What the server does for a worker, or after it: the control socket, the log, scratch folders, descriptors, and
+/* Attacks on the server's work for a worker, or after it: the control socket, the log, scratch folders, descriptors, and
  * processes that stay. Most of these a runner judges from outside. */
 #include "sandbox/attacks/attack.h"
 

@@ -101,7 +101,7 @@ static cl_mem CL_API_CALL create_buffer(cl_context x, cl_mem_flags flags, size_t
         return m;
 }
 
-/* Where PoCL's CPU devices have the buffer. */
+/* The address of the buffer on PoCL's CPU devices. */
 static uint8_t *place_of(cl_context x, cl_mem mem, size_t size)
 {
         cl_device_id device = NULL;
@@ -121,7 +121,7 @@ static uint8_t *place_of(cl_context x, cl_mem mem, size_t size)
         return at;
 }
 
-/* What PoCL refuses because of its offset is a buffer over the same bytes; the server keeps the parent. */
+/* A sub-buffer that PoCL refuses because of its offset is a buffer over the same bytes; the server keeps the parent. */
 static cl_mem CL_API_CALL create_sub_buffer(cl_mem parent, cl_mem_flags flags,
                                             cl_buffer_create_type type, const void *info,
                                             cl_int *err)
