@@ -264,10 +264,14 @@ static void copy_links(const struct tree *t, const char *name)
         }
 }
 
+/* The folder stays the present one if it is in the tree: environments name libraries from there. */
 static bool enter(const char *base)
 {
+        char present[PATH_MAX];
+        bool known = getcwd(present, sizeof(present)) != NULL;
         return chdir(base) == 0 && syscall(SYS_pivot_root, ".", ".") == 0 &&
-               umount2(".", MNT_DETACH) == 0 && chdir("/") == 0 &&
+               umount2(".", MNT_DETACH) == 0 &&
+               ((known && chdir(present) == 0) || chdir("/") == 0) &&
                mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
                      NULL) == 0;
 }

@@ -44,6 +44,7 @@ struct memory {
         cl_mem mem;
         size_t size;
         bool committed;
+        int references;
 };
 
 struct kernel {
@@ -66,7 +67,7 @@ static void remember(cl_mem mem, size_t size)
         pthread_mutex_lock(&lock);
         for (size_t i = 0; mem && i < MEMS; i++) {
                 if (!mems[i].mem) {
-                        mems[i] = (struct memory){ mem, size, false };
+                        mems[i] = (struct memory){ mem, size, false, 1 };
                         break;
                 }
         }
@@ -151,18 +152,31 @@ static cl_mem CL_API_CALL create_image(cl_context x, cl_mem_flags flags, const c
         return m;
 }
 
-static cl_int CL_API_CALL release_mem(cl_mem mem)
+/* Only references of the program count: those of commands that are about to end are PoCL's. */
+static void refer(cl_mem mem, int more)
 {
-        cl_uint refs = 0;
         pthread_mutex_lock(&lock);
-        base.clGetMemObjectInfo(mem, CL_MEM_REFERENCE_COUNT, sizeof(refs), &refs, NULL);
-        for (size_t i = 0; refs == 1 && i < MEMS; i++) {
+        for (size_t i = 0; i < MEMS; i++) {
                 if (mems[i].mem != mem)
+                        continue;
+                mems[i].references += more;
+                if (mems[i].references > 0)
                         continue;
                 used -= mems[i].committed ? mems[i].size : 0;
                 mems[i] = (struct memory){ 0 };
         }
         pthread_mutex_unlock(&lock);
+}
+
+static cl_int CL_API_CALL retain_mem(cl_mem mem)
+{
+        refer(mem, 1);
+        return base.clRetainMemObject(mem);
+}
+
+static cl_int CL_API_CALL release_mem(cl_mem mem)
+{
+        refer(mem, -1);
         return base.clReleaseMemObject(mem);
 }
 
@@ -508,6 +522,7 @@ static bool load(void)
         table.clCreateBuffer = create_buffer;
         table.clCreateSubBuffer = create_sub_buffer;
         table.clCreateImage = create_image;
+        table.clRetainMemObject = retain_mem;
         table.clReleaseMemObject = release_mem;
         table.clEnqueueReadBuffer = read_buffer;
         table.clEnqueueWriteBuffer = write_buffer;
