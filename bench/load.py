@@ -126,10 +126,11 @@ def main():
     options.add_argument("--seconds", type=float, default=3600)
     options.add_argument("--every", type=float, default=3)
     options.add_argument("--backend", default="native")
+    options.add_argument("--spancld", default="", metavar="OPTIONS", help="further options of spancld, in one text")
     given = options.parse_args()
     given.build = given.build.resolve()
     with tempfile.TemporaryDirectory() as folder, \
-            Servers(given.build, 1, ("--backend", given.backend, "--sessions", "65536", "--linger", "20"),
+            Servers(given.build, 1, ("--backend", given.backend, "--sessions", "65536", "--linger", "20", *given.spancld.split()),
                     vendors=native_vendors(folder)) as server:
         run = {"idle": idle, "active": active, "soak": soak}[given.what]
         settle(server.processes[0].pid)

@@ -49,7 +49,7 @@ static void print_help(void)
         }
 }
 
-/* What spancld is started as. */
+/* The part that this process plays: the supervisor, unless something is set. */
 struct part {
         bool pair, rotate, zygote, dialler, sandbox_test;
         const char *scratch_dir, *owner; /* a worker's */

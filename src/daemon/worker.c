@@ -86,7 +86,7 @@ static int capture_stdout(void)
         return fds[0];
 }
 
-/* What drivers said while they were loaded is not for the client. */
+/* The client does not get what drivers printed while they were loaded. */
 static void divert_output(int fd)
 {
         char text[4096];
@@ -110,7 +110,7 @@ static void tell(enum control_kind kind, const char *text)
                 log_debug(LOG, "the supervisor is gone");
 }
 
-/* Who holds this descriptor may allow what the filter refuses: the supervisor, not this process. */
+/* The holder of this descriptor may allow what the filter refuses: the supervisor, not this process. */
 static void hand_over(int refusals)
 {
         if (control_send(CONTROL_FD, CONTROL_CALLS, bytes_str(""), refusals) < 0)
@@ -305,8 +305,8 @@ static bool obey(struct worker *w)
         return true;
 }
 
-/* Of builds that count: is everything freed that was taken since there were `before` blocks? What threads that dial still
- * hold they give back soon. */
+/* Of builds that count: is everything freed that was taken since there were `before` blocks? Threads that dial soon give
+ * back what they hold. */
 static void check_memory(long before)
 {
         for (int i = 0; mem_live() != before && i < 200; i++)

@@ -9,7 +9,7 @@ bool grant_is_same(const struct gate_grant *a, const struct gate_grant *b);
 
 size_t workers_count(const struct supervisor *s, enum worker_state state);
 
-/* Who has that session; NULL: nobody. */
+/* The worker that has that session; NULL: none. */
 struct worker *workers_find(struct supervisor *s, uint64_t hi, uint64_t lo);
 
 /* Why that session was ended here, as a sentence; NULL: it was not, or long ago. */
@@ -33,7 +33,7 @@ void worker_hear_log(struct supervisor *s, struct worker *w);
 void workers_expire(struct supervisor *s, uint64_t now_ns);
 uint64_t workers_deadline(const struct supervisor *s);
 
-/* What a worker says. Its death is SIGCHLD's business. */
+/* Read what a worker says. SIGCHLD tells of its death. */
 void worker_hear(struct supervisor *s, struct worker *w);
 
 /* SIGCHLD has come. True: to be called again, there may be more. */
@@ -42,7 +42,7 @@ bool workers_reap(struct supervisor *s);
 /* Trim the caches of sessions that go on, from time to time. */
 void workers_trim(struct supervisor *s, uint64_t now_ns);
 
-/* Those that ended before they had told their numbers. */
+/* Forget workers that ended before they had told their numbers. */
 void workers_forget_unborn(struct supervisor *s);
 
 /* Ask them to end, and after a while see to it. `run` handles events for at most that long. */

@@ -69,7 +69,7 @@ static void engine_freep(struct engine **e)
         engine_free(*e);
 }
 
-/* Whoever has the lock hands commands to a driver, for some microseconds each. A thread that sleeps for it takes longer
+/* The thread that has the lock hands commands to a driver, for some microseconds each. A thread that sleeps for it takes longer
  * to wake up than that, and finds that those that were awake have taken it meanwhile, again and again: so it
  * looks for a while (up to about 50 µs) where there are cores for that. */
 static unsigned lock_tries(void)

@@ -123,7 +123,7 @@ bool files_restrict(const struct paths *p)
         return enforce(&r);
 }
 
-/* What names are resolved with, and what OpenSSL reads. */
+/* Names are resolved with these; OpenSSL reads the last one. */
 static const char *const resolves[] = { "/etc/hosts",         "/etc/resolv.conf",
                                         "/etc/nsswitch.conf", "/etc/host.conf",
                                         "/etc/gai.conf",      "/etc/mdns.allow",

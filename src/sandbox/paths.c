@@ -101,7 +101,7 @@ static void add_below(struct finding *f, const char *base, const char *name)
         add(f, path, PATH_WRITE);
 }
 
-/* What drivers keep of compiled programs. A folder that is missing is made: it can't be later. */
+/* The folders where drivers keep compiled programs. A folder that is missing is made: it can't be later. */
 static void add_caches(struct finding *f, const char *cache_dir)
 {
         static const char *const names[] = { "pocl", "mesa_shader_cache", "mesa_shader_cache_db",

@@ -24,7 +24,7 @@ struct paths { /* zeroed memory is an empty list */
         size_t count;
 };
 
-/* What drivers and compilers need, as this host and the environment have it. It may write to `scratch_dir` and `cache_dir`
+/* Find the paths that drivers and compilers need on this host, in this environment. The worker may write to `scratch_dir` and `cache_dir`
  * (NULL: none). Folders of caches are made. SP_E_NOMEM. */
 SP_NODISCARD int paths_find(struct paths *p, const struct config_options *o,
                             const char *scratch_dir, const char *cache_dir);

@@ -306,7 +306,7 @@ int rma_register(struct rma *r, const void *data, size_t size, bool remote, stru
         *ret = (struct rma_region){ 0 };
         if (!remote && !(mode & FI_MR_LOCAL))
                 return 0;
-        /* Whoever else can reach the endpoint cannot guess it. */
+        /* No other process that reaches the endpoint can guess it. */
         if (!(mode & FI_MR_PROV_KEY) && getrandom(&key, sizeof(key), 0) != sizeof(key))
                 return SP_E_LINK;
         size_t key_size = r->info->domain_attr->mr_key_size;
