@@ -36,16 +36,14 @@ static bool clients_folder(const struct config_options *o, char ret[PATH_MAX])
         return true;
 }
 
-/* The folder of everything that is compiled for `owner`, as the environment of the process has it, which --cache-size
- * bounds. False: there is none. */
-static bool owner_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX])
+/* The folder of the drivers that compile for `owner`, which is never within one that a session may write to: it could put a
+ * link in its place. --cache-size bounds it. False: there is none. */
+static bool drivers_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX])
 {
-        if (!*owner)
-                return base_folder(o, ret);
         if (!clients_folder(o, ret))
                 return false;
         strcat(ret, "/");
-        strncat(ret, owner, KEYS_HEX);
+        strncat(ret, *owner ? owner : "local", KEYS_HEX);
         return true;
 }
 
@@ -58,10 +56,11 @@ void caches_use(const struct config_options *o, const char *owner, const char *s
                 char ret[PATH_MAX])
 {
         char own[PATH_MAX] = "", drivers[PATH_MAX], nv[PATH_MAX];
-        bool named = owner_folder(o, owner, own), made = named && make(own);
-        /* This host's sessions have SpanCL's files in the folder itself, as clients' own processes do. */
-        int n = snprintf(drivers, sizeof(drivers), "%s%s", own, *owner ? "" : "/drivers");
-        if (!made || n >= (int)sizeof(drivers) - 8 || !make(drivers)) {
+        bool named = base_folder(o, own) && drivers_folder(o, owner, drivers);
+        /* This host's sessions have SpanCL's files where clients' own processes do. */
+        if (named && *owner)
+                snprintf(own, sizeof(own), "%.*s/spancl", PATH_MAX - 8, drivers);
+        if (!named || !make(drivers) || !make(own)) {
                 log_info(LOG,
                          "what is compiled for sessions is not kept: '%s' can't be written to (%s)",
                          named ? own : config_option_text(o, CONFIG_cache), strerror(errno));
@@ -76,7 +75,7 @@ void caches_use(const struct config_options *o, const char *owner, const char *s
         if (!config_option_number(o, CONFIG_cache_size))
                 *ret = 0;
         else
-                snprintf(ret, PATH_MAX, "%.*s%s", PATH_MAX - 8, own, *owner ? "/spancl" : "");
+                snprintf(ret, PATH_MAX, "%s", own);
 }
 
 static void trim(const char *folder, uint64_t limit_bytes, unsigned grace_s)
@@ -91,7 +90,9 @@ void caches_trim(const struct config_options *o, const char *owner, unsigned gra
 {
         char folder[PATH_MAX], one[PATH_MAX + NAME_MAX + 2];
         uint64_t limit = config_option_number(o, CONFIG_cache_size) << 20;
-        if (owner_folder(o, owner ? owner : "", folder))
+        if ((!owner || !*owner) && base_folder(o, folder))
+                trim(folder, limit, grace_s);
+        if (owner && drivers_folder(o, owner, folder))
                 trim(folder, limit, grace_s);
         DIR *clients = !owner && clients_folder(o, folder) ? opendir(folder) : NULL;
         for (struct dirent *e; clients && (e = readdir(clients));) {
