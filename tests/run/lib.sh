@@ -3,6 +3,7 @@
 server_pids=()
 server_ports=()
 server_usual=()
+server_opened=()
 run_tmp=$(mktemp -d "${TMPDIR:-/tmp}/spancl.XXXXXX")
 
 # Of builds with sanitizers, as in tests/CMakeLists.txt. ThreadSanitizer would wait a second at each process's end.
@@ -67,6 +68,7 @@ server_start() {
         fi
         server_ports+=("$port")
         server_usual+=("$(server_idle "$pid")")
+        server_opened+=("$(server_descriptors "$pid")")
 }
 
 # server_usage PID: its descriptors, threads, and workers.
@@ -94,6 +96,11 @@ server_idle() {
                 before=$now
                 sleep 0.02
         done
+}
+
+# server_descriptors PID: its open files, by their kinds.
+server_descriptors() {
+        readlink "/proc/$1/fd/"* | sed 's/[0-9]*]$/]/' | sort
 }
 
 # walled PID: does the server hear what calls of a worker are refused?
@@ -126,6 +133,7 @@ server_leaks() {
                 done
                 if [ $n = 2400 ]; then
                         echo "spancld has descriptors, threads, workers: $now; had ${server_usual[$i]}" >&2
+                        diff <(echo "${server_opened[$i]}") <(server_descriptors "${server_pids[$i]}") >&2
                         bad=1
                 fi
                 if grep "were not freed" "${server_logs[$i]}" >&2; then
@@ -177,6 +185,7 @@ server_stop_all() {
         server_pids=()
         server_ports=()
         server_usual=()
+        server_opened=()
         server_logs=()
         return $bad
 }
