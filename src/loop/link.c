@@ -309,6 +309,8 @@ static ssize_t receive_once(struct link *l, const struct link_lock *unlock, size
         trace_end(&span);
         if (!step_in(l, unlock, &l->receiving))
                 return SP_E_LINK;
+        if (l->lane)
+                session_lane_heard(l->session, l->lane, l->conn->came);
         return r;
 }
 

@@ -4,7 +4,10 @@
 
 _Static_assert((int)OWED_ANSWER == (int)SESSION_LANES, "one clock for each lane comes before it");
 
-enum { LAST_SHARE = 8 }; /* the part of the limit that is the last chance */
+enum {
+        LAST_SHARE = 8, /* the part of the limit that is the last chance */
+        NEWS_SHARE = 4, /* that after which the other side hears that its messages come */
+};
 
 void owed_reset(struct owed *o)
 {
@@ -77,12 +80,29 @@ static bool is_over(const struct owed *o, struct owed_clock *k, uint64_t now_ns)
         return false;
 }
 
+static uint64_t length_of(const struct owed *o, unsigned clock)
+{
+        if (clock == OWED_NEWS)
+                return o->limit_ns / NEWS_SHARE;
+        return clock == OWED_PROBE ? o->limit_ns / 2 : o->limit_ns;
+}
+
+/* A clock of this side's own is due, and begins anew. */
+static bool is_due(struct owed *o, unsigned clock, uint64_t now_ns)
+{
+        struct owed_clock *k = &o->clocks[clock];
+        if (!k->runs || now_ns - k->since_ns < length_of(o, clock))
+                return false;
+        k->since_ns = now_ns;
+        return true;
+}
+
 static uint64_t next_of(const struct owed *o)
 {
         uint64_t next = UINT64_MAX;
         for (unsigned i = 0; i < OWED_CLOCKS; i++) {
                 const struct owed_clock *k = &o->clocks[i];
-                uint64_t at = k->since_ns + (i == OWED_PROBE ? o->limit_ns / 2 : o->limit_ns);
+                uint64_t at = k->since_ns + length_of(o, i);
                 if (k->runs && at < next)
                         next = at;
         }
@@ -98,19 +118,20 @@ int owed_tick(struct session *s, uint64_t now_ns)
         if (now_ns > o->next_ns && now_ns - o->next_ns > o->limit_ns / LAST_SHARE)
                 begin_anew(o, now_ns);
         for (unsigned i = 0; i < SESSION_LANES; i++)
-                run(&o->clocks[i], lane_owes(s, i), s->lanes[i].received, now_ns);
+                run(&o->clocks[i], lane_owes(s, i),
+                    s->lanes[i].received + (i ? s->lanes[i].heard : 0), now_ns);
         run(&o->clocks[OWED_ANSWER], answers, s->lanes[0].received, now_ns);
         run(&o->clocks[OWED_PROBE], answers, 0, now_ns);
+        run(&o->clocks[OWED_NEWS], s->in_unacked || lane_owes(s, 0), 0, now_ns);
         for (unsigned i = 0; i <= OWED_ANSWER; i++)
                 if (is_over(o, &o->clocks[i], now_ns)) {
                         o->text = i == OWED_ANSWER ? "no answer" : "the rest of a frame is missing";
                         return SP_E_LINK;
                 }
-        struct owed_clock *probe = &o->clocks[OWED_PROBE];
-        if (probe->runs && now_ns - probe->since_ns >= o->limit_ns / 2) {
-                probe->since_ns = now_ns;
+        if (is_due(o, OWED_PROBE, now_ns))
                 owed_tell(s, true);
-        }
+        if (is_due(o, OWED_NEWS, now_ns))
+                o->tell |= 1;
         o->next_ns = next_of(o);
         return 0;
 }

@@ -3,6 +3,11 @@
  * - bytes of a bulk lane that it says it has sent (FRAME_PROBE);
  * - while this side counts on answers (enum session_expects): any byte on lane 0. It is asked for one in time, by a FRAME_PROBE.
  * A command may take as long as it likes: a probe is answered meanwhile.
+ * Any byte begins a clock anew. On a bulk lane that is one which has come, though it can't be handed out yet (session_lane_heard);
+ * on lane 0 one which was handed out, for there the probes themselves would fill up a record whose bytes were lost.
+ *
+ * A probe may be behind much that was sent before, and takes as long as that. So a side that gets messages, or a part of a frame,
+ * says so each quarter of the limit.
  *
  * Sans-IO: time is an argument. A clock that ran out gets a last eighth of the limit, so that its driver has looked for
  * bytes once more; and a driver that comes late by more than that begins all clocks anew, for it may not have looked at all. */
@@ -19,6 +24,7 @@ struct session;
 enum {
         OWED_ANSWER = 6, /* any byte on lane 0; the clocks before it: of what each lane owes */
         OWED_PROBE,      /* of this side: the next probe */
+        OWED_NEWS,       /* of this side: that messages come */
         OWED_CLOCKS,
 };
 

@@ -227,7 +227,7 @@ void session_lane_down(struct session *s, unsigned lane)
         struct lane *l = &s->lanes[lane];
         incoming_cut(s, lane);
         l->up = l->packs = l->small = false;
-        l->sent = l->received = l->claimed = 0;
+        l->sent = l->received = l->claimed = l->heard = 0;
         if (lane)
                 bulk_cut(s, l);
         else {
@@ -242,6 +242,11 @@ int session_tick(struct session *s, enum session_expects expects, uint64_t limit
         s->owed.expects = (int)expects;
         s->owed.limit_ns = limit_ns;
         return s->status ? 0 : owed_tick(s, now_ns);
+}
+
+void session_lane_heard(struct session *s, unsigned lane, uint64_t count)
+{
+        s->lanes[lane].heard = count;
 }
 
 const char *session_overdue(const struct session *s)

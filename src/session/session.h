@@ -235,6 +235,10 @@ SP_NODISCARD int session_tick(struct session *s, enum session_expects expects, u
                               uint64_t now_ns);
 const char *session_overdue(const struct session *s); /* then: what */
 
+/* So many bytes came on the connection of a lane from 1 on since it is up, those included that it holds back until it
+ * has checked them (conn.came): a count that grows is no silence. Behind each attempt to receive. */
+void session_lane_heard(struct session *s, unsigned lane, uint64_t count);
+
 /* When to call session_tick at the latest; UINT64_MAX: nothing is owed. */
 uint64_t session_deadline(const struct session *s);
 

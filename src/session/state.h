@@ -36,8 +36,9 @@ struct lane {
         struct parcel parcel;
         /* Bytes since it is up: handed to the connection (not on lane 0), received, and what the other side says it has sent. */
         uint64_t sent, received, claimed;
-        bool packs; /* FRAME_PACKED may be on it */
-        bool small; /* session_lane_small */
+        uint64_t heard; /* session_lane_heard */
+        bool packs;     /* FRAME_PACKED may be on it */
+        bool small;     /* session_lane_small */
 };
 
 struct session {

@@ -10,10 +10,11 @@
 
 enum {
         AHEAD_MIN = 16 << 10,
+        AHEAD_UNPLACED = 64 << 10, /* all bytes go through it: many records in one call */
         AHEAD_MAX = CHECKED_HEADER + CHECKED_RECORD_MAX,
-        RECORDS = 3, /* in one call at most: a small one and what is behind it */
+        RECORDS = 16, /* in one call at most */
         SMALL = 256, /* a first piece of so few bytes is a header: the rest goes in records of its own */
-        PIECES = 24,
+        PIECES = 40,
 };
 
 struct checked_conn {
@@ -94,7 +95,8 @@ static void make_record(struct checked_conn *k, struct cursor *c, struct outgoin
         struct iovec *header = &iov[(*count)++];
         int first = *count;
         bool small = c->n > 1 && c->iov->iov_len - c->at <= SMALL && k->places;
-        o->size = pass(c, small ? c->iov->iov_len - c->at : CHECKED_RECORD_MAX, iov, count, PIECES);
+        size_t most = k->places ? CHECKED_RECORD_MAX : CHECKED_RECORD_SMALL;
+        o->size = pass(c, small ? c->iov->iov_len - c->at : most, iov, count, PIECES);
         uint32_t sum = 0;
         for (int i = first; i < *count; i++)
                 sum = crc32c(sum, iov[i].iov_base, iov[i].iov_len);
@@ -239,6 +241,7 @@ static ssize_t fill(struct checked_conn *k)
         ssize_t r = k->below->ops->recvv(k->below, iov, n);
         if (r <= 0)
                 return r ? r : SP_E_LINK;
+        k->base.came += (uint64_t)r;
         size_t got = (size_t)r, placed = k->size ? k->size - k->have : 0;
         placed = placed < got ? placed : got;
         k->have += placed;
@@ -363,14 +366,15 @@ int checked_begin(struct conn **c, bool places)
 {
         struct conn *below = *c;
         struct checked_conn *k = mem_zalloc(sizeof(*k));
-        if (k)
-                k->ahead = mem_alloc(AHEAD_MIN);
+        if (k) {
+                k->cap = places ? AHEAD_MIN : AHEAD_UNPLACED;
+                k->ahead = mem_alloc(k->cap);
+        }
         if (!k || !k->ahead) {
                 mem_free(k);
                 *c = conn_close(below);
                 return SP_E_NOMEM;
         }
-        k->cap = AHEAD_MIN;
         k->base = (struct conn){ .ops = &transport_checked,
                                  .fd = below->fd,
                                  .room_fd = below->room_fd,

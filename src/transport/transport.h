@@ -76,6 +76,9 @@ struct conn {
         int room_fd; /* after sendv said SP_E_AGAIN, poll for room_events: sendv may take some */
         short room_events; /* POLLOUT; where room_fd is not a stream's descriptor, POLLIN */
         bool in, out;      /* what conn_poll was asked for last */
+        /* Bytes that came over the network, those that recvv does not hand out yet included. For the receiving thread.
+         * 0: the conn holds nothing back for long, and does not count. */
+        uint64_t came;
 };
 
 struct listener {

@@ -1,7 +1,7 @@
 /* The client core and real engines in virtual time (support/sim.h): random programs against an oracle.
  *
  *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] [--cuts]
- *     [--restarts] [--altered]
+ *     [--restarts] [--altered] [--slow]
  *   sim_sim --soak HOURS [SEED] */
 #include "support/check.h"
 
@@ -17,8 +17,10 @@
 #include "support/sim.h"
 
 struct options {
-        bool verbose, check_each, damage, no_memory, cuts, restarts, altered;
+        bool verbose, check_each, damage, no_memory, cuts, restarts, altered, slow;
 };
+
+enum { LOSSES = 15 }; /* a client gives up after one more in a row */
 
 /* Until all devices are (not) available. */
 static void wait_for_devices(struct sim *sim, cl_bool wanted)
@@ -59,7 +61,9 @@ static void random_program(uint64_t seed, struct options o)
                 .cuts = o.cuts ? 200 : 0,
                 .answer_ns = o.altered ? 1000000000 : 0,
                 .alter_chance = o.altered ? (unsigned)rng_range(&rng, 1, 100) : 0,
-                .alterations = o.altered ? 100 : 0,
+                .alterations = o.altered ? (o.slow ? LOSSES : 100) : 0,
+                .delay_ns = o.slow ? rng_range(&rng, 100000, 5000000) : 0,
+                .room = o.slow ? rng_range(&rng, 1, 200) : 0,
         });
         program_run(sim,
                     &(struct program_params){
@@ -205,6 +209,16 @@ TEST(random_programs_do_not_notice_that_bytes_are_altered)
         log_threshold = before;
 }
 
+/* Bytes take far longer than the clocks' limit, and come all the time: that is no silence. */
+TEST(random_programs_do_not_notice_that_connections_are_slow)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 60; seed++)
+                random_program(seed, (struct options){ .altered = true, .slow = true });
+        log_threshold = before;
+}
+
 TEST(random_programs_compute_on_servers_that_were_started_anew)
 {
         enum log_level before = log_threshold;
@@ -229,6 +243,7 @@ int main(int argc, char **argv)
                         o.damage |= !strcmp(argv[i], "--damage");
                         o.cuts |= !strcmp(argv[i], "--cuts");
                         o.altered |= !strcmp(argv[i], "--altered");
+                        o.slow |= !strcmp(argv[i], "--slow");
                         o.restarts |= !strcmp(argv[i], "--restarts");
                         o.no_memory |= !strcmp(argv[i], "--no-memory");
                 }
@@ -245,6 +260,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(random_programs_survive_without_memory),
                 cmocka_unit_test(random_programs_do_not_notice_that_links_are_cut),
                 cmocka_unit_test(random_programs_do_not_notice_that_bytes_are_altered),
+                cmocka_unit_test(random_programs_do_not_notice_that_connections_are_slow),
                 cmocka_unit_test(random_programs_compute_on_servers_that_were_started_anew),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

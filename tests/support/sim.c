@@ -175,6 +175,7 @@ struct sim *sim_new(const struct sim_params *params)
         sim->rng.state = params->seed;
         sim->now = 1000000000;
         choose_network(sim);
+        sim->params.answer_ns = sim_answer_ns(sim);
         for (unsigned i = 0; i < SIM_DIALS_MAX; i++)
                 sim->dials[i].at = SIM_NEVER;
         sim_set_ways(sim, params->blocked);
@@ -187,7 +188,7 @@ struct sim *sim_new(const struct sim_params *params)
                                                       .spec_count = params->servers,
                                                       .reconnect_ns = params->reconnect_ns,
                                                       .wait_ns = params->wait_ns,
-                                                      .answer_ns = params->answer_ns },
+                                                      .answer_ns = sim->params.answer_ns },
                              &sim->client) == 0);
         return sim;
 }

@@ -3,6 +3,7 @@
 #define SPANCL_TESTS_SIM_CLIENT_H
 
 #include "core/io.h"
+#include "support/sim_deadline.h"
 
 struct sim;
 struct sim_server;
@@ -18,10 +19,11 @@ struct io_link {
         uint64_t open_at; /* a later session begins; SIM_NEVER: no */
         struct io_connect opened;
         uint64_t id[2];
-        uint64_t generation; /* of the next try */
-        bool redialled;      /* it came up since the last receive */
-        struct buf early;    /* sent behind the next hello */
-        bool was_short;      /* the last send was short of room */
+        uint64_t generation;    /* of the next try */
+        bool redialled;         /* it came up since the last receive */
+        struct buf early;       /* sent behind the next hello */
+        bool was_short;         /* the last send was short of room */
+        struct sim_quiet quiet; /* since something of these connections was altered */
 };
 
 /* `user` is the struct sim. */

@@ -96,7 +96,15 @@ static void alter(struct sim *sim, struct sim_link *l, int i, struct buf *b)
         size_t at = rng_below(&sim->rng, b->size), n = rng_range(&sim->rng, 1, 300);
         uint8_t noise[300];
         sim->params.alterations--;
-        switch (rng_below(&sim->rng, 4)) {
+        sim->altered++;
+        l->altered++;
+        unsigned what = (unsigned)rng_below(&sim->rng, 4);
+        static const char *const names[] = { "altered", "lost", "added", "the last that arrive" };
+        if (sim->params.verbose)
+                fprintf(stderr, "    %" PRIu64 " %s → %s lane %u: bytes are %s\n", sim->now,
+                        sim_link_end_name(&l->end[i]), sim_link_end_name(&l->end[!i]), l->lane,
+                        names[what]);
+        switch (what) {
         case 0:
                 b->data[at] ^= (uint8_t)(1u << rng_below(&sim->rng, 8));
                 break;
@@ -210,6 +218,8 @@ static int pull_checked(struct sim *sim, struct sim_link *l, int i)
                 return n;
         uint64_t before = p->passed;
         ssize_t r = l->conn[i]->ops->recvv(l->conn[i], iov, n);
+        if (l->lane)
+                session_lane_heard(l->end[i].session, l->lane, l->conn[i]->came);
         if (r == SP_E_AGAIN)
                 return p->passed != before;
         if (r < 0)

@@ -43,6 +43,7 @@ struct sim_link {
         struct pipe pipe[2];  /* by the end that sends */
         struct conn *conn[2]; /* with checksums; NULL: bytes go as they are */
         bool mute[2];         /* nothing that this end sends from now on arrives */
+        uint64_t altered;     /* so often something was done to bytes on it */
 };
 
 /* A connection of both ends, neither of which knows of it yet. A link that both ends have left is used again. */

@@ -12,8 +12,7 @@
 #include "support/sim_link.h"
 #include "support/sim_server.h"
 
-#define SIM_NEVER      UINT64_MAX
-#define SIM_LONGEST_NS (3600 * 1000000000ull) /* no program takes so long */
+#define SIM_NEVER UINT64_MAX
 
 enum {
         SIM_LINKS_MAX = 2 * SIM_SERVERS_MAX * SIM_SERVERS_MAX + 2 * SIM_SERVERS_MAX,
@@ -40,6 +39,8 @@ struct sim {
         /* From one to the other, that may yet fail. */
         unsigned relayed_tries[SIM_SERVERS_MAX][SIM_SERVERS_MAX];
         uint64_t dialled; /* tries that were accepted */
+        struct sim_quiet quiet;
+        uint64_t waited_ns, altered; /* by the client; so often bytes were */
         struct parcels parcels;
         struct buf output;
         struct kept *kept;

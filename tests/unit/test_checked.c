@@ -217,6 +217,56 @@ TEST(a_rest_is_told_of)
         close_way(&w);
 }
 
+/* A record arrives slowly: nothing of it is handed out, and the clocks hear that it comes. */
+TEST(what_is_held_back_is_counted)
+{
+        enum { SIZE = 100 << 10, STEP = 1000 };
+        struct way w;
+        uint8_t *data = calloc(1, SIZE), *out = malloc(SIZE);
+        assert_true(data && out);
+        open_way(&w, true);
+        struct iovec iov = { data, SIZE }, place = { out, SIZE };
+        assert_int_equal(w.from->ops->sendv(w.from, &iov, 1), SIZE);
+        collect(&w);
+        assert_int_equal(w.bytes.size, CHECKED_HEADER + SIZE);
+        for (size_t at = 0; at < w.bytes.size; at += STEP) {
+                size_t n = w.bytes.size - at < STEP ? w.bytes.size - at : STEP;
+                bool last = at + n == w.bytes.size;
+                assert_int_equal(w.to->came, at);
+                assert_int_equal(send(w.in, w.bytes.data + at, n, 0), n);
+                assert_int_equal(w.to->ops->recvv(w.to, &place, 1), last ? SIZE : SP_E_AGAIN);
+        }
+        assert_int_equal(w.to->came, w.bytes.size);
+        close_way(&w);
+        free(data);
+        free(out);
+}
+
+/* Where messages come, probes would count as bytes of a record that was cut: so there records are small. */
+TEST(without_places_little_is_held_back)
+{
+        enum { SIZE = 100 << 10, STEP = CHECKED_HEADER + CHECKED_RECORD_SMALL };
+        struct way w;
+        uint8_t *data = calloc(1, SIZE), *out = malloc(SIZE);
+        assert_true(data && out);
+        open_way(&w, false);
+        for (size_t at = 0; at < SIZE;) {
+                struct iovec iov = { data + at, SIZE - at };
+                ssize_t n = w.from->ops->sendv(w.from, &iov, 1);
+                assert_true(n > 0);
+                at += (size_t)n;
+        }
+        collect(&w);
+        struct iovec place = { out, SIZE };
+        for (size_t at = 0; at < w.bytes.size; at += STEP) {
+                assert_int_equal(send(w.in, w.bytes.data + at, STEP, 0), STEP);
+                assert_int_equal(w.to->ops->recvv(w.to, &place, 1), CHECKED_RECORD_SMALL);
+        }
+        close_way(&w);
+        free(data);
+        free(out);
+}
+
 /* A header may claim what it likes: no memory beyond one record's. */
 TEST(a_record_that_is_too_large_or_empty_ends_it)
 {
@@ -243,6 +293,8 @@ int main(void)
                 cmocka_unit_test(the_instruction_and_the_tables_agree_in_any_pieces),
                 cmocka_unit_test(what_is_altered_on_its_way_is_never_handed_out),
                 cmocka_unit_test(a_rest_is_told_of),
+                cmocka_unit_test(what_is_held_back_is_counted),
+                cmocka_unit_test(without_places_little_is_held_back),
                 cmocka_unit_test(a_record_that_is_too_large_or_empty_ends_it),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

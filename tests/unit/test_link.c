@@ -1,10 +1,13 @@
-/* src/loop/link: what a thread that looks again and again receives without the lock. */
+/* src/loop/link: what a thread that looks again and again receives without the lock, and records that come slowly. */
 #include "support/check.h"
 
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "loop/link.h"
 #include "session/session.h"
+#include "transport/checked.h"
 
 /* One side of a session over a socket. */
 struct end {
@@ -78,10 +81,96 @@ TEST(what_was_tried_and_not_received_is_not_lost)
         ends_fini(ends);
 }
 
+/* ---- a record that arrives slowly ------------------------------------------------------------ */
+
+enum { RECORD = 100 << 10, STEP = 1500 };
+
+static uint8_t place[RECORD];
+
+static int place_of(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                    void **ret)
+{
+        assert_true(offset + *len <= RECORD);
+        *ret = place + offset;
+        return 0;
+}
+
+static int arrived(void *user, uint64_t transfer, uint64_t offset, size_t len, uint64_t *ret_below)
+{
+        *ret_below = offset + len;
+        return 1;
+}
+
+/* A bulk frame as a checked connection sends it. */
+static struct buf sent_frame(void)
+{
+        int fds[2];
+        struct conn *conn;
+        struct buf all = { 0 };
+        uint8_t header[FRAME_HEADER_SIZE], *payload = calloc(1, RECORD);
+        assert_non_null(payload);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+        assert_int_equal(conn_from_fd(fds[0], &conn), 0);
+        assert_int_equal(checked_begin(&conn, true), 0);
+        frame_put(header, &(struct frame){ .type = FRAME_BULK, .size = RECORD, .seq = 1 });
+        struct iovec iov[2] = { { header, sizeof(header) }, { payload, RECORD } };
+        for (int first = 0; first < 2;) {
+                ssize_t n = conn->ops->sendv(conn, iov + first, 2 - first);
+                assert_true(n > 0 || n == SP_E_AGAIN);
+                for (; n > 0 && first < 2; first += !iov[first].iov_len) {
+                        size_t len =
+                                iov[first].iov_len < (size_t)n ? iov[first].iov_len : (size_t)n;
+                        iov[first].iov_base = (uint8_t *)iov[first].iov_base + len;
+                        iov[first].iov_len -= len;
+                        n -= (ssize_t)len;
+                }
+                assert_int_equal(buf_reserve(&all, RECORD), 0);
+                n = recv(fds[1], all.data + all.size, all.cap - all.size, MSG_DONTWAIT);
+                all.size += n > 0 ? (size_t)n : 0;
+        }
+        conn_close(conn);
+        close(fds[1]);
+        free(payload);
+        return all;
+}
+
+/* Though nothing of it is handed out, the session's clock for the rest of the frame hears that it comes. */
+TEST(a_checked_record_that_comes_slowly_is_no_silence)
+{
+        static const struct session_ops ops = { .message = on_message,
+                                                .bulk_place = place_of,
+                                                .bulk_arrived = arrived };
+        const uint64_t limit = 1000000000;
+        struct session *s;
+        struct link link = { 0 };
+        struct conn *conn;
+        int fds[2];
+        struct buf all = sent_frame();
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+        assert_int_equal(session_new(&(struct session_params){ .ops = &ops }, &s), 0);
+        assert_int_equal(conn_from_fd(fds[0], &conn), 0);
+        assert_int_equal(checked_begin(&conn, true), 0);
+        assert_int_equal(link_up(&link, s, 1, conn, 0), 0);
+        uint64_t now = 1;
+        for (size_t at = 0; at < all.size; now += limit / 16) {
+                size_t n = all.size - at < STEP ? all.size - at : STEP;
+                assert_int_equal(send(fds[1], all.data + at, n, 0), n);
+                at += n;
+                assert_true(link_receive(&link, SIZE_MAX, NULL) >= 0);
+                assert_int_equal(session_tick(s, SESSION_EXPECTS_NOTHING, limit, now), 0);
+        }
+        assert_int_equal(session_get_stats(s)->bulk_received, FRAME_HEADER_SIZE + RECORD);
+        link_down(&link);
+        session_free(s);
+        close(fds[1]);
+        buf_fini(&all);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_was_tried_and_not_received_is_not_lost),
+                cmocka_unit_test(a_checked_record_that_comes_slowly_is_no_silence),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,7 +152,8 @@ TEST(bulk_frames_that_never_come_are_owed_once_they_are_told_of)
         move(&p, 0, 0);
         swallow(&p, 0, 1);
         assert_int_equal(tick(&p, 1, SESSION_EXPECTS_NOTHING, SECOND), 0);
-        assert_true(session_deadline(p.side[1].session) == UINT64_MAX);
+        /* Only that it has the announcement is to be told. */
+        assert_true(session_deadline(p.side[1].session) == SECOND + LIMIT / 4);
         assert_int_equal(tick(&p, 0, SESSION_EXPECTS_ACKS, SECOND), 0);
         assert_int_equal(tick(&p, 0, SESSION_EXPECTS_ACKS, SECOND + LIMIT / 2), 0);
         move(&p, 0, 0);
@@ -175,6 +176,96 @@ TEST(a_lane_that_waits_for_a_place_has_no_clock)
         assert_true(p.side[1].places_refused > 0);
         uint64_t hour = 3600 * SECOND;
         assert_true(live(&p, 1, SESSION_EXPECTS_NOTHING, false, SECOND, hour) == hour);
+        pair_fini(&p);
+}
+
+/* A connection may hold back what it has not checked yet: that is no silence while it grows. */
+TEST(bytes_that_are_held_back_begin_the_clock_of_their_lane_anew)
+{
+        struct pair p;
+        struct pair_transfer *t;
+        struct session *s;
+        start(&p);
+        s = p.side[1].session;
+        assert_int_equal(pair_bulk(&p, 0, 100000, 100000, 100000, &t), 0);
+        move(&p, 0, 0);
+        assert_true(pair_push(&p, 0, 1, FRAME_HEADER_SIZE + 4) > 0);
+        while (pair_pull(&p, 1, 1, SIZE_MAX / 2) > 0)
+                ;
+        uint64_t now = SECOND;
+        for (int i = 0; i < 100; i++, now += SECOND) {
+                session_lane_heard(s, 1, (uint64_t)i / 7);
+                assert_int_equal(tick(&p, 1, SESSION_EXPECTS_NOTHING, now), 0);
+        }
+        uint64_t end = live(&p, 1, SESSION_EXPECTS_NOTHING, false, now, now + 3600 * SECOND);
+        assert_true(end > now && end <= now + LIMIT + LIMIT / 8);
+        assert_string_equal(session_overdue(s), "the rest of a frame is missing");
+        pair_fini(&p);
+}
+
+/* Side 0 sends what takes four times the limit, in one frame or in many, and its probes are behind it. All that while side 1
+ * has nothing to say. */
+TEST(a_probe_may_be_behind_much_that_takes_longer_than_the_limit)
+{
+        for (int many = 0; many < 2; many++) {
+                struct pair p;
+                start(&p);
+                for (int i = 0; i < (many ? 50 : 1); i++) {
+                        assert_int_equal(pair_send(&p, 0, many ? 1000 : 50000), 0);
+                        if (many)
+                                while (pair_push(&p, 0, 0, SIZE_MAX / 2) > 0)
+                                        ;
+                }
+                uint64_t now = SECOND, begin = now;
+                size_t left = 50000;
+                for (; left > 1000; now += LIMIT / 32) {
+                        for (int i = 0; i < 2; i++)
+                                assert_int_equal(
+                                        tick(&p, i,
+                                             i ? SESSION_EXPECTS_NOTHING : SESSION_EXPECTS_ANSWERS,
+                                             now),
+                                        0);
+                        while (pair_push(&p, 0, 0, SIZE_MAX / 2) > 0)
+                                ;
+                        for (size_t n = 0; n < 50000 / 128;) {
+                                int moved = pair_pull(&p, 1, 0, 50000 / 128 - n);
+                                assert_true(moved > 0);
+                                n += (size_t)moved;
+                        }
+                        left -= 50000 / 128;
+                        move(&p, 1, 0);
+                }
+                assert_true(now - begin > 3 * LIMIT);
+                assert_int_equal(pair_settle(&p), 0);
+                pair_check_complete(&p);
+                pair_fini(&p);
+        }
+}
+
+/* Messages that have come are acknowledged, and then there is nothing to say. */
+TEST(news_is_told_once)
+{
+        struct pair p;
+        start(&p);
+        assert_int_equal(pair_send(&p, 0, 100), 0);
+        move(&p, 0, 0);
+        uint64_t hour = 3600 * SECOND, now = SECOND;
+        while (now < hour) {
+                uint64_t next = UINT64_MAX;
+                for (int i = 0; i < 2; i++) {
+                        assert_int_equal(tick(&p, i, SESSION_EXPECTS_NOTHING, now), 0);
+                        move(&p, i, 0);
+                }
+                for (int i = 0; i < 2; i++) {
+                        uint64_t at = session_deadline(p.side[i].session);
+                        next = at < next ? at : next;
+                }
+                assert_true(next > now);
+                now = next < hour ? next : hour;
+        }
+        assert_int_equal(session_acked_seq(p.side[0].session), 1);
+        assert_int_equal(session_get_stats(p.side[0].session)->frames_sent, 1);
+        assert_int_equal(session_get_stats(p.side[1].session)->frames_sent, 1);
         pair_fini(&p);
 }
 
@@ -237,6 +328,9 @@ int main(void)
                 cmocka_unit_test(a_frame_that_comes_slowly_is_none_of_it),
                 cmocka_unit_test(bulk_frames_that_never_come_are_owed_once_they_are_told_of),
                 cmocka_unit_test(a_lane_that_waits_for_a_place_has_no_clock),
+                cmocka_unit_test(bytes_that_are_held_back_begin_the_clock_of_their_lane_anew),
+                cmocka_unit_test(a_probe_may_be_behind_much_that_takes_longer_than_the_limit),
+                cmocka_unit_test(news_is_told_once),
                 cmocka_unit_test(who_comes_late_begins_anew),
                 cmocka_unit_test(a_probe_that_contradicts_what_came_ends_the_session),
                 cmocka_unit_test(many_probes_make_no_heap_of_answers),
