@@ -41,6 +41,14 @@ def every_child(pid):
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def is_check(pid):
+    """It checks a device after a session has ended badly."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text() == "spancld-check\n"
+    except OSError:
+        return False
+
+
 def is_janitor(pid):
     """It takes the files of ended sessions away."""
     try:
@@ -51,7 +59,8 @@ def is_janitor(pid):
 
 def children(pid):
     """A server's workers."""
-    return [p for p in every_child(pid) if not is_zygote(p) and not is_dialler(p) and not is_janitor(p)]
+    others = (is_zygote, is_dialler, is_janitor, is_check)
+    return [p for p in every_child(pid) if not any(other(p) for other in others)]
 
 
 def zygote(pid):

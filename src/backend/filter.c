@@ -46,19 +46,19 @@ static bool term_match(const char *term, size_t size, unsigned number, cl_device
 
 bool filter_match(const char *filter, unsigned number, cl_device_type type, const char *name)
 {
-        bool any = false;
+        bool any = false, found = false;
         for (const char *p = filter; p && *p;) {
                 p += strspn(p, ", \t");
                 size_t size = strcspn(p, ",");
                 size_t used = size;
                 while (used && (p[used - 1] == ' ' || p[used - 1] == '\t'))
                         used--;
-                if (used) {
-                        any = true;
-                        if (term_match(p, used, number, type, name))
-                                return true;
-                }
+                bool not = used > 1 && *p == '!';
+                if (not &&term_match(p + 1, used - 1, number, type, name))
+                        return false;
+                any |= used && !not ;
+                found |= used && !not &&term_match(p, used, number, type, name);
                 p += size;
         }
-        return !any;
+        return found || !any;
 }

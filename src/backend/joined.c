@@ -180,6 +180,14 @@ static unsigned joined_device_domain(struct backend *b, unsigned device)
         return outer(b->domains, is_accelerators(b, s), s->ops->device_domain(s->b, device));
 }
 
+static bool joined_device_label(struct backend *b, unsigned device, unsigned *ret_number,
+                                char *ret_name, size_t size)
+{
+        struct side *s = device_side(b, &device);
+        return s->ops->device_label &&
+               s->ops->device_label(s->b, device, ret_number, ret_name, size);
+}
+
 static int joined_device_info(struct backend *b, unsigned device, struct buf *out)
 {
         size_t from = out->size;
@@ -582,6 +590,7 @@ const struct backend_ops backend_joined = {
         .device_count = joined_device_count,
         .device_domain = joined_device_domain,
         .domain_count = joined_domain_count,
+        .device_label = joined_device_label,
         .device_info = joined_device_info,
         .device_partition = joined_device_partition,
         .device_release = joined_device_release,

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/look.h"
 #include "cli/remote.h"
 #include "proto/info.h"
 
@@ -109,6 +110,20 @@ static int list_remote(struct remote *r, const struct server_spec *spec, bool qu
         return 0;
 }
 
+static void on_told(void *user, const struct wire_session_stats *m)
+{
+        (void)user;
+        if (m)
+                (void)look_print_service(m);
+}
+
+/* Sessions do not have them, so that a session can't tell. */
+static void list_out_of_service(const struct server_spec *spec, int timeout_ms)
+{
+        if (!spec->in_process)
+                (void)!look_at(spec, timeout_ms, true, on_told, NULL);
+}
+
 static int list_server(const struct server_spec *spec, int timeout_ms, bool quick)
 {
         struct remote *r;
@@ -118,6 +133,8 @@ static int list_server(const struct server_spec *spec, int timeout_ms, bool quic
         status = list_remote(r, spec, quick);
         if (status < 0)
                 remote_complain(r, status);
+        else
+                list_out_of_service(spec, timeout_ms);
         remote_close(r);
         return status;
 }

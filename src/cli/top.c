@@ -1,18 +1,14 @@
 /* top: what has crossed the links of all sessions on servers. */
-#include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/command.h"
-#include "loop/dial.h"
+#include "cli/look.h"
 #include "proto/info.h"
-#include "session/hello.h"
 
 enum { SECONDS = 1 };
 
@@ -63,86 +59,51 @@ static void print_link(struct bytes link)
         print_fabric(link);
 }
 
-static int print_session(struct bytes exchange, uint64_t *last)
+static void print_session(void *last, const struct wire_session_stats *m)
 {
-        struct wire_session_stats m;
+        uint64_t *process = last;
+        struct bytes links = m->links;
         struct info_entry e;
-        int r = hello_get_stats(exchange, &m);
-        if (!r)
-                r = info_check(m.links);
-        if (r < 0)
-                return r;
         char name[300];
-        snprintf(name, sizeof(name), "%.*s", (int)m.name.size, (const char *)m.name.data);
-        if (m.process != *last)
-                printf("  %s (worker %" PRIu64 ")\n", bytes_tame(name, sizeof(name)), m.process);
-        *last = m.process;
-        while (info_next(&m.links, &e))
+        if (look_print_service(m))
+                return;
+        snprintf(name, sizeof(name), "%.*s", (int)m->name.size, (const char *)m->name.data);
+        if (m->process != *process)
+                printf("  %s (worker %" PRIu64 ")\n", bytes_tame(name, sizeof(name)), m->process);
+        *process = m->process;
+        while (info_next(&links, &e))
                 if (e.key == INFO_LINK && !info_check(e.value))
                         print_link(e.value);
-        return 0;
 }
 
-/* The next exchange into `b`. 1: it is there, 0: the server has closed. */
-static int receive(struct conn *c, struct buf *b, uint64_t deadline_ns)
+static void print_head(const struct server_spec *spec)
 {
-        b->size = 0;
-        for (;;) {
-                int whole = hello_size(bytes_of(b->data, b->size));
-                if (whole < 0 || b->size == (size_t)whole)
-                        return whole < 0 ? whole : 1;
-                size_t left = (size_t)whole - b->size;
-                int r = buf_reserve(b, left);
-                if (r < 0)
-                        return r;
-                struct iovec iov = { b->data + b->size, left };
-                ssize_t n = c->ops->recvv(c, &iov, 1);
-                if (n > 0) {
-                        b->size += (size_t)n;
-                        continue;
-                }
-                if (n != SP_E_AGAIN)
-                        return b->size ? SP_E_LINK : 0;
-                struct pollfd p = { .fd = c->fd, .events = POLLIN };
-                if (clock_now_ns() >= deadline_ns)
-                        return SP_E_TIMEOUT;
-                if (poll(&p, 1, clock_poll_ms(deadline_ns)) < 0 && errno != EINTR)
-                        return SP_E_LINK;
-        }
+        printf("%-40s%10s%12s%12s%10s%12s%12s\n", spec->name, "sent", "messages", "bulk",
+               "received", "messages", "bulk");
+}
+
+struct shown {
+        const struct server_spec *spec;
+        uint64_t process; /* whose links come */
+};
+
+static void on_told(void *user, const struct wire_session_stats *m)
+{
+        struct shown *s = user;
+        if (m)
+                print_session(&s->process, m);
+        else
+                print_head(s->spec);
 }
 
 static int show(const struct server_spec *spec, int timeout_ms)
 {
-        struct dial_reply reply;
-        struct conn *conn;
-        struct buf b = { 0 };
-        uint64_t last = 0;
+        struct shown s = { .spec = spec };
         if (spec->in_process) {
                 printf("%s: in the program itself (SPANCL_STATS)\n", spec->name);
                 return 0;
         }
-        const struct dial_params p = {
-                .address = spec->address,
-                .timeout_ms = timeout_ms,
-                .role = DIAL_LOOK,
-                .name = "spancl top",
-        };
-        int r = loop_connect(&p, &conn, &reply);
-        if (r < 0) {
-                fprintf(stderr, "spancl: %s\n", reply.text);
-                return r;
-        }
-        printf("%-40s%10s%12s%12s%10s%12s%12s\n", spec->name, "sent", "messages", "bulk",
-               "received", "messages", "bulk");
-        uint64_t deadline = clock_now_ns() + (uint64_t)timeout_ms * 1000000;
-        while ((r = receive(conn, &b, deadline)) > 0 &&
-               (r = print_session(bytes_of(b.data, b.size), &last)) == 0)
-                ;
-        if (r < 0)
-                fprintf(stderr, "spancl: %s: %s\n", spec->name, status_text(r));
-        buf_fini(&b);
-        conn_close(conn);
-        return r;
+        return look_at(spec, timeout_ms, false, on_told, &s);
 }
 
 int command_top(int argc, char **argv)

@@ -19,6 +19,7 @@ enum control_kind {
                 'D', /* to the worker: its socket with the dialler; to the dialler: the other end of one */
         CONTROL_DIAL =
                 'N', /* between these two: a request, or the answer (daemon/dial_message.h) */
+        CONTROL_CHECK = 'K', /* to a worker, before anything else: check your devices, and end */
         CONTROL_FORK = 'W', /* to the zygote: a worker's end and its standard error, its folder, its
                              * devices and its owner, each with a NUL */
         /* worker to supervisor */
@@ -27,8 +28,13 @@ enum control_kind {
                       * own, an errno; 0: it has, or is to have none */
         CONTROL_CALLS =
                 'A', /* it is shut in; with the descriptor of daemon/refusals.h, if there is one */
-        CONTROL_READY = 'R',  /* the backend is open; text: number of devices */
+        CONTROL_READY =
+                'R', /* the backend is open; text: number of devices, and a line with number and name of each that
+                               * can be checked (backend_ops.device_label) */
         CONTROL_FAILED = 'F', /* it can't be; text: for the client and the log; the worker ends */
+        CONTROL_HEALTH = 'B', /* after CONTROL_CHECK: the devices work; text: not, and why */
+        CONTROL_STUCK =
+                'O', /* its session is in a call of a driver that does not return; it ends */
 };
 
 enum {

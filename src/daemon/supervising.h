@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "daemon/child_log.h"
 #include "daemon/gate.h"
+#include "daemon/health.h"
 #include "daemon/janitor.h"
 #include "daemon/listen.h"
 #include "daemon/rate.h"
@@ -60,7 +61,12 @@ struct visitor {
 
 enum { WORKER_LOOKS = 8 };
 
-enum worker_state { WORKER_WARMING, WORKER_WARM, WORKER_BUSY };
+enum worker_state {
+        WORKER_WARMING,
+        WORKER_WARM,
+        WORKER_BUSY,
+        WORKER_CHECKING, /* it never has a session: daemon/health.h */
+};
 
 struct worker {
         struct source source, log_source, calls_source;
@@ -82,7 +88,9 @@ struct worker {
         uint64_t hear_ns;        /* it says too much: when to listen again; 0: now */
         uint64_t looks
                 [WORKER_LOOKS]; /* it was asked for its counters under these numbers; 0: none */
-        bool told;              /* it said why it can't serve */
+        unsigned checks;        /* the number of the device that it checks */
+        bool told;              /* it said why it can't serve, or what its check found */
+        bool stuck;             /* it says that a driver keeps its session for ever */
         bool short_turns;       /* its threads take them, and it knows (daemon/turns.h) */
         bool gone;              /* it hears nothing any more; SIGCHLD will follow */
 };
@@ -113,6 +121,7 @@ struct supervisor {
         struct ended ended[ENDED_MAX]; /* a ring */
         size_t ended_count;
         struct gate gate;
+        struct health health;
         struct rate rate;
         struct listeners listeners;
         struct listener_source *listener_sources;

@@ -38,6 +38,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = s->accept_ns < d ? s->accept_ns : d;
         d = s->trim_ns < d ? s->trim_ns : d;
         d = s->spawn_ns < d ? s->spawn_ns : d;
+        d = health_deadline(s) < d ? health_deadline(s) : d;
         return dialler_deadline(s) < d ? dialler_deadline(s) : d;
 }
 
@@ -203,6 +204,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         while (!r && !s.stopping) {
                 expire(&s);
                 dialler_provide(&s);
+                health_provide(&s);
                 workers_provide(&s);
                 visitors_bury(&s);
                 run_events(&s, clock_poll_ms(next_deadline(&s)));

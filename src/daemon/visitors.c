@@ -108,7 +108,7 @@ static bool look(struct supervisor *s, struct visitor *v, uint64_t version)
         auto_clean(buf_fini) struct buf out = { 0 };
         const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
         uint8_t number[8];
-        if (hello_put_reply(&out, &m) < 0 || !tell(v, &out))
+        if (hello_put_reply(&out, &m) < 0 || health_tell(s, &out) < 0 || !tell(v, &out))
                 return false;
         v->look = ++s->looks;
         bytes_put_u64(number, v->look);
@@ -245,6 +245,8 @@ static enum routed route(struct supervisor *s, struct visitor *v)
                 refuse(v, SP_E_LIMIT, "this server has no room for another session (--sessions)");
                 return ROUTED;
         }
+        if (health_holds(s))
+                return ROUTED_WAIT;
         do
                 w = workers_find_free(s, &v->grant, WORKER_WARM);
         while (w && !hand_over(s, v, w));

@@ -17,9 +17,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/caches.h"
+#include "daemon/checkup.h"
 #include "daemon/control.h"
 #include "daemon/dialling.h"
 #include "daemon/tree.h"
+#include "daemon/watchdog.h"
 #include "loop/server_loop.h"
 #include "proto/info.h"
 #include "sandbox/sandbox.h"
@@ -38,6 +40,7 @@ enum {
 struct worker {
         struct server_loop *loop;
         bool attached;                /* a connection came */
+        bool unclean;                 /* a device, or its driver, ended the session */
         char near[WIRE_NEAR_MAX + 1]; /* where servers of this host reach the server */
         char identity[KEYS_HEX + 1];  /* what the server's key is known by; "": it has none */
         int ended_fd;                 /* an eventfd, set when the session is over */
@@ -98,8 +101,8 @@ static void divert_output(int fd)
 static void on_ended(void *user, int status, const char *text)
 {
         struct worker *w = user;
-        (void)status;
         (void)text;
+        w->unclean = status == SP_E_LIMIT || status == SP_E_NODEV;
         while (eventfd_write(w->ended_fd, 1) < 0 && errno == EINTR)
                 ;
 }
@@ -161,6 +164,19 @@ static struct engine_limits limits_of(const struct config_options *o)
                                        } };
 }
 
+/* The number of devices, and what each is known by. */
+static void tell_ready(struct server_loop *l)
+{
+        enum { NAME_MAX_SHOWN = 64 };
+        char text[CONTROL_MAX / 2], name[NAME_MAX_SHOWN];
+        unsigned number, count = server_loop_devices(l);
+        size_t n = (size_t)snprintf(text, sizeof(text), "%u", count);
+        for (unsigned i = 0; i < count && n + sizeof(name) + 16 < sizeof(text); i++)
+                if (server_loop_label(l, i, &number, name, sizeof(name)))
+                        n += (size_t)snprintf(text + n, sizeof(text) - n, "\n%u %s", number, name);
+        tell(CONTROL_READY, text);
+}
+
 static int open_backend(struct worker *w, const struct config_options *o, const char *scratch_dir)
 {
         int output = capture_stdout();
@@ -198,8 +214,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
         char text[256];
         switch (r) {
         case 0:
-                snprintf(text, sizeof(text), "%u", server_loop_devices(w->loop));
-                tell(CONTROL_READY, text);
+                tell_ready(w->loop);
                 return 0;
         case SP_E_NODEV:
                 if (*params.devices)
@@ -331,6 +346,8 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         hand_over(refusals);
         watch_supervisor(); /* again: a change of user has undone it */
         fabric_configure(config_option_text(o, CONFIG_fabric));
+        if (checkup_is_wanted())
+                return checkup_run(o, scratch_dir);
         w.ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (w.ended_fd < 0)
                 return 1;
@@ -340,12 +357,16 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
                 close(w.ended_fd);
                 return 1;
         }
+        struct watchdog dog;
+        watchdog_init(&dog, o, w.loop);
         while (!orphan && !ended) {
                 struct pollfd p[] = { { .fd = CONTROL_FD, .events = POLLIN },
                                       { .fd = w.ended_fd, .events = POLLIN },
                                       { .fd = dialling_socket(), .events = POLLIN } };
-                if (poll(p, array_size(p), -1) < 0)
+                if (poll(p, array_size(p), w.attached ? watchdog_poll_ms(&dog) : -1) < 0)
                         continue;
+                if (w.attached)
+                        watchdog_look(&dog);
                 if (p[2].revents)
                         dialling_hear();
                 if (p[0].revents)
@@ -360,5 +381,5 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         check_memory(blocks);
         if (orphan) /* its folder itself stays, for the next spancld */
                 tree_remove(scratch_dir);
-        return 0;
+        return w.unclean ? WORKER_UNCLEAN : 0;
 }

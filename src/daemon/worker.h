@@ -7,7 +7,12 @@
 
 #include "base/config.h"
 
-enum { WORKER_OVERDUE = 3 }; /* exit status: its session is over, but a command of it goes on */
+/* Exit status. */
+enum {
+        WORKER_OVERDUE = 3, /* its session is over, but a command of it goes on */
+        WORKER_UNCLEAN =
+                4, /* its session is over because a device, or a driver, did not do what it should */
+};
 
 /* Shut this process in as a worker, which it is from now on: the first thing that one does, while it has one thread.
  * `cache` gets the folder of compiled programs for `owner`; "": none. `ret_refusals` as of sandbox_enter. False: it is not possible, and the log says why. */

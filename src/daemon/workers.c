@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/passing.h"
 #include "daemon/control.h"
+#include "daemon/health.h"
 #include "daemon/introduce.h"
 #include "daemon/orphans.h"
 #include "daemon/turns.h"
@@ -132,8 +133,11 @@ static int worker_confine(struct supervisor *s, struct worker *w)
         return r;
 }
 
-static int worker_start(struct supervisor *s, const struct gate_grant *grant)
+/* `state`: WORKER_WARMING, or WORKER_CHECKING of the device `checks`. */
+static int worker_start(struct supervisor *s, const struct gate_grant *grant,
+                        enum worker_state state, unsigned checks)
 {
+        struct gate_grant has = *grant; /* what it is told, now */
         int pair[2] = { -1, -1 }, log = -1;
         struct worker *w = mem_zalloc(sizeof(*w));
         if (!w)
@@ -144,16 +148,24 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant)
         w->calls_source.kind = SOURCE_CALLS;
         w->control = w->scratch_lock = w->log.fd = w->refusals.fd = -1;
         w->grant = *grant;
+        w->state = state;
+        w->checks = checks;
+        if (state == WORKER_CHECKING)
+                snprintf(has.devices, sizeof(has.devices), "%u", checks);
+        else
+                health_filter(s, grant->devices, has.devices);
         int r = scratch_make(w->scratch, &w->scratch_lock);
         if (!r)
                 r = cgroup_make(&s->cgroups, &w->group);
         if (!r && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 r = SP_E_LIMIT;
         w->control = pair[0];
+        if (!r && state == WORKER_CHECKING)
+                r = control_send(w->control, CONTROL_CHECK, bytes_str(""), -1);
         if (!r)
                 r = child_log_open(&w->log, &s->spawner.log_budget, &log);
         if (!r) {
-                r = spawn_worker(&s->spawner, w->scratch, grant, pair[1], log);
+                r = spawn_worker(&s->spawner, w->scratch, &has, pair[1], log);
                 close(log);
         }
         if (pair[1] >= 0)
@@ -169,8 +181,14 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant)
         }
         w->ready_by_ns = clock_now_ns() + s->start_s * 1000ull * MS;
         list_append(&s->workers, &w->link);
-        introduce(s, w);
+        if (state != WORKER_CHECKING)
+                introduce(s, w);
         return 0;
+}
+
+int worker_check(struct supervisor *s, unsigned device)
+{
+        return worker_start(s, &grant_usual, WORKER_CHECKING, device);
 }
 
 /* A start failed: try again later, more and more rarely. */
@@ -186,10 +204,10 @@ static void back_off(struct supervisor *s, const char *why)
 /* Start a worker. False: it failed, and is tried again later. */
 static bool provide_one(struct supervisor *s, const struct gate_grant *grant)
 {
-        int r = worker_start(s, grant);
+        int r = worker_start(s, grant, WORKER_WARMING, 0);
         if (r == SP_E_LIMIT) {
                 spare_give(&s->spare);
-                r = worker_start(s, grant);
+                r = worker_start(s, grant, WORKER_WARMING, 0);
                 (void)spare_fill(&s->spare); /* or with the next connection */
         }
         if (!r)
@@ -212,6 +230,8 @@ void workers_provide(struct supervisor *s)
         s->spawn_ns = UINT64_MAX;
         list_each(v, &s->waiting, struct visitor, link)
         {
+                if (health_holds(s)) /* there may be a warm one, which they may not have yet */
+                        break;
                 if (grant_is_same(&v->grant, &grant_usual))
                         waiting++;
                 else if (warming < WARMING_MAX &&
@@ -247,6 +267,12 @@ const char *workers_why_ended(const struct supervisor *s, uint64_t hi, uint64_t 
         return NULL;
 }
 
+/* Tell the client, should it come back. */
+static void note_end(struct supervisor *s, const struct worker *w, const char *why)
+{
+        s->ended[s->ended_count++ % ENDED_MAX] = (struct ended){ { w->id[0], w->id[1] }, why };
+}
+
 /* For lack of memory? The kernel then ends all of its processes. */
 static bool ran_out(struct supervisor *s, const struct worker *w)
 {
@@ -257,14 +283,30 @@ static bool ran_out(struct supervisor *s, const struct worker *w)
         if (end == CGROUP_ALIVE || w->state != WORKER_BUSY)
                 return false;
         const char *why = end == CGROUP_OVER_LIMIT ? over : full;
-        s->ended[s->ended_count++ % ENDED_MAX] = (struct ended){ { w->id[0], w->id[1] }, why };
+        note_end(s, w, why);
         log_error(LOG, "the session of worker %d is over: %s", (int)w->pid, why);
         return true;
 }
 
+/* It says that a call of a driver keeps its session. That is its end, whether it is true or not. */
+static void worker_stuck(struct supervisor *s, struct worker *w)
+{
+        log_error(LOG,
+                  "worker %d is ended: a call of a driver does not return (--session-run-time)",
+                  (int)w->pid);
+        note_end(s, w,
+                 "a command of it ran for longer than this server allows, in a driver that hangs");
+        w->stuck = true;
+        worker_dismiss(s, w);
+}
+
 static void worker_ended(struct supervisor *s, struct worker *w, int status)
 {
-        bool crashed = !WIFEXITED(status) || WEXITSTATUS(status);
+        bool unclean = w->stuck || !WIFEXITED(status) || WEXITSTATUS(status) == WORKER_UNCLEAN ||
+                       WEXITSTATUS(status) == WORKER_OVERDUE;
+        bool busy = w->state == WORKER_BUSY;
+        bool crashed = !WIFEXITED(status) ||
+                       (WEXITSTATUS(status) && !(busy && WEXITSTATUS(status) == WORKER_UNCLEAN));
         char how[64];
         child_log_close(&w->log, name_of(w),
                         clock_now_ns()); /* what it said of its end comes first */
@@ -273,7 +315,9 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
         else
                 snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(status));
         if (!s->stopping && WIFSIGNALED(status) && ran_out(s, w)) {
-                /* The log says so. */
+                unclean = false; /* The log says so. */
+        } else if (w->state == WORKER_CHECKING) {
+                health_ended(s, w, how);
         } else if (s->stopping || w->told || (!crashed && w->state == WORKER_BUSY)) {
                 log_debug(LOG, "worker %d ended %s", (int)w->pid, how);
         } else if (w->state == WORKER_BUSY && WIFEXITED(status) &&
@@ -287,8 +331,13 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                 log_error(LOG, "worker %d ended %s before it had a session", (int)w->pid, how);
                 back_off(s, "an OpenCL driver of this server fails while it is loaded; see "
                             "spancld's log");
+                health_doubt(s);
         }
         worker_free(s, w);
+        if (busy && !s->stopping)
+                health_session_ended(s);
+        if (busy && unclean && !s->stopping)
+                health_doubt(s);
         turns_share(s);
 }
 
@@ -349,7 +398,8 @@ void worker_hear(struct supervisor *s, struct worker *w)
         uint64_t now = clock_now_ns();
         for (int i = 0; i < HEAR_BATCH && !w->hear_ns && !(r = control_receive(w->control, &c));
              i++) {
-                if (c.kind == CONTROL_CALLS && w->state == WORKER_WARMING && !w->shut_in)
+                bool new = w->state == WORKER_WARMING || w->state == WORKER_CHECKING;
+                if (c.kind == CONTROL_CALLS && new && !w->shut_in)
                         shut_in(s, w, &c);
                 control_drop(&c);
                 if (!may_speak(w, now)) {
@@ -360,19 +410,28 @@ void worker_hear(struct supervisor *s, struct worker *w)
                         visitors_pass_on(s, w, &c);
                 if (c.kind == CONTROL_PID && !w->pid)
                         is_born(s, w, (const char *)c.data);
-                if (w->state != WORKER_WARMING || w->gone)
+                if (w->gone)
+                        continue;
+                if (w->state == WORKER_CHECKING)
+                        health_hear(s, w, &c);
+                if (w->state == WORKER_BUSY && c.kind == CONTROL_STUCK)
+                        worker_stuck(s, w);
+                if (w->state != WORKER_WARMING)
                         continue;
                 if (c.kind == CONTROL_READY) {
                         log_info(LOG, "worker %d is ready, %lu device(s)", (int)w->pid,
                                  strtoul((const char *)c.data, NULL, 10));
                         w->state = WORKER_WARM;
+                        health_learn(s, (const char *)c.data);
                         s->crashes = 0;
                         visitors_serve_waiting(s);
                 } else if (c.kind == CONTROL_FAILED) {
                         log_warn(LOG, "worker %d: %s", (int)w->pid, (const char *)c.data);
                         w->told = w->gone = true;
                         s->crashes = 0;
-                        visitors_refuse_waiting(s, &w->grant, SP_E_NODEV, (const char *)c.data);
+                        const char *excuse = health_excuse(s);
+                        visitors_refuse_waiting(s, &w->grant, SP_E_NODEV,
+                                                excuse ? excuse : (const char *)c.data);
                 }
         }
         if (r != SP_E_LINK)
@@ -392,6 +451,13 @@ void worker_hear_log(struct supervisor *s, struct worker *w)
                 supervisor_unwatch(s, w->log.fd);
 }
 
+void worker_dismiss(struct supervisor *s, struct worker *w)
+{
+        w->told = w->gone = true; /* it may be stuck so that no signal ends it */
+        supervisor_unwatch(s, w->control);
+        worker_kill(w);
+}
+
 /* A driver hangs, or the zygote. */
 static void give_up(struct supervisor *s, struct worker *w)
 {
@@ -399,10 +465,9 @@ static void give_up(struct supervisor *s, struct worker *w)
                   name_of(w), s->start_s);
         if (!w->pid)
                 spawner_give_up(&s->spawner);
-        w->told = w->gone = true; /* it may be stuck so that no signal ends it */
-        supervisor_unwatch(s, w->control);
-        worker_kill(w);
+        worker_dismiss(s, w);
         back_off(s, "an OpenCL driver of this server hangs while it is loaded; see spancld's log");
+        health_doubt(s);
 }
 
 void workers_expire(struct supervisor *s, uint64_t now_ns)
@@ -418,8 +483,12 @@ void workers_expire(struct supervisor *s, uint64_t now_ns)
                         if (!w->gone)
                                 (void)supervisor_watch(s, w->control, w);
                 }
-                if (w->state == WORKER_WARMING && !w->gone && w->ready_by_ns <= now_ns)
+                if (w->gone || w->ready_by_ns > now_ns)
+                        continue;
+                if (w->state == WORKER_WARMING)
                         give_up(s, w);
+                else if (w->state == WORKER_CHECKING)
+                        health_give_up(s, w);
         }
 }
 
@@ -434,7 +503,7 @@ uint64_t workers_deadline(const struct supervisor *s)
         list_each(w, &s->workers, struct worker, link)
         {
                 d = earlier(earlier(d, w->log.resume_ns), w->hear_ns);
-                if (w->state == WORKER_WARMING && !w->gone)
+                if ((w->state == WORKER_WARMING || w->state == WORKER_CHECKING) && !w->gone)
                         d = earlier(d, w->ready_by_ns);
         }
         return d;
@@ -508,7 +577,7 @@ void workers_stop(struct supervisor *s, void (*run)(struct supervisor *s, int ti
         static const char text[] = "the server is being shut down";
         list_each(w, &s->workers, struct worker, link)
         {
-                if (w->state == WORKER_WARMING ||
+                if (w->state == WORKER_WARMING || w->state == WORKER_CHECKING ||
                     control_send(w->control, CONTROL_STOP, bytes_str(text), -1) < 0)
                         worker_kill(w);
         }

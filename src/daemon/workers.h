@@ -33,6 +33,12 @@ void worker_hear_log(struct supervisor *s, struct worker *w);
 void workers_expire(struct supervisor *s, uint64_t now_ns);
 uint64_t workers_deadline(const struct supervisor *s);
 
+/* Start a worker that checks this device, and nothing else. SP_E_NOMEM, SP_E_LIMIT. */
+SP_NODISCARD int worker_check(struct supervisor *s, unsigned device);
+
+/* End one without a session, which is not wanted any more. */
+void worker_dismiss(struct supervisor *s, struct worker *w);
+
 /* Read what a worker says. SIGCHLD tells of its death. */
 void worker_hear(struct supervisor *s, struct worker *w);
 

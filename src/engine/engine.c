@@ -184,6 +184,18 @@ struct backend *engine_backend(struct engine *e)
         return e->backend;
 }
 
+unsigned engine_device_count(const struct engine *e)
+{
+        return e->device_count;
+}
+
+bool engine_device_label(struct engine *e, unsigned device, unsigned *ret_number, char *ret_name,
+                         size_t size)
+{
+        return e->be->device_label &&
+               e->be->device_label(e->backend, device, ret_number, ret_name, size);
+}
+
 void engine_get_counts(struct engine *e, struct engine_counts *ret)
 {
         *ret = (struct engine_counts){

@@ -127,6 +127,13 @@ bool engine_closed(struct engine *e);
 /* The backend, e.g. for backend_reference_step. */
 struct backend *engine_backend(struct engine *e);
 
+/* Those that the backend found; no sub-devices. No lock. */
+unsigned engine_device_count(const struct engine *e);
+
+/* What the backend's filter knows a device by (backend_ops.device_label). False: not known. No lock. */
+bool engine_device_label(struct engine *e, unsigned device, unsigned *ret_number, char *ret_name,
+                         size_t size);
+
 /* What the engine holds now: for leak tests and statistics. Events: those not complete; peers are no
  * objects here. */
 struct engine_counts {

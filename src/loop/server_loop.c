@@ -94,7 +94,9 @@ static uint64_t on_now(void *user)
 
 static void on_broken(void *user, const char *text)
 {
-        server_loop_stop(user, text);
+        struct server_loop *l = user;
+        atomic_store(&l->broken, true);
+        server_loop_stop(l, text);
 }
 
 static const struct engine_ops ops_silent = {
@@ -439,6 +441,9 @@ static void *loop_thread(void *arg)
         l->running = true;
         for (;;) {
                 size_t count = 0;
+                atomic_store_explicit(&l->answered,
+                                      atomic_load_explicit(&l->asked, memory_order_relaxed),
+                                      memory_order_relaxed);
                 take_losses(l);
                 attaching_take(l);
                 peering_see_to(l);
@@ -477,7 +482,8 @@ static void *loop_thread(void *arg)
         engine_unlock(l->engine);
         log_info(LOG, "the session is over: %s", l->end_text);
         if (l->params.ended)
-                l->params.ended(l->params.user, l->end_status, l->end_text);
+                l->params.ended(l->params.user,
+                                atomic_load(&l->broken) ? SP_E_NODEV : l->end_status, l->end_text);
         return NULL;
 }
 
@@ -681,6 +687,21 @@ int server_loop_links(struct server_loop *l, struct buf *ret)
 
 unsigned server_loop_devices(struct server_loop *l)
 {
-        struct backend *b = engine_backend(l->engine);
-        return l->params.backend->device_count(b);
+        return engine_device_count(l->engine);
+}
+
+bool server_loop_label(struct server_loop *l, unsigned device, unsigned *ret_number, char *ret_name,
+                       size_t size)
+{
+        return engine_device_label(l->engine, device, ret_number, ret_name, size);
+}
+
+bool server_loop_is_alive(struct server_loop *l)
+{
+        unsigned asked = atomic_load_explicit(&l->asked, memory_order_relaxed);
+        if (atomic_load_explicit(&l->answered, memory_order_relaxed) != asked)
+                return false;
+        atomic_store_explicit(&l->asked, asked + 1, memory_order_relaxed);
+        box_wake(l->box);
+        return true;
 }

@@ -42,7 +42,7 @@ struct server_loop_params {
         /* The reading end of a pipe with what kernels print; taken over; -1: none. */
         int output_fd;
         /* The session is over: 0: the client closed it; SP_E_GONE: nobody came back in time, or
-         * server_loop_stop or _free; else the error that ended it. Called once, on the loop's thread,
+         * server_loop_stop or _free; SP_E_NODEV: the driver's context broke; else the error that ended it. Called once, on the loop's thread,
          * without locks; `text` says more. May be NULL. server_loop_free is still the owner's. */
         void (*ended)(void *user, int status, const char *text);
         void *user;
@@ -75,5 +75,13 @@ SP_NODISCARD int server_loop_links(struct server_loop *l, struct buf *ret);
 
 /* Number of devices. */
 unsigned server_loop_devices(struct server_loop *l);
+
+/* See engine_device_label. */
+bool server_loop_label(struct server_loop *l, unsigned device, unsigned *ret_number, char *ret_name,
+                       size_t size);
+
+/* Ask the loop's thread for a sign of life. Returns false if it has not given the last one that it was asked for: it
+ * is in a call of a driver, or waits for a thread that is. Takes no lock; one thread at a time. */
+bool server_loop_is_alive(struct server_loop *l);
 
 #endif

@@ -84,6 +84,8 @@ struct server_loop {
         struct link **trials;
         size_t trial_count;
         struct spin spin;
+        atomic_bool broken;          /* the driver's context broke */
+        atomic_uint asked, answered; /* signs of life: server_loop_is_alive */
         bool polls;         /* it looks at completions: words of what it finds are sent at once */
         atomic_bool looks;  /* the backend has had completions to look at */
         atomic_bool sleeps; /* it does not look at them now */

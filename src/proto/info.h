@@ -57,6 +57,8 @@ enum info_key {
         INFO_LINK_RELAYED,     /* u64: 1: through the client */
         INFO_LINK_FABRIC_SENT, /* of the bulk bytes, those that a fabric carried; not there: none */
         INFO_LINK_FABRIC_RECEIVED,
+        INFO_OUT_OF_SERVICE, /* u64, in session_stats: new sessions do not get the device of this number (--devices); `name`
+                                says why, `process` is the supervisor */
 
         /* trace */
         INFO_TRACE_THREAD = 0x10140, /* block */

@@ -87,6 +87,15 @@ TEST(the_filter_has_numbers_types_and_names)
         assert_true(filter_match("epyc, radeon ", 3, gpu, "AMD Radeon VII"));
         assert_true(filter_match("3090", 3090, gpu, "x"));
         assert_true(filter_match("all", 3, gpu, "x"));
+        assert_false(filter_match("!3", 3, gpu, "x"));
+        assert_true(filter_match("!3", 33, gpu, "x"));
+        assert_false(filter_match("gpu,!3", 3, gpu, "x"));
+        assert_false(filter_match("!3, gpu", 3, gpu, "x"));
+        assert_true(filter_match("gpu,!3", 2, gpu, "x"));
+        assert_false(filter_match("gpu,!3", 2, cpu, "x"));
+        assert_false(filter_match("!radeon", 2, gpu, "AMD Radeon VII"));
+        assert_true(filter_match("!", 0, gpu, "Ready!"));
+        assert_false(filter_match("!", 0, gpu, "x"));
 }
 
 int main(void)

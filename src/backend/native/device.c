@@ -54,9 +54,11 @@ void native_add_domain(struct backend *b, const struct icd_platform *p, cl_conte
         native_svm_init(b, domain, ids, count);
         for (unsigned i = 0; i < count; i++) {
                 struct native_device *d = &b->devices[b->device_count + i];
-                *d = (struct native_device){
-                        .id = ids[i], .parent = parent, .domain = b->domain_count, .platform = p
-                };
+                *d = (struct native_device){ .id = ids[i],
+                                             .parent = parent,
+                                             .number = parent ? parent->number : 0,
+                                             .domain = b->domain_count,
+                                             .platform = p };
                 d->context_id = parent ? context_id(domain, d) : d->id;
                 atomic_init(&d->clock_offset, INT64_MAX);
                 pthread_mutex_init(&d->clock_lock, NULL);

@@ -2,6 +2,8 @@
  * with all of its devices that are used, or one for each device. */
 #include "backend/native/native.h"
 
+#include <stdio.h>
+
 #include "backend/bounds.h"
 #include "backend/filter.h"
 #include "backend/native/landing.h"
@@ -44,7 +46,7 @@ static bool query(const struct icd_platform *p, cl_device_id id, cl_device_info 
 
 /* The devices of one platform that pass the filter. *number counts all that exist. */
 static unsigned choose_devices(const struct icd_platform *p, const char *filter, unsigned *number,
-                               cl_device_id ids[DEVICES_MAX])
+                               cl_device_id ids[DEVICES_MAX], unsigned numbers[DEVICES_MAX])
 {
         unsigned all = list_devices(p, ids), count = 0;
         for (unsigned i = 0; i < all; i++) {
@@ -54,23 +56,29 @@ static unsigned choose_devices(const struct icd_platform *p, const char *filter,
                 query(p, ids[i], CL_DEVICE_NAME, name, sizeof(name) - 1);
                 query(p, ids[i], CL_DEVICE_TYPE, &type, sizeof(type));
                 query(p, ids[i], CL_DEVICE_AVAILABLE, &available, sizeof(available));
-                if (!filter_match(filter, (*number)++, type, name))
+                unsigned own = (*number)++;
+                if (!filter_match(filter, own, type, name))
                         continue;
-                if (available)
-                        ids[count++] = ids[i];
-                else
+                if (!available) {
                         log_info("native", "%s is not available", name);
+                        continue;
+                }
+                numbers[count] = own;
+                ids[count++] = ids[i];
         }
         return count;
 }
 
 static bool add_context(struct backend *b, const struct icd_platform *p, const cl_device_id *ids,
-                        unsigned count)
+                        const unsigned *numbers, unsigned count)
 {
         cl_context context = native_context(p, ids, count);
-        if (context)
-                native_add_domain(b, p, context, NULL, ids, count);
-        return context;
+        if (!context)
+                return false;
+        native_add_domain(b, p, context, NULL, ids, count);
+        for (unsigned i = 0; i < count; i++)
+                b->devices[b->device_count - count + i].number = numbers[i];
+        return true;
 }
 
 static bool shares_context(const struct icd_platform *p, enum backend_contexts contexts)
@@ -84,12 +92,13 @@ static void add_platform(struct backend *b, const struct icd_platform *p,
                          const struct backend_params *params, unsigned *number)
 {
         cl_device_id ids[DEVICES_MAX];
-        unsigned count = choose_devices(p, params->devices, number, ids);
+        unsigned numbers[DEVICES_MAX];
+        unsigned count = choose_devices(p, params->devices, number, ids, numbers);
         bool together = count == 1 || (count && shares_context(p, params->contexts));
-        if (together && (add_context(b, p, ids, count) || count == 1))
+        if (together && (add_context(b, p, ids, numbers, count) || count == 1))
                 return;
         for (unsigned i = 0; i < count; i++)
-                add_context(b, p, &ids[i], 1);
+                add_context(b, p, &ids[i], &numbers[i], 1);
 }
 
 /* ---- the backend ---------------------------------------------------------------------------- */
@@ -184,6 +193,17 @@ static unsigned native_device_count(struct backend *b)
 static unsigned native_device_domain(struct backend *b, unsigned device)
 {
         return b->devices[device].domain;
+}
+
+static bool native_device_label(struct backend *b, unsigned device, unsigned *ret_number,
+                                char *ret_name, size_t size)
+{
+        char name[1024] = "";
+        const struct native_device *d = &b->devices[device];
+        query(d->platform, d->id, CL_DEVICE_NAME, name, sizeof(name) - 1);
+        *ret_number = d->number;
+        snprintf(ret_name, size, "%s", name);
+        return true;
 }
 
 static unsigned native_domain_count(struct backend *b)
@@ -444,6 +464,7 @@ const struct backend_ops backend_native = {
         .device_count = native_device_count,
         .device_domain = native_device_domain,
         .domain_count = native_domain_count,
+        .device_label = native_device_label,
         .device_info = native_device_info,
         .device_partition = native_device_partition,
         .device_release = native_device_release,

@@ -23,6 +23,7 @@ struct native_device {
         /* What its context calls it, also in programs: of a sub-device, PoCL 3.1 knows only the root. */
         cl_device_id context_id;
         const struct native_device *parent; /* NULL: it is no sub-device */
+        unsigned number;                    /* for the filter; of a sub-device its parent's */
         unsigned domain;
         const struct icd_platform *platform;
         cl_device_type type;

@@ -150,6 +150,16 @@ static unsigned ref_device_domain(struct backend *b, unsigned device)
         return device;
 }
 
+static bool ref_device_label(struct backend *b, unsigned device, unsigned *ret_number,
+                             char *ret_name, size_t size)
+{
+        char name[NAME_SIZE];
+        *ret_number = b->numbers[device];
+        name_of(*ret_number, name);
+        snprintf(ret_name, size, "%s", name);
+        return true;
+}
+
 static int ref_device_info(struct backend *b, unsigned device, struct buf *out)
 {
         if (device >= b->count)
@@ -449,6 +459,7 @@ const struct backend_ops backend_reference = {
         .device_count = ref_device_count,
         .device_domain = ref_device_domain,
         .domain_count = ref_device_count,
+        .device_label = ref_device_label,
         .device_info = ref_device_info,
         .buffer_create = ref_buffer_create,
         .sub_buffer_create = ref_sub_buffer_create,

@@ -15,6 +15,9 @@
  *
  * While there is a file of the name BRITTLE_HANG, the devices do not answer: not even their names can be asked for.
  *
+ * While there is a file PATH.NUMBER.HOW, PATH being BRITTLE_SICK, the device of that number is out of order: its kernels and
+ * transfers do not return (HOW is `hang`), fail (`fail`) or end the process (`crash`), or its fills do nothing (`lie`).
+ *
  * BRITTLE_MIB: the device's memory. One thread at a time is in a function that counts (`lock`). */
 #include <CL/cl_icd.h>
 #include <dlfcn.h>
@@ -210,10 +213,40 @@ static cl_int break_context(cl_command_queue q, cl_int status, cl_event *ret)
         return CL_SUCCESS;
 }
 
-/* Return the error of a transfer of `mem` before it is done. */
-static cl_int transfer(cl_mem mem)
+/* Is the queue's device out of order in this way? */
+static bool is_sick(cl_command_queue q, const char *how)
 {
-        return is_broken()   ? CL_OUT_OF_RESOURCES
+        enum { DEVICES = 16 };
+        const char *path = getenv("BRITTLE_SICK");
+        cl_device_id own = NULL, all[DEVICES];
+        cl_uint n = 0;
+        char file[4096];
+        if (!path ||
+            base.clGetCommandQueueInfo(q, CL_QUEUE_DEVICE, sizeof(own), &own, NULL) != CL_SUCCESS)
+                return false;
+        base.clGetDeviceIDs(platform.base, CL_DEVICE_TYPE_ALL, DEVICES, all, &n);
+        for (cl_uint i = 0; i < n && i < DEVICES; i++) {
+                snprintf(file, sizeof(file), "%s.%u.%s", path, i, how);
+                if (all[i] == own)
+                        return !access(file, F_OK);
+        }
+        return false;
+}
+
+static cl_int suffer(cl_command_queue q)
+{
+        while (is_sick(q, "hang"))
+                usleep(10000);
+        if (is_sick(q, "crash"))
+                _exit(70); /* abort(3) differs for the first process of a namespace, and with sanitizers */
+        return is_sick(q, "fail") ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
+}
+
+/* Return the error of a transfer of `mem` before it is done. */
+static cl_int transfer(cl_command_queue q, cl_mem mem)
+{
+        return suffer(q)     ? CL_OUT_OF_RESOURCES
+               : is_broken() ? CL_OUT_OF_RESOURCES
                : commit(mem) ? CL_SUCCESS
                              : CL_MEM_OBJECT_ALLOCATION_FAILURE;
 }
@@ -222,7 +255,7 @@ static cl_int CL_API_CALL read_buffer(cl_command_queue q, cl_mem m, cl_bool bloc
                                       size_t size, void *to, cl_uint n, const cl_event *waits,
                                       cl_event *ret)
 {
-        cl_int r = transfer(m);
+        cl_int r = transfer(q, m);
         return r ? r : base.clEnqueueReadBuffer(q, m, block, offset, size, to, n, waits, ret);
 }
 
@@ -230,7 +263,7 @@ static cl_int CL_API_CALL write_buffer(cl_command_queue q, cl_mem m, cl_bool blo
                                        size_t size, const void *from, cl_uint n,
                                        const cl_event *waits, cl_event *ret)
 {
-        cl_int r = transfer(m);
+        cl_int r = transfer(q, m);
         return r ? r : base.clEnqueueWriteBuffer(q, m, block, offset, size, from, n, waits, ret);
 }
 
@@ -238,9 +271,9 @@ static cl_int CL_API_CALL copy_buffer(cl_command_queue q, cl_mem from, cl_mem to
                                       size_t offset, size_t size, cl_uint n, const cl_event *waits,
                                       cl_event *ret)
 {
-        cl_int r = transfer(from);
+        cl_int r = transfer(q, from);
         if (!r)
-                r = transfer(to);
+                r = transfer(q, to);
         return r ? r : base.clEnqueueCopyBuffer(q, from, to, at, offset, size, n, waits, ret);
 }
 
@@ -249,7 +282,7 @@ static cl_int CL_API_CALL read_image(cl_command_queue q, cl_mem m, cl_bool block
                                      size_t slice, void *to, cl_uint n, const cl_event *waits,
                                      cl_event *ret)
 {
-        cl_int r = transfer(m);
+        cl_int r = transfer(q, m);
         return r ? r
                  : base.clEnqueueReadImage(q, m, block, origin, region, row, slice, to, n, waits,
                                            ret);
@@ -260,7 +293,7 @@ static cl_int CL_API_CALL write_image(cl_command_queue q, cl_mem m, cl_bool bloc
                                       size_t slice, const void *from, cl_uint n,
                                       const cl_event *waits, cl_event *ret)
 {
-        cl_int r = transfer(m);
+        cl_int r = transfer(q, m);
         return r ? r
                  : base.clEnqueueWriteImage(q, m, block, origin, region, row, slice, from, n, waits,
                                             ret);
@@ -270,10 +303,12 @@ static cl_int CL_API_CALL fill_buffer(cl_command_queue q, cl_mem m, const void *
                                       size_t pattern_size, size_t offset, size_t size, cl_uint n,
                                       const cl_event *waits, cl_event *ret)
 {
-        if (is_broken())
+        if (suffer(q) || is_broken())
                 return CL_OUT_OF_RESOURCES;
         if (!commit(m))
                 return break_context(q, CL_MEM_OBJECT_ALLOCATION_FAILURE, ret);
+        if (is_sick(q, "lie"))
+                return base.clEnqueueMarkerWithWaitList(q, n, waits, ret);
         return base.clEnqueueFillBuffer(q, m, pattern, pattern_size, offset, size, n, waits, ret);
 }
 
@@ -362,7 +397,7 @@ static cl_int CL_API_CALL launch(cl_command_queue q, cl_kernel k, cl_uint dims,
         base.clGetKernelInfo(k, CL_KERNEL_FUNCTION_NAME, sizeof(name), name, NULL);
         for (cl_uint i = 0; local && i < dims; i++)
                 group *= local[i];
-        if (is_broken())
+        if (suffer(q) || is_broken())
                 return CL_OUT_OF_RESOURCES;
         if (group > GROUP_MAX)
                 return CL_INVALID_WORK_GROUP_SIZE;

@@ -1,0 +1,93 @@
+#include "cli/look.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "loop/dial.h"
+#include "proto/info.h"
+#include "session/hello.h"
+
+/* The next exchange into `b`. 1: it is there, 0: the server has closed. */
+static int receive(struct conn *c, struct buf *b, uint64_t deadline_ns)
+{
+        b->size = 0;
+        for (;;) {
+                int whole = hello_size(bytes_of(b->data, b->size));
+                if (whole < 0 || b->size == (size_t)whole)
+                        return whole < 0 ? whole : 1;
+                size_t left = (size_t)whole - b->size;
+                int r = buf_reserve(b, left);
+                if (r < 0)
+                        return r;
+                struct iovec iov = { b->data + b->size, left };
+                ssize_t n = c->ops->recvv(c, &iov, 1);
+                if (n > 0) {
+                        b->size += (size_t)n;
+                        continue;
+                }
+                if (n != SP_E_AGAIN)
+                        return b->size ? SP_E_LINK : 0;
+                struct pollfd p = { .fd = c->fd, .events = POLLIN };
+                if (clock_now_ns() >= deadline_ns)
+                        return SP_E_TIMEOUT;
+                if (poll(&p, 1, clock_poll_ms(deadline_ns)) < 0 && errno != EINTR)
+                        return SP_E_LINK;
+        }
+}
+
+/* The server says its last by closing. */
+static int hear_all(struct conn *conn, uint64_t deadline_ns,
+                    void (*each)(void *user, const struct wire_session_stats *m), void *user)
+{
+        auto_clean(buf_fini) struct buf b = { 0 };
+        int r;
+        while ((r = receive(conn, &b, deadline_ns)) > 0) {
+                struct wire_session_stats m;
+                r = hello_get_stats(bytes_of(b.data, b.size), &m);
+                if (!r)
+                        r = info_check(m.links);
+                if (r < 0)
+                        return r;
+                each(user, &m);
+        }
+        return r;
+}
+
+int look_at(const struct server_spec *spec, int timeout_ms, bool quiet,
+            void (*each)(void *user, const struct wire_session_stats *m), void *user)
+{
+        struct dial_reply reply;
+        struct conn *conn;
+        const struct dial_params p = {
+                .address = spec->address,
+                .timeout_ms = timeout_ms,
+                .role = DIAL_LOOK,
+                .name = "spancl",
+        };
+        int r = loop_connect(&p, &conn, &reply);
+        if (r < 0) {
+                if (!quiet)
+                        fprintf(stderr, "spancl: %s\n", reply.text);
+                return r;
+        }
+        each(user, NULL);
+        r = hear_all(conn, clock_now_ns() + (uint64_t)timeout_ms * 1000000, each, user);
+        if (r < 0 && !quiet)
+                fprintf(stderr, "spancl: %s: %s\n", spec->name, status_text(r));
+        conn_close(conn);
+        return r;
+}
+
+bool look_print_service(const struct wire_session_stats *m)
+{
+        char text[300];
+        struct bytes number;
+        if (!info_find(m->links, INFO_OUT_OF_SERVICE, &number))
+                return false;
+        snprintf(text, sizeof(text), "%.*s", (int)m->name.size, (const char *)m->name.data);
+        printf("  %s\n", bytes_tame(text, sizeof(text)));
+        return true;
+}
