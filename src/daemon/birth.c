@@ -57,9 +57,7 @@ bool birth(const struct config_options *o, pid_t supervisor)
                 _exit(pid < 0);
         if (!is_adopted(supervisor, &self))
                 return false;
-        snprintf(text, sizeof(text), "%d %d", (int)self, error);
-        if (control_send(CONTROL_FD, CONTROL_PID, bytes_str(text), -1) < 0)
-                return false;
-        namespaces_enter(self);
-        return true;
+        int shown = namespaces_enter(self);
+        snprintf(text, sizeof(text), "%d %d", (int)self, error ? error : shown);
+        return control_send(CONTROL_FD, CONTROL_PID, bytes_str(text), -1) == 0;
 }

@@ -110,7 +110,7 @@ static void attack_and_end(const struct config_options *o, const struct victims 
 {
         char cache[PATH_MAX];
         int pair[2];
-        namespaces_enter(between);
+        (void)namespaces_enter(between);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         /* As a worker it has a socket to the supervisor open, and nothing else of it. */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0 || dup2(pair[0], CONTROL_FD) < 0 ||

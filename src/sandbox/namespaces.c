@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/mem.h"
 #include "sandbox/sandbox.h"
-
-#define LOG "sandbox"
 
 static pid_t number_outside; /* 0: there are no namespaces */
 static bool has_users;
@@ -43,6 +42,21 @@ static bool knows_itself(void)
         return readlink("/proc/self", text, sizeof(text) - 1) > 0 && atoi(text) == getpid();
 }
 
+/* Can it have namespaces that belong to a new user namespace? Another process tries, for there is no way back. 0 or an errno. */
+static int try_users(int wanted, uid_t user, gid_t group)
+{
+        int status = 0;
+        pid_t pid = fork();
+        if (!pid) {
+                errno = 0;
+                bool ok = unshare(CLONE_NEWUSER | wanted) == 0 && keep_user(user, group);
+                _exit(ok ? 0 : errno ? errno : EPERM);
+        }
+        while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        return pid < 0 ? errno : WIFEXITED(status) ? WEXITSTATUS(status) : EPERM;
+}
+
 int namespaces_leave(const struct config_options *o)
 {
         /* libfabric's shm names processes by their numbers, and reads the memory of others. */
@@ -57,25 +71,44 @@ int namespaces_leave(const struct config_options *o)
         gid_t group = getegid();
         if (!unshare(wanted))
                 return 0;
+        int error = errno;
         /* --user needs a user that a namespace of one user does not have. */
-        if (errno != EPERM || (!user && *config_option_text(o, CONFIG_user)) ||
-            unshare(CLONE_NEWUSER | wanted) < 0)
-                return errno;
-        has_users = keep_user(user, group);
-        if (has_users)
-                return 0;
-        log_error(LOG, "the user of a new namespace can't be set: %s", strerror(errno));
-        return -1;
+        if (error == EPERM && (user || !*config_option_text(o, CONFIG_user)))
+                error = try_users(wanted, user, group);
+        else
+                return error;
+        if (error)
+                return error;
+        has_users = unshare(CLONE_NEWUSER | wanted) == 0 && keep_user(user, group);
+        return has_users ? 0 : -1;
 }
 
-void namespaces_enter(pid_t outside)
+/* The parts of /proc that concern the whole host are not for root's number to write to. */
+static int mount_proc(void)
+{
+        static const char *const host[] = { "/proc/sys", "/proc/sysrq-trigger",
+                                            "/proc/irq", "/proc/bus",
+                                            "/proc/fs",  "/proc/acpi",
+                                            "/proc/scsi" };
+        const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+        if (mount("proc", "/proc", "proc", flags, NULL) < 0)
+                return errno;
+        for (size_t i = 0; i < array_size(host); i++)
+                if (mount(host[i], host[i], NULL, MS_BIND, NULL) == 0 &&
+                    mount(NULL, host[i], NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL) < 0)
+                        return errno;
+        return 0;
+}
+
+int namespaces_enter(pid_t outside)
 {
         if (getpid() != 1 || getppid()) /* the first process has no parent that it knows */
-                return;
+                return 0;
+        /* Mounts of a chroot would appear on the host. */
+        if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+                return errno;
         number_outside = outside;
-        if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
-            mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-                log_info(LOG, "/proc shows sessions the host's processes: %s", strerror(errno));
+        return mount_proc();
 }
 
 pid_t namespaces_outside(void)

@@ -12,8 +12,9 @@
  * -1: the process is of no use any more. */
 int namespaces_leave(const struct config_options *o);
 
-/* In the forked process, whose number outside is `outside`: have /proc show no others. Without namespaces nothing changes. */
-void namespaces_enter(pid_t outside);
+/* In the forked process, whose number outside is `outside`: have /proc show no others. Without namespaces nothing changes.
+ * 0; an errno: it shows others. */
+int namespaces_enter(pid_t outside);
 
 /* The number given to namespaces_enter; 0: this process has no namespaces of its own. */
 pid_t namespaces_outside(void);

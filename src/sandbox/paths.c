@@ -1,6 +1,7 @@
 #include "sandbox/paths.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +11,10 @@
 #include <unistd.h>
 
 #include "base/folder.h"
+#include "base/log.h"
 #include "base/mem.h"
+
+#define LOG "sandbox"
 
 struct finding {
         struct paths *paths;
@@ -92,13 +96,47 @@ static void add_drivers(struct finding *f, const char *folder)
                 closedir(dir);
 }
 
+/* May root's server hand this folder on? Another user who owns a folder above it could put a link in its place. */
+static bool is_trusted(const char *path)
+{
+        char part[PATH_MAX];
+        struct stat st;
+        if (getuid())
+                return true; /* then a link leads no further than this user may go */
+        snprintf(part, sizeof(part), "%s", path);
+        for (char *p = part; *p;) {
+                p += 1 + strcspn(p + 1, "/");
+                char kept = *p;
+                *p = 0;
+                if (lstat(part, &st) < 0 || (st.st_uid && st.st_uid != geteuid()))
+                        return false;
+                *p = kept;
+        }
+        return true;
+}
+
+/* A cache that this user may write to, by the name that it has without links: later this process may be root again. */
+static void add_cache(struct finding *f, const char *path)
+{
+        char real[PATH_MAX];
+        if (*path != '/' || !realpath(path, real))
+                return;
+        if (is_trusted(path) && is_trusted(real) &&
+            !faccessat(AT_FDCWD, real, W_OK | X_OK, AT_EACCESS))
+                add(f, real, PATH_WRITE);
+        else
+                log_warn(LOG,
+                         "%s is no cache for sessions: another user owns it or a folder above it",
+                         path);
+}
+
 static void add_below(struct finding *f, const char *base, const char *name)
 {
         char path[PATH_MAX];
         if (!base || *base != '/')
                 return;
         snprintf(path, sizeof(path), "%s/%s", base, name);
-        add(f, path, PATH_WRITE);
+        add_cache(f, path);
 }
 
 /* The folders where drivers keep compiled programs. A folder that is missing is made: it can't be later. */
@@ -110,7 +148,7 @@ static void add_caches(struct finding *f, const char *cache_dir)
         char cache[PATH_MAX] = "", pocl[PATH_MAX], nv[PATH_MAX];
         if (cache_dir) {
                 (void)!folder_make(cache_dir);
-                add(f, cache_dir, PATH_WRITE);
+                add_cache(f, cache_dir);
         }
         if (base && *base == '/')
                 snprintf(cache, sizeof(cache), "%s", base);
@@ -132,11 +170,11 @@ static void add_caches(struct finding *f, const char *cache_dir)
                 add_below(f, home, ".nv");
         if (pocl_dir) {
                 (void)mkdir(pocl_dir, 0700);
-                add(f, pocl_dir, PATH_WRITE);
+                add_cache(f, pocl_dir);
         }
         if (cuda) {
                 (void)mkdir(cuda, 0700);
-                add(f, cuda, PATH_WRITE);
+                add_cache(f, cuda);
         }
 }
 
@@ -152,6 +190,24 @@ static void add_accelerators(struct finding *f, const char *text)
                 snprintf(path, sizeof(path), "%.*s", (int)n, text);
                 add(f, path, PATH_DEVICE);
                 text += n;
+        }
+}
+
+/* What was installed beside bin/spancld: not the whole folder, which may be somebody's home. */
+static void add_installed(struct finding *f)
+{
+        static const char *const beside[] = { "bin",     "lib",   "lib64",
+                                              "libexec", "share", "etc/vendors" };
+        char own[PATH_MAX], path[PATH_MAX + 16];
+        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+        own[n > 0 ? n : 0] = 0;
+        char *end = strstr(own, "/bin/spancld");
+        if (!end || strchr(end + 5, '/'))
+                return;
+        *end = 0;
+        for (size_t i = 0; i < array_size(beside); i++) {
+                snprintf(path, sizeof(path), "%s/%s", own, beside[i]);
+                add(f, path, PATH_READ);
         }
 }
 
@@ -174,7 +230,6 @@ static void find_all(struct finding *f, const struct config_options *o, const ch
                                                "/dev/nvmap",  "/dev/mali*",   "/dev/accel",
                                                "/dev/uio*",   "/dev/xdma*",   "/dev/dxg",
                                                "/dev/udmabuf" };
-        char own[PATH_MAX];
         static const char *const fabrics[] = { "/dev/infiniband", "/dev/hfi1*" };
         const char *named = config_option_text(o, CONFIG_fabric);
         bool fabric = strcmp(named, "off") != 0;
@@ -190,15 +245,7 @@ static void find_all(struct finding *f, const struct config_options *o, const ch
         if (!access("/dev/kfd", F_OK) || !access("/dev/nvidiactl", F_OK))
                 add(f, "/dev/shm", PATH_DEVICE);
         add(f, "/proc/self", PATH_SELF);
-        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 4);
-        if (n > 0) { /* bin/spancld: what was installed beside it */
-                own[n] = 0;
-                *strrchr(own, '/') = 0;
-                char *slash = strrchr(own, '/');
-                if (slash && slash > own)
-                        *slash = 0;
-                add(f, own, PATH_READ);
-        }
+        add_installed(f);
         const char *vendors = getenv("OCL_ICD_VENDORS");
         add_drivers(f, vendors ? vendors : "/etc/OpenCL/vendors");
         if (vendors)

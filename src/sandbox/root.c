@@ -121,7 +121,7 @@ static void forget_places(struct tree *t)
 /* Is it in the tree already, with what is in front of it? */
 static bool is_covered(const struct tree *t, size_t i)
 {
-        bool reads = t->places[i].use == PATH_NAMED;
+        bool reads = t->places[i].use == PATH_NAMED && t->users < 0;
         for (size_t k = 0; k < i; k++)
                 if ((reads || t->places[k].use >= t->places[i].use) &&
                     is_below(t->places[i].real, t->places[k].real))
@@ -163,12 +163,14 @@ static bool make_target(const char *path, size_t base, bool folder)
 /* A detached mount of a place, with the rights that it is to have; -1. `users`: root's files are another user's there. */
 static int mount_with(const struct place *place, int users)
 {
-        unsigned all = users >= 0 ? 0 : AT_RECURSIVE;
+        const unsigned all = AT_RECURSIVE;
         bool is_proc = !strcmp(place->real, "/proc"); /* which has files that are written to */
         struct mount_attr attr = {
                 .attr_set = MOUNT_ATTR_NOSUID | (place->use == PATH_DEVICE ? 0 : MOUNT_ATTR_NODEV) |
                             (place->use <= PATH_NAMED && !is_proc ? MOUNT_ATTR_RDONLY : 0) |
                             (users >= 0 ? MOUNT_ATTR_IDMAP : 0),
+                /* A mount that the host makes later would come without these rights. */
+                .propagation = MS_PRIVATE,
                 .userns_fd = users >= 0 ? (uint64_t)users : 0,
         };
         int fd = (int)syscall(SYS_open_tree, AT_FDCWD, place->real,
@@ -246,6 +248,8 @@ static void copy_links(const struct tree *t, const char *name)
         char path[PATH_MAX], rest[PATH_MAX], to[PATH_MAX], link[PATH_MAX * 2], next[PATH_MAX * 3];
         struct stat st;
         char *end;
+        if (*name != '/')
+                return;
         snprintf(path, sizeof(path), "%s", name);
         for (int i = 0; i < LINKS_MAX && (end = first_link(path)); i++) {
                 snprintf(rest, sizeof(rest), "%s", end);
@@ -287,8 +291,10 @@ bool root_change(const struct paths *p, const char *scratch_dir, uid_t user)
         int scratch = -1;
         if (user) {
                 t.users = map_root_to(user);
-                if (t.users < 0)
+                if (t.users < 0) {
+                        log_info(LOG, "owners of files can't be translated: %s", strerror(errno));
                         return false;
+                }
         }
         bool ok = realpath(scratch_dir, scratch_real) && find_places(&t, p), mounted = false;
         if (ok)
@@ -308,10 +314,11 @@ bool root_change(const struct paths *p, const char *scratch_dir, uid_t user)
                 (void)!symlink(links[i][1], link);
         }
         ok = ok && enter(scratch_real);
+        if (!ok)
+                log_info(LOG, "sessions have no root folder of their own%s%s", mounted ? "" : ": ",
+                         mounted ? "" : strerror(error));
         if (!ok && mounted)
                 (void)umount2(scratch_real, MNT_DETACH);
-        else if (!ok)
-                log_info(LOG, "sessions have no root folder of their own: %s", strerror(error));
         if (scratch >= 0)
                 close(scratch);
         if (t.users >= 0)

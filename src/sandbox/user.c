@@ -77,7 +77,7 @@ void user_drop_powers(void)
 static size_t add_group(gid_t *groups, size_t n, const struct stat *st)
 {
         const mode_t both = S_IRGRP | S_IWGRP;
-        if (S_ISDIR(st->st_mode) || !st->st_gid || (st->st_mode & both) != both || n == GROUPS_MAX)
+        if (!S_ISCHR(st->st_mode) || !st->st_gid || (st->st_mode & both) != both || n == GROUPS_MAX)
                 return n;
         for (size_t i = 0; i < n; i++)
                 if (groups[i] == st->st_gid)

@@ -90,7 +90,8 @@ static int within_namespaces(int (*claim)(void), char *const *more)
                         _exit(NOT_HERE);
                 pid_t pid = fork();
                 if (!pid) {
-                        namespaces_enter(self);
+                        if (namespaces_enter(self))
+                                _exit(NOT_HERE);
                         enter_and_claim(&o, claim);
                 }
                 int status;
