@@ -40,10 +40,10 @@ static bool clients_folder(const struct config_options *o, char ret[PATH_MAX])
  * link in its place. --cache-size bounds it. False: there is none. */
 static bool drivers_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX])
 {
-        if (!clients_folder(o, ret))
+        if (!*owner ? !base_folder(o, ret) : !clients_folder(o, ret))
                 return false;
-        strcat(ret, "/");
-        strncat(ret, *owner ? owner : "local", KEYS_HEX);
+        strcat(ret, *owner ? "/" : "-drivers");
+        strncat(ret, owner, KEYS_HEX);
         return true;
 }
 
@@ -92,7 +92,7 @@ void caches_trim(const struct config_options *o, const char *owner, unsigned gra
         uint64_t limit = config_option_number(o, CONFIG_cache_size) << 20;
         if ((!owner || !*owner) && base_folder(o, folder))
                 trim(folder, limit, grace_s);
-        if (owner && drivers_folder(o, owner, folder))
+        if (drivers_folder(o, owner ? owner : "", folder))
                 trim(folder, limit, grace_s);
         DIR *clients = !owner && clients_folder(o, folder) ? opendir(folder) : NULL;
         for (struct dirent *e; clients && (e = readdir(clients));) {

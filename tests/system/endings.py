@@ -59,7 +59,7 @@ class Devices:
         disk.mkdir()
         self.cache = disk / "cache"
         if full:
-            prefix = within(f"mount -t tmpfs -o size=1m none {disk} && mkdir -p {self.cache} {self.cache}-clients/local/pocl && "
+            prefix = within(f"mount -t tmpfs -o size=1m none {disk} && mkdir -p {self.cache} {self.cache}-drivers/pocl && "
                             f"{{ head -c 2M /dev/zero 2>/dev/null >{disk}/large; true; }}")
         self.servers = Servers(BUILD, 1, ("--linger", "0", "--cache", str(self.cache), *options), prefix=prefix,
                                vendors=native_vendors(self.folder.name))
@@ -238,7 +238,7 @@ def kib_of(folder):
 
 def a_cache_that_a_session_has_filled_is_cut_back():
     with Devices("--cache-size", "16") as d:
-        drivers = Path(f"{d.cache}-clients/local")
+        drivers = Path(f"{d.cache}-drivers")
         pocl = drivers / "pocl"
         wait_for(pocl.is_dir, "no folder")
         outside = Path(d.folder.name) / "outside"
