@@ -25,8 +25,10 @@
 enum {
         GRACE_S = 60, /* while others may build: what was written since stays */
         FINI_MS = 5000,
-        WORK_S = 600,         /* of one process: what is removed may be added to all the time */
-        IDLE_CLASS = 3 << 13, /* ioprio_set(2) */
+        WORK_S = 600, /* of one process: what is removed may be added to all the time */
+        NICE = 10,
+        LAST = 2 << 13 |
+               7, /* ioprio_set(2): behind others, but not idle, which waits on a busy host for ever */
 };
 
 struct job {
@@ -76,8 +78,8 @@ static void work(const struct janitor *j)
 {
         prctl(PR_SET_NAME, "spancld-janitor");
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)setpriority(PRIO_PROCESS, 0, 19);
-        (void)syscall(SYS_ioprio_set, 1, 0, IDLE_CLASS);
+        (void)setpriority(PRIO_PROCESS, 0, NICE);
+        (void)syscall(SYS_ioprio_set, 1, 0, LAST);
         alarm(WORK_S);
         list_each(job, &j->running, struct job, link)
         {
