@@ -292,7 +292,10 @@ bool root_change(const struct paths *p, const char *scratch_dir, uid_t user)
         if (user) {
                 t.users = map_root_to(user);
                 if (t.users < 0) {
-                        log_info(LOG, "owners of files can't be translated: %s", strerror(errno));
+                        log_info(
+                                LOG,
+                                "sessions have no user of their own, for files keep their owners: %s",
+                                strerror(errno));
                         return false;
                 }
         }

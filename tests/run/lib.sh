@@ -89,10 +89,12 @@ server_usage() {
 # while. The descriptor that refused calls come through is the last that the server gets of it (a kernel without seccomp
 # gives none).
 server_idle() {
-        local i now before=""
-        for ((i = 0; i < 200; i++)); do
+        local i now before="" same=0
+        for ((i = 0; i < 400; i++)); do
                 now=$(server_usage "$1")
-                [ "$now" = "$before" ] && [ "${now##* }" = 1 ] && { walled "$1" || [ "$i" -ge 50 ]; } && echo "$now" && return
+                same=$((same + 1))
+                [ "$now" = "$before" ] || same=0
+                [ $same -ge 8 ] && [ "${now##* }" = 1 ] && { walled "$1" || [ "$i" -ge 50 ]; } && echo "$now" && return
                 before=$now
                 sleep 0.02
         done

@@ -263,7 +263,7 @@ def a_build_that_fails_on_a_full_disk_says_so():
     with Devices(full=True) as d:
         status, _, error = d.run("memory", 1)
         assert (status, "disk for compiled programs is full" in error) == (77, True), (status, error)
-        assert f"the disk of {d.cache}" in d.log(), d.log()
+        wait_for(lambda: f"the disk of {d.cache}" in d.log(), d.log)
     return None
 
 
