@@ -144,7 +144,7 @@ struct backend_ops {
         unsigned (*device_count)(struct backend *b);
         unsigned (*device_domain)(struct backend *b, unsigned device);
         unsigned (*domain_count)(struct backend *b);
-        /* What the filter knows the device by: its number among all that were found, and its name (cut at `size`). False:
+        /* The filter knows the device by these: its number among all that were found, and its name (cut at `size`). False:
          * one process at a time can use it, so that others can't tell if it works. NULL: that is so for all. */
         bool (*device_label)(struct backend *b, unsigned device, unsigned *ret_number,
                              char *ret_name, size_t size);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text_file.h"
 #include "daemon/control.h"
 #include "sandbox/namespaces.h"
 
@@ -19,11 +20,7 @@ static bool look_up(pid_t *ret_self, pid_t *ret_parent)
         *ret_parent = getppid();
         if (*ret_parent)
                 return true;
-        int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (fd >= 0)
-                close(fd);
-        text[n > 0 ? n : 0] = 0;
+        text_file_read(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
         /* "NUMBER (NAME) STATE PARENT ..." (proc(5)); the name may have any characters. */
         const char *end = strrchr(text, ')');
         if (!end || strlen(end) < 5)

@@ -57,10 +57,10 @@ bool health_holds(const struct supervisor *s);
 /* The filter for a worker: that of the grant or of --devices, without those that are kept out. */
 void health_filter(const struct supervisor *s, const char *granted, char ret[HEALTH_FILTER_MAX]);
 
-/* What to tell a client that gets no device; NULL: devices that are kept out are not the reason. */
+/* A sentence for a client that gets no device; NULL: devices that are kept out are not the reason. */
 const char *health_excuse(const struct supervisor *s);
 
-/* What a worker that checks says; its time is over; it has ended, in this way. */
+/* A worker that checks a device has said this; takes too long; has ended, in this way. */
 void health_hear(struct supervisor *s, struct worker *w, const struct control *c);
 void health_give_up(struct supervisor *s, struct worker *w);
 void health_ended(struct supervisor *s, struct worker *w, const char *how);

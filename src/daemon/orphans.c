@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text_file.h"
 
 enum { PASSES = 8, STATUS_MAX = 4096 };
 
@@ -25,11 +26,7 @@ static long filters_of(pid_t pid)
         static const char name[] = "\nSeccomp_filters:";
         char path[48], text[STATUS_MAX];
         snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (fd >= 0)
-                close(fd);
-        text[n > 0 ? n : 0] = 0;
+        text_file_read(AT_FDCWD, path, text, sizeof(text));
         const char *line = strstr(text, name), *state = strstr(text, "\nState:\t");
         if (!line || !state || state[8] == 'Z' || state[8] == 'X')
                 return -1;

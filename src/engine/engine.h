@@ -127,10 +127,10 @@ bool engine_closed(struct engine *e);
 /* The backend, e.g. for backend_reference_step. */
 struct backend *engine_backend(struct engine *e);
 
-/* Those that the backend found; no sub-devices. No lock. */
+/* The number of devices that the backend found, without sub-devices. No lock. */
 unsigned engine_device_count(const struct engine *e);
 
-/* What the backend's filter knows a device by (backend_ops.device_label). False: not known. No lock. */
+/* The number and name by which the backend's filter knows a device (backend_ops.device_label). False: not known. No lock. */
 bool engine_device_label(struct engine *e, unsigned device, unsigned *ret_number, char *ret_name,
                          size_t size);
 

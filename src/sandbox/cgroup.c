@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text_file.h"
 
 #define LOG        "sandbox"
 #define PREFIX     "spancld."
@@ -35,14 +36,7 @@ static int write_file(int dir, const char *group, const char *file, const char *
 {
         char path[NAME_SIZE + 64];
         snprintf(path, sizeof(path), "%s/%s", group, file);
-        int fd = openat(dir, path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-        if (fd < 0)
-                return -errno;
-        size_t n = strlen(text);
-        ssize_t done = write(fd, text, n);
-        int r = done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
-        close(fd);
-        return r;
+        return text_file_write(dir, path, text);
 }
 
 /* "": it can't be read. */
@@ -50,11 +44,7 @@ static void read_file(int dir, const char *group, const char *file, char *text, 
 {
         char path[NAME_SIZE + 64];
         snprintf(path, sizeof(path), "%s/%s", group, file);
-        int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-        text[n > 0 ? n : 0] = 0;
-        if (fd >= 0)
-                close(fd);
+        text_file_read(dir, path, text, size);
 }
 
 /* The number behind `name` in lines of "name number"; 0: there is no such line. */

@@ -53,19 +53,6 @@ static void allow(const struct rules *r, const char *path, uint64_t access)
         close(fd);
 }
 
-/* Folders separated by colons. */
-static void allow_list(const struct rules *r, const char *list, uint64_t access)
-{
-        while (list && *list) {
-                char path[PATH_MAX];
-                size_t n = strcspn(list, ":");
-                snprintf(path, sizeof(path), "%.*s", (int)n, list);
-                if (*path == '/')
-                        allow(r, path, access);
-                list += n + (list[n] == ':');
-        }
-}
-
 static void allow_paths(const struct rules *r, const struct paths *p)
 {
         const uint64_t access[] = {
@@ -156,6 +143,8 @@ bool files_restrict_dialler(void)
                                             "/run/resolvconf",
                                             "/run/connman" };
         const uint64_t access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+        const char *libraries = getenv("LD_LIBRARY_PATH");
+        char path[PATH_MAX];
         struct rules r;
         if (!begin(&r))
                 return false;
@@ -165,7 +154,8 @@ bool files_restrict_dialler(void)
                 allow(&r, read[i], access);
         for (size_t i = 0; i < array_size(resolves); i++)
                 allow(&r, resolves[i], access);
-        allow_list(&r, getenv("LD_LIBRARY_PATH"), access);
+        while (paths_take(&libraries, path))
+                allow(&r, path, access);
         if (!enforce(&r))
                 return false;
         for (size_t i = 0; i < array_size(resolves); i++)

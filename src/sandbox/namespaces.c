@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text_file.h"
 #include "sandbox/sandbox.h"
 
 static pid_t number_outside; /* 0: there are no namespaces */
@@ -18,11 +19,9 @@ static bool has_users;
 
 static bool put(const char *file, const char *text)
 {
-        int fd = open(file, O_WRONLY | O_CLOEXEC);
-        bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-        if (fd >= 0)
-                close(fd);
-        return ok;
+        int r = text_file_write(AT_FDCWD, file, text);
+        errno = -r;
+        return !r;
 }
 
 /* In a new user namespace: the same user and group, and no others (user_namespaces(7)). */
@@ -71,12 +70,10 @@ int namespaces_leave(const struct config_options *o)
         gid_t group = getegid();
         if (!unshare(wanted))
                 return 0;
-        int error = errno;
         /* --user needs a user that a namespace of one user does not have. */
-        if (error == EPERM && (user || !*config_option_text(o, CONFIG_user)))
-                error = try_users(wanted, user, group);
-        else
-                return error;
+        if (errno != EPERM || (!user && *config_option_text(o, CONFIG_user)))
+                return errno;
+        int error = try_users(wanted, user, group);
         if (error)
                 return error;
         has_users = unshare(CLONE_NEWUSER | wanted) == 0 && keep_user(user, group);

@@ -57,20 +57,24 @@ static void add_folder_of(struct finding *f, const char *file)
         add(f, path, PATH_READ);
 }
 
-/* Paths separated by colons. */
+bool paths_take(const char **list, char ret[PATH_MAX])
+{
+        bool found = false;
+        while (!found && *list && **list) {
+                size_t n = strcspn(*list, ":");
+                found = n < PATH_MAX && **list == '/';
+                if (found)
+                        snprintf(ret, PATH_MAX, "%.*s", (int)n, *list);
+                *list += n + ((*list)[n] == ':');
+        }
+        return found;
+}
+
 static void add_list(struct finding *f, const char *list)
 {
-        while (list && *list) {
-                char path[PATH_MAX];
-                size_t n = strcspn(list, ":");
-                if (n < sizeof(path)) {
-                        memcpy(path, list, n);
-                        path[n] = 0;
-                        if (*path == '/')
-                                add(f, path, PATH_NAMED);
-                }
-                list += n + (list[n] == ':');
-        }
+        char path[PATH_MAX];
+        while (paths_take(&list, path))
+                add(f, path, PATH_NAMED);
 }
 
 /* The libraries that the ICD files of a folder name, wherever they are. */
@@ -193,7 +197,7 @@ static void add_accelerators(struct finding *f, const char *text)
         }
 }
 
-/* What was installed beside bin/spancld: not the whole folder, which may be somebody's home. */
+/* The folders that are installed beside bin/spancld; not all that are there, which may be somebody's home. */
 static void add_installed(struct finding *f)
 {
         static const char *const beside[] = { "bin",     "lib",   "lib64",

@@ -2,6 +2,8 @@
 #ifndef SPANCL_SANDBOX_PATHS_H
 #define SPANCL_SANDBOX_PATHS_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/config.h"
@@ -30,5 +32,9 @@ SP_NODISCARD int paths_find(struct paths *p, const struct config_options *o,
                             const char *scratch_dir, const char *cache_dir);
 
 void paths_fini(struct paths *p);
+
+/* Take the first path off a list of paths separated by colons (NULL: an empty one), as environments have them. Those that are
+ * not absolute are left out. False: there is no more. */
+bool paths_take(const char **list, char ret[PATH_MAX]);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text_file.h"
 
 #define LOG "sandbox"
 
@@ -28,7 +29,7 @@ struct place {
 };
 
 struct tree {
-        const char *base; /* where the new root folder is while it is built */
+        const char *base; /* where the new root folder is while it is built, without links */
         int users; /* the user namespace that maps root to the session's user; -1: it is root */
         struct place *places;
         size_t count;
@@ -40,11 +41,7 @@ static bool put(pid_t pid, const char *name, const char *text)
 {
         char file[64];
         snprintf(file, sizeof(file), "/proc/%d/%s", (int)pid, name);
-        int fd = open(file, O_WRONLY | O_CLOEXEC);
-        bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-        if (fd >= 0)
-                close(fd);
-        return ok;
+        return !text_file_write(AT_FDCWD, file, text);
 }
 
 /* A user namespace in which 0 is `user`; -1. A process that does nothing else holds it until it is open. */
@@ -205,11 +202,11 @@ static bool attach(const struct tree *t, const struct place *place, int fd)
 }
 
 /* The new root folder lies over the scratch folder, of which a mount was made before. */
-static bool mount_all(const struct tree *t, int scratch, const char *scratch_real)
+static bool mount_all(const struct tree *t, int scratch)
 {
         for (size_t i = 0; i < t->count; i++) {
                 const struct place *place = &t->places[i];
-                bool is_scratch = !strcmp(place->real, scratch_real);
+                bool is_scratch = !strcmp(place->real, t->base);
                 if (is_covered(t, i))
                         continue;
                 int fd = is_scratch ? scratch : mount_of(t, place);
@@ -220,6 +217,7 @@ static bool mount_all(const struct tree *t, int scratch, const char *scratch_rea
                 if (!ok) {
                         log_info(LOG, "%s can't be mounted for sessions: %s", place->real,
                                  strerror(error));
+                        errno = error;
                         return false;
                 }
         }
@@ -280,52 +278,68 @@ static bool enter(const char *base)
                      NULL) == 0;
 }
 
-bool root_change(const struct paths *p, const char *scratch_dir, uid_t user)
+/* The links that shells expect in /dev. */
+static void link_streams(const struct tree *t)
 {
         static const char *const links[][2] = { { "/dev/fd", "/proc/self/fd" },
                                                 { "/dev/stdin", "/proc/self/fd/0" },
                                                 { "/dev/stdout", "/proc/self/fd/1" },
                                                 { "/dev/stderr", "/proc/self/fd/2" } };
-        struct tree t = { .base = scratch_dir, .users = -1 };
-        char scratch_real[PATH_MAX], link[PATH_MAX];
-        int scratch = -1;
-        if (user) {
-                t.users = map_root_to(user);
-                if (t.users < 0) {
-                        log_info(
-                                LOG,
-                                "sessions have no user of their own, for files keep their owners: %s",
-                                strerror(errno));
-                        return false;
-                }
-        }
-        bool ok = realpath(scratch_dir, scratch_real) && find_places(&t, p), mounted = false;
-        if (ok)
-                scratch = mount_of(&t, &(struct place){ scratch_real, PATH_WRITE });
-        t.base = scratch_real;
-        if (scratch < 0 || (t.count && !strcmp(t.places[0].real, "/")))
-                ok = false;
-        else
-                mounted = ok = mount("spancld", scratch_real, "tmpfs", MS_NOSUID | MS_NODEV,
-                                     "mode=755,size=1m") == 0;
-        int error = errno;
-        ok = ok && mount_all(&t, scratch, scratch_real);
-        for (size_t i = 0; ok && i < p->count; i++)
-                copy_links(&t, p->list[i].name);
-        for (size_t i = 0; ok && i < array_size(links); i++) {
-                snprintf(link, sizeof(link), "%.*s%s", PATH_MAX - 16, scratch_real, links[i][0]);
+        char link[PATH_MAX + 16];
+        for (size_t i = 0; i < array_size(links); i++) {
+                snprintf(link, sizeof(link), "%s%s", t->base, links[i][0]);
                 (void)!symlink(links[i][1], link);
         }
-        ok = ok && enter(scratch_real);
-        if (!ok)
-                log_info(LOG, "sessions have no root folder of their own%s%s", mounted ? "" : ": ",
-                         mounted ? "" : strerror(error));
-        if (!ok && mounted)
-                (void)umount2(scratch_real, MNT_DETACH);
+}
+
+/* Build the tree over its base, whose own mount is `scratch`, and enter it. False: the base is as it was. */
+static bool build(const struct tree *t, const struct paths *p, int scratch)
+{
+        if (mount("spancld", t->base, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m") < 0)
+                return false;
+        if (mount_all(t, scratch)) {
+                for (size_t i = 0; i < p->count; i++)
+                        copy_links(t, p->list[i].name);
+                link_streams(t);
+                if (enter(t->base))
+                        return true;
+        }
+        int error = errno;
+        (void)umount2(t->base, MNT_DETACH);
+        errno = error;
+        return false;
+}
+
+/* With the user namespace `users`. False: errno may say why. */
+static bool change(const struct paths *p, const char *base, int users)
+{
+        struct tree t = { .base = base, .users = users };
+        bool ok = find_places(&t, p);
+        /* A tree that has all of the host is none. */
+        if (ok && t.count && !strcmp(t.places[0].real, "/")) {
+                errno = EBUSY;
+                ok = false;
+        }
+        int scratch =
+                ok ? mount_of(&t, &(struct place){ (char *)(uintptr_t)base, PATH_WRITE }) : -1;
+        ok = scratch >= 0 && build(&t, p, scratch);
+        int error = errno;
         if (scratch >= 0)
                 close(scratch);
-        if (t.users >= 0)
-                close(t.users);
         forget_places(&t);
+        errno = error;
+        return ok;
+}
+
+bool root_change(const struct paths *p, const char *scratch_dir, uid_t user)
+{
+        char base[PATH_MAX];
+        int users = user ? map_root_to(user) : -1;
+        bool ok = (!user || users >= 0) && realpath(scratch_dir, base) && change(p, base, users);
+        if (!ok)
+                log_info(LOG, "sessions have no root folder%s of their own: %s",
+                         user ? " and user" : "", strerror(errno));
+        if (users >= 0)
+                close(users);
         return ok;
 }

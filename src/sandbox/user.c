@@ -86,7 +86,7 @@ static size_t add_group(gid_t *groups, size_t n, const struct stat *st)
         return n + 1;
 }
 
-/* Those that own devices: "video" and "render", for example. */
+/* The groups that own devices: "video" and "render", for example. */
 static size_t find_groups(const struct paths *p, gid_t *groups)
 {
         struct stat st;

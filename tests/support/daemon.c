@@ -11,7 +11,6 @@
 
 #include "base/mem.h"
 #include "support/check.h"
-#include "support/probe.h"
 
 enum { ARGS_MAX = 16 };
 
@@ -207,6 +206,12 @@ pid_t daemon_warm_worker(const struct daemon *d)
         }
         fail_msg("no warm worker");
         return -1;
+}
+
+void daemon_join(const struct daemon *d, struct probe *p)
+{
+        probe_init(p, d->address);
+        assert_int_equal(probe_attach(p, 0), 0);
 }
 
 void daemon_assert_serves(const struct daemon *d)

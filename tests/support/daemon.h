@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "support/probe.h"
+
 enum { DAEMON_CHILDREN_MAX = 16 };
 
 struct daemon {
@@ -43,6 +45,9 @@ int daemon_children(const struct daemon *d, pid_t out[DAEMON_CHILDREN_MAX]);
 
 /* Wait for the worker that the next session will get. */
 pid_t daemon_warm_worker(const struct daemon *d);
+
+/* Begin a session, which must succeed. */
+void daemon_join(const struct daemon *d, struct probe *p);
 
 /* Check that it serves a new session. */
 void daemon_assert_serves(const struct daemon *d);

@@ -56,8 +56,7 @@ static void rubbish_is_dropped_and_others_are_served(void **state)
         struct daemon d;
         struct probe p;
         daemon_start(&d, NULL);
-        probe_init(&p, d.address);
-        assert_int_equal(probe_attach(&p, 0), 0);
+        daemon_join(&d, &p);
         for (int i = 0; i < 64; i++) {
                 uint8_t bytes[4096];
                 struct conn *c = dial(&d);
@@ -90,10 +89,8 @@ static void a_frame_of_a_huge_length_is_dropped(void **state)
 
         /* The same inside a session ends that session only. */
         struct probe p, other;
-        probe_init(&other, d.address);
-        assert_int_equal(probe_attach(&other, 0), 0);
-        probe_init(&p, d.address);
-        assert_int_equal(probe_attach(&p, 0), 0);
+        daemon_join(&d, &other);
+        daemon_join(&d, &p);
         uint8_t frame[FRAME_HEADER_SIZE] = { 0xf8, 0xff, 0xff, 0xff, FRAME_DATA, 0, 1 };
         send_bytes(p.lanes[0].conn, frame, sizeof(frame));
         assert_dropped(p.lanes[0].conn);
@@ -179,8 +176,7 @@ static void thousands_of_silent_connections_keep_nobody_out(void **state)
         int count = r.rlim_cur >= 2300 ? 2000 : (int)r.rlim_cur / 2;
 
         daemon_start(&d, NULL);
-        probe_init(&p, d.address);
-        assert_int_equal(probe_attach(&p, 0), 0);
+        daemon_join(&d, &p);
         struct conn **silent = mem_zalloc((size_t)count * sizeof(*silent));
         for (int i = 0; i < count; i++)
                 silent[i] = dial(&d);

@@ -59,12 +59,10 @@ static void a_killed_worker_ends_its_session_alone(void **state)
         struct probe a, b;
         daemon_start(&d, NULL);
         pid_t first = daemon_warm_worker(&d);
-        probe_init(&a, d.address);
-        assert_int_equal(probe_attach(&a, 0), 0);
+        daemon_join(&d, &a);
         assert_int_equal(probe_attach(&a, 1), 0);
         daemon_warm_worker(&d);
-        probe_init(&b, d.address);
-        assert_int_equal(probe_attach(&b, 0), 0);
+        daemon_join(&d, &b);
         assert_int_equal(probe_ping(&a), 0);
 
         assert_int_equal(kill(first, SIGKILL), 0);
@@ -92,8 +90,7 @@ static void a_worker_that_does_not_end_in_time_lost_nothing(void **state)
         struct probe a;
         daemon_start(&d, NULL);
         pid_t pid = daemon_warm_worker(&d);
-        probe_init(&a, d.address);
-        assert_int_equal(probe_attach(&a, 0), 0);
+        daemon_join(&d, &a);
         assert_int_equal(probe_ping(&a), 0);
         assert_int_equal(kill(pid, SIGALRM), 0);
         assert_true(daemon_comes_to_log(&d, "its session, which is over, goes on"));
@@ -113,8 +110,7 @@ static void sigterm_says_goodbye_to_sessions(void **state)
         struct daemon d;
         struct probe p;
         daemon_start(&d, NULL);
-        probe_init(&p, d.address);
-        assert_int_equal(probe_attach(&p, 0), 0);
+        daemon_join(&d, &p);
         assert_int_equal(probe_ping(&p), 0);
         kill(d.pid, SIGTERM);
         assert_int_equal(probe_drive(&p, closed, 10000), 0);
@@ -135,8 +131,7 @@ static void workers_end_with_their_supervisor(void **state)
         struct probe p;
         pid_t all[DAEMON_CHILDREN_MAX];
         daemon_start(&d, NULL);
-        probe_init(&p, d.address);
-        assert_int_equal(probe_attach(&p, 0), 0);
+        daemon_join(&d, &p);
         for (int i = 0; i < 500 && daemon_children(&d, all) < 2;
              i++) /* the session's and a warm one */
                 usleep(20000);
@@ -160,8 +155,7 @@ static void a_lost_session_can_be_attached_again_with_its_key(void **state)
         struct daemon d;
         struct probe p;
         daemon_start(&d, NULL);
-        probe_init(&p, d.address);
-        assert_int_equal(probe_attach(&p, 0), 0);
+        daemon_join(&d, &p);
         assert_int_equal(probe_ping(&p), 0);
         link_down(&p.lanes[0]);
         p.key[0] ^= 1;
@@ -181,8 +175,7 @@ static void a_lost_session_lingers_for_the_time_given(void **state)
         struct daemon d;
         struct probe p;
         daemon_start(&d, (char *[]){ (char[]){ "--linger" }, (char[]){ "0" }, NULL });
-        probe_init(&p, d.address);
-        assert_int_equal(probe_attach(&p, 0), 0);
+        daemon_join(&d, &p);
         assert_int_equal(probe_ping(&p), 0);
         link_down(&p.lanes[0]);
         int r = 0;
@@ -294,10 +287,8 @@ static void a_peer_that_cannot_be_reached_is_reported(void **state)
         struct daemon d;
         struct probe a, b;
         daemon_start(&d, NULL);
-        probe_init(&a, d.address);
-        probe_init(&b, d.address);
-        assert_int_equal(probe_attach(&a, 0), 0);
-        assert_int_equal(probe_attach(&b, 0), 0);
+        daemon_join(&d, &a);
+        daemon_join(&d, &b);
         introduce(&a, &b, "127.0.0.1", 1);
         assert_int_equal(probe_drive(&a, peer_lost, 20000), 0);
         assert_int_equal(probe_ping(&a), 0);

@@ -31,6 +31,14 @@ static int tick(struct pair *p, int i, enum session_expects expects, uint64_t no
         return session_tick(p->side[i].session, expects, LIMIT, now);
 }
 
+/* Side 0 has sent a message, which side 1 has. */
+static void start_owed(struct pair *p)
+{
+        start(p);
+        assert_int_equal(pair_send(p, 0, 100), 0);
+        move(p, 0, 0);
+}
+
 /* Side `i` sleeps until its clocks are due, again and again, and the other side's answers come if it `answers`. Returns when
  * the link is given up, or `until`. */
 static uint64_t live(struct pair *p, int i, enum session_expects expects, bool answers,
@@ -69,9 +77,7 @@ TEST(nothing_is_due_while_nothing_is_owed)
 TEST(a_side_that_answers_probes_may_take_hours)
 {
         struct pair p;
-        start(&p);
-        assert_int_equal(pair_send(&p, 0, 100), 0);
-        move(&p, 0, 0);
+        start_owed(&p);
         uint64_t hours = 5 * 3600 * SECOND;
         assert_true(live(&p, 0, SESSION_EXPECTS_ANSWERS, true, SECOND, hours) == hours);
         assert_int_equal(pair_settle(&p), 0);
@@ -82,9 +88,7 @@ TEST(a_side_that_answers_probes_may_take_hours)
 TEST(a_side_that_is_silent_is_given_up_soon_after_the_limit)
 {
         struct pair p;
-        start(&p);
-        assert_int_equal(pair_send(&p, 0, 100), 0);
-        move(&p, 0, 0);
+        start_owed(&p);
         uint64_t end = live(&p, 0, SESSION_EXPECTS_ANSWERS, false, SECOND, 3600 * SECOND);
         assert_true(end >= SECOND + LIMIT && end <= SECOND + LIMIT + LIMIT / 8);
         assert_string_equal(session_overdue(p.side[0].session), "no answer");
@@ -95,9 +99,7 @@ TEST(a_side_that_is_silent_is_given_up_soon_after_the_limit)
 TEST(acknowledgements_are_asked_for_once)
 {
         struct pair p;
-        start(&p);
-        assert_int_equal(pair_send(&p, 0, 100), 0);
-        move(&p, 0, 0);
+        start_owed(&p);
         uint64_t hour = 3600 * SECOND;
         assert_true(live(&p, 0, SESSION_EXPECTS_ACKS, true, SECOND, hour) == hour);
         assert_true(session_deadline(p.side[0].session) == UINT64_MAX);
@@ -246,9 +248,7 @@ TEST(a_probe_may_be_behind_much_that_takes_longer_than_the_limit)
 TEST(news_is_told_once)
 {
         struct pair p;
-        start(&p);
-        assert_int_equal(pair_send(&p, 0, 100), 0);
-        move(&p, 0, 0);
+        start_owed(&p);
         uint64_t hour = 3600 * SECOND, now = SECOND;
         while (now < hour) {
                 uint64_t next = UINT64_MAX;
