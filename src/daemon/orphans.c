@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text_file.h"
+#include "daemon/workers.h"
 
 enum { PASSES = 8, STATUS_MAX = 4096 };
 
@@ -64,7 +65,17 @@ static int read_children(struct buf *text)
         return 0;
 }
 
-static bool end_once(const struct supervisor *s, long filters, struct buf *text)
+/* A worker that has a filter has told its number before, but that may not have been read yet. */
+static void hear_unborn(struct supervisor *s)
+{
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (!w->pid && !w->gone)
+                        worker_hear(s, w);
+        }
+}
+
+static bool end_once(struct supervisor *s, long filters, struct buf *text)
 {
         bool some = false;
         if (read_children(text) < 0)
@@ -73,6 +84,9 @@ static bool end_once(const struct supervisor *s, long filters, struct buf *text)
         for (pid_t pid; (pid = (pid_t)strtol(p, &end, 10)) > 0; p = end) {
                 if (is_ours(s, pid) || filters_of(pid) <= filters)
                         continue;
+                hear_unborn(s);
+                if (is_ours(s, pid))
+                        continue;
                 /* Nobody else collects our children: the number is its own. */
                 (void)kill(pid, SIGKILL);
                 some = true;
@@ -80,7 +94,7 @@ static bool end_once(const struct supervisor *s, long filters, struct buf *text)
         return some;
 }
 
-bool orphans_end(const struct supervisor *s)
+bool orphans_end(struct supervisor *s)
 {
         long filters = filters_of(getpid());
         auto_clean(buf_fini) struct buf text = { 0 };

@@ -11,6 +11,6 @@ void orphans_adopt(void);
  * system calls: nothing takes that away from a process. Others that were adopted, or that were children before spancld
  * was run in this process, are left alone. Their own children are adopted when they have ended, which is
  * another SIGCHLD. True: some have yet to end. */
-bool orphans_end(const struct supervisor *s);
+bool orphans_end(struct supervisor *s);
 
 #endif
