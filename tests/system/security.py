@@ -413,30 +413,37 @@ def other_hosts_must_encrypt():
 
 
 class Tap:
-    """Forwards connections to a loopback port, as a proxy or an attacker in the network does. Keeps what clients send."""
+    """Forwards connections to a loopback port, as a proxy or an attacker in the network does. Keeps what clients send over
+    connections that begin after `forget`."""
 
     def __init__(self, address, port):
         self.listener = socket.create_server((address, 0))
         self.port = self.listener.getsockname()[1]
         self.to = port
-        self.seen = b""
+        self.kept = []
         threading.Thread(target=self.accept, daemon=True).start()
+
+    @property
+    def seen(self):
+        return b"".join(self.kept)
+
+    def forget(self):
+        self.kept = []
 
     def accept(self):
         try:
             while True:
                 client, _ = self.listener.accept()
                 server = socket.create_connection(("127.0.0.1", self.to))
-                threading.Thread(target=self.pass_on, args=(client, server, True), daemon=True).start()
-                threading.Thread(target=self.pass_on, args=(server, client, False), daemon=True).start()
+                threading.Thread(target=self.pass_on, args=(client, server, self.kept), daemon=True).start()
+                threading.Thread(target=self.pass_on, args=(server, client, []), daemon=True).start()
         except OSError:  # closed
             pass
 
     def pass_on(self, from_, to, keep):
         try:
             while data := from_.recv(1 << 16):
-                if keep:
-                    self.seen += data
+                keep.append(data)
                 to.sendall(data)
             to.shutdown(socket.SHUT_WR)
         except OSError:
@@ -461,7 +468,7 @@ def what_is_called_localhost_but_is_not_gets_nothing_in_the_clear():
                     f"mount --bind {hosts} /etc/hosts && exec \"$@\"", "-")
 
         def ping(lines, host, scheme=""):
-            tap.seen = b""
+            tap.forget()
             return p.spancl("ping", f"{scheme}{host}:{tap.port}", prefix=as_in(lines))
 
         if subprocess.run([*as_in(""), "true"], check=False, stderr=subprocess.DEVNULL).returncode:
