@@ -21,7 +21,8 @@
 #define SUPERVISOR "supervisor"
 
 enum {
-        NAME_SIZE = 48,
+        NAME_SIZE = 48, /* of a folder of ours, with the end of the string */
+        GROUP_SIZE = NAME_SIZE + sizeof("/" SUPERVISOR),
         TRIES = 8,
         LOCK_MS = 3000,      /* for others that are being started */
         SWEEP_MS = 1000,     /* until what a dead spancld has left has ended */
@@ -34,7 +35,7 @@ enum {
 
 static int write_file(int dir, const char *group, const char *file, const char *text)
 {
-        char path[NAME_SIZE + 64];
+        char path[GROUP_SIZE + 64];
         snprintf(path, sizeof(path), "%s/%s", group, file);
         return text_file_write(dir, path, text);
 }
@@ -42,7 +43,7 @@ static int write_file(int dir, const char *group, const char *file, const char *
 /* "": it can't be read. */
 static void read_file(int dir, const char *group, const char *file, char *text, size_t size)
 {
-        char path[NAME_SIZE + 64];
+        char path[GROUP_SIZE + 64];
         snprintf(path, sizeof(path), "%s/%s", group, file);
         text_file_read(dir, path, text, size);
 }
@@ -103,12 +104,13 @@ static bool is_elsewhere(long pid)
                         its.st_ino != ours.st_ino);
 }
 
-/* Does the spancld live that has made this folder? One whose processes have other numbers here is taken to. */
+/* Does the spancld live that has made this folder? Its name has fewer than NAME_SIZE bytes. A spancld whose
+ * processes have other numbers here is taken to live. */
 static bool is_alive(int home, const char *name)
 {
-        char group[NAME_MAX + sizeof("/" SUPERVISOR)], pids[4096], *end;
+        char group[GROUP_SIZE], pids[4096], *end;
         long pid = strtol(name + strlen(PREFIX), NULL, 10);
-        snprintf(group, sizeof(group), "%s/" SUPERVISOR, name);
+        snprintf(group, sizeof(group), "%.*s/" SUPERVISOR, NAME_SIZE - 1, name);
         read_file(home, group, "cgroup.procs", pids, sizeof(pids));
         for (const char *p = pids; *p; p = end + (*end == '\n')) {
                 long one = strtol(p, &end, 10);
