@@ -235,8 +235,8 @@ struct backend_ops {
                                struct backend_program **ret);
         /* clSetProgramSpecializationConstant, before the build that is to use it. */
         cl_int (*program_constant)(struct backend_program *p, cl_uint id, struct bytes value);
-        /* Does a binary take as long as a build, while the implementation keeps what it compiled itself?
-         * NULL: no. */
+        /* Does a binary take as long as a build, while the implementation keeps what it compiled itself? A launch
+         * meanwhile, of a kernel with a required work-group size, may then end the process. NULL: no. */
         bool (*binary_is_dear)(struct backend *b, unsigned domain);
         /* CL_PROGRAM_BINARY_TYPE, also of one made of binaries that is not built yet. NULL: all are
          * executables. */

@@ -24,6 +24,7 @@ struct store {
         struct list link;
         struct program *program; /* held */
         struct part part;
+        bool alone; /* no kernel may run while the binary is made */
 };
 
 void engine_builder_init(struct builder *b)
@@ -178,6 +179,30 @@ static void store_free(struct store *s)
         mem_free(s);
 }
 
+static bool is_dear(const struct engine *e, unsigned domain)
+{
+        return e->be->binary_is_dear && e->be->binary_is_dear(e->backend, domain);
+}
+
+/* Has one of the kernels that `info` tells of a size that its work-groups must have? */
+static bool requires_size(struct bytes info)
+{
+        size_t size[3];
+        struct info_entry kernel, device;
+        struct bytes v;
+        while (info_next(&info, &kernel)) {
+                while (kernel.key == INFO_KERNEL && info_next(&kernel.value, &device))
+                        if (device.key == INFO_KERNEL_DEVICE &&
+                            info_find(device.value, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, &v) &&
+                            v.size == sizeof(size)) {
+                                memcpy(size, v.data, sizeof(size));
+                                if (size[0])
+                                        return true;
+                        }
+        }
+        return false;
+}
+
 /* Will the same be put there for another domain's device of that kind? */
 static bool is_stored(const struct builder *b, const struct cache_key *key)
 {
@@ -205,6 +230,8 @@ static void stores_add(struct build *b)
                 s->program = b->program;
                 engine_object_ref(&s->program->object);
                 s->part = *p;
+                s->alone = is_dear(b->engine, p->domain) &&
+                           requires_size(bytes_of(p->info.data, p->info.size));
                 *p = (struct part){ 0 };
                 list_append(&builder->stores, &s->link);
                 builder->store_count++;
@@ -225,12 +252,21 @@ static void stores_drop(struct program *p)
         }
 }
 
-static struct store *stores_take(struct builder *b)
+static void stores_take(struct builder *b, struct store *s)
 {
-        struct store *s = list_entry(b->stores.next, struct store, link);
         list_remove(&s->link);
         b->store_count--;
-        return s;
+}
+
+/* The first that needs no more than quiet, which a launch may end at any time; else NULL. */
+static struct store *stores_first(const struct builder *b)
+{
+        list_each(s, &b->stores, struct store, link)
+        {
+                if (!s->alone)
+                        return s;
+        }
+        return NULL;
 }
 
 /* Lock not held; the program is shared or the engine is at its end. */
@@ -242,10 +278,10 @@ static void store_run(struct engine *e, struct store *s)
 }
 
 /* Lock held; left meanwhile. */
-static void store_next(struct engine *e)
+static void store_one(struct engine *e, struct store *s)
 {
-        struct store *s = stores_take(&e->builder);
         struct program *p = s->program;
+        stores_take(&e->builder, s);
         p->shared++;
         engine_object_ref(&p->object);
         engine_unlock(e);
@@ -262,7 +298,7 @@ static void builder_rest(struct engine *e)
         int r = 0;
         uint64_t seen = e->activity, until_ms = clock_now_ns() / 1000000 + QUIET_MS;
         struct timespec until = { (time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000 };
-        bool watch = !list_empty(&b->stores) && !b->watched;
+        bool watch = stores_first(b) && !b->watched;
         b->idle++;
         if (watch) {
                 b->watched = true;
@@ -272,9 +308,10 @@ static void builder_rest(struct engine *e)
                 pthread_cond_wait(&b->wake, &e->lock);
         }
         b->idle--;
-        if (r == ETIMEDOUT && !b->stop && seen == e->activity && !e->running && !e->held &&
-            list_empty(&b->jobs) && !list_empty(&b->stores))
-                store_next(e);
+        struct store *s = stores_first(b);
+        if (s && r == ETIMEDOUT && !b->stop && seen == e->activity && !e->running && !e->held &&
+            list_empty(&b->jobs))
+                store_one(e, s);
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -415,6 +452,7 @@ void engine_builder_stop(struct engine *e)
         struct builder *b = &e->builder;
         engine_lock(e);
         b->stop = true;
+        bool busy = e->running; /* these go on; no others begin */
         pthread_cond_broadcast(&b->wake);
         engine_unlock(e);
         for (unsigned i = 0; i < b->thread_count; i++)
@@ -426,8 +464,9 @@ void engine_builder_stop(struct engine *e)
                 build_free(job);
         }
         for (uint64_t end_ms = clock_now_ns() / 1000000 + STORES_END_MS; !list_empty(&b->stores);) {
-                struct store *s = stores_take(b);
-                if (clock_now_ns() / 1000000 < end_ms)
+                struct store *s = list_entry(b->stores.next, struct store, link);
+                stores_take(b, s);
+                if (clock_now_ns() / 1000000 < end_ms && !(busy && s->alone))
                         store_run(e, s);
                 store_free(s);
         }
@@ -480,8 +519,7 @@ static bool is_whole(const struct program *p, const struct part *part)
 static bool part_key(struct build *b, struct part *p)
 {
         const struct engine *e = b->engine;
-        if (e->params.in_process && e->be->binary_is_dear &&
-            e->be->binary_is_dear(e->backend, p->domain))
+        if (e->params.in_process && is_dear(e, p->domain))
                 return false;
         return b->is_link ? saved_link_key(b->engine, b->inputs, b->input_count, b->in.options,
                                            p->domain, p->devices, p->device_count, &p->key)

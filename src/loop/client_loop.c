@@ -654,6 +654,13 @@ static uint64_t received(const struct session *s)
         return stats->bytes_received + stats->bulk_received;
 }
 
+/* The link is lost, as `status` says, but not by what lane 0 said: the server's last message may be there, which says why. */
+static int hear_out(struct io_link *l, int status)
+{
+        int r = l->lanes[0].conn ? link_receive(&l->lanes[0], RECEIVE_BUDGET, NULL) : 0;
+        return r < 0 && r != SP_E_LINK ? r : status;
+}
+
 static int loop_receive(void *user, struct io_link *l)
 {
         bool quiet = l->quiet;
@@ -661,12 +668,12 @@ static int loop_receive(void *user, struct io_link *l)
         l->trusted = quiet;
         l->more_in = false;
         if (l->status < 0)
-                return l->status;
+                return hear_out(l, l->status);
         if (atomic_load(&l->attached)) {
                 if (!l->attach->lane && lanes_busy(l))
                         return 0; /* soon; the next wait is none */
                 int r = attach_finish(l);
-                return r < 0 ? r : 1; /* there may be something to send on it now */
+                return r < 0 ? hear_out(l, r) : 1; /* there may be something to send on it now */
         }
         if (quiet)
                 return 0;
@@ -676,7 +683,7 @@ static int loop_receive(void *user, struct io_link *l)
                         continue;
                 int r = link_receive(&l->lanes[lane], RECEIVE_BUDGET, NULL);
                 if (r < 0)
-                        return r;
+                        return lane ? hear_out(l, r) : r;
                 l->more_in |= r > 0;
         }
         if (received(l->session) == before)
@@ -775,12 +782,13 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
         fds[n++] = (struct pollfd){ .fd = loop->address_fd, .events = POLLIN };
         for (size_t i = 0; i < count; i++) {
                 first[i] = n;
-                if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached) ||
-                    link_has_tried(&links[i]->lanes[0]))
+                if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
                         deadline_ns = 0;
                 for (unsigned lane = 0; lane < lanes_used(links[i]); lane++) {
                         if (links[i]->carriers[lane])
                                 continue;
+                        if (link_is_due(&links[i]->lanes[lane]))
+                                deadline_ns = 0;
                         int added = link_poll(&links[i]->lanes[lane], fds + n);
                         if (added && links[i]->lanes[lane].conn->ops->peek)
                                 conns[on.conn_count++] = links[i]->lanes[lane].conn;

@@ -84,6 +84,7 @@ void link_down(struct link *l)
         l->conn = conn_close(l->conn);
         l->doomed = false;
         l->blocked = false;
+        l->ending = false;
         l->trial.got = 0;
         session_lane_down(l->session, l->lane);
         mem_free(l->packer);
@@ -228,6 +229,8 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
 {
         if (!l->conn || l->doomed)
                 return SP_E_LINK;
+        if (l->ending)
+                return SP_E_AGAIN;
         if (l->sending)
                 return 0;
         unlock = bulk_lock(l, unlock);
@@ -254,12 +257,13 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                 if (!step_in(l, unlock, &l->sending))
                         return SP_E_LINK;
                 if (r <= 0) {
-                        l->blocked = r == SP_E_AGAIN;
-                        if (l->packer && l->blocked) {
+                        l->blocked = true;
+                        l->ending = r != SP_E_AGAIN;
+                        if (l->packer && !l->ending) {
                                 packing_blocked(&l->packer->packing, clock_now_ns());
                                 l->packer->offered = true;
                         }
-                        return r == SP_E_AGAIN ? SP_E_AGAIN : SP_E_LINK;
+                        return SP_E_AGAIN;
                 }
                 l->blocked = false;
                 if (l->packer) {
@@ -274,7 +278,7 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
 
 bool link_can_send(const struct link *l)
 {
-        return l->conn && !l->doomed && !l->blocked && !l->sending &&
+        return l->conn && !l->doomed && !l->ending && !l->blocked && !l->sending &&
                session_lane_has_pending(l->session, l->lane);
 }
 
@@ -329,9 +333,9 @@ int link_receive(struct link *l, size_t budget, const struct link_lock *unlock)
                 if (!r)
                         r = receive_once(l, unlock, &asked, &status);
                 if (!r)
-                        return status;
+                        return l->ending && !status ? SP_E_LINK : status;
                 if (r < 0)
-                        return r == SP_E_AGAIN ? 0 : SP_E_LINK;
+                        return r == SP_E_AGAIN && !l->ending ? 0 : SP_E_LINK;
                 count_fabric(l);
                 status = session_lane_received(l->session, l->lane, (size_t)r);
                 if (status < 0)
@@ -342,15 +346,15 @@ int link_receive(struct link *l, size_t budget, const struct link_lock *unlock)
                 if (!l->conn) /* an op of the session took it down */
                         return SP_E_LINK;
                 got += (size_t)r + (size_t)unpacked;
-                if ((size_t)r < asked)
+                if ((size_t)r < asked && !l->ending)
                         return 0;
         }
         return 1;
 }
 
-bool link_has_tried(const struct link *l)
+bool link_is_due(const struct link *l)
 {
-        return l->trial.got != 0;
+        return l->conn && (l->trial.got || l->ending);
 }
 
 bool link_try_begin(struct link *l)
@@ -358,7 +362,7 @@ bool link_try_begin(struct link *l)
         bool stream =
                 l->conn && (l->conn->ops == &transport_tcp || l->conn->ops == &transport_unix ||
                             l->conn->ops == &transport_checked);
-        if (l->lane || !stream || l->doomed || l->receiving || link_has_tried(l))
+        if (l->lane || !stream || l->doomed || l->receiving || link_is_due(l))
                 return false;
         int n = l->trial.count = session_lane_want(l->session, l->lane, l->trial.places);
         if (n <= 0)
@@ -392,7 +396,7 @@ struct conn *link_look_begin(struct link *l)
 
 unsigned link_polled(struct link *l, const struct pollfd *fds, size_t n)
 {
-        return l->conn ? conn_polled(l->conn, fds, n) | (l->trial.got ? CONN_IN : 0) : 0;
+        return l->conn ? conn_polled(l->conn, fds, n) | (link_is_due(l) ? CONN_IN : 0) : 0;
 }
 
 int link_poll(struct link *l, struct pollfd ret[2])
@@ -414,12 +418,12 @@ int link_wait(struct link lanes[SESSION_LANES], int timeout_ms)
         for (unsigned i = 0; i < SESSION_LANES; i++)
                 n += (nfds_t)link_poll(&lanes[i], &p[n]);
         for (unsigned i = 0; i < SESSION_LANES; i++)
-                if (lanes[i].conn && conn_arm(lanes[i].conn))
+                if (link_is_due(&lanes[i]) || (lanes[i].conn && conn_arm(lanes[i].conn)))
                         timeout_ms = 0;
         if (poll(p, n, timeout_ms) < 0)
                 n = 0;
         for (unsigned i = 0; i < SESSION_LANES; i++) {
-                unsigned can = lanes[i].conn ? conn_polled(lanes[i].conn, p, n) : 0;
+                unsigned can = link_polled(&lanes[i], p, n);
                 if (can & CONN_OUT)
                         lanes[i].blocked = false;
                 found |= can;

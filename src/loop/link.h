@@ -35,6 +35,7 @@ struct link {
         bool sending;   /* a thread is in sendv without the lock */
         bool receiving; /* the same for recvv */
         bool doomed;    /* link_down was called meanwhile, or link_halt */
+        bool ending;    /* the conn sends no more: lost when what has come is received */
         atomic_uint copying;   /* threads that move bytes without the lock */
         struct packer *packer; /* NULL: frames go as they are */
         struct {
@@ -75,7 +76,8 @@ void link_halt(struct link *l);
 /* Send what the lane has to send, at most about `budget` bytes (SIZE_MAX: all that fits). 0: nothing is
  * left to send, or another thread is at it; SP_E_AGAIN: the conn takes no more now (poll for room);
  * SP_E_BUSY: the budget is used up, call again; SP_E_LINK: the connection is lost, call link_down.
- * `unlock` may be NULL. */
+ * A conn that fails to send may still hold the other side's last message: that is SP_E_AGAIN here, and
+ * link_receive says SP_E_LINK behind what has come. `unlock` may be NULL. */
 SP_NODISCARD int link_flush(struct link *l, size_t budget, const struct link_lock *unlock);
 
 /* Would it send something now? Not while the conn takes no more, or another thread is at it, which wakes
@@ -96,14 +98,15 @@ bool link_try_begin(struct link *l);
 bool link_try(struct link *l);
 void link_try_end(struct link *l);
 
-/* What link_try found waits for link_receive: nobody is to sleep, and nothing is tried, before that. */
-bool link_has_tried(const struct link *l);
+/* link_receive has something to take in that the conn does not tell of: what link_try found, or that sending failed.
+ * Nobody is to sleep, and nothing is tried, before that. */
+bool link_is_due(const struct link *l);
 
 /* For a thread that drives the link alone and looks at its conn without the lock (conn_peek, conn_arm): the conn, or
  * NULL where only poll(2) can tell. Until link_try_end whoever takes the link down leaves that to this thread. */
 struct conn *link_look_begin(struct link *l);
 
-/* conn_polled, and CONN_IN after link_try has found something. */
+/* conn_polled, and CONN_IN when link_is_due. */
 unsigned link_polled(struct link *l, const struct pollfd *fds, size_t n);
 
 /* What poll(2) has to wait for; returns the number of entries, at most 2, 0 when down. */

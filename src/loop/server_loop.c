@@ -255,7 +255,7 @@ static int collect(struct server_loop *l, size_t *ret_count)
                         ready |= c->broken[lane] < 0;
                         if (c->carriers[lane])
                                 continue;
-                        ready |= link_can_send(&c->lanes[lane]);
+                        ready |= link_can_send(&c->lanes[lane]) || link_is_due(&c->lanes[lane]);
                         int added = link_poll(&c->lanes[lane], &l->fds[n]);
                         if (added && c->lanes[lane].conn->ops->peek)
                                 l->conns[l->conn_count++] = c->lanes[lane].conn;

@@ -237,8 +237,10 @@ static struct {
         pthread_mutex_t lock;
         pthread_cond_t changed;
         const struct backend_program *loaded; /* the newest of a binary */
-        bool closed, fails, source_fails;
-        unsigned loads, builds;
+        const struct backend_program *kept;   /* the newest whose binary was asked for */
+        const struct backend_program *made;   /* the newest of source */
+        bool closed, fails, source_fails, dear, required, manual;
+        unsigned loads, builds, binaries;
 } gate = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static cl_int gate_create(struct backend *b, unsigned domain, unsigned kind,
@@ -256,8 +258,29 @@ static cl_int gate_create(struct backend *b, unsigned domain, unsigned kind,
                 gate.loaded = *ret;
         else if (gate.loaded == *ret)
                 gate.loaded = NULL;
+        if (kind != PROGRAM_KIND_BINARY)
+                gate.made = *ret;
         pthread_mutex_unlock(&gate.lock);
         return r;
+}
+
+/* As if the kernel in there had a required work-group size. */
+static void require_size(const struct buf *info)
+{
+        static const size_t size[3] = { 4, 2, 1 };
+        struct bytes kernel, device, value;
+        assert_true(info_find(bytes_of(info->data, info->size), INFO_KERNEL, &kernel));
+        assert_true(info_find(kernel, INFO_KERNEL_DEVICE, &device));
+        assert_true(info_find(device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, &value));
+        assert_int_equal(value.size, sizeof(size));
+        memcpy((void *)(uintptr_t)value.data, size, sizeof(size));
+}
+
+static bool gate_is_dear(struct backend *b, unsigned domain)
+{
+        (void)b;
+        (void)domain;
+        return gate.dear;
 }
 
 static cl_int gate_build(struct backend_program *p, const unsigned *devices, size_t device_count,
@@ -269,15 +292,23 @@ static cl_int gate_build(struct backend_program *p, const unsigned *devices, siz
                 pthread_cond_wait(&gate.changed, &gate.lock);
         gate.loads += is_load;
         gate.builds += !is_load;
-        bool fails = is_load ? gate.fails : gate.source_fails;
+        bool fails = is_load ? gate.fails : gate.source_fails, required = gate.required;
         pthread_mutex_unlock(&gate.lock);
-        return fails  ? CL_INVALID_BINARY
-               : info ? backend_reference.program_build(p, devices, device_count, options, info)
-                      : CL_SUCCESS;
+        if (fails || !info)
+                return fails ? CL_INVALID_BINARY : CL_SUCCESS;
+        cl_int r = backend_reference.program_build(p, devices, device_count, options, info);
+        if (required)
+                require_size(info);
+        return r;
 }
 
 static cl_int gate_binary(struct backend_program *p, unsigned device, struct buf *out)
 {
+        pthread_mutex_lock(&gate.lock);
+        gate.binaries++;
+        gate.kept = p;
+        pthread_cond_broadcast(&gate.changed);
+        pthread_mutex_unlock(&gate.lock);
         return info_put(out, INFO_PART, "a binary", 8) < 0 ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
 }
 
@@ -303,10 +334,11 @@ static struct world *gate_world(char folder[32])
         gate.ops.program_create = gate_create;
         gate.ops.program_build = gate_build;
         gate.ops.program_binary = gate_binary;
+        gate.ops.binary_is_dear = gate_is_dear;
         gate.ops.kernel_create = gate_kernel;
-        gate.loads = gate.builds = 0;
-        gate.loaded = NULL;
-        backend_reference_manual = false;
+        gate.loads = gate.builds = gate.binaries = 0;
+        gate.loaded = gate.kept = NULL;
+        backend_reference_manual = gate.manual;
         w->count = 1;
         assert_int_equal(node_init_on(&w->nodes[0], &gate.ops, false, NULL), 0);
         cache_dir = NULL;
@@ -378,6 +410,67 @@ TEST(what_the_cache_has_is_told_before_it_is_made)
         assert_int_equal(gate.builds, 0);
         assert_int_equal(gate.loads, 1);
         world_free(w);
+        gate_end(folder);
+}
+
+/* ---- what can't be kept while kernels run ----------------------------------------------------- */
+
+static void create_and_build(struct world *w, uint64_t program, uint64_t request,
+                             const char *source)
+{
+        struct buf parts = { 0 };
+        assert_int_equal(info_put(&parts, INFO_PART, source, strlen(source)), 0);
+        send(w, 0, program_create, .program = program, .kind = 0, .devices = WAITS(0),
+             .parts = bytes_of(parts.data, parts.size));
+        buf_fini(&parts);
+        send(w, 0, program_build, .request = request, .program = program, .devices = WAITS(0));
+        await(w, &w->nodes[0].answers, (unsigned)request);
+        assert_int_equal(w->nodes[0].answer, CL_SUCCESS);
+}
+
+/* In an engine whose binaries are dear: the first program's kernel has a required size, the second one's has none, which is
+ * kept as soon as nothing else happens. */
+static struct world *dear_world(char folder[32], bool manual)
+{
+        strcpy(folder, "/tmp/spancl-test-XXXXXX");
+        assert_non_null(mkdtemp(folder));
+        gate.fails = gate.source_fails = false;
+        gate.dear = gate.required = true;
+        gate.manual = manual;
+        gate_set(false);
+        struct world *w = gate_world(folder);
+        gate.required = false;
+        create_and_build(w, object_id(OBJECT_PROGRAM, 2), 2, "kernel void g() {}");
+        pthread_mutex_lock(&gate.lock);
+        while (!gate.binaries)
+                pthread_cond_wait(&gate.changed, &gate.lock);
+        assert_int_equal(gate.binaries, 1);
+        assert_ptr_equal(gate.kept, gate.made);
+        pthread_mutex_unlock(&gate.lock);
+        return w;
+}
+
+TEST(a_binary_that_disturbs_launches_is_kept_when_the_session_has_ended)
+{
+        char folder[32];
+        struct world *w = dear_world(folder, false);
+        const struct backend_program *second = gate.kept;
+        world_free(w);
+        assert_int_equal(gate.binaries, 2);
+        assert_ptr_not_equal(gate.kept, second);
+        gate.dear = false;
+        gate_end(folder);
+}
+
+TEST(and_never_while_a_command_goes_on)
+{
+        char folder[32];
+        struct world *w = dear_world(folder, true);
+        launch_and_mark(w);
+        assert_int_equal(w->nodes[0].done_count, 0);
+        world_free(w);
+        assert_int_equal(gate.binaries, 1);
+        gate.dear = gate.manual = false;
         gate_end(folder);
 }
 
@@ -556,6 +649,9 @@ int main(void)
                 cmocka_unit_test(contents_go_when_there_are_too_many),
                 cmocka_unit_test(a_link_without_a_linker_says_so),
                 cmocka_unit_test(headers_are_mirrored_and_folders_translated),
+                cmocka_unit_test(
+                        a_binary_that_disturbs_launches_is_kept_when_the_session_has_ended),
+                cmocka_unit_test(and_never_while_a_command_goes_on),
                 cmocka_unit_test(what_the_cache_has_is_told_before_it_is_made),
                 cmocka_unit_test(a_launch_query_waits_for_the_program),
                 cmocka_unit_test(a_launch_query_tells_how_the_implementation_took_the_launch),

@@ -9,6 +9,8 @@
 #include "session/session.h"
 #include "transport/checked.h"
 
+enum { MESSAGES = 3 };
+
 /* One side of a session over a socket. */
 struct end {
         struct session *session;
@@ -24,19 +26,24 @@ static int on_message(void *user, struct bytes message)
         return 0;
 }
 
-static void ends_init(struct end ends[2])
+static void ends_init(struct end ends[2], bool shared)
 {
         static const struct session_ops ops = { .message = on_message };
         int fds[2];
+        struct conn *conns[2];
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds),
                          0);
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(conn_from_fd(fds[i], &conns[i]), 0);
+        if (shared) {
+                assert_int_equal(shm_offer(&conns[0], 64 << 10, 0), 0);
+                assert_int_equal(shm_accept(&conns[1]), 0);
+        }
         for (int i = 0; i < 2; i++) {
-                struct conn *conn;
                 ends[i] = (struct end){ 0 };
                 const struct session_params p = { .ops = &ops, .user = &ends[i] };
-                assert_int_equal(conn_from_fd(fds[i], &conn), 0);
                 assert_int_equal(session_new(&p, &ends[i].session), 0);
-                assert_int_equal(link_up(&ends[i].link, ends[i].session, 0, conn, 0), 0);
+                assert_int_equal(link_up(&ends[i].link, ends[i].session, 0, conns[i], 0), 0);
         }
 }
 
@@ -59,26 +66,67 @@ TEST(what_was_tried_and_not_received_is_not_lost)
 {
         struct end ends[2];
         struct link *l = &ends[0].link;
-        ends_init(ends);
+        ends_init(ends, false);
         assert_true(link_try_begin(l));
         assert_false(link_try(l));
-        assert_false(link_has_tried(l));
+        assert_false(link_is_due(l));
         say(&ends[1]);
         assert_true(link_try(l));
         link_try_end(l);
-        assert_true(link_has_tried(l));
+        assert_true(link_is_due(l));
         assert_int_equal(link_polled(l, NULL, 0) & CONN_IN, CONN_IN);
 
         say(&ends[1]);
         assert_false(link_try_begin(l));
         assert_int_equal(ends[0].heard, 0);
         assert_int_equal(link_receive(l, SIZE_MAX, NULL), 0);
-        assert_false(link_has_tried(l));
+        assert_false(link_is_due(l));
         assert_int_equal(link_receive(l, SIZE_MAX, NULL), 0);
         assert_int_equal(ends[0].heard, 2);
         assert_true(link_try_begin(l));
         link_try_end(l);
         ends_fini(ends);
+}
+
+/* ---- the other side's last message ----------------------------------------------------------- */
+
+/* Which is its reason to end, for instance. */
+static void last_message_is_received(struct end ends[2])
+{
+        struct link *l = &ends[0].link;
+        for (int i = 0; i < MESSAGES; i++)
+                say(&ends[1]);
+        link_down(&ends[1].link);
+        assert_int_equal(session_send(ends[0].session, queue_flush, .queue = 1), 0);
+        assert_int_equal(link_flush(l, SIZE_MAX, NULL), SP_E_AGAIN);
+        /* Who drives the link does not sleep, nor send again, before it has received. */
+        assert_true(link_is_due(l));
+        assert_int_equal(link_polled(l, NULL, 0) & CONN_IN, CONN_IN);
+        assert_false(link_try_begin(l));
+        l->blocked = false;
+        assert_false(link_can_send(l));
+        assert_int_equal(link_flush(l, SIZE_MAX, NULL), SP_E_AGAIN);
+
+        assert_int_equal(ends[0].heard, 0);
+        assert_int_equal(link_receive(l, SIZE_MAX, NULL), SP_E_LINK);
+        assert_int_equal(ends[0].heard, MESSAGES);
+        link_down(l);
+        assert_false(link_is_due(l));
+        ends_fini(ends);
+}
+
+TEST(a_link_that_fails_to_send_receives_what_has_come)
+{
+        struct end ends[2];
+        ends_init(ends, false);
+        last_message_is_received(ends);
+}
+
+TEST(so_does_one_through_shared_memory)
+{
+        struct end ends[2];
+        ends_init(ends, true);
+        last_message_is_received(ends);
 }
 
 /* ---- a record that arrives slowly ------------------------------------------------------------ */
@@ -170,6 +218,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_was_tried_and_not_received_is_not_lost),
+                cmocka_unit_test(a_link_that_fails_to_send_receives_what_has_come),
+                cmocka_unit_test(so_does_one_through_shared_memory),
                 cmocka_unit_test(a_checked_record_that_comes_slowly_is_no_silence),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

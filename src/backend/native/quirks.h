@@ -55,7 +55,9 @@ enum kernel_names {
 /* The cost of a program's binary. */
 enum binary {
         BINARY_AT_HAND,
-        BINARY_COMPILES, /* as long as the build, again; but it has a cache of its own on disk */
+        /* As long as the build, again; but it has a cache of its own on disk. A kernel with a required work-group size that
+         * is running meanwhile ends the process (pocl_release_dlhandle_cache, until PoCL 7.0). */
+        BINARY_COMPILES,
 };
 
 /* How the implementation moves data between devices of one context. */

@@ -1,0 +1,150 @@
+/* src/loop/client_loop: a server's last message is heard, however the link is lost. The server is this test's own. */
+#include "support/check.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "core/io.h"
+#include "loop/link.h"
+#include "session/hello.h"
+
+enum { GONE_BY_MS = 50 };
+
+struct server {
+        int listener;
+        pthread_t thread;
+};
+
+static int on_close(void *user, const struct wire_close *m)
+{
+        (void)m;
+        *(bool *)user = true;
+        return 0;
+}
+
+static int on_message(void *user, struct bytes message)
+{
+        static const struct wire_handlers handlers = { .close = on_close };
+        return wire_dispatch(&handlers, user, message);
+}
+
+static const struct session_ops ops = { .message = on_message };
+
+static void write_all(int fd, const struct buf *b)
+{
+        assert_int_equal(send(fd, b->data, b->size, MSG_NOSIGNAL), b->size);
+}
+
+/* Take a connection and its hello, which asks for this lane. */
+static int take(const struct server *s, unsigned lane)
+{
+        _Alignas(8) uint8_t hello[HELLO_PREFIX + FRAME_HELLO_MAX];
+        struct wire_hello m;
+        int fd = accept(s->listener, NULL, NULL);
+        assert_true(fd >= 0);
+        assert_int_equal(recv(fd, hello, HELLO_PREFIX, MSG_WAITALL), HELLO_PREFIX);
+        int size = hello_size(bytes_of(hello, HELLO_PREFIX));
+        assert_in_range(size, HELLO_PREFIX, sizeof(hello));
+        assert_int_equal(recv(fd, hello + HELLO_PREFIX, (size_t)size - HELLO_PREFIX, MSG_WAITALL),
+                         size - HELLO_PREFIX);
+        assert_int_equal(hello_get(bytes_of(hello, (size_t)size), &m), 0);
+        assert_int_equal(m.lane, lane);
+        return fd;
+}
+
+static void answer(int fd, int status)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const struct wire_hello_reply m = { .version = WIRE_VERSION,
+                                            .status = status,
+                                            .text = bytes_str("no such session") };
+        assert_int_equal(hello_put_reply(&out, &m), 0);
+        write_all(fd, &out);
+}
+
+/* It says why it ends its session, and then has none for the client's next lane. */
+static void *serve(void *arg)
+{
+        const struct server *s = arg;
+        struct session *session;
+        struct link link = { 0 };
+        struct conn *conn;
+        bool unused;
+        char byte;
+        int first = take(s, 0);
+        answer(first, 0);
+        int second = take(s, 1);
+        assert_int_equal(
+                session_new(&(struct session_params){ .ops = &ops, .user = &unused }, &session), 0);
+        assert_int_equal(conn_from_fd(first, &conn), 0);
+        assert_int_equal(link_up(&link, session, 0, conn, 0), 0);
+        assert_int_equal(
+                session_send(session, close, .status = SP_E_GONE, .text = bytes_str("because")), 0);
+        assert_int_equal(link_flush(&link, SIZE_MAX, NULL), 0);
+        answer(second, SP_E_GONE);
+        assert_int_equal(recv(second, &byte, 1, 0), 0); /* the client has read that */
+        close(second);
+        usleep(GONE_BY_MS * 1000); /* it has also taken note of it */
+        link_down(&link);
+        session_free(session);
+        return NULL;
+}
+
+static void server_init(struct server *s, const char *path)
+{
+        struct sockaddr_un a = { .sun_family = AF_UNIX };
+        snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+        s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(s->listener, (struct sockaddr *)&a, sizeof(a)), 0);
+        assert_int_equal(listen(s->listener, 2), 0);
+        assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+TEST(last_message_is_heard_when_a_lane_is_refused)
+{
+        char folder[] = "/tmp/spancl-test-XXXXXX", path[64], address[72];
+        const struct client_io *io = &client_io_loop;
+        struct session *session;
+        struct server server;
+        bool closed = false;
+        void *user;
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof(path), "%s/socket", folder);
+        snprintf(address, sizeof(address), "unix:%s", path);
+        server_init(&server, path);
+
+        struct server_spec spec = { .name = address, .address = address };
+        assert_int_equal(
+                session_new(&(struct session_params){ .ops = &ops, .user = &closed }, &session), 0);
+        assert_int_equal(client_io_loop_new(&user), 0);
+        struct io_connect at = { .spec = &spec, .session = session, .id = { 1, 2 } };
+        io->connect(user, &at, 1);
+        assert_int_equal(at.status, 0);
+        assert_int_equal(io->attach(user, at.link, 1), 0);
+        pthread_join(server.thread, NULL);
+        int r;
+        while ((r = io->receive(user, at.link)) >= 0)
+                usleep(1000);
+        assert_int_equal(r, SP_E_GONE);
+        assert_true(closed);
+
+        io->close(user, at.link, false);
+        client_io_loop_free(user);
+        session_free(session);
+        close(server.listener);
+        unlink(path);
+        rmdir(folder);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(last_message_is_heard_when_a_lane_is_refused),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

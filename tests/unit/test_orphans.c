@@ -1,0 +1,175 @@
+/* src/daemon/orphans: which processes that the supervisor has adopted are ended. */
+#include "support/check.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/control.h"
+#include "daemon/orphans.h"
+#include "daemon/workers.h"
+
+/* A filter of system calls that allows all of them, as a worker and what it starts have one. */
+static void be_shut_in(void)
+{
+        struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+        const struct sock_fprog filter = { 1, &all };
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+                _exit(1);
+}
+
+/* A child that has a filter when this returns. `control`: as a worker it tells its number before; else -1. */
+static pid_t start(int control)
+{
+        int ready[2];
+        char text[16], byte;
+        assert_int_equal(pipe(ready), 0);
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (!pid) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                snprintf(text, sizeof(text), "%d 0", (int)getpid());
+                if (control >= 0 && control_send(control, CONTROL_PID, bytes_str(text), -1) < 0)
+                        _exit(1);
+                be_shut_in();
+                if (write(ready[1], "", 1) != 1)
+                        _exit(1);
+                for (;;)
+                        pause();
+        }
+        close(ready[1]);
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        close(ready[0]);
+        return pid;
+}
+
+static void supervisor_init(struct supervisor *s)
+{
+        *s = (struct supervisor){ .epoll = epoll_create1(EPOLL_CLOEXEC),
+                                  .cgroups = { .home = -1, .base = -1 } };
+        assert_true(s->epoll >= 0);
+        list_init(&s->visitors);
+        list_init(&s->waiting);
+        list_init(&s->workers);
+        list_init(&s->dead);
+}
+
+/* Its process was forked, but nothing of it was heard. Returns the process's end of its socket. */
+static int worker_init(struct supervisor *s, struct worker *w)
+{
+        int pair[2];
+        assert_int_equal(
+                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+        *w = (struct worker){ .control = pair[0],
+                              .log.fd = -1,
+                              .refusals.fd = -1,
+                              .scratch_lock = -1,
+                              .state = WORKER_WARMING };
+        list_append(&s->workers, &w->link);
+        return pair[1];
+}
+
+static void is_killed(pid_t pid)
+{
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
+static void is_alive(pid_t pid)
+{
+        siginfo_t info = { 0 };
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+        assert_int_equal(info.si_pid, 0);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        is_killed(pid);
+}
+
+TEST(what_a_session_has_left_is_ended)
+{
+        static struct supervisor s;
+        supervisor_init(&s);
+        pid_t pid = start(-1);
+        (void)orphans_end(&s);
+        is_killed(pid);
+        assert_false(orphans_end(&s));
+        close(s.epoll);
+}
+
+/* The supervisor looks for orphans between two looks at what its workers say. */
+TEST(a_worker_that_was_not_heard_yet_is_none)
+{
+        static struct supervisor s;
+        static struct worker w;
+        supervisor_init(&s);
+        int control = worker_init(&s, &w);
+        pid_t worker = start(control), orphan = start(-1);
+        (void)orphans_end(&s);
+        is_killed(orphan);
+        assert_int_equal(w.pid, worker);
+        assert_false(w.gone);
+        assert_false(orphans_end(&s));
+        is_alive(worker);
+        close(control);
+        close(w.control);
+        close(s.epoll);
+}
+
+/* So is each of several: one that was heard does not keep the others from being heard. */
+TEST(several_that_were_not_heard_yet_are_none)
+{
+        enum { WORKERS = 3 };
+        static struct supervisor s;
+        static struct worker w[WORKERS];
+        int control[WORKERS];
+        pid_t pid[WORKERS];
+        supervisor_init(&s);
+        for (int i = 0; i < WORKERS; i++)
+                control[i] = worker_init(&s, &w[i]);
+        for (int i = WORKERS; i-- > 0;)
+                pid[i] = start(control[i]);
+        assert_false(orphans_end(&s));
+        for (int i = 0; i < WORKERS; i++) {
+                assert_int_equal(w[i].pid, pid[i]);
+                is_alive(pid[i]);
+                close(control[i]);
+                close(w[i].control);
+        }
+        close(s.epoll);
+}
+
+/* The supervisor has given it up before it was heard: it has closed the worker's socket, and waits for nothing of it. */
+TEST(a_worker_that_was_given_up_before_is_one)
+{
+        static struct supervisor s;
+        static struct worker w;
+        supervisor_init(&s);
+        int control = worker_init(&s, &w);
+        pid_t pid = start(control);
+        worker_dismiss(&s, &w);
+        (void)orphans_end(&s);
+        is_killed(pid);
+        close(control);
+        close(w.control);
+        close(s.epoll);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_a_session_has_left_is_ended),
+                cmocka_unit_test(a_worker_that_was_not_heard_yet_is_none),
+                cmocka_unit_test(several_that_were_not_heard_yet_are_none),
+                cmocka_unit_test(a_worker_that_was_given_up_before_is_one),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
