@@ -375,6 +375,46 @@ static void diallers(void)
         buf_fini(&b);
 }
 
+/* Records with checksums; what the bytes stand for: fuzz_records.c. */
+static void records(void)
+{
+        static const struct {
+                const char *name;
+                uint8_t size, bytes[40];
+        } all[] = {
+                /* A real sender: how, bytes for the sender, these bytes, changes, sizes of places, portions. */
+                { "as_sent", 12, { 0, 6, 3, 23, 100, 23, 199, 23, 9, 1, 60, 200 } },
+                { "in_places", 12, { 2, 6, 3, 23, 200, 23, 200, 23, 9, 2, 130, 24 } },
+                { "large", 12, { 0xf8, 5, 3, 23, 139, 23, 138, 9, 3, 20, 138, 139 } },
+                { "large_in_places", 12, { 0xfa, 5, 3, 23, 139, 23, 138, 9, 4, 20, 138, 139 } },
+                { "bit", 18, { 0, 5, 2, 23, 100, 23, 90, 0, 0, 0, 0, 0, 50, 3, 9, 5, 30, 60 } },
+                { "lost", 18, { 6, 5, 2, 23, 100, 23, 90, 2, 0, 0, 0, 0, 50, 3, 9, 6, 30, 60 } },
+                { "twice", 18, { 0, 5, 2, 23, 100, 23, 90, 3, 0, 0, 0, 0, 50, 3, 9, 7, 30, 60 } },
+                { "cut", 18, { 4, 5, 2, 23, 100, 23, 90, 4, 0, 0, 0, 0, 50, 0, 9, 8, 30, 60 } },
+                { "record_lost", 16, { 2, 5, 2, 23, 100, 23, 90, 5, 0, 1, 0, 0, 0, 9, 9, 30 } },
+                { "record_twice", 16, { 2, 5, 2, 23, 100, 23, 90, 6, 0, 1, 0, 0, 0, 9, 9, 30 } },
+                { "exchanged", 16, { 2, 5, 2, 23, 100, 23, 90, 7, 0, 0, 0, 0, 0, 9, 9, 30 } },
+                { "false_length", 17, { 2, 5, 2, 23, 100, 23, 90, 8, 0, 1, 0, 0, 0, 0, 0, 8, 0 } },
+                /* A hostile one: how, number of records, kind and size and contents of each, ... */
+                { "right", 11, { 1, 2, 0, 100, 7, 0, 200, 9, 3, 60, 50 } },
+                { "right_in_places", 11, { 3, 2, 0, 100, 7, 0, 200, 9, 3, 60, 50 } },
+                { "largest", 8, { 0xfb, 1, 0, 141, 7, 3, 141, 141 } },
+                { "empty", 11, { 1, 2, 0, 100, 7, 4, 0, 9, 0, 0, 0 } },
+                { "too_large", 11, { 3, 2, 0, 100, 7, 4, 0, 9, 0, 2, 0 } },
+                { "false_sum", 12, { 3, 2, 0, 100, 7, 5, 50, 9, 0, 0, 0, 1 } },
+                { "false_number", 8, { 1, 1, 6, 100, 7, 1, 2, 60 } },
+                { "no_records",
+                  20,
+                  { 1, 1, 7, 19, 'G', 'E', 'T', ' ', '/', ' ', 'H', 'T', 'T', 'P' } },
+        };
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+                struct buf b = { 0 };
+                need(buf_put(&b, all[i].bytes, all[i].size) == 0);
+                save("records", all[i].name, &b);
+                buf_fini(&b);
+        }
+}
+
 int main(int argc, char **argv)
 {
         if (argc != 2) {
@@ -391,5 +431,6 @@ int main(int argc, char **argv)
         texts();
         near();
         diallers();
+        records();
         return 0;
 }
