@@ -375,6 +375,104 @@ static void diallers(void)
         buf_fini(&b);
 }
 
+/* Records with checksums; what the bytes stand for: fuzz_records.c. */
+static void records(void)
+{
+        static const struct {
+                const char *name;
+                uint8_t size, bytes[40];
+        } all[] = {
+                /* A real sender: how, bytes for the sender, these bytes, changes, sizes of places, portions. */
+                { "as_sent", 12, { 0, 6, 3, 23, 100, 23, 199, 23, 9, 1, 60, 200 } },
+                { "in_places", 12, { 2, 6, 3, 23, 200, 23, 200, 23, 9, 2, 130, 24 } },
+                { "large", 12, { 0xf8, 5, 3, 23, 139, 23, 138, 9, 3, 20, 138, 139 } },
+                { "large_in_places", 12, { 0xfa, 5, 3, 23, 139, 23, 138, 9, 4, 20, 138, 139 } },
+                { "bit", 18, { 0, 5, 2, 23, 100, 23, 90, 0, 0, 0, 0, 0, 50, 3, 9, 5, 30, 60 } },
+                { "lost", 18, { 6, 5, 2, 23, 100, 23, 90, 2, 0, 0, 0, 0, 50, 3, 9, 6, 30, 60 } },
+                { "twice", 18, { 0, 5, 2, 23, 100, 23, 90, 3, 0, 0, 0, 0, 50, 3, 9, 7, 30, 60 } },
+                { "cut", 18, { 4, 5, 2, 23, 100, 23, 90, 4, 0, 0, 0, 0, 50, 0, 9, 8, 30, 60 } },
+                { "record_lost", 16, { 2, 5, 2, 23, 100, 23, 90, 5, 0, 1, 0, 0, 0, 9, 9, 30 } },
+                { "record_twice", 16, { 2, 5, 2, 23, 100, 23, 90, 6, 0, 1, 0, 0, 0, 9, 9, 30 } },
+                { "exchanged", 16, { 2, 5, 2, 23, 100, 23, 90, 7, 0, 0, 0, 0, 0, 9, 9, 30 } },
+                { "false_length", 17, { 2, 5, 2, 23, 100, 23, 90, 8, 0, 1, 0, 0, 0, 0, 0, 8, 0 } },
+                /* A hostile one: how, number of records, kind and size and contents of each, ... */
+                { "right", 11, { 1, 2, 0, 100, 7, 0, 200, 9, 3, 60, 50 } },
+                { "right_in_places", 11, { 3, 2, 0, 100, 7, 0, 200, 9, 3, 60, 50 } },
+                { "largest", 8, { 0xfb, 1, 0, 141, 7, 3, 141, 141 } },
+                { "empty", 11, { 1, 2, 0, 100, 7, 4, 0, 9, 0, 0, 0 } },
+                { "too_large", 11, { 3, 2, 0, 100, 7, 4, 0, 9, 0, 2, 0 } },
+                { "false_sum", 12, { 3, 2, 0, 100, 7, 5, 50, 9, 0, 0, 0, 1 } },
+                { "false_number", 8, { 1, 1, 6, 100, 7, 1, 2, 60 } },
+                { "no_records",
+                  20,
+                  { 1, 1, 7, 19, 'G', 'E', 'T', ' ', '/', ' ', 'H', 'T', 'T', 'P' } },
+        };
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+                struct buf b = { 0 };
+                need(buf_put(&b, all[i].bytes, all[i].size) == 0);
+                save("records", all[i].name, &b);
+                buf_fini(&b);
+        }
+}
+
+/* Steps of a link over a fabric: fuzz_fabric.c. */
+static void fabrics(void)
+{
+        static const struct {
+                const char *name;
+                uint8_t size, bytes[48];
+        } all[] = {
+                /* The first write is tried; then a large piece goes in two places. */
+                { "sends", 34, { 1, 2, 7, 8, 0, 0, 0,   134, 6, 0, 0, 2, 6, 163, 5, 5, 0,
+                                 6, 0, 0, 0, 2, 6, 141, 1,   1, 0, 6, 0, 0, 0,   0, 0, 0 } },
+                { "receives", 22, { 0, 2,   1, 4, 1, 0, 2, 5, 163, 0, 0,
+                                    1, 134, 9, 7, 5, 0, 1, 1, 1,   9, 9 } },
+                { "data", 20, { 0, 2, 1, 4, 1, 0, 2, 3, 100, 0, 0, 1, 49, 1, 60, 0, 9, 8, 1, 0 } },
+                { "not_ready", 16, { 0, 2, 2, 0, 0, 0, 2, 3, 100, 0, 0, 1, 49, 0, 50, 1 } },
+                { "fails", 14, { 3, 1, 2, 5, 163, 0, 0, 1, 134, 1, 0, 0, 7, 1 } },
+                { "long_address", 8, { 0, 2, 1, 134, 1, 0, 1, 0 } },
+                { "written_to", 17, { 1, 2, 7, 8, 0, 0, 0, 134, 6, 0, 0, 2, 6, 163, 5, 5, 0 } },
+                { "false_taken", 22, { 1,   2, 4, 163, 0,   0, 0, 163, 0,   0, 0,
+                                       163, 0, 0, 0,   163, 0, 0, 0,   163, 0, 0 } },
+                { "too_many_taken", 10, { 1, 0, 50, 2, 4, 51, 0, 0, 0, 1 } },
+        };
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+                struct buf b = { 0 };
+                need(buf_put(&b, all[i].bytes, all[i].size) == 0);
+                save("fabric", all[i].name, &b);
+                buf_fini(&b);
+        }
+}
+
+/* What a worker writes to its log: fuzz_child_log.c. */
+static void child_logs(void)
+{
+        static const struct {
+                const char *name, *text;
+        } all[] = {
+                { "honest", "spancl[engine] warn: a limit is met\n" },
+                { "other", "==7==ERROR: AddressSanitizer\r\n\nthe end" },
+                { "forged",
+                  "\rspancl[supervisor] warn: a\n\xe2\x80\xa8spancl[worker 8] error: b\n" },
+                { "escapes", "\x1b[2K\x1b[G\x7f\xc2\x85 \xc3\xa4 \xe2\x80\xae \xf0\x9f\x98\x80\n" },
+                { "stale", "x\xe2\x82\xac\nx\xe2\n\xed\xa0\x80\xc0\x80\xff\n" },
+        };
+        struct buf b = { 0 };
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+                b.size = 0;
+                need(buf_put(&b, "\x05", 2) == 0);
+                need(buf_put(&b, all[i].text, strlen(all[i].text)) == 0);
+                save("child_log", all[i].name, &b);
+        }
+        /* More than the rate allows. */
+        b.size = 0;
+        need(buf_put(&b, "\x07\xff", 2) == 0);
+        for (unsigned i = 0; i < 4000; i++)
+                need(buf_put(&b, i % 4 ? "a" : "\n", 1) == 0);
+        save("child_log", "flood", &b);
+        buf_fini(&b);
+}
+
 int main(int argc, char **argv)
 {
         if (argc != 2) {
@@ -391,5 +489,8 @@ int main(int argc, char **argv)
         texts();
         near();
         diallers();
+        records();
+        fabrics();
+        child_logs();
         return 0;
 }
