@@ -37,6 +37,14 @@ def is_dialler(pid):
         return False
 
 
+def is_meter(pid):
+    """It measures what sessions hold."""
+    try:
+        return b"--meter" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def every_child(pid):
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -59,7 +67,7 @@ def is_janitor(pid):
 
 def children(pid):
     """A server's workers."""
-    others = (is_zygote, is_dialler, is_janitor, is_check)
+    others = (is_zygote, is_dialler, is_janitor, is_check, is_meter)
     return [p for p in every_child(pid) if not any(other(p) for other in others)]
 
 

@@ -14,7 +14,10 @@
 
 #define LOG "cache"
 
-enum { CLIENT_PATH_MAX = PATH_MAX - KEYS_HEX - 32 };
+enum {
+        CLIENT_PATH_MAX = PATH_MAX - KEYS_HEX - 32,
+        FILE_LEAST = 4096, /* bytes that any file counts while sessions write */
+};
 
 static bool base_folder(const struct config_options *o, char ret[PATH_MAX])
 {
@@ -102,4 +105,14 @@ void caches_trim(const struct config_options *o, const char *owner, unsigned gra
         }
         if (clients)
                 closedir(clients);
+}
+
+bool caches_are_over(const struct config_options *o, const char *owner, uint64_t more_bytes)
+{
+        char folder[PATH_MAX];
+        uint64_t limit = (config_option_number(o, CONFIG_cache_size) << 20) + more_bytes;
+        return (!*owner && base_folder(o, folder) &&
+                tree_measure(folder, limit, FILE_LEAST) > limit) ||
+               (drivers_folder(o, owner, folder) &&
+                tree_measure(folder, limit, FILE_LEAST) > limit);
 }

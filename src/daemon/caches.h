@@ -17,4 +17,7 @@ void caches_use(const struct config_options *o, const char *owner, const char *s
  * that were written in the last `grace_s` seconds stay. */
 void caches_trim(const struct config_options *o, const char *owner, unsigned grace_s);
 
+/* Do the folders of `owner` take more than --cache-size and `more_bytes`? */
+bool caches_are_over(const struct config_options *o, const char *owner, uint64_t more_bytes);
+
 #endif

@@ -20,6 +20,12 @@ enum control_kind {
         CONTROL_DIAL =
                 'N', /* between these two: a request, or the answer (daemon/dial_message.h) */
         CONTROL_CHECK = 'K', /* to a worker, before anything else: check your devices, and end */
+        CONTROL_MEASURE =
+                'M', /* to the meter: a session's number, its process's, whether that may be looked into, and the
+                      * inode of its CONTROL_FD, as text; its folder; its owner; each with a NUL; with a
+                      * descriptor of /proc/PID */
+        CONTROL_OVER =
+                'V', /* from the meter: a session's number and an enum meter_verdict, as text */
         CONTROL_FORK = 'W', /* to the zygote: a worker's end and its standard error, its folder, its
                              * devices and its owner, each with a NUL */
         /* worker to supervisor */

@@ -9,6 +9,7 @@
 #include "daemon/birth.h"
 #include "daemon/dialler.h"
 #include "daemon/gate.h"
+#include "daemon/meter.h"
 #include "daemon/sandbox_test.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
@@ -53,6 +54,7 @@ static void print_help(void)
 struct part {
         bool pair, rotate, zygote, dialler, sandbox_test;
         const char *scratch_dir, *owner; /* a worker's */
+        const char *memory, *tasks;      /* the meter's limits */
 };
 
 static int run(struct config_options *o, int argc, char **argv, const struct part *part)
@@ -81,6 +83,8 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 return zygote_main(o);
         if (part->dialler)
                 return dialler_main(o);
+        if (part->memory)
+                return meter_main(o, part->memory, part->tasks);
         if (!part->scratch_dir)
                 return supervisor_main(o, argc, argv);
         return birth(o, getppid()) ? worker_main(o, part->scratch_dir, part->owner) : 1;
@@ -89,12 +93,17 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
 int main(int argc, char **argv)
 {
         /* Workers are started as "spancld --worker SCRATCH_DIR OWNER" and the supervisor's own
-         * options, what they are forked from as "spancld --zygote", and who makes links to other
-         * servers as "spancld --dialler". */
+         * options, what they are forked from as "spancld --zygote", what makes links to other
+         * servers as "spancld --dialler", and what measures sessions as "spancld --meter MEMORY TASKS". */
         struct part part = { 0 };
         if (argc >= 4 && !strcmp(argv[1], "--worker")) {
                 part.scratch_dir = argv[2];
                 part.owner = argv[3];
+                argc -= 3;
+                argv += 3;
+        } else if (argc >= 4 && !strcmp(argv[1], "--meter")) {
+                part.memory = argv[2];
+                part.tasks = argv[3];
                 argc -= 3;
                 argv += 3;
         } else if (argc >= 2 && !strcmp(argv[1], "--zygote")) {

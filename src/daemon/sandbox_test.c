@@ -1,6 +1,7 @@
 #include "daemon/sandbox_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
@@ -17,20 +18,24 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/usage.h"
 #include "daemon/victims.h"
 #include "daemon/worker.h"
 #include "sandbox/attacks/attack.h"
+#include "sandbox/limits.h"
 #include "sandbox/namespaces.h"
 
 #define LOG "sandbox-test"
 
 enum {
-        HANG_S = 60, /* an attack takes less */
-        BUSY = 0,    /* no outcome yet: the process ended in the attack */
-        FAILED = -1, /* the process could not be shut in */
+        HANG_S = 60,       /* an attack takes less */
+        MEASURE_MS = 1000, /* between looks at its processes, as a server's meter has them */
+        BUSY = 0,          /* no outcome yet: the process ended in the attack */
+        FAILED = -1,       /* the process could not be shut in */
 };
 
 struct entry {
@@ -143,16 +148,39 @@ static void be_between(const struct config_options *o, const struct victims *v, 
         _exit(0);
 }
 
-/* Wait for the process; false: it did not end by itself. */
-static bool ends(pid_t pid)
+/* Does it have more processes than a server's meter lets a session have? */
+static bool has_too_many(const struct config_options *o, pid_t pid)
+{
+        char path[32];
+        struct usage u = { 0 };
+        snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+        struct usage_params p = {
+                .folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC),
+                .pid = pid,
+                .tasks_max = limits_task_count(o),
+                .deadline_ns = clock_now_ns() + MEASURE_MS * 1000000ull,
+        };
+        if (p.folder < 0)
+                return false;
+        bool over = usage_measure(&p, &u) == 0 && u.over_tasks;
+        close(p.folder);
+        return over;
+}
+
+enum ending { BY_ITSELF, MEASURED, NEVER };
+
+/* Wait for the process. */
+static enum ending wait_for(const struct config_options *o, pid_t pid)
 {
         const struct timespec nap = { .tv_nsec = 1000000 };
-        for (int i = 0; i < HANG_S * 1000; i++) {
+        for (int i = 1; i <= HANG_S * 1000; i++) {
                 if (waitpid(pid, NULL, WNOHANG) == pid)
-                        return true;
+                        return BY_ITSELF;
+                if (i % MEASURE_MS == 0 && has_too_many(o, pid))
+                        return MEASURED;
                 nanosleep(&nap, NULL);
         }
-        return false;
+        return NEVER;
 }
 
 static const char *run_one(const struct config_options *o, const struct victims *v, int id,
@@ -164,14 +192,16 @@ static const char *run_one(const struct config_options *o, const struct victims 
         pid_t pid = fork();
         if (!pid)
                 be_between(o, v, id, report);
-        bool ended = pid > 0 && ends(pid);
+        enum ending ending = pid > 0 ? wait_for(o, pid) : BY_ITSELF;
         if (pid > 0)
                 kill(-pid, SIGKILL); /* what it forked */
-        if (pid > 0 && !ended)
+        if (pid > 0 && ending != BY_ITSELF)
                 waitpid(pid, NULL, 0);
         if (pid < 0 || report->outcome == FAILED)
                 return NULL;
-        if (!ended)
+        if (ending == MEASURED)
+                return "held";
+        if (ending == NEVER)
                 return "BREACHED";
         switch (report->outcome) {
         case ATTACK_BREACHED:

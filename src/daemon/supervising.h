@@ -31,6 +31,7 @@ enum source_kind {
         SOURCE_ZYGOTE_LOG,
         SOURCE_DIALLER_LOG,
         SOURCE_CALLS,
+        SOURCE_METER,
 };
 
 /* The source that an epoll event names: the first member of each. */
@@ -89,6 +90,10 @@ struct worker {
         uint64_t looks
                 [WORKER_LOOKS]; /* it was asked for its counters under these numbers; 0: none */
         unsigned checks;        /* the number of the device that it checks */
+        uint64_t measured;      /* the meter knows it by this number; 0: it does not */
+        uint64_t control_inode; /* of the worker's end */
+        bool open;              /* the meter may look into it */
+        bool over;              /* it exceeded a limit, and the log says so */
         bool told;              /* it said why it can't serve, or what its check found */
         bool stuck;             /* it says that a driver keeps its session for ever */
         bool short_turns;       /* its threads take them, and it knows (daemon/turns.h) */
@@ -101,6 +106,14 @@ struct dialler_process {
         int control;       /* -1: none */
         pid_t pid;         /* 0: none */
         uint64_t again_ns; /* when to start one; UINT64_MAX: there is one */
+};
+
+struct meter_process {
+        struct source source;
+        int control;       /* -1: none */
+        pid_t pid;         /* 0: none */
+        uint64_t last;     /* number given last to a session */
+        uint64_t again_ns; /* when to try again; 0: nothing failed */
 };
 
 /* A session that was ended here, for its client, which comes back to it. */
@@ -116,6 +129,7 @@ struct supervisor {
         struct spawner spawner;
         struct spare spare;
         struct dialler_process dialler;
+        struct meter_process meter;
         struct cgroups cgroups;
         struct janitor janitor;
         struct ended ended[ENDED_MAX]; /* a ring */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/introduce.h"
+#include "daemon/metering.h"
 #include "daemon/notify.h"
 #include "daemon/orphans.h"
 #include "daemon/visitors.h"
@@ -39,6 +40,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = s->trim_ns < d ? s->trim_ns : d;
         d = s->spawn_ns < d ? s->spawn_ns : d;
         d = health_deadline(s) < d ? health_deadline(s) : d;
+        d = meter_deadline(s) < d ? meter_deadline(s) : d;
         return dialler_deadline(s) < d ? dialler_deadline(s) : d;
 }
 
@@ -89,6 +91,9 @@ static void run_events(struct supervisor *s, int timeout_ms)
                 case SOURCE_DIALLER_LOG:
                         if (!child_log_read(&s->dialler.log, DIALLER_NAME, clock_now_ns()))
                                 supervisor_unwatch(s, s->dialler.log.fd);
+                        break;
+                case SOURCE_METER:
+                        meter_hear(s);
                         break;
                 case SOURCE_SIGNALS:
                         signalled = true;
@@ -176,6 +181,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .options = o,
                 .spawner = { .zygote = -1, .log.fd = -1 },
                 .dialler = { .control = -1, .log.fd = -1 },
+                .meter.control = -1,
                 .epoll = -1,
                 .signals = -1,
                 .accept_ns = UINT64_MAX,
@@ -206,6 +212,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 dialler_provide(&s);
                 health_provide(&s);
                 workers_provide(&s);
+                meter_provide(&s);
                 visitors_bury(&s);
                 run_events(&s, clock_poll_ms(next_deadline(&s)));
         }
@@ -217,6 +224,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         visitors_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
         visitors_bury(&s);
         workers_stop(&s, run_events);
+        meter_stop(&s);
         dialler_stop(&s);
         janitor_fini(&s.janitor); /* before the spawner, which collects every child */
         spawner_fini(&s.spawner);

@@ -171,6 +171,44 @@ static bool start(struct walk *w, const char *path)
         return w->root >= 0;
 }
 
+/* Closes `fd`. False: it is more than `w->left`. */
+static bool measure(struct walk *w, int fd, unsigned depth, uint64_t least)
+{
+        struct stat st;
+        DIR *folder = depth < TREE_DEPTH_MEASURED ? fdopendir(fd) : NULL;
+        bool fits = folder || depth < TREE_DEPTH_MEASURED;
+        if (!folder)
+                close(fd);
+        for (struct dirent *e; folder && fits && (e = readdir(folder));) {
+                if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+                    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != w->device)
+                        continue;
+                uint64_t bytes = (uint64_t)st.st_blocks * 512;
+                if (!S_ISDIR(st.st_mode) && st.st_nlink > 1)
+                        bytes /= st.st_nlink;
+                bytes = bytes < least ? least : bytes;
+                fits = bytes <= w->left;
+                w->left -= fits ? bytes : 0;
+                int next = fits && S_ISDIR(st.st_mode) ? open_folder(fd, e->d_name, &st) : -1;
+                if (next >= 0 && st.st_dev == w->device)
+                        fits = measure(w, next, depth + 1, least);
+                else if (next >= 0)
+                        close(next);
+        }
+        if (folder)
+                closedir(folder);
+        return fits;
+}
+
+uint64_t tree_measure(const char *path, uint64_t limit_bytes, uint64_t least_bytes)
+{
+        struct walk w;
+        if (!start(&w, path))
+                return 0;
+        w.left = limit_bytes;
+        return measure(&w, w.root, 0, least_bytes) ? limit_bytes - w.left : UINT64_MAX;
+}
+
 void tree_remove(const char *path)
 {
         struct walk w;

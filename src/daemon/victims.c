@@ -203,8 +203,8 @@ static int put_all(struct victims *v, const struct config_options *o)
         r = r < 0 ? r : put(v, v->messages >= 0, "%d", v->messages);
         r = r < 0 ? r : put(v, v->semaphores >= 0, "%d", v->semaphores);
         r = r < 0 ? r : put(v, memory != 0, "%llu", (unsigned long long)memory);
-        r = r < 0 ? r : put(v, false, " "); /* the attacking process is in no control group */
-        r = r < 0 ? r : put(v, false, " "); /* a session's files have no limit while it goes on */
+        r = r < 0 ? r : put(v, false, " "); /* nothing measures the attacking process's memory */
+        r = r < 0 ? r : put(v, false, " "); /* nor its files */
         r = r < 0 ? r : put(v, true, "%d", PROCESSES);
         r = r < 0 ? r : put(v, true, "%d", DESCRIPTORS);
         return r < 0 ? r : put(v, true, "%d", 0x5b000000 + (int)getpid());

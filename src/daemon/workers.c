@@ -1,11 +1,13 @@
 #include "daemon/workers.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,8 +18,10 @@
 #include "daemon/control.h"
 #include "daemon/health.h"
 #include "daemon/introduce.h"
+#include "daemon/metering.h"
 #include "daemon/orphans.h"
 #include "daemon/turns.h"
+#include "daemon/usage.h"
 #include "daemon/visitors.h"
 #include "daemon/worker.h"
 
@@ -139,6 +143,7 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
 {
         struct gate_grant has = *grant; /* what it is told, now */
         int pair[2] = { -1, -1 }, log = -1;
+        struct stat st;
         struct worker *w = mem_zalloc(sizeof(*w));
         if (!w)
                 return SP_E_NOMEM;
@@ -160,6 +165,7 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
         if (!r && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 r = SP_E_LIMIT;
         w->control = pair[0];
+        w->control_inode = !r && fstat(pair[1], &st) == 0 ? st.st_ino : 0;
         if (!r && state == WORKER_CHECKING)
                 r = control_send(w->control, CONTROL_CHECK, bytes_str(""), -1);
         if (!r)
@@ -300,6 +306,14 @@ static void worker_stuck(struct supervisor *s, struct worker *w)
         worker_dismiss(s, w);
 }
 
+void worker_over(struct supervisor *s, struct worker *w, const char *why)
+{
+        log_error(LOG, "the session of worker %d is over: %s", (int)w->pid, why);
+        note_end(s, w, why);
+        w->over = true;
+        worker_dismiss(s, w);
+}
+
 static void worker_ended(struct supervisor *s, struct worker *w, int status)
 {
         bool unclean = w->stuck || !WIFEXITED(status) || WEXITSTATUS(status) == WORKER_UNCLEAN ||
@@ -314,7 +328,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                 snprintf(how, sizeof(how), "by signal %d", WTERMSIG(status));
         else
                 snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(status));
-        if (!s->stopping && WIFSIGNALED(status) && ran_out(s, w)) {
+        if (w->over || (!s->stopping && WIFSIGNALED(status) && ran_out(s, w))) {
                 unclean = false; /* The log says so. */
         } else if (w->state == WORKER_CHECKING) {
                 health_ended(s, w, how);
@@ -391,6 +405,18 @@ static void shut_in(struct supervisor *s, struct worker *w, struct control *c)
         c->fd = -1;
 }
 
+/* May its descriptors be looked at? */
+static bool is_open(pid_t pid)
+{
+        char path[32];
+        snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+        int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        bool open = folder >= 0 && usage_can_look(folder);
+        if (folder >= 0)
+                close(folder);
+        return open;
+}
+
 void worker_hear(struct supervisor *s, struct worker *w)
 {
         static struct control c;
@@ -422,6 +448,7 @@ void worker_hear(struct supervisor *s, struct worker *w)
                         log_info(LOG, "worker %d is ready, %lu device(s)", (int)w->pid,
                                  strtoul((const char *)c.data, NULL, 10));
                         w->state = WORKER_WARM;
+                        w->open = is_open(w->pid); /* before it has a client */
                         health_learn(s, (const char *)c.data);
                         s->crashes = 0;
                         visitors_serve_waiting(s);
@@ -539,7 +566,7 @@ bool workers_reap(struct supervisor *s)
                                 worker_hear(s, w);
                 }
                 pid_t pid = waitpid(info.si_pid, &status, 0);
-                if (dialler_ended(s, pid, status))
+                if (dialler_ended(s, pid, status) || meter_ended(s, pid))
                         continue;
                 if (pid == s->spawner.zygote_pid)
                         s->spawner.zygote_pid = 0;

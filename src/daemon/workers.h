@@ -39,6 +39,9 @@ SP_NODISCARD int worker_check(struct supervisor *s, unsigned device);
 /* End one without a session, which is not wanted any more. */
 void worker_dismiss(struct supervisor *s, struct worker *w);
 
+/* End its session, which exceeds a limit: `why` is a sentence for the client and the log, and static. */
+void worker_over(struct supervisor *s, struct worker *w, const char *why);
+
 /* Read what a worker says. SIGCHLD tells of its death. */
 void worker_hear(struct supervisor *s, struct worker *w);
 

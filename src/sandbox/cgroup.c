@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text_file.h"
+#include "sandbox/limits.h"
 
 #define LOG        "sandbox"
 #define PREFIX     "spancld."
@@ -24,11 +25,8 @@ enum {
         NAME_SIZE = 48, /* of a folder of ours, with the end of the string */
         GROUP_SIZE = NAME_SIZE + sizeof("/" SUPERVISOR),
         TRIES = 8,
-        LOCK_MS = 3000,      /* for others that are being started */
-        SWEEP_MS = 1000,     /* until what a dead spancld has left has ended */
-        HEADROOM_MIB = 128,  /* of a session's memory, for what RLIMIT_DATA does not count ... */
-        HEADROOM_PARTS = 4,  /* ... and this part of it more */
-        THREADS_PER_CORE = 2 /* of drivers, beyond --session-processes */
+        LOCK_MS = 3000,  /* for others that are being started */
+        SWEEP_MS = 1000, /* until what a dead spancld has left has ended */
 };
 
 /* ---- a group's files ------------------------------------------------------------------------ */
@@ -279,16 +277,12 @@ static const char *reason(int r)
 void cgroups_init(struct cgroups *c, const struct config_options *o)
 {
         static const char none[] =
-                "sessions have no control groups, which would limit memory and processes of each";
+                "sessions have no control groups, which would limit memory and processes of each at once";
         const char *why = "";
         uint64_t mib = config_option_number(o, CONFIG_session_memory);
-        uint64_t processes = config_option_number(o, CONFIG_session_processes);
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
         *c = (struct cgroups){ .home = open_own(&why), .base = -1 };
-        if (mib)
-                c->memory_bytes = (mib + mib / HEADROOM_PARTS + HEADROOM_MIB) << 20;
-        if (processes)
-                c->process_count = processes + THREADS_PER_CORE * (uint64_t)(cores > 0 ? cores : 1);
+        c->memory_bytes = limits_memory_bytes(o);
+        c->process_count = limits_task_count(o);
         if (c->home < 0) {
                 say(mib, none, why);
                 return;

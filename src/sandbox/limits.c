@@ -18,7 +18,22 @@ enum {
         SIGNALS_MAX = 1024,    /* queued; POSIX timers count, too */
         LOCKED_MAX = 64 << 20, /* bytes, where no device needs more */
         THREADS_PER_CORE = 2,  /* of drivers, beyond --session-processes */
+        HEADROOM_MIB = 128,    /* of a session's memory, for what RLIMIT_DATA does not count ... */
+        HEADROOM_PARTS = 4,    /* ... and this part of it more */
 };
+
+uint64_t limits_memory_bytes(const struct config_options *o)
+{
+        uint64_t mib = config_option_number(o, CONFIG_session_memory);
+        return mib ? (mib + mib / HEADROOM_PARTS + HEADROOM_MIB) << 20 : 0;
+}
+
+uint64_t limits_task_count(const struct config_options *o)
+{
+        uint64_t count = config_option_number(o, CONFIG_session_processes);
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        return count ? count + THREADS_PER_CORE * (uint64_t)(cores > 0 ? cores : 1) : 0;
+}
 
 /* Never above what it is. */
 static void limit(int resource, rlim_t value)
@@ -48,14 +63,12 @@ static bool locks_much(void)
 void limits_set(const struct config_options *o, bool own_user)
 {
         uint64_t memory = config_option_number(o, CONFIG_session_memory);
-        uint64_t processes = config_option_number(o, CONFIG_session_processes);
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        uint64_t tasks = limits_task_count(o);
         limit(RLIMIT_CORE, 0); /* a session's data is not for files */
         if (memory)
                 limit(RLIMIT_DATA, (rlim_t)memory << 20);
-        if (processes && own_user)
-                limit(RLIMIT_NPROC,
-                      (rlim_t)processes + THREADS_PER_CORE * (rlim_t)(cores > 0 ? cores : 1));
+        if (tasks && own_user)
+                limit(RLIMIT_NPROC, (rlim_t)tasks);
         limit(RLIMIT_NOFILE, FILES_MAX);
         limit(RLIMIT_MSGQUEUE, 0);
         limit(RLIMIT_SIGPENDING, SIGNALS_MAX);

@@ -74,10 +74,10 @@ class Devices:
             os.kill(pid, signal.SIGKILL)
         self.folder.cleanup()
 
-    def start(self, *what, **more):
+    def start(self, *what, stderr=subprocess.PIPE, **more):
         return subprocess.Popen([str(BUILD / "bin/system_misbehave"), *map(str, what)],
                                 env={**self.servers.environment(), **more}, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                stdout=subprocess.PIPE, stderr=stderr)
 
     def run(self, *what, **more):
         client = self.start(*what, **more)

@@ -5,6 +5,9 @@
  *   memory MIB      puts so much into a file in memory
  *   fill DIR N MIB  leaves N files of so many MiB in the folder
  *   link DIR TO     leaves a symbolic link in the folder
+ *   unnamed DIR MIB puts so much into a file without a name in the folder
+ *
+ * With `keep` in front of WHAT the session stays, with what it holds, and reads its result again and again.
  *
  * Prints what the last call returned. A kernel that can't be built for the device ends with status 77. */
 #include "try.h"
@@ -57,12 +60,19 @@ static const char source[] =
         "                sys(3, fd, 0, 0, 0);\n"
         "        }\n"
         "}\n"
+        "kernel void unnamed(global char *text, global long *result, long n, long size)\n"
+        "{\n"
+        "        long fd = sys(2, (long)text, 0x410002, 0600, 0);\n" /* open(O_TMPFILE) */
+        "        *result = fd < 0 ? fd : sys(285, fd, 0, 0, size);\n"
+        "}\n"
         "kernel void link(global char *text, global long *result, long n, long size)\n"
         "{\n"
         "        *result = sys(88, (long)text, (long)(text + size), 0, 0);\n" /* symlink */
         "}\n";
 
 enum { TEXT_MAX = 4096 };
+
+static bool keeps;
 
 static long run(const char *name, const char *text, cl_long n, cl_long size)
 {
@@ -97,16 +107,26 @@ static long run(const char *name, const char *text, cl_long n, cl_long size)
         TRY(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
         TRY(clEnqueueReadBuffer(queue, results, CL_TRUE, 0, sizeof(result), &result, 0, NULL,
                                 NULL));
+        while (keeps) {
+                printf("%ld\n", result);
+                fflush(stdout);
+                usleep(200000);
+                TRY(clEnqueueReadBuffer(queue, results, CL_TRUE, 0, sizeof(result), &result, 0,
+                                        NULL, NULL));
+        }
         return result;
 }
 
 int main(int argc, char **argv)
 {
         static char text[TEXT_MAX];
+        keeps = argc > 1 && !strcmp(argv[1], "keep");
+        argc -= keeps;
+        argv += keeps;
         const char *what = argc > 2 ? argv[1] : "";
         long number = argc > 3 ? strtol(argv[3], NULL, 10) : 0, result;
         bool stays = !strcmp(what, "leave") || !strcmp(what, "chase");
-        if (stays) {
+        if (!strcmp(what, "leave") || !strcmp(what, "chase")) {
                 snprintf(text, sizeof(text), "%s", argv[2]);
                 result = run(what, text, number, 0);
         } else if (!strcmp(what, "memory")) {
@@ -114,13 +134,17 @@ int main(int argc, char **argv)
         } else if (!strcmp(what, "fill") && argc > 4) {
                 snprintf(text, sizeof(text), "%s/junk-a", argv[2]);
                 result = run(what, text, number, strtol(argv[4], NULL, 10) << 20);
+        } else if (!strcmp(what, "unnamed") && argc > 3) {
+                snprintf(text, sizeof(text), "%s", argv[2]);
+                result = run(what, text, 0, number << 20);
         } else if (!strcmp(what, "link") && argc > 3) {
                 size_t n = strlen(argv[3]) + 1;
                 snprintf(text, sizeof(text), "%s", argv[3]);
                 snprintf(text + n, sizeof(text) - n, "%s/link", argv[2]);
                 result = run(what, text, 0, (cl_long)n);
         } else {
-                fprintf(stderr, "usage: misbehave leave|chase|memory|fill|link ...\n");
+                fprintf(stderr,
+                        "usage: misbehave [keep] leave|chase|memory|fill|unnamed|link ...\n");
                 return 2;
         }
         printf("%ld\n", result);

@@ -23,7 +23,7 @@ static char base[] = "/tmp/spancl-test-tree.XXXXXX";
 
 static const char *at(const char *name)
 {
-        static char paths[4][128];
+        static char paths[4][512];
         static unsigned n;
         char *p = paths[n++ % 4];
         snprintf(p, sizeof(paths[0]), "%s/%s", base, name);
@@ -181,12 +181,41 @@ static void folders_may_be_closed_to_an_ordinary_user(void **state)
         assert_int_equal(status, 0);
 }
 
+static void what_files_take_is_measured(void **state)
+{
+        (void)state;
+        folder("size");
+        folder("size/a");
+        file("size/b", 64, 0);
+        file("size/a/c", 64, 0);
+        uint64_t all = tree_measure(at("size"), 1 << 20, 4096);
+        assert_true(all >= 128 << 10 && all < 192 << 10);
+        assert_int_equal(link(at("size/b"), at("size/a/b")), 0); /* the same file */
+        assert_true(tree_measure(at("size"), 1 << 20, 4096) == all);
+        assert_int_equal(symlink("/usr", at("size/usr")), 0); /* is not followed */
+        assert_true(tree_measure(at("size"), 1 << 20, 4096) <= all + 4096);
+        assert_true(tree_measure(at("size"), 1 << 20, 100 << 10) >= 500 << 10);
+        assert_true(tree_measure(at("size"), 100 << 10, 0) == UINT64_MAX);
+        assert_true(tree_measure(at("nothing"), 1 << 20, 0) == 0);
+        tree_remove(at("size"));
+        /* Too deep to be seen to its end. */
+        char path[4 * TREE_DEPTH_MEASURED] = "deep";
+        folder("deep");
+        for (int i = 0; i <= TREE_DEPTH_MEASURED; i++) {
+                strcat(path, "/d");
+                folder(path);
+        }
+        assert_true(tree_measure(at("deep"), 1 << 30, 0) == UINT64_MAX);
+        tree_remove(at("deep"));
+}
+
 int main(void)
 {
         if (!mkdtemp(base))
                 return 1;
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_was_written_last_is_kept),
+                cmocka_unit_test(what_files_take_is_measured),
                 cmocka_unit_test(links_are_not_followed),
                 cmocka_unit_test(links_that_come_meanwhile_are_not_followed),
                 cmocka_unit_test(folders_may_be_deep_and_closed),

@@ -10,6 +10,8 @@ enum {
         SHARED_MEMORY = 0x21,  /* MAP_SHARED | MAP_ANONYMOUS */
         SHARED_FILE = 1,       /* MAP_SHARED */
         READ_WRITE = 3,
+        HOLD_MS = 15000,      /* a server that measures its sessions ends this one meanwhile */
+        MANY_FILES = 4 * MIB, /* bytes of each of many files */
 };
 
 /* A process that does nothing and needs nothing: it shares this one's memory, and never touches its stack. */
@@ -47,6 +49,8 @@ int attack_many_processes(struct attack *a)
                 wanted = MOST;
         while (n < wanted && (r = idle_process()) > 0)
                 pids[n++] = (i32)r;
+        if (r > 0)
+                nap_ms(HOLD_MS);
         int outcome = judge(a, r);
         while (n > 0)
                 kill_child(pids[--n]);
@@ -175,11 +179,13 @@ static int judge_child(struct attack *a, i64 child)
         return judge(a, -(i64)(status >> 8 & 0xff));
 }
 
-/* Write to as much as `mapped`, which is an address or an error, and end: of a child. */
+/* Write to as much as `mapped`, which is an address or an error, hold it for a while, and end: of a child. */
 static void use_and_end(i64 mapped, i64 size)
 {
-        if (is_address(mapped))
+        if (is_address(mapped)) {
                 touch(mapped, size);
+                nap_ms(HOLD_MS);
+        }
         end_child(is_address(mapped) ? 0 : (int)-mapped);
 }
 
@@ -237,6 +243,24 @@ int attack_memory_file(struct attack *a)
         return judge_child(a, child);
 }
 
+/* No process has the pages mapped, but for one, and no descriptor leads to them. */
+int attack_unmapped_memory(struct attack *a)
+{
+        i64 size = beyond(a, N(all_memory)), child = size ? fork_child() : 0;
+        if (!size)
+                return ATTACK_NOT_APPLICABLE;
+        if (child)
+                return judge_child(a, child);
+        i64 r = SYS6(mmap, 0, size, READ_WRITE, SHARED_MEMORY, -1, 0);
+        for (i64 at = 0; is_address(r) && at < size; at += MIB) {
+                touch(r + at, size - at < MIB ? size - at : MIB);
+                if (at)
+                        (void)SYS2(munmap, r + at, MIB);
+        }
+        use_and_end(r, PAGE);
+        return ATTACK_HELD;
+}
+
 int attack_segment_memory(struct attack *a)
 {
         i64 size = beyond(a, N(all_memory));
@@ -280,6 +304,8 @@ int attack_memory_of_children(struct attack *a)
         (void)SYS1(close, ready[1]);
         while (ends < 5 && SYS3(read, ready[0], &byte, 1) > 0)
                 ends++;
+        if (ends == 5)
+                nap_ms(HOLD_MS);
         for (int i = 0; i < 5; i++)
                 kill_child(children[i]);
         (void)SYS1(close, ready[0]);
@@ -308,6 +334,7 @@ int attack_memory_in_pipes(struct attack *a)
                         end_child(r ? (int)-r : 12);
                 left -= r;
         }
+        nap_ms(HOLD_MS);
         end_child(is_address(block) ? 0 : 12);
         return ATTACK_HELD;
 }
@@ -322,6 +349,8 @@ static int filled(struct attack *a, i64 folder)
         if (fd < 0)
                 return judge(a, fd);
         i64 r = SYS4(fallocate, fd, 0, 0, size);
+        if (r >= 0)
+                nap_ms(HOLD_MS);
         int outcome = judge(a, r);
         (void)SYS1(close, fd);
         (void)SYS3(unlinkat, AT_CWD, path, 0);
@@ -360,6 +389,62 @@ int attack_fill_without_name(struct attack *a)
         if (fd < 0)
                 return judge(a, fd);
         i64 r = SYS4(fallocate, fd, 0, 0, size);
+        if (r >= 0)
+                nap_ms(HOLD_MS);
         (void)SYS1(close, fd);
         return judge(a, r);
+}
+
+/* The scratch folder's file number `i`. */
+static i64 numbered(struct attack *a, char *path, i64 i)
+{
+        u32 at = 0;
+        put_param(path, &at, P(scratch));
+        put_text(path, &at, "/filler.");
+        put_number(path, &at, (u64)i);
+        return (i64)path;
+}
+
+int attack_fill_by_many_files(struct attack *a)
+{
+        char path[PATH_SIZE];
+        i64 count = (N(disk) + 64) * MIB / MANY_FILES, n = 0, r = 0;
+        (void)P(scratch);
+        if (a->missing)
+                return ATTACK_NOT_APPLICABLE;
+        for (; n < count && r >= 0; n++) {
+                i64 fd = open_file(numbered(a, path, n), O_BOTH | O_CREATE);
+                r = fd < 0 ? fd : SYS4(fallocate, fd, 0, 0, MANY_FILES);
+                if (fd >= 0)
+                        (void)SYS1(close, fd);
+        }
+        if (r >= 0)
+                nap_ms(HOLD_MS);
+        int outcome = judge(a, r);
+        while (n-- > 0)
+                (void)SYS3(unlinkat, AT_CWD, numbered(a, path, n), 0);
+        return outcome;
+}
+
+/* Only a mapping of one page leads to it. */
+int attack_fill_by_mapping(struct attack *a)
+{
+        char path[PATH_SIZE];
+        i64 size = (N(disk) + 64) * MIB;
+        (void)P(scratch);
+        if (a->missing)
+                return ATTACK_NOT_APPLICABLE;
+        i64 fd = open_file(path_in(path, P(scratch), "filler"), O_BOTH | O_CREATE);
+        if (fd < 0)
+                return judge(a, fd);
+        i64 r = SYS4(fallocate, fd, 0, 0, size), mapped = r;
+        if (r >= 0)
+                mapped = SYS6(mmap, 0, PAGE, READ_WRITE, SHARED_FILE, fd, 0);
+        (void)SYS3(unlinkat, AT_CWD, path, 0);
+        (void)SYS1(close, fd);
+        if (!is_address(mapped))
+                return judge(a, mapped);
+        nap_ms(HOLD_MS);
+        (void)SYS2(munmap, mapped, PAGE);
+        return ATTACK_BREACHED;
 }
