@@ -11,7 +11,7 @@ static bool next_word(const cl_device_id d, bool *available)
         return d->watch.fn && *available != d->watch.told;
 }
 
-/* In the keeper's thread, without the lock; whatever changed since it was deferred is told at once. */
+/* In the progress thread, without the lock; whatever changed since it was deferred is told at once. */
 static void tell(struct deferred *call)
 {
         cl_device_id d = container_of(call, struct _cl_device_id, watch.call);
@@ -57,9 +57,9 @@ void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
 {
         struct client *c = d->client;
         if (fn && !d->watch.fn)
-                keeper_watch(c);
+                progress_watch(c);
         if (!fn && d->watch.fn)
-                keeper_unwatch(c);
+                progress_unwatch(c);
         d->watch.fn = fn;
         d->watch.user_data = user_data;
         d->watch.told = device_is_available(d);

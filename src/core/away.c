@@ -67,7 +67,7 @@ void server_away(struct server *s)
                 refuse(s);
         /* The receiver connects it: it may sleep on its connections. */
         c->io->wake(c->io_user);
-        keeper_wake(c);
+        progress_wake(c);
 }
 
 int server_redial(struct server *s)

@@ -70,13 +70,13 @@ static bool client_receive(struct client *c)
         return got;
 }
 
-void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *arg,
+void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg), void *arg,
                  uint64_t deadline_ns)
 {
         struct io_link *links[CLIENT_SERVERS_MAX];
         size_t count = 0;
         c->pumping = true;
-        c->keeper_pumping = keeper;
+        c->progress_pumping = progress_thread;
         servers_tick(c);
         client_flush(c);
         /* Sending alone can be what was waited for. */
@@ -88,12 +88,12 @@ void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *a
                 if (at < deadline_ns)
                         deadline_ns = at;
                 c->sleeping = true;
-                c->io->wait(c->io_user, links, count, !keeper, deadline_ns, &c->lock);
+                c->io->wait(c->io_user, links, count, !progress_thread, deadline_ns, &c->lock);
                 c->sleeping = false;
                 client_receive(c);
         }
-        c->pumping = c->keeper_pumping = false;
-        if (keeper ? c->waiters : c->waiters > 1)
+        c->pumping = c->progress_pumping = false;
+        if (progress_thread ? c->waiters : c->waiters > 1)
                 pthread_cond_broadcast(&c->progress);
 }
 
@@ -114,7 +114,7 @@ bool client_poll(struct client *c)
 static void wait_for_receiver(struct client *c, uint64_t deadline_ns)
 {
         client_flush(c);
-        if (c->keeper_pumping && c->sleeping)
+        if (c->progress_pumping && c->sleeping)
                 c->io->wake(c->io_user);
         if (deadline_ns == UINT64_MAX) {
                 pthread_cond_wait(&c->progress, &c->lock);
@@ -144,7 +144,7 @@ bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uin
         if (c->waiters && !c->pumping)
                 pthread_cond_broadcast(&c->progress);
         if (!c->waiters)
-                keeper_relieve(c);
+                progress_relieve(c);
         return r;
 }
 
@@ -233,7 +233,7 @@ static void init_locks(struct client *c)
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
         pthread_mutex_init(&c->lock, NULL);
         pthread_cond_init(&c->progress, &attr);
-        pthread_cond_init(&c->keeper_cond, &attr);
+        pthread_cond_init(&c->progress_cond, &attr);
         pthread_condattr_destroy(&attr);
 }
 
@@ -288,7 +288,7 @@ static void destroy(struct client *c, bool after_fork)
         if (c->own_specs)
                 config_servers_free(c->own_specs, c->own_spec_count);
         if (!after_fork) {
-                pthread_cond_destroy(&c->keeper_cond);
+                pthread_cond_destroy(&c->progress_cond);
                 pthread_cond_destroy(&c->progress);
                 pthread_mutex_destroy(&c->lock);
         }
@@ -301,7 +301,7 @@ struct client *client_free(struct client *c)
                 return NULL;
         client_lock(c);
         c->closing = true;
-        keeper_stop(c);
+        progress_stop(c);
         servers_close(c, false);
         client_unlock(c);
         destroy(c, false);
@@ -336,12 +336,12 @@ static void fork_child(void)
 {
         trace_stop(); /* the file is the parent's */
         if (global) {
-                keeper_forget(global);
+                progress_forget(global);
                 for (unsigned i = 0; i < global->server_count; i++)
                         server_abandon(global->servers[i]);
                 init_locks(global);
                 global->waiters = 0;
-                global->pumping = global->keeper_pumping = global->sleeping = false;
+                global->pumping = global->progress_pumping = global->sleeping = false;
                 global->abandoned_next = abandoned;
                 abandoned = global;
                 global = NULL;
@@ -411,7 +411,7 @@ __attribute__((destructor)) static void client_exit(void)
         c->closing = true;
         stats_write(c);
         tracing_write(c);
-        keeper_stop(c);
+        progress_stop(c);
         /* Warnings of in-process servers that the others have gone are of no interest now. */
         log_threshold = LOG_ERROR;
         servers_close(c, true);

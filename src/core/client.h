@@ -1,6 +1,6 @@
 /* The client: every server, the platform, and the one lock.
  *
- * Lock order: client lock, then nothing else. Application callbacks run without it, on the keeper
+ * Lock order: client lock, then nothing else. Application callbacks run without it, on the progress thread
  * thread. The thread that waits receives (client_wait); no other thread is involved in a command. */
 #ifndef SPANCL_CORE_CLIENT_H
 #define SPANCL_CORE_CLIENT_H
@@ -106,21 +106,21 @@ unsigned server_index(const struct server *s);
 const char *server_name(const struct server *s);
 
 /* Something was sent that nobody waits for: send now when the link is idle or enough has gathered, else
- * leave it to the next wait, flush or the keeper thread. Lock held. */
+ * leave it to the next wait, flush or the progress thread. Lock held. */
 void server_kick(struct server *s);
 
 /* Send everything now. Lock held. */
 void server_flush(struct server *s);
 
-/* Run fn(d) soon on the keeper thread without the lock: application callbacks. *d, which is not deferred now, is the
+/* Run fn(d) soon on the progress thread without the lock: application callbacks. *d, which is not deferred now, is the
  * client's until then. Lock held. */
 void client_defer(struct client *c, struct deferred *d, void (*fn)(struct deferred *d));
 
 /* CLOCK_MONOTONIC (virtual in the simulator), ns. */
 uint64_t client_now_ns(struct client *c);
 
-/* Tell the application of an error that concerns the whole context: its notify callback, on the keeper
- * thread (core/keeper.c). Lock held. */
+/* Tell the application of an error that concerns the whole context: its notify callback, on the progress thread
+ * thread (core/progress.c). Lock held. */
 void context_notify(cl_context x, const char *text);
 
 /* The one place where SP_E_* becomes a cl_int; `link_error` is what a lost server means here, normally

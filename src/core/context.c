@@ -17,7 +17,7 @@ static void destroy(cl_context x)
         handle_free(&x->h, sizeof(*x));
 }
 
-/* On the keeper thread, without the lock. Nobody else has the context any more. */
+/* On the progress thread, without the lock. Nobody else has the context any more. */
 static void call_destructors(struct deferred *end)
 {
         cl_context x = container_of(end, struct _cl_context, end);
@@ -53,7 +53,7 @@ int context_new(struct client *c, const struct context_params *params, cl_contex
         list_init(&x->svm_chunks);
         list_append(client_contexts(c), &x->link);
         if (x->notify)
-                keeper_watch(c);
+                progress_watch(c);
         *ret = x;
         return 0;
 }
@@ -96,7 +96,7 @@ void context_unhold(cl_context x)
                 return;
         list_remove(&x->link);
         if (x->notify)
-                keeper_unwatch(x->client);
+                progress_unwatch(x->client);
         svm_end(x);
         list_each(q, &x->domain_queues, struct domain_queue, link)
         {

@@ -582,7 +582,7 @@ void device_unhold(cl_device_id d)
         if (!d->parent || atomic_fetch_sub(&d->h.holds, 1) != 1)
                 return;
         if (d->watch.fn)
-                keeper_unwatch(d->client);
+                progress_unwatch(d->client);
         cl_device_id parent = d->parent;
         struct session *session = server_session(d->server);
         /* Without memory the server keeps the device until the session ends. */

@@ -184,7 +184,7 @@ static void callback_run(struct deferred *call)
         mem_free(cb);
 }
 
-/* The callback is due: hand it to the keeper. */
+/* The callback is due: hand it to the progress thread. */
 static void callback_defer(cl_event e, struct event_callback *cb)
 {
         cb->event = e;
@@ -212,7 +212,7 @@ int event_on(cl_event e, cl_int type, void(CL_CALLBACK *fn)(cl_event, cl_int, vo
         }
         if (!e->callbacks && e->server) {
                 c->interests++;
-                keeper_wake(c);
+                progress_wake(c);
         }
         e->callbacks = cb;
         if (e->server)
@@ -280,7 +280,7 @@ void event_set_tail(cl_event e, struct event_tail *tail)
         e->lags = true;
         e->parts++;
         c->interests++; /* it is to happen also when nobody waits */
-        keeper_wake(c);
+        progress_wake(c);
 }
 
 int event_watch(cl_event e)

@@ -10,7 +10,7 @@ SP_NODISCARD int event_new_user(cl_context x, cl_event *ret);
 /* Set a user event's status once. SP_E_BUSY: it was set before. Lock held. */
 SP_NODISCARD int event_set_user(cl_event e, cl_int status);
 
-/* Call fn on the keeper thread once the status is `type` or beyond. SP_E_NOMEM. Lock held. */
+/* Call fn on the progress thread once the status is `type` or beyond. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int event_on(cl_event e, cl_int type, void(CL_CALLBACK *fn)(cl_event, cl_int, void *),
                           void *user_data);
 

@@ -37,7 +37,7 @@ struct io_connect {
 };
 
 struct client_io {
-        /* May core start its keeper thread? If not, the owner calls client_step now and then. */
+        /* May core start its progress thread? If not, the owner calls client_step now and then. */
         bool threads;
 
         /* CLOCK_MONOTONIC in ns. Any thread. */

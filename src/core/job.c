@@ -359,7 +359,7 @@ static void job_finish(struct program_job *j)
         j->input_count = 0;
 }
 
-/* On the keeper thread, without the lock. */
+/* On the progress thread, without the lock. */
 static void job_call(struct deferred *d)
 {
         struct program_job *j = container_of(d, struct program_job, call);

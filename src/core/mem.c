@@ -222,7 +222,7 @@ static void bury(cl_mem m)
         context_unhold(x);
 }
 
-/* On the keeper thread, without the lock. "The registered callback functions are called and then the memory
+/* On the progress thread, without the lock. "The registered callback functions are called and then the memory
  * object's resources are freed and the memory object is deleted." */
 static void call_destructors(struct deferred *end)
 {
@@ -314,7 +314,7 @@ void mem_release(cl_mem m)
         if (m->destructors && !m->awaited) {
                 m->awaited = true;
                 c->interests++;
-                keeper_wake(c);
+                progress_wake(c);
         }
         mem_unhold(m);
 }

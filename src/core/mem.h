@@ -38,10 +38,10 @@ SP_NODISCARD int mem_new_pipe(cl_context x, cl_mem_flags flags, cl_uint packet_s
 
 SP_NODISCARD int mem_new_image(cl_context x, const struct image_params *params, cl_mem *ret);
 
-/* Call fn, on the keeper thread, when the object is gone. SP_E_NOMEM. Lock held. */
+/* Call fn, on the progress thread, when the object is gone. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int mem_on_destroy(cl_mem m, void(CL_CALLBACK *fn)(cl_mem, void *), void *user_data);
 
-/* The application's last reference went. Drops the hold; if there are destructors, the keeper sees to it that
+/* The application's last reference went. Drops the hold; if there are destructors, the progress thread sees to it that
  * what still holds the object ends. Lock held. */
 void mem_release(cl_mem m);
 

@@ -34,7 +34,7 @@ enum handle_type {
         HANDLE_MUTABLE_COMMAND = 0x13d8b96f,
 };
 
-/* A call that the keeper thread makes without the lock (client_defer): a part of what it is about. */
+/* A call that the progress thread makes without the lock (client_defer): a part of what it is about. */
 struct deferred {
         struct list link;
         void (*fn)(struct deferred *d);

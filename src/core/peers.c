@@ -114,7 +114,7 @@ static int relay(struct server *a, struct server *b)
         if (r < 0)
                 return r;
         c->interests++; /* also when the application does not wait */
-        keeper_wake(c);
+        progress_wake(c);
         return 0;
 }
 

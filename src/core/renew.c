@@ -109,7 +109,7 @@ void server_renew(struct server *s)
                 return;
         if (open_anew(s, false) < 0)
                 c->renewals = true;
-        keeper_wake(c);
+        progress_wake(c);
         c->io->wake(c->io_user);
 }
 

@@ -15,7 +15,7 @@ int request_begin(struct client *c, struct server *s, struct request *r)
                 return e;
         if (r->notify) {
                 c->interests++;
-                keeper_wake(c);
+                progress_wake(c);
         }
         return 0;
 }

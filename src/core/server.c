@@ -546,7 +546,7 @@ void server_send(struct server *s)
         if (c->sleeping)
                 c->io->wake(c->io_user);
         else if (!c->waiters)
-                keeper_wake(c);
+                progress_wake(c);
 }
 
 bool server_receive(struct server *s)
@@ -597,10 +597,10 @@ void server_kick(struct server *s)
                 return;
         }
         if (s->unsent_since || !session_unsent(s->session))
-                return; /* the keeper knows, or has nothing to do */
+                return; /* the progress thread knows, or has nothing to do */
         s->unsent_since = now;
-        keeper_wake(c);
-        if (c->keeper_pumping && c->sleeping)
+        progress_wake(c);
+        if (c->progress_pumping && c->sleeping)
                 c->io->wake(c->io_user); /* it sleeps for longer than these may wait */
 }
 

@@ -130,15 +130,15 @@ struct client {
         unsigned waiters;        /* in client_wait */
         uint64_t waits;          /* how often somebody had to wait there */
         bool pumping;            /* somebody receives */
-        bool keeper_pumping;     /* it is the keeper */
+        bool progress_pumping;   /* it is the progress thread */
         bool sleeping;           /* in io->wait */
 
-        /* The keeper (keeper.c). */
-        pthread_t keeper;
-        pthread_cond_t keeper_cond;
-        bool keeper_started, keeper_stop;
-        bool keeper_idle;    /* sleeps until it is signalled */
-        bool keeper_calling; /* in a callback */
+        /* The progress thread (progress.c). */
+        pthread_t progress_thread;
+        pthread_cond_t progress_cond;
+        bool progress_started, progress_stop;
+        bool progress_idle;    /* sleeps until it is signalled */
+        bool progress_calling; /* in a callback */
         struct list deferred;
         unsigned interests;   /* callbacks that wait for a server's word */
         unsigned watchers;    /* those that want to know that servers go and come, sometime soon */
@@ -163,7 +163,7 @@ void client_flush(struct client *c);
 
 /* One round of the receiver: send, receive, and, if nothing came and `done` (may be NULL) does not say true,
  * sleep until the deadline, and receive. The caller has checked that nobody is `pumping`. */
-void client_pump(struct client *c, bool keeper, bool (*done)(void *arg), void *arg,
+void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg), void *arg,
                  uint64_t deadline_ns);
 
 /* ---- server.c ------------------------------------------------------------------------------- */
@@ -381,19 +381,19 @@ int transfer_restart(void *user);
 int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
                      uint64_t *ret_below);
 
-/* ---- keeper.c ------------------------------------------------------------------------------- */
+/* ---- progress.c ------------------------------------------------------------------------------- */
 
-/* There is something for the keeper: starts it at first, wakes it when it sleeps. */
-void keeper_wake(struct client *c);
+/* There is something for the progress thread: starts it at first, wakes it when it sleeps. */
+void progress_wake(struct client *c);
 /* Somebody begins to watch, or does not any more (client.watchers). */
-void keeper_watch(struct client *c);
-void keeper_unwatch(struct client *c);
-/* The last waiter has left: does the keeper have to take over? */
-void keeper_relieve(struct client *c);
+void progress_watch(struct client *c);
+void progress_unwatch(struct client *c);
+/* The last waiter has left: does the progress thread have to take over? */
+void progress_relieve(struct client *c);
 /* End the thread, unless it is in a callback. Lock held; released meanwhile. */
-void keeper_stop(struct client *c);
-/* The child of a fork has no keeper. */
-void keeper_forget(struct client *c);
+void progress_stop(struct client *c);
+/* The child of a fork has no progress thread. */
+void progress_forget(struct client *c);
 
 /* ---- stats.c -------------------------------------------------------------------------------- */
 

@@ -507,7 +507,7 @@ struct freeing {
         void *pointers[];
 };
 
-/* On the keeper thread, without the lock. */
+/* On the progress thread, without the lock. */
 static void freeing_call(struct deferred *d)
 {
         struct freeing *f = container_of(d, struct freeing, call);

@@ -248,7 +248,7 @@ cl_int transfer_finish_write(struct command *m, int r, struct host_box from)
         if (r == 0 && only_data) {
                 if (w.sent.done)
                         server_kick(m->server);
-                else /* sends, too, and needs no keeper for the rest */
+                else /* sends, too, and needs no progress thread for the rest */
                         client_wait(m->client, is_sent, &w);
                 r = w.sent.status < 0 || !w.sent.done ? SP_E_GONE : 0;
                 if (!w.sent.done)

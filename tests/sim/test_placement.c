@@ -117,7 +117,7 @@ TEST(a_relayed_session_ends_with_its_server)
                 assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
                 sim_run(s.sim, 1000000000);
                 assert_int_equal(sim_client(s.sim)->interests,
-                                 0); /* the keeper has nothing to do */
+                                 0); /* the progress thread has nothing to do */
                 setup_end(&s);
         }
         log_threshold = before;

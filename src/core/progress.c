@@ -1,4 +1,4 @@
-/* The keeper thread: application callbacks, what nobody waits for, and nothing else. */
+/* The progress thread: application callbacks, what nobody waits for, and nothing else. */
 #include <errno.h>
 #include <time.h>
 
@@ -8,11 +8,11 @@
 #include "trace/trace.h"
 
 enum {
-        KEEPER_NAP_NS = 200000, /* commands lie unsent no longer than about this, */
-        KEEPER_NAP_DOUBLED =
+        PROGRESS_NAP_NS = 200000, /* commands lie unsent no longer than about this, */
+        PROGRESS_NAP_DOUBLED =
                 2, /* doubled so often where the application has sent them itself of late */
         WATCH_NS = 100000000, /* a connection without waits for so long is watched */
-        KEEPER_NAPS = 10,     /* idle ones before it sleeps until it is woken */
+        PROGRESS_NAPS = 10,   /* idle ones before it sleeps until it is woken */
 };
 
 /* Has it to receive, because nobody else does? */
@@ -55,14 +55,14 @@ static bool run_deferred(struct client *c)
                 return false;
         struct deferred *d = list_entry(c->deferred.next, struct deferred, link);
         list_remove(&d->link);
-        c->keeper_calling = true;
+        c->progress_calling = true;
         pthread_mutex_unlock(&c->lock);
         {
                 TRACE_SPAN(callback, 0);
                 d->fn(d);
         }
         pthread_mutex_lock(&c->lock);
-        c->keeper_calling = false;
+        c->progress_calling = false;
         return true;
 }
 
@@ -70,16 +70,16 @@ static void nap(struct client *c, uint64_t ns)
 {
         uint64_t until = c->io->now_ns(c->io_user) + ns;
         struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
-        pthread_cond_timedwait(&c->keeper_cond, &c->lock, &t);
+        pthread_cond_timedwait(&c->progress_cond, &c->lock, &t);
 }
 
-static void *keeper_run(void *user)
+static void *progress_run(void *user)
 {
         struct client *c = user;
         unsigned naps = 0;
         uint64_t waits = 0;
         pthread_mutex_lock(&c->lock);
-        while (!c->keeper_stop) {
+        while (!c->progress_stop) {
                 if (run_deferred(c)) {
                         naps = 0;
                         continue;
@@ -88,35 +88,36 @@ static void *keeper_run(void *user)
                 if (must_pump(c)) {
                         uint64_t since = unsent_since(c);
                         client_pump(c, true, NULL, NULL,
-                                    since ? since + KEEPER_NAP_NS : UINT64_MAX);
+                                    since ? since + PROGRESS_NAP_NS : UINT64_MAX);
                         naps = 0;
                         continue;
                 }
                 uint64_t since = unsent_since(c);
-                if (since && c->io->now_ns(c->io_user) - since >= KEEPER_NAP_NS / 2) {
+                if (since && c->io->now_ns(c->io_user) - since >= PROGRESS_NAP_NS / 2) {
                         client_flush(c);
                         naps = 0;
                         continue;
                 }
                 if (c->waits != waits || since) {
                         waits = c->waits;
-                        naps = naps > KEEPER_NAP_DOUBLED ? KEEPER_NAP_DOUBLED : naps;
+                        naps = naps > PROGRESS_NAP_DOUBLED ? PROGRESS_NAP_DOUBLED : naps;
                 }
-                if (naps < KEEPER_NAPS) {
-                        nap(c, KEEPER_NAP_NS
-                                       << (naps < KEEPER_NAP_DOUBLED ? naps : KEEPER_NAP_DOUBLED));
+                if (naps < PROGRESS_NAPS) {
+                        nap(c,
+                            PROGRESS_NAP_NS
+                                    << (naps < PROGRESS_NAP_DOUBLED ? naps : PROGRESS_NAP_DOUBLED));
                         naps++;
                         continue;
                 }
-                c->keeper_idle = true;
+                c->progress_idle = true;
                 if (c->watchers)
                         nap(c, WATCH_NS);
                 else
-                        pthread_cond_wait(&c->keeper_cond, &c->lock);
+                        pthread_cond_wait(&c->progress_cond, &c->lock);
                 /* The thread that woke it has something for it. */
-                bool woken = !c->keeper_idle;
-                c->keeper_idle = false;
-                naps = woken ? 0 : KEEPER_NAPS;
+                bool woken = !c->progress_idle;
+                c->progress_idle = false;
+                naps = woken ? 0 : PROGRESS_NAPS;
                 if (!woken && must_watch(c, waits))
                         client_pump(c, true, NULL, NULL, UINT64_MAX);
         }
@@ -124,75 +125,75 @@ static void *keeper_run(void *user)
         return NULL;
 }
 
-void keeper_wake(struct client *c)
+void progress_wake(struct client *c)
 {
-        if (!c->io->threads || c->keeper_stop)
+        if (!c->io->threads || c->progress_stop)
                 return;
-        if (!c->keeper_started) {
-                int e = pthread_create(&c->keeper, NULL, keeper_run, c);
+        if (!c->progress_started) {
+                int e = pthread_create(&c->progress_thread, NULL, progress_run, c);
                 if (e)
                         log_error("client", "can't start a thread: error %d", e);
                 else
-                        c->keeper_started = true;
+                        c->progress_started = true;
                 return;
         }
-        if (c->keeper_idle) {
-                c->keeper_idle = false;
-                pthread_cond_signal(&c->keeper_cond);
+        if (c->progress_idle) {
+                c->progress_idle = false;
+                pthread_cond_signal(&c->progress_cond);
         }
 }
 
-void keeper_watch(struct client *c)
+void progress_watch(struct client *c)
 {
         c->watchers++;
-        keeper_wake(c);
+        progress_wake(c);
 }
 
-void keeper_unwatch(struct client *c)
+void progress_unwatch(struct client *c)
 {
         c->watchers--;
 }
 
-void keeper_relieve(struct client *c)
+void progress_relieve(struct client *c)
 {
         if (c->interests || !list_empty(&c->deferred) || must_pump(c))
-                keeper_wake(c);
+                progress_wake(c);
 }
 
-void keeper_stop(struct client *c)
+void progress_stop(struct client *c)
 {
-        c->keeper_stop = true;
-        if (!c->keeper_started)
+        c->progress_stop = true;
+        if (!c->progress_started)
                 return;
-        if (c->keeper_calling) {
+        if (c->progress_calling) {
                 /* An application callback may have called exit(), or never returns. */
-                pthread_detach(c->keeper);
-                c->keeper_started = false;
+                pthread_detach(c->progress_thread);
+                c->progress_started = false;
                 return;
         }
-        pthread_cond_signal(&c->keeper_cond);
+        pthread_cond_signal(&c->progress_cond);
         c->io->wake(c->io_user);
         pthread_mutex_unlock(&c->lock);
-        pthread_join(c->keeper, NULL);
+        pthread_join(c->progress_thread, NULL);
         pthread_mutex_lock(&c->lock);
-        c->keeper_started = false;
+        c->progress_started = false;
 }
 
-void keeper_forget(struct client *c)
+void progress_forget(struct client *c)
 {
-        c->keeper_started = false;
-        c->keeper_stop = true;
+        c->progress_started = false;
+        c->progress_stop = true;
 }
 
 void client_defer(struct client *c, struct deferred *d, void (*fn)(struct deferred *d))
 {
         d->fn = fn;
         list_append(&c->deferred, &d->link);
-        keeper_wake(c);
-        if (c->keeper_pumping && c->sleeping)
+        progress_wake(c);
+        if (c->progress_pumping && c->sleeping)
                 c->io->wake(c->io_user);
-        else if (c->keeper_started)
-                pthread_cond_signal(&c->keeper_cond);
+        else if (c->progress_started)
+                pthread_cond_signal(&c->progress_cond);
 }
 
 bool client_step(struct client *c)
