@@ -105,7 +105,7 @@ static void await_end(struct server_loop *l)
                 serving_rouse(l);
 }
 
-/* On a carrier's thread. */
+/* On a lane thread. */
 static void carried(void *user, struct link *link, int status)
 {
         struct channel *c = user;
@@ -122,18 +122,18 @@ static void carried(void *user, struct link *link, int status)
 
 static void carry_lane(struct server_loop *l, struct channel *c, unsigned lane)
 {
-        if (c->carriers[lane]) {
-                carrier_rouse(c->carriers[lane]);
+        if (c->lane_threads[lane]) {
+                lane_thread_rouse(c->lane_threads[lane]);
                 return;
         }
-        const struct carrier_params p = {
+        const struct lane_thread_params p = {
                 .link = &c->lanes[lane],
                 .lock = &l->unlock,
                 .spin_ns = l->params.spin_ns,
                 .moved = carried,
                 .user = c,
         };
-        int r = carrier_start(&p, &c->carriers[lane]);
+        int r = lane_thread_start(&p, &c->lane_threads[lane]);
         if (r < 0)
                 log_info(LOG, "no thread for lane %u: %s", lane, status_text(r));
 }
@@ -148,7 +148,7 @@ static void share_lanes(struct server_loop *l)
         {
                 peers += c != l->client && c->lanes[1].conn;
         }
-        unsigned lanes = carrier_lanes(peers);
+        unsigned lanes = lane_thread_lanes(peers);
         list_each(c, &l->channels, struct channel, link)
         {
                 if (c != l->client)
@@ -162,6 +162,6 @@ void channel_carry(struct server_loop *l, struct channel *c, unsigned up)
 {
         if (up == 1)
                 share_lanes(l);
-        if (up > 1 && carrier_takes(c->lanes[up].conn))
+        if (up > 1 && lane_thread_takes(c->lanes[up].conn))
                 carry_lane(l, c, up);
 }

@@ -17,9 +17,9 @@
 #include "base/mem.h"
 #include "core/io.h"
 #include "loop/address.h"
-#include "loop/carrier.h"
 #include "loop/common.h"
 #include "loop/dial.h"
+#include "loop/lane_thread.h"
 #include "loop/link.h"
 #include "loop/server_loop.h"
 #include "loop/spin.h"
@@ -81,15 +81,15 @@ struct io_link {
         struct attach *attach;
         struct dial_reply opened; /* of a later session (loop_open) */
         struct client_loop *loop;
-        unsigned wide;                           /* bulk lanes that there are to be; 0: one */
-        struct link_lock lock;                   /* the client's, for carriers */
-        struct carrier *carriers[SESSION_LANES]; /* NULL: threads that wait move the lane */
-        int status;                              /* negative: a carrier found the link lost */
-        struct common_stage stage;               /* of the first connection */
-        bool more_in, more_out; /* the last call left something that could go at once */
-        bool quiet;             /* nothing is there: poll just said so, or it is too soon */
-        bool there;             /* something is, as poll said */
-        bool trusted;           /* the last time nothing was looked for */
+        unsigned wide;         /* bulk lanes that there are to be; 0: one */
+        struct link_lock lock; /* the client's, for lane threads */
+        struct lane_thread *lane_threads[SESSION_LANES]; /* NULL: threads that wait move the lane */
+        int status;                /* negative: a lane thread found the link lost */
+        struct common_stage stage; /* of the first connection */
+        bool more_in, more_out;    /* the last call left something that could go at once */
+        bool quiet;                /* nothing is there: poll just said so, or it is too soon */
+        bool there;                /* something is, as poll said */
+        bool trusted;              /* the last time nothing was looked for */
         /* `attach` has finished; set by its thread. In a word of its own: gcc reads neighbouring
          * flags together. */
         _Alignas(8) atomic_bool attached;
@@ -423,12 +423,12 @@ static int loop_attach(void *user, struct io_link *l, unsigned lane)
                             (struct attach_when){ 0 });
 }
 
-/* On a carrier's thread. */
+/* On a lane thread. */
 static void carried(void *user, struct link *link, int status)
 {
         struct io_link *l = user;
         spin_stir(&l->loop->spin);
-        carriers_rouse(l->carriers, l->session);
+        lane_threads_rouse(l->lane_threads, l->session);
         /* Acknowledgements; the other side needs room. */
         if (status >= 0 && session_unsent(l->session))
                 status = link_flush(&l->lanes[0], SIZE_MAX, NULL);
@@ -451,14 +451,14 @@ static void unlock_mutex(void *user)
 
 static void carry(struct io_link *l, unsigned lane)
 {
-        const struct carrier_params p = {
+        const struct lane_thread_params p = {
                 .link = &l->lanes[lane],
                 .lock = &l->lock,
                 .spin_ns = l->loop->spin_ns,
                 .moved = carried,
                 .user = l,
         };
-        int r = carrier_start(&p, &l->carriers[lane]);
+        int r = lane_thread_start(&p, &l->lane_threads[lane]);
         if (r < 0)
                 log_info("client", "no thread for lane %u: %s", lane, status_text(r));
 }
@@ -468,8 +468,8 @@ static void attach_next(struct io_link *l, unsigned up)
 {
         if (!l->wide)
                 return;
-        if (l->carriers[up])
-                carrier_rouse(l->carriers[up]);
+        if (l->lane_threads[up])
+                lane_thread_rouse(l->lane_threads[up]);
         else if (up > 1)
                 carry(l, up);
         if (up < l->wide && loop_attach(l->loop, l, up + 1) < 0)
@@ -479,8 +479,8 @@ static void attach_next(struct io_link *l, unsigned up)
 static void loop_widen(void *user, struct io_link *l, pthread_mutex_t *lock)
 {
         struct client_loop *loop = user;
-        unsigned lanes = loop->lanes ? loop->lanes : carrier_lanes(loop->remote);
-        if (l->wide || lanes < 2 || !l->lanes[0].conn || !carrier_takes(l->lanes[0].conn))
+        unsigned lanes = loop->lanes ? loop->lanes : lane_thread_lanes(loop->remote);
+        if (l->wide || lanes < 2 || !l->lanes[0].conn || !lane_thread_takes(l->lanes[0].conn))
                 return;
         l->loop = loop;
         l->wide = lanes;
@@ -563,7 +563,7 @@ static void loop_halt(void *user, struct io_link *l)
 {
         (void)user;
         for (unsigned lane = 1; lane < SESSION_LANES; lane++)
-                if (l->carriers[lane])
+                if (l->lane_threads[lane])
                         link_halt(&l->lanes[lane]);
 }
 
@@ -627,7 +627,7 @@ static int loop_send(void *user, struct io_link *l)
         bool news = false; /* for who sleeps: more to poll for, or not to sleep at all */
         l->more_out = false;
         for (unsigned lane = 0; lane < lanes_used(l); lane++) {
-                if ((!l->lanes[lane].conn && lane) || l->carriers[lane])
+                if ((!l->lanes[lane].conn && lane) || l->lane_threads[lane])
                         continue;
                 bool blocked = l->lanes[lane].blocked;
                 int r = link_flush(&l->lanes[lane], lane ? LINK_BUDGET : SIZE_MAX, NULL);
@@ -640,7 +640,7 @@ static int loop_send(void *user, struct io_link *l)
                         return r;
                 result = r < 0 ? r : result;
         }
-        carriers_rouse(l->carriers, l->session);
+        lane_threads_rouse(l->lane_threads, l->session);
         if (news && loop->asleep)
                 loop_wake(loop);
         if (session_get_stats(l->session)->bytes_sent != before)
@@ -679,7 +679,7 @@ static int loop_receive(void *user, struct io_link *l)
                 return 0;
         uint64_t before = received(l->session);
         for (unsigned lane = 0; lane < lanes_used(l); lane++) {
-                if (!l->lanes[lane].conn || l->carriers[lane])
+                if (!l->lanes[lane].conn || l->lane_threads[lane])
                         continue;
                 int r = link_receive(&l->lanes[lane], RECEIVE_BUDGET, NULL);
                 if (r < 0)
@@ -688,7 +688,7 @@ static int loop_receive(void *user, struct io_link *l)
         }
         if (received(l->session) == before)
                 return 0;
-        carriers_rouse(l->carriers, l->session); /* what was acknowledged makes room */
+        lane_threads_rouse(l->lane_threads, l->session); /* what was acknowledged makes room */
         return 1;
 }
 
@@ -785,7 +785,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
                         deadline_ns = 0;
                 for (unsigned lane = 0; lane < lanes_used(links[i]); lane++) {
-                        if (links[i]->carriers[lane])
+                        if (links[i]->lane_threads[lane])
                                 continue;
                         if (link_is_due(&links[i]->lanes[lane]))
                                 deadline_ns = 0;
@@ -823,7 +823,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
         for (size_t i = 0; i < count; i++) {
                 bool something = links[i]->more_in;
                 for (unsigned lane = 0; lane < lanes_used(links[i]); lane++)
-                        if (!links[i]->carriers[lane])
+                        if (!links[i]->lane_threads[lane])
                                 something |= link_polled(&links[i]->lanes[lane], fds + first[i],
                                                          first[i + 1] - first[i]) != 0;
                 links[i]->quiet = !something;
@@ -861,11 +861,11 @@ static void loop_close(void *user, struct io_link *l, bool after_fork)
         }
         lanes_down(l);
         for (unsigned lane = 1; lane < SESSION_LANES; lane++)
-                carrier_tell_stop(l->carriers[lane]);
+                lane_thread_tell_stop(l->lane_threads[lane]);
         if (l->wide) {
                 pthread_mutex_unlock(l->lock.user);
                 for (unsigned lane = 1; lane < SESSION_LANES; lane++)
-                        carrier_free(l->carriers[lane]);
+                        lane_thread_free(l->lane_threads[lane]);
                 pthread_mutex_lock(l->lock.user);
         }
         link_free(l);

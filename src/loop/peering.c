@@ -104,7 +104,7 @@ static void *dial_thread(void *arg)
                 a->features = reply.features;
                 snprintf(a->text, sizeof(a->text), "%s", reply.text);
                 bool failed = a->status < 0;
-                if (!failed && lane && !carrier_takes(a->conn))
+                if (!failed && lane && !lane_thread_takes(a->conn))
                         d->lanes = 1;
                 box_post(d->box, a);
                 if (failed)
@@ -150,7 +150,7 @@ static int start_try(struct server_loop *l, struct channel *c)
         d->session = c->session;
         d->generation = ++c->try;
         d->next_seq = session_next_seq(c->session);
-        d->lanes = l->params.lanes ? l->params.lanes : carrier_lanes(1);
+        d->lanes = l->params.lanes ? l->params.lanes : lane_thread_lanes(1);
         d->share = l->params.share;
         d->packs = link_can_pack(l->params.packing);
         d->fabric = !c->no_fabric;

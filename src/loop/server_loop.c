@@ -33,7 +33,7 @@ void serving_flush(void *user, struct session *s)
         struct channel *c = channel_of(l, s);
         if (!c)
                 return;
-        carriers_rouse(c->carriers, s);
+        lane_threads_rouse(c->lane_threads, s);
         if (serving_on_thread(l)) {
                 /* Else it sends when it has received all that is there. */
                 if (l->polls && link_can_send(&c->lanes[0]))
@@ -43,7 +43,7 @@ void serving_flush(void *user, struct session *s)
         bool more = false;
         for (unsigned lane = 0; lane < session_lanes_used(s); lane++) {
                 struct link *k = &c->lanes[lane];
-                if (!k->conn || c->carriers[lane])
+                if (!k->conn || c->lane_threads[lane])
                         continue;
                 if (!k->blocked)
                         more |= link_flush(k, lane ? DIRECT_BULK_MAX : SIZE_MAX, NULL) != 0;
@@ -123,7 +123,7 @@ static const struct engine_ops ops_output = {
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-/* Take the losses that carriers found. */
+/* Take the losses that lane threads found. */
 static void take_losses(struct server_loop *l)
 {
         list_each(c, &l->channels, struct channel, link)
@@ -179,7 +179,7 @@ static bool flush_all(struct server_loop *l, bool bulk)
                 list_each(c, &l->channels, struct channel, link)
                 {
                         struct link *k = &c->lanes[lane];
-                        if (!k->conn || k->blocked || c->carriers[lane])
+                        if (!k->conn || k->blocked || c->lane_threads[lane])
                                 continue;
                         const struct session_stats *stats = session_get_stats(c->session);
                         uint64_t sent = stats->bulk_sent;
@@ -194,7 +194,7 @@ static bool flush_all(struct server_loop *l, bool bulk)
         }
         if (bulk)
                 list_each(c, &l->channels, struct channel, link)
-                        carriers_rouse(c->carriers, c->session);
+                        lane_threads_rouse(c->lane_threads, c->session);
         return more;
 }
 
@@ -253,7 +253,7 @@ static int collect(struct server_loop *l, size_t *ret_count)
                 }
                 for (unsigned lane = 0; lane < session_lanes_used(c->session); lane++) {
                         ready |= c->broken[lane] < 0;
-                        if (c->carriers[lane])
+                        if (c->lane_threads[lane])
                                 continue;
                         ready |= link_can_send(&c->lanes[lane]) || link_is_due(&c->lanes[lane]);
                         int added = link_poll(&c->lanes[lane], &l->fds[n]);
@@ -272,7 +272,7 @@ static void serve(struct server_loop *l, size_t count)
         for (unsigned lane = 0; lane < lanes; lane++) {
                 list_each(c, &l->channels, struct channel, link)
                 {
-                        if (c->carriers[lane])
+                        if (c->lane_threads[lane])
                                 continue;
                         struct link *k = &c->lanes[lane];
                         unsigned can = link_polled(k, l->fds + 2, count - 2);
@@ -556,7 +556,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
 }
 
 /* The loop's thread has ended. */
-static void carriers_end(struct server_loop *l)
+static void lane_threads_end(struct server_loop *l)
 {
         if (!l->engine)
                 return;
@@ -564,13 +564,13 @@ static void carriers_end(struct server_loop *l)
         list_each(c, &l->channels, struct channel, link)
         {
                 for (unsigned i = 1; i < SESSION_LANES; i++)
-                        carrier_tell_stop(c->carriers[i]);
+                        lane_thread_tell_stop(c->lane_threads[i]);
         }
         engine_unlock(l->engine);
         list_each(c, &l->channels, struct channel, link)
         {
                 for (unsigned i = 1; i < SESSION_LANES; i++)
-                        c->carriers[i] = carrier_free(c->carriers[i]);
+                        c->lane_threads[i] = lane_thread_free(c->lane_threads[i]);
         }
 }
 
@@ -590,7 +590,7 @@ struct server_loop *server_loop_free(struct server_loop *l)
                 l->box->closed = true;
                 pthread_mutex_unlock(&l->box->lock);
         }
-        carriers_end(l);
+        lane_threads_end(l);
         arrivals_free(&l->early);
         engine_free(l->engine);
         while (!list_empty(&l->channels)) {

@@ -7,8 +7,8 @@
 
 #include "base/list.h"
 #include "engine/engine.h"
-#include "loop/carrier.h"
 #include "loop/common.h"
+#include "loop/lane_thread.h"
 #include "loop/link.h"
 #include "loop/mailbox.h"
 #include "loop/server_loop.h"
@@ -22,8 +22,9 @@ struct channel {
         struct session *session;
         struct server_loop *loop;
         struct link lanes[SESSION_LANES];
-        struct carrier *carriers[SESSION_LANES]; /* NULL: the loop's thread moves the lane */
-        int broken[SESSION_LANES]; /* negative: what a carrier found, for the loop's thread */
+        struct lane_thread
+                *lane_threads[SESSION_LANES]; /* NULL: the loop's thread moves the lane */
+        int broken[SESSION_LANES]; /* negative: what a lane thread found, for the loop's thread */
         bool failed;               /* a peer that the engine was told is lost */
         bool no_fabric;            /* a fabric to it has failed */
         /* A peer that this side dials; NULL: it comes. */

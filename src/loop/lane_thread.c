@@ -1,4 +1,4 @@
-#include "loop/carrier.h"
+#include "loop/lane_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,15 +23,15 @@ enum {
         SPIN_LONGER = 4,
 };
 
-struct carrier {
-        struct carrier_params params;
+struct lane_thread {
+        struct lane_thread_params params;
         struct spin spin;
         pthread_t thread;
         int wake_fd;
         bool asleep, stop; /* the session's lock guards them */
 };
 
-unsigned carrier_lanes(size_t links)
+unsigned lane_thread_lanes(size_t links)
 {
         cpu_set_t set;
         unsigned cores = 1;
@@ -43,16 +43,16 @@ unsigned carrier_lanes(size_t links)
         return links > 1 && lanes > LANES_EACH ? LANES_EACH : lanes;
 }
 
-bool carrier_takes(const struct conn *conn)
+bool lane_thread_takes(const struct conn *conn)
 {
         return conn->ops == &transport_tcp || conn->ops == &transport_unix ||
                conn->ops == &transport_shm || conn->ops == &transport_checked;
 }
 
 /* Send and receive. Returns whether there is more to do at once. */
-static bool work(struct carrier *c)
+static bool work(struct lane_thread *c)
 {
-        const struct carrier_params *p = &c->params;
+        const struct lane_thread_params *p = &c->params;
         if (!p->link->conn)
                 return false;
         const struct session_stats *stats = session_get_stats(p->link->session);
@@ -78,7 +78,7 @@ static bool work(struct carrier *c)
 }
 
 /* It is done with looking at the link's conn, and goes to sleep. False: the link was taken down meanwhile. */
-static bool look_away(struct carrier *c)
+static bool look_away(struct lane_thread *c)
 {
         const struct link_lock *lock = c->params.lock;
         lock->lock(lock->user);
@@ -88,9 +88,9 @@ static bool look_away(struct carrier *c)
         return there;
 }
 
-static void sleep_in_poll(struct carrier *c)
+static void sleep_in_poll(struct lane_thread *c)
 {
-        const struct carrier_params *p = &c->params;
+        const struct lane_thread_params *p = &c->params;
         struct pollfd fds[3] = { { .fd = c->wake_fd, .events = POLLIN } };
         nfds_t n = 1 + (nfds_t)link_poll(p->link, fds + 1);
         struct conn *conn = link_look_begin(p->link);
@@ -120,7 +120,7 @@ static void sleep_in_poll(struct carrier *c)
 
 static void *run(void *arg)
 {
-        struct carrier *c = arg;
+        struct lane_thread *c = arg;
         const struct link_lock *lock = c->params.lock;
         pthread_setname_np(pthread_self(), "spancl-bulk");
         lock->lock(lock->user);
@@ -132,9 +132,9 @@ static void *run(void *arg)
         return NULL;
 }
 
-int carrier_start(const struct carrier_params *params, struct carrier **ret)
+int lane_thread_start(const struct lane_thread_params *params, struct lane_thread **ret)
 {
-        struct carrier *c = mem_zalloc(sizeof(*c));
+        struct lane_thread *c = mem_zalloc(sizeof(*c));
         if (!c)
                 return SP_E_NOMEM;
         c->params = *params;
@@ -155,7 +155,7 @@ int carrier_start(const struct carrier_params *params, struct carrier **ret)
         return 0;
 }
 
-void carrier_rouse(struct carrier *c)
+void lane_thread_rouse(struct lane_thread *c)
 {
         if (!c->asleep)
                 return;
@@ -164,15 +164,15 @@ void carrier_rouse(struct carrier *c)
                 ;
 }
 
-void carrier_tell_stop(struct carrier *c)
+void lane_thread_tell_stop(struct lane_thread *c)
 {
         if (!c)
                 return;
         c->stop = true;
-        carrier_rouse(c);
+        lane_thread_rouse(c);
 }
 
-struct carrier *carrier_free(struct carrier *c)
+struct lane_thread *lane_thread_free(struct lane_thread *c)
 {
         if (!c)
                 return NULL;
@@ -182,19 +182,19 @@ struct carrier *carrier_free(struct carrier *c)
         return NULL;
 }
 
-void carriers_rouse(struct carrier *const *carriers, const struct session *s)
+void lane_threads_rouse(struct lane_thread *const *lane_threads, const struct session *s)
 {
         size_t roused = 0;
         for (unsigned i = 1; i < session_lanes_used(s); i++) {
-                struct carrier *c = carriers[i];
+                struct lane_thread *c = lane_threads[i];
                 if (!c || !c->asleep || !c->params.link->conn)
                         continue;
                 /* The place that it waits for may be there now. */
                 if (c->params.link->waiting)
-                        carrier_rouse(c);
+                        lane_thread_rouse(c);
                 else if (!c->params.link->blocked && session_lane_has_pending(s, i) &&
                          roused < session_bulk_lanes(s, SESSION_LANES)) {
-                        carrier_rouse(c);
+                        lane_thread_rouse(c);
                         roused++;
                 }
         }

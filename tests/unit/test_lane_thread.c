@@ -1,4 +1,4 @@
-/* src/loop/carrier: the thread of one bulk lane sleeps on no work, whenever that comes. */
+/* src/loop/lane thread: the thread of one bulk lane sleeps on no work, whenever that comes. */
 #include "support/check.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "loop/carrier.h"
+#include "loop/lane_thread.h"
 #include "loop/spin.h"
 #include "session/session.h"
 
@@ -24,12 +24,12 @@ struct lane {
         pthread_cond_t changed;
         struct session *session;
         struct link link;
-        struct carrier *carriers[SESSION_LANES];
+        struct lane_thread *lane_threads[SESSION_LANES];
         struct session_bulk bulk[4];
         unsigned started; /* transfers */
         size_t sent;
         bool full;                /* takes nothing for now */
-        bool in_receiver;         /* the second transfer comes while the carrier receives */
+        bool in_receiver;         /* the second transfer comes while the lane thread receives */
         atomic_bool slow, copies; /* takes long for a call; is in one */
         struct link_lock link_lock;
 };
@@ -60,7 +60,7 @@ static void start_transfer(struct lane *l)
                 .transfer = l->started, .total = TOTAL, .at = bulk_at, .done = bulk_done
         };
         assert_int_equal(session_bulk_send(l->session, b, TOTAL), 0);
-        carriers_rouse(l->carriers, l->session);
+        lane_threads_rouse(l->lane_threads, l->session);
 }
 
 static ssize_t lane_sendv(struct conn *c, const struct iovec *iov, int n)
@@ -135,10 +135,10 @@ static void lane_init(struct lane *l)
 
 static void lane_start(struct lane *l, uint64_t spin_ns)
 {
-        const struct carrier_params p = {
+        const struct lane_thread_params p = {
                 .link = &l->link, .lock = &l->link_lock, .spin_ns = spin_ns, .moved = moved
         };
-        assert_int_equal(carrier_start(&p, &l->carriers[1]), 0);
+        assert_int_equal(lane_thread_start(&p, &l->lane_threads[1]), 0);
 }
 
 /* Lock held. */
@@ -150,9 +150,9 @@ static void wait_sent(struct lane *l, size_t payload)
 
 static void lane_fini(struct lane *l)
 {
-        carrier_tell_stop(l->carriers[1]);
+        lane_thread_tell_stop(l->lane_threads[1]);
         pthread_mutex_unlock(&l->lock);
-        carrier_free(l->carriers[1]);
+        lane_thread_free(l->lane_threads[1]);
         link_down(&l->link);
         session_free(l->session);
 }
@@ -281,7 +281,7 @@ static void sides_init(struct side sides[2], uint64_t spin_ns)
         assert_int_equal(shm_offer(&conns[0], 64 << 10, 0), 0);
         assert_int_equal(shm_accept(&conns[1]), 0);
         for (int i = 0; i < 2; i++) {
-                assert_true(carrier_takes(conns[i]));
+                assert_true(lane_thread_takes(conns[i]));
                 side_init(&sides[i], conns[i], spin_ns);
         }
 }
@@ -323,7 +323,7 @@ TEST(in_shared_memory_it_sends_and_receives_too)
         }
 }
 
-TEST(who_takes_the_link_down_leaves_that_to_a_carrier_that_looks)
+TEST(who_takes_the_link_down_leaves_that_to_a_lane_thread_that_looks)
 {
         static struct side sides[2];
         spin_cores = 4;
@@ -337,7 +337,7 @@ TEST(who_takes_the_link_down_leaves_that_to_a_carrier_that_looks)
         }
         link_down(&l->link);
         assert_non_null(l->link.conn);
-        carrier_rouse(l->carriers[1]);
+        lane_thread_rouse(l->lane_threads[1]);
         while (l->link.conn) {
                 pthread_mutex_unlock(&l->lock);
                 sched_yield();
@@ -356,7 +356,7 @@ int main(void)
                 cmocka_unit_test(memory_of_a_halted_link_is_left_alone),
                 cmocka_unit_test(a_full_connection_is_tried_again_when_it_has_room),
                 cmocka_unit_test(in_shared_memory_it_sends_and_receives_too),
-                cmocka_unit_test(who_takes_the_link_down_leaves_that_to_a_carrier_that_looks),
+                cmocka_unit_test(who_takes_the_link_down_leaves_that_to_a_lane_thread_that_looks),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
