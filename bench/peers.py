@@ -42,7 +42,7 @@ def measure(command, env=None):
 
 def transport_options(name):
     """What spancld is told so that servers of one host exchange their data that way."""
-    if name == "near":
+    if name == "local_path":
         return ()
     return ("--shared-memory", "off", *(() if name == "tcp" else (f"--fabric={name}",)))
 
@@ -98,8 +98,8 @@ def main():
     parser.add_argument("--spread", type=int, default=8, help="servers that a buffer goes to; 0: leave that out")
     parser.add_argument("--rate", default="1gbit", help="of their links")
     parser.add_argument("--mib", type=int, choices=(64, 256), default=256, help="of the buffer")
-    parser.add_argument("--transport", default="near",
-                        help="between the servers: near (shared memory), tcp, or a provider of libfabric")
+    parser.add_argument("--transport", default="local_path",
+                        help="between the servers: local_path (shared memory), tcp, or a provider of libfabric")
     parser.add_argument("--against", help="another one: large migrations by both, in turn, and nothing else")
     parser.add_argument("--json", help="file for the results")
     args = parser.parse_args()

@@ -82,7 +82,7 @@ int rma_find(const char *provider)
         return SP_E_UNSUPP;
 }
 
-int rma_open(const char *provider, const struct sockaddr *near, struct rma **ret,
+int rma_open(const char *provider, const struct sockaddr *local_path, struct rma **ret,
              const char **ret_why)
 {
         *ret_why = "played";

@@ -29,7 +29,7 @@ static void on_flush(void *user, struct session *s)
 }
 
 static void on_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                    const char *near, const uint64_t session_id[2], const uint64_t token[2])
+                    const char *local_path, const uint64_t session_id[2], const uint64_t token[2])
 {
         fuzz_check(strlen(host) <= 1024 && port <= 65535);
         for (unsigned lane = 0; peer % 2 && lane < SESSION_LANES; lane++)

@@ -165,8 +165,8 @@ static void messages(void)
         buf_fini(&b);
 }
 
-/* Paths that a worker asks to be connected to: what the first byte stands for (fuzz_near.c), and the rest. */
-static void near(void)
+/* Paths that a worker asks to be connected to: what the first byte stands for (fuzz_local_path.c), and the rest. */
+static void local_path(void)
 {
         static const struct {
                 const char *name, *path;
@@ -185,7 +185,7 @@ static void near(void)
                 struct buf b = { 0 };
                 need(buf_put(&b, &all[i].begin, 1) == 0);
                 need(buf_put(&b, all[i].path, strlen(all[i].path)) == 0);
-                save("near", all[i].name, &b);
+                save("local_path", all[i].name, &b);
                 buf_fini(&b);
         }
 }
@@ -338,7 +338,7 @@ static void diallers(void)
                 struct dial_params params;
         } requests[] = {
                 { "plain", { .address = "tcp:127.0.0.1:7777", .packs = true, .lane = 1 } },
-                { "near",
+                { "local_path",
                   { .address = "unix:/tmp/spancld.abcdef/peers",
                     .own_user = true,
                     .share = true } },
@@ -487,7 +487,7 @@ int main(int argc, char **argv)
         pairs();
         clients();
         texts();
-        near();
+        local_path();
         diallers();
         records();
         fabrics();

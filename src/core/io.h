@@ -30,8 +30,9 @@ struct io_connect {
         int status;        /* 0, or the SP_E_* why not */
         char text[256];    /* what the server said about it; "" if nothing */
         char identity[65]; /* what the server's key is known by, in hex; "": it has none */
-        char near[WIRE_NEAR_MAX + 1]; /* where servers of its host reach it; "": nowhere */
-        struct io_link *link;         /* status 0: to be closed with `close` */
+        char local_path[WIRE_LOCAL_PATH_MAX +
+                        1];   /* where servers of its host reach it; "": nowhere */
+        struct io_link *link; /* status 0: to be closed with `close` */
         /* Client's clock when hello left and the answer came; the server's clock in between. */
         uint64_t sent_ns, received_ns, remote_ns;
 };

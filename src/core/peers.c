@@ -81,7 +81,8 @@ static int introduce(struct server *dialler, struct server *target)
         return session_send(to_dialler, peer_open, .peer = target->peer_id, .host = bytes_str(host),
                             .port = target->spec->peer_port, .session_hi = target->id[0],
                             .session_lo = target->id[1], .token_hi = token[0], .token_lo = token[1],
-                            .near = bytes_str(target->spec->peer_given ? "" : target->near));
+                            .local_path =
+                                    bytes_str(target->spec->peer_given ? "" : target->local_path));
 }
 
 /* What they relay is relayed from now on, or begins anew: both sides forget what was on its way. */

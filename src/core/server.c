@@ -459,7 +459,7 @@ void server_connected(struct server *s, const struct io_connect *at, struct requ
         s->state = SERVER_UP;
         s->link = at->link;
         memcpy(s->identity, at->identity, sizeof(s->identity));
-        memcpy(s->near, at->near, sizeof(s->near));
+        memcpy(s->local_path, at->local_path, sizeof(s->local_path));
         s->last_traffic = at->received_ns;
         clock_take(s, at->sent_ns, at->received_ns, at->remote_ns);
         tracing_server(s);

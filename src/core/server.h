@@ -43,8 +43,8 @@ struct server {
         struct map known;  /* contents that were sent (core/content.c) */
         uint64_t peer_id;  /* names it on the other servers */
         char identity[65]; /* what its key is known by, in hex; "": it has none */
-        char near[WIRE_NEAR_MAX +
-                  1]; /* a Unix socket where servers of its host reach it; "": none */
+        char local_path[WIRE_LOCAL_PATH_MAX +
+                        1]; /* a Unix socket where servers of its host reach it; "": none */
         /* Bits per server. */
         uint64_t peers;        /* introduced to each other */
         uint64_t peers_turned; /* not the one that was to connect first does, but the other */

@@ -23,7 +23,7 @@ struct dial_request {
 };
 
 /* Append a request for a peer's link: address, lane, ids, next_seq, generation, features, checks and fabrics of `p`. With own_user
- * the address is the Unix socket of a server for servers of its host (daemon/near.h). SP_E_NOMEM, SP_E_INVAL (address). */
+ * the address is the Unix socket of a server for servers of its host (daemon/local_path.h). SP_E_NOMEM, SP_E_INVAL (address). */
 SP_NODISCARD int dial_request_put(struct buf *b, uint64_t number, const struct dial_params *p);
 
 /* Decode. Role, name and timeout are the dialler's, whatever the request says. `data` is 8-byte aligned. SP_E_PROTO. */

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/loopback.h"
 #include "base/mem.h"
-#include "daemon/near.h"
+#include "daemon/local_path.h"
 #include "daemon/tree.h"
 
 #define LOG "listen"
@@ -205,23 +205,24 @@ static int open_socket(struct listeners *l, const char *path)
 
 /* Where servers of the same user and host find this one, for their sessions with each other; without it they
  * connect as those of other hosts do. */
-static int open_near(struct listeners *l)
+static int open_local_path(struct listeners *l)
 {
-        char address[sizeof(l->near) + 5];
+        char address[sizeof(l->local_path) + 5];
         struct listener *one;
-        int r = scratch_make(l->near_folder, &l->near_lock);
+        int r = scratch_make(l->local_path_folder, &l->local_path_lock);
         if (r < 0)
                 return 0;
-        int n = snprintf(address, sizeof(address), "unix:%s/" NEAR_NAME, l->near_folder);
+        int n = snprintf(address, sizeof(address), "unix:%s/" LOCAL_PATH_NAME,
+                         l->local_path_folder);
         if (n >= (int)sizeof(address) || transport_unix.listen(address, &one) < 0)
                 return 0;
-        strcpy(l->near, address + 5);
-        log_debug(LOG, "listening on %s for servers of this host", l->near);
+        strcpy(l->local_path, address + 5);
+        log_debug(LOG, "listening on %s for servers of this host", l->local_path);
         return add(l, one, false);
 }
 
 /* A user that names a fabric wants it between servers of one host, too. */
-static bool wants_near(const struct config_options *o)
+static bool wants_local_path(const struct config_options *o)
 {
         const char *fabric = config_option_text(o, CONFIG_fabric);
         return config_option_number(o, CONFIG_share) == 1 &&
@@ -230,7 +231,7 @@ static bool wants_near(const struct config_options *o)
 
 int listeners_open(const struct config_options *o, struct gate *gate, struct listeners *ret)
 {
-        *ret = (struct listeners){ .gate = gate, .near_lock = -1 };
+        *ret = (struct listeners){ .gate = gate, .local_path_lock = -1 };
         for (size_t i = 0; i < o->list_count; i++) {
                 int r = o->list[i].id == CONFIG_socket ? open_socket(ret, o->list[i].value)
                                                        : open_listen(ret, o->list[i].value);
@@ -238,7 +239,7 @@ int listeners_open(const struct config_options *o, struct gate *gate, struct lis
                         return r;
         }
         int r = o->list_count ? 0 : open_listen(ret, config_entry(CONFIG_listen)->fallback);
-        return !r && wants_near(o) ? open_near(ret) : r;
+        return !r && wants_local_path(o) ? open_local_path(ret) : r;
 }
 
 void listeners_close(struct listeners *l)
@@ -246,8 +247,8 @@ void listeners_close(struct listeners *l)
         for (size_t i = 0; i < l->count; i++)
                 listener_close(l->all[i].listener);
         mem_free(l->all);
-        tree_remove(l->near_folder);
-        if (l->near_lock > 0)
-                close(l->near_lock);
+        tree_remove(l->local_path_folder);
+        if (l->local_path_lock > 0)
+                close(l->local_path_lock);
         *l = (struct listeners){ 0 };
 }

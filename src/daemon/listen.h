@@ -21,9 +21,9 @@ struct listeners {
         struct gate *gate;
         unsigned port; /* of the first TCP listener; 0: none */
         /* The Unix socket for servers of this host; "": none. */
-        char near[WIRE_NEAR_MAX + 1];
-        char near_folder[SCRATCH_PATH_MAX];
-        int near_lock;
+        char local_path[WIRE_LOCAL_PATH_MAX + 1];
+        char local_path_folder[SCRATCH_PATH_MAX];
+        int local_path_lock;
 };
 
 /* Listen on everything that the options name; beyond loopback, and with "tls:", only if the gate knows anybody, or

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "daemon/near.h"
+#include "daemon/local_path.h"
 
 enum { KNOWN_MAX = 64, KNOWN_S = 60 };
 
@@ -108,7 +108,7 @@ static int make(const struct dial_params *p, bool local, struct conn **ret)
 {
         const char *address = p->address;
         if (p->own_user)
-                return begins(address, "unix:") ? near_connect(address + strlen("unix:"), ret)
+                return begins(address, "unix:") ? local_path_connect(address + strlen("unix:"), ret)
                                                 : SP_E_INVAL;
         if (!may_connect(address, local))
                 return SP_E_INVAL;

@@ -160,7 +160,7 @@ static bool hand_over(struct supervisor *s, struct visitor *v, struct worker *w)
         if (!r)
                 r = buf_put(&both, s->gate.identity, KEYS_HEX);
         if (!r)
-                r = buf_put(&both, s->listeners.near, sizeof(s->listeners.near));
+                r = buf_put(&both, s->listeners.local_path, sizeof(s->listeners.local_path));
         if (!r)
                 r = buf_put(&both, v->state.data, v->state.size);
         if (!r)

@@ -39,12 +39,12 @@ enum {
 
 struct worker {
         struct server_loop *loop;
-        bool attached;                /* a connection came */
-        bool unclean;                 /* a device, or its driver, ended the session */
-        char near[WIRE_NEAR_MAX + 1]; /* where servers of this host reach the server */
-        char identity[KEYS_HEX + 1];  /* what the server's key is known by; "": it has none */
-        int ended_fd;                 /* an eventfd, set when the session is over */
-        char cache[PATH_MAX];         /* where compiled programs are kept; "": nowhere */
+        bool attached;                            /* a connection came */
+        bool unclean;                             /* a device, or its driver, ended the session */
+        char local_path[WIRE_LOCAL_PATH_MAX + 1]; /* where servers of this host reach the server */
+        char identity[KEYS_HEX + 1]; /* what the server's key is known by; "": it has none */
+        int ended_fd;                /* an eventfd, set when the session is over */
+        char cache[PATH_MAX];        /* where compiled programs are kept; "": nowhere */
 };
 
 /* The supervisor died: the main thread sees that too and cleans up, but may hang in a driver. */
@@ -196,7 +196,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .contexts = (enum backend_contexts)config_option_number(o, CONFIG_contexts),
                 .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
                 .lanes = (unsigned)config_option_number(o, CONFIG_peer_lanes),
-                .near = w->near,
+                .local_path = w->local_path,
                 .connect = dialling_connect,
                 .identity = w->identity,
                 .checks = (enum checking)config_option_number(o, CONFIG_checksum),
@@ -281,12 +281,12 @@ static bool obey(struct worker *w)
                 bool first = !w->attached;
                 int hello = hello_size(bytes_of(c.data, c.size));
                 size_t size = hello > 0 ? (size_t)hello : c.size;
-                size_t near = size + KEYS_HEX, state = near + sizeof(w->near);
+                size_t local_path = size + KEYS_HEX, state = local_path + sizeof(w->local_path);
                 if (c.size < state) {
                         size = state = c.size;
                 } else if (first) { /* what the session's clients are told from now on */
                         memcpy(w->identity, c.data + size, KEYS_HEX);
-                        memcpy(w->near, c.data + near, sizeof(w->near));
+                        memcpy(w->local_path, c.data + local_path, sizeof(w->local_path));
                         w->attached = true;
                 }
                 if (c.fd < 0 ||

@@ -26,7 +26,7 @@ struct engine_ops {
          * and again, also when the connections are lost later, until hang_up; engine_peer_unreachable
          * when that takes long. Strings are copied by the callee. */
         void (*dial)(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                     const char *near, const uint64_t session_id[2], const uint64_t token[2]);
+                     const char *local_path, const uint64_t session_id[2], const uint64_t token[2]);
 
         /* Close all connections of a peer's session, and dial it no more. */
         void (*hang_up)(void *user, struct session *s);

@@ -191,13 +191,13 @@ int engine_handle_peer_open(void *user, const struct wire_peer_open *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
         struct peer *p;
-        char host[1025], near[WIRE_NEAR_MAX + 1];
+        char host[1025], local_path[WIRE_LOCAL_PATH_MAX + 1];
         if (!m->host.size || m->host.size >= sizeof(host))
                 return SP_E_PROTO;
         memcpy(host, m->host.data, m->host.size);
         host[m->host.size] = '\0';
-        memcpy(near, m->near.data, m->near.size);
-        near[m->near.size] = '\0';
+        memcpy(local_path, m->local_path.data, m->local_path.size);
+        local_path[m->local_path.size] = '\0';
         int r = engine_peer_known(e, m->peer, &p);
         if (r < 0 || p->lost)
                 return r;
@@ -207,7 +207,7 @@ int engine_handle_peer_open(void *user, const struct wire_peer_open *m)
         p->token[1] = m->token_lo;
         p->expected = false;
         const uint64_t session_id[2] = { m->session_hi, m->session_lo };
-        e->params.ops->dial(e->params.user, p->session, p->id, host, (unsigned)m->port, near,
+        e->params.ops->dial(e->params.user, p->session, p->id, host, (unsigned)m->port, local_path,
                             session_id, p->token);
         if (p->relay)
                 e->params.ops->relayed(e->params.user, p->session);

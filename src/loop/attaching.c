@@ -132,7 +132,7 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                                                 .next_seq = next_seq,
                                                 .time_ns = now,
                                                 .identity = bytes_str(l->params.identity),
-                                                .near = bytes_str(l->params.near) };
+                                                .local_path = bytes_str(l->params.local_path) };
                 if (rma) {
                         out.fabric = bytes_str(rma_provider(rma));
                         out.fabric_address = rma_address(rma, &out.fabric_form);

@@ -193,7 +193,7 @@ static void link_free(struct io_link *l)
 static void opened_as(const struct dial_reply *reply, struct io_connect *at)
 {
         memcpy(at->identity, reply->identity, sizeof(at->identity));
-        memcpy(at->near, reply->near, sizeof(at->near));
+        memcpy(at->local_path, reply->local_path, sizeof(at->local_path));
         at->sent_ns = reply->sent_ns;
         at->received_ns = reply->received_ns;
         at->remote_ns = reply->time_ns;

@@ -202,8 +202,8 @@ static int read_answer(const struct dial_params *p, struct bytes whole, uint64_t
         reply->time_ns = m->time_ns;
         memcpy(reply->identity, m->identity.data, m->identity.size);
         reply->identity[m->identity.size] = 0;
-        memcpy(reply->near, m->near.data, m->near.size);
-        reply->near[m->near.size] = 0;
+        memcpy(reply->local_path, m->local_path.data, m->local_path.size);
+        reply->local_path[m->local_path.size] = 0;
         return 0;
 }
 

@@ -51,8 +51,8 @@ struct dial_reply {
         uint64_t sent_ns, received_ns; /* this side's, when hello went and the answer came */
         bool early;                    /* dial_params.early was sent */
         char identity[65]; /* what the server's key is known by, in hex; "": it has none */
-        char near[WIRE_NEAR_MAX +
-                  1]; /* a Unix socket where servers of its host reach it; "": nowhere */
+        char local_path[WIRE_LOCAL_PATH_MAX +
+                        1]; /* a Unix socket where servers of its host reach it; "": nowhere */
         /* Always written: why it failed and what to do, as a sentence naming the address; "" on
          * success. */
         char text[1200];

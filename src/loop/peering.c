@@ -59,12 +59,12 @@ struct dialling {
         void *user;
 };
 
-/* `near`: over the Unix socket that the other server has on its host, which may be this one. */
-static int dial(const struct dialling *d, struct dial_params *p, bool near, struct conn **ret,
+/* `local_path`: over the Unix socket that the other server has on its host, which may be this one. */
+static int dial(const struct dialling *d, struct dial_params *p, bool local_path, struct conn **ret,
                 struct dial_reply *reply)
 {
-        p->address = near ? d->target.near : d->target.address;
-        p->own_user = near;
+        p->address = local_path ? d->target.local_path : d->target.address;
+        p->own_user = local_path;
         return d->connect ? d->connect(d->user, p, ret, reply) : loop_connect(p, ret, reply);
 }
 
@@ -95,9 +95,9 @@ static void *dial_thread(void *arg)
                 a->session = d->session;
                 a->generation = d->generation;
                 a->lane = lane;
-                a->status = dial(d, &p, *t->near, &a->conn, &reply);
-                if (a->status < 0 && *t->near && !lane) {
-                        *t->near = 0;
+                a->status = dial(d, &p, *t->local_path, &a->conn, &reply);
+                if (a->status < 0 && *t->local_path && !lane) {
+                        *t->local_path = 0;
                         a->status = dial(d, &p, false, &a->conn, &reply);
                 }
                 a->next_seq = reply.next_seq;
@@ -205,7 +205,7 @@ static void try_now(struct server_loop *l, struct channel *c)
 }
 
 void peering_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                  const char *near, const uint64_t session_id[2], const uint64_t token[2])
+                  const char *local_path, const uint64_t session_id[2], const uint64_t token[2])
 {
         struct server_loop *l = user;
         struct channel *c = channel_of(l, s);
@@ -224,8 +224,8 @@ void peering_dial(void *user, struct session *s, uint64_t peer, const char *host
                               .tell_ns = clock_now_ns() + PATIENCE_MS * 1000000ull,
                               .pause_ms = RETRY_FIRST_MS };
         make_address(host, port, t->address, sizeof(t->address));
-        if (l->params.share && *near)
-                snprintf(t->near, sizeof(t->near), "unix:%s", near);
+        if (l->params.share && *local_path)
+                snprintf(t->local_path, sizeof(t->local_path), "unix:%s", local_path);
 }
 
 void peering_hang_up(void *user, struct session *s)

@@ -22,7 +22,8 @@ struct server_loop_params {
         const char *scratch_dir;  /* see engine.h */
         const char *cache_dir;    /* see engine.h */
         uint64_t cache_bytes;
-        const char *near; /* where servers of this host reach it, a Unix socket; NULL: nowhere */
+        const char
+                *local_path; /* where servers of this host reach it, a Unix socket; NULL: nowhere */
         /* Connect to another server, as loop_connect does, on a thread that may wait; NULL: loop_connect. */
         int (*connect)(void *user, const struct dial_params *p, struct conn **ret,
                        struct dial_reply *reply);

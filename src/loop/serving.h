@@ -36,7 +36,7 @@ struct channel {
 /* The address of a peer, and the state of the way to it. */
 struct target {
         char address[1100];
-        char near[WIRE_NEAR_MAX + 6]; /* as an address; empty: none */
+        char local_path[WIRE_LOCAL_PATH_MAX + 6]; /* as an address; empty: none */
         uint64_t id[2], token[2];
         uint64_t again_ns; /* when to try again; UINT64_MAX: it is connected, or being dialled */
         uint64_t tell_ns;  /* when to tell the client; UINT64_MAX: it is connected, or was told */
@@ -144,7 +144,7 @@ void attaching_take(struct server_loop *l);
 
 /* engine_ops.dial, hang_up, relayed. */
 void peering_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                  const char *near, const uint64_t session_id[2], const uint64_t token[2]);
+                  const char *local_path, const uint64_t session_id[2], const uint64_t token[2]);
 void peering_hang_up(void *user, struct session *s);
 void peering_relayed(void *user, struct session *s);
 

@@ -24,7 +24,7 @@ enum {
         WIRE_WAITS_MAX = 65536,
         WIRE_SLOTS_MAX = 4096, /* queues of a recording */
         WIRE_TEXT_MAX = 1 << 20,
-        WIRE_NEAR_MAX = 107, /* of a Unix socket's path */
+        WIRE_LOCAL_PATH_MAX = 107, /* of a Unix socket's path */
         WIRE_BLOB_MAX = 256 << 20,
         WIRE_INLINE_MAX = 64 << 10, /* bytes of bulk that may travel on lane 0 */
         WIRE_RELAY_MAX = 64 << 10,  /* in one relay_data */

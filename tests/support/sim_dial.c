@@ -36,13 +36,13 @@ static void abandon(struct sim *sim, const struct dial *d)
 }
 
 void sim_dial_begin(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                    const char *near, const uint64_t session_id[2], const uint64_t token[2])
+                    const char *local_path, const uint64_t session_id[2], const uint64_t token[2])
 {
         struct sim_server *server = user;
         struct sim *sim = server->sim;
         struct dial *d = sim_dial_of(sim, s);
         d = d ? d : sim_dial_of(sim, NULL);
-        (void)peer, (void)near;
+        (void)peer, (void)local_path;
         must(sim, d);
         must(sim, port >= 1 && port <= sim->params.servers);
         must(sim, !strcmp(host, sim->servers[port - 1].name));

@@ -28,7 +28,7 @@ struct dial {
 
 /* struct engine_ops; `user` is the struct sim_server. */
 void sim_dial_begin(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                    const char *near, const uint64_t session_id[2], const uint64_t token[2]);
+                    const char *local_path, const uint64_t session_id[2], const uint64_t token[2]);
 void sim_dial_hang_up(void *user, struct session *s);
 void sim_dial_relayed(void *user, struct session *s); /* tried again now and then */
 

@@ -146,7 +146,7 @@ static void on_flush(void *user, struct session *s)
 }
 
 static void on_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                    const char *near, const uint64_t session_id[2], const uint64_t token[2])
+                    const char *local_path, const uint64_t session_id[2], const uint64_t token[2])
 {
         struct node *n = user;
         (void)peer, (void)port;

@@ -254,9 +254,9 @@ int attack_connect_to_abstract_service(struct attack *a)
         return connects_unix(a, P(abstract_socket), 1);
 }
 
-int attack_connect_to_near_socket(struct attack *a)
+int attack_connect_to_local_socket(struct attack *a)
 {
-        return connects_unix(a, P(near_socket), 0);
+        return connects_unix(a, P(local_socket), 0);
 }
 
 /* Pairs are made without socket(); one that is connected is not asked for its family. */

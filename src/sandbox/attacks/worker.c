@@ -203,7 +203,7 @@ int attack_control_shut(struct attack *a)
         return ATTACK_DONE;
 }
 
-/* --- The near socket: the supervisor connects for a worker, to other servers only --------------- */
+/* --- The local socket: the supervisor connects for a worker, to other servers only --------------- */
 
 static void asks_for(i64 path)
 {
@@ -218,7 +218,7 @@ static void asks_for(i64 path)
         nap_ms(200);
 }
 
-int attack_near_other_socket(struct attack *a)
+int attack_local_socket_other_socket(struct attack *a)
 {
         char path[PATH_SIZE];
         u32 at = 0;
@@ -229,7 +229,7 @@ int attack_near_other_socket(struct attack *a)
 }
 
 /* A name that looks like a server's, and leads elsewhere. */
-int attack_near_symbolic_link(struct attack *a)
+int attack_local_socket_symbolic_link(struct attack *a)
 {
         char path[PATH_SIZE];
         path_in(path, P(scratch), "peers");
@@ -241,7 +241,7 @@ int attack_near_symbolic_link(struct attack *a)
         return ATTACK_DONE;
 }
 
-int attack_near_hard_link(struct attack *a)
+int attack_local_socket_hard_link(struct attack *a)
 {
         char path[PATH_SIZE];
         path_in(path, P(scratch), "peers");
@@ -253,7 +253,7 @@ int attack_near_hard_link(struct attack *a)
         return ATTACK_DONE;
 }
 
-int attack_near_dots(struct attack *a)
+int attack_local_socket_dots(struct attack *a)
 {
         char path[PATH_SIZE];
         u32 at = 0;
@@ -266,12 +266,12 @@ int attack_near_dots(struct attack *a)
 }
 
 /* The name changes between the look at it and its use. */
-int attack_near_race(struct attack *a)
+int attack_local_socket_race(struct attack *a)
 {
         char path[PATH_SIZE], link[PATH_SIZE];
         path_in(path, P(scratch), "peers");
         path_in(link, P(scratch), "other");
-        (void)SYS3(symlinkat, P(near_socket), AT_CWD, path);
+        (void)SYS3(symlinkat, P(local_socket), AT_CWD, path);
         (void)SYS3(symlinkat, P(unix_socket), AT_CWD, link);
         if (a->missing)
                 return ATTACK_NOT_APPLICABLE;

@@ -1,4 +1,4 @@
-/* The paths that a worker asks to be connected to on its host (daemon/near.h). Nothing but the sockets of servers is ever connected
+/* The paths that a worker asks to be connected to on its host (daemon/local_path.h). Nothing but the sockets of servers is ever connected
  * to, and no descriptor stays. The first byte of the input says what the path begins
  * with. */
 #include "fuzz/target.h"
@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/near.h"
+#include "daemon/local_path.h"
 #include "daemon/scratch.h"
 #include "daemon/tree.h"
 
@@ -35,11 +35,11 @@ static void begin(void)
 {
         char other[SCRATCH_PATH_MAX + 16];
         int lured = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        snprintf(base, sizeof(base), "/tmp/fuzz-near.XXXXXX");
+        snprintf(base, sizeof(base), "/tmp/fuzz-local-path.XXXXXX");
         fuzz_check(mkdtemp(base) != NULL && setenv("TMPDIR", base, 1) == 0);
         atexit(clean_up);
         fuzz_check(scratch_make(folder, &lock) == 0);
-        snprintf(path, sizeof(path), "%s/" NEAR_NAME, folder);
+        snprintf(path, sizeof(path), "%s/" LOCAL_PATH_NAME, folder);
         listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         listen_at(listener, path);
         snprintf(other, sizeof(other), "%s/other", folder);
@@ -48,7 +48,7 @@ static void begin(void)
         fuzz_check(symlink(folder, other) == 0);
         snprintf(other, sizeof(other), "%s/spancld.bbbbbb", base);
         fuzz_check(mkdir(other, 0700) == 0);
-        snprintf(other, sizeof(other), "%s/spancld.bbbbbb/" NEAR_NAME, base);
+        snprintf(other, sizeof(other), "%s/spancld.bbbbbb/" LOCAL_PATH_NAME, base);
         fuzz_check(symlink(path, other) == 0);
 }
 
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (size)
                 n = put(asked, n, sizeof(asked) - 1, data + 1, size - 1);
         asked[n] = 0;
-        int r = near_connect(asked, &conn);
+        int r = local_path_connect(asked, &conn);
         fuzz_check(r == 0 || r == SP_E_REFUSED);
         fuzz_check((r == 0) == !strcmp(asked, path));
         int came = accept4(listener, NULL, NULL, SOCK_CLOEXEC);

@@ -1,4 +1,4 @@
-#include "daemon/near.h"
+#include "daemon/local_path.h"
 
 #include <stdio.h>
 #include <sys/socket.h>
@@ -15,10 +15,10 @@ static bool is_own(int fd)
         return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
 }
 
-int near_connect(const char *path, struct conn **ret)
+int local_path_connect(const char *path, struct conn **ret)
 {
         struct sockaddr_un a = { .sun_family = AF_UNIX };
-        int at = scratch_socket(path, NEAR_NAME);
+        int at = scratch_socket(path, LOCAL_PATH_NAME);
         if (at < 0)
                 return SP_E_REFUSED;
         snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d", at);

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/near.h"
+#include "daemon/local_path.h"
 #include "daemon/scratch.h"
 #include "daemon/tree.h"
 
@@ -29,11 +29,11 @@ static int listen_at(const char *where)
 static int begin(void **state)
 {
         (void)state;
-        strcpy(base, "/tmp/test-near.XXXXXX");
+        strcpy(base, "/tmp/test-local-path.XXXXXX");
         assert_non_null(mkdtemp(base));
         assert_int_equal(setenv("TMPDIR", base, 1), 0);
         assert_int_equal(scratch_make(folder, &lock), 0);
-        snprintf(path, sizeof(path), "%s/" NEAR_NAME, folder);
+        snprintf(path, sizeof(path), "%s/" LOCAL_PATH_NAME, folder);
         listener = listen_at(path);
         return 0;
 }
@@ -50,7 +50,7 @@ static int end(void **state)
 static bool is_connected(const char *to)
 {
         struct conn *conn;
-        int r = near_connect(to, &conn);
+        int r = local_path_connect(to, &conn);
         assert_true(!r || r == SP_E_REFUSED);
         if (!r)
                 conn_close(conn);
@@ -61,7 +61,7 @@ static bool is_connected(const char *to)
 static const char *beside(const char *name)
 {
         static char text[SCRATCH_PATH_MAX + 16];
-        snprintf(text, sizeof(text), "%s/%s/" NEAR_NAME, base, name);
+        snprintf(text, sizeof(text), "%s/%s/" LOCAL_PATH_NAME, base, name);
         return text;
 }
 
@@ -84,15 +84,15 @@ TEST(nothing_else_is)
 {
         char text[2 * SCRATCH_PATH_MAX];
         assert_false(is_connected("/"));
-        assert_false(is_connected(NEAR_NAME));
+        assert_false(is_connected(LOCAL_PATH_NAME));
         assert_false(is_connected(folder));
         /* In the folder, but by another name; or not by the plain path. */
         snprintf(text, sizeof(text), "%s/other", folder);
         int other = listen_at(text);
         assert_false(is_connected(text));
-        snprintf(text, sizeof(text), "%s/./" NEAR_NAME, folder);
+        snprintf(text, sizeof(text), "%s/./" LOCAL_PATH_NAME, folder);
         assert_false(is_connected(text));
-        snprintf(text, sizeof(text), "%s/x/../" NEAR_NAME, folder);
+        snprintf(text, sizeof(text), "%s/x/../" LOCAL_PATH_NAME, folder);
         assert_false(is_connected(text));
         snprintf(text, sizeof(text), "%s/../%s", folder, strrchr(folder, '/') + 1);
         assert_false(is_connected(text));
