@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/visitors.h"
+#include "daemon/pending.h"
 #include "daemon/workers.h"
 #include "proto/info.h"
 #include "session/hello.h"
@@ -147,7 +147,7 @@ static void settle(struct supervisor *s)
         bool held = s->health.held;
         s->health.held = wants_hold(s);
         if (held && !s->health.held) {
-                visitors_serve_waiting(s);
+                pending_serve_waiting(s);
                 if (s->waiting_count)
                         s->spawn_ns = 0;
         }

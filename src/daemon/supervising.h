@@ -1,4 +1,4 @@
-/* The supervisor's state, for its files: supervisor (start, loop, end), visitors (connections that no worker has
+/* The supervisor's state, for its files: supervisor (start, loop, end), pending connections (connections that no worker has
  * yet), workers (processes that have sessions, or will). */
 #ifndef SPANCL_DAEMON_SUPERVISING_H
 #define SPANCL_DAEMON_SUPERVISING_H
@@ -24,7 +24,7 @@
 enum source_kind {
         SOURCE_LISTENER,
         SOURCE_SIGNALS,
-        SOURCE_VISITOR,
+        SOURCE_PENDING,
         SOURCE_WORKER,
         SOURCE_WORKER_LOG,
         SOURCE_ZYGOTE,
@@ -45,9 +45,9 @@ struct listener_source {
 };
 
 /* A connection that no worker has yet. */
-struct visitor {
+struct pending {
         struct source source;
-        struct list link;  /* supervisor's visitors, waiting or dead */
+        struct list link;  /* supervisor's pending connections, waiting or dead */
         struct conn *conn; /* NULL: dead */
         struct gate_origin from;
         bool heard; /* its first byte: whether it is TLS is known */
@@ -141,12 +141,12 @@ struct supervisor {
         struct listener_source *listener_sources;
         struct source signal_source, zygote_source, zygote_log_source;
         int epoll, signals;
-        struct list visitors; /* in order of arrival */
-        size_t visitor_count;
+        struct list pending; /* in order of arrival */
+        size_t pending_count;
         struct list waiting; /* whose hello asks for a new session */
         size_t waiting_count;
         struct list workers;
-        struct list dead;  /* visitors to free once the events at hand are done */
+        struct list dead;  /* pending connections to free once the events at hand are done */
         uint64_t spawn_ns; /* when to make a warm worker; UINT64_MAX: when one is asked for */
         uint64_t
                 trim_ns; /* when to trim the caches of sessions that go on; UINT64_MAX: there are none */

@@ -15,7 +15,7 @@
 #include "daemon/metering.h"
 #include "daemon/notify.h"
 #include "daemon/orphans.h"
-#include "daemon/visitors.h"
+#include "daemon/pending.h"
 #include "daemon/workers.h"
 
 enum { EVENTS = 64 };
@@ -33,7 +33,7 @@ static void on_signal(struct supervisor *s)
 
 static uint64_t next_deadline(const struct supervisor *s)
 {
-        uint64_t d = visitors_deadline(s);
+        uint64_t d = pending_deadline(s);
         uint64_t w = workers_deadline(s);
         d = w < d ? w : d;
         d = s->accept_ns < d ? s->accept_ns : d;
@@ -47,11 +47,11 @@ static uint64_t next_deadline(const struct supervisor *s)
 static void expire(struct supervisor *s)
 {
         uint64_t now = clock_now_ns();
-        visitors_expire(s, now);
+        pending_expire(s, now);
         workers_expire(s, now);
         workers_trim(s, now);
-        if (s->accept_ns <= now && visitors_resume(s) < 0)
-                visitors_pause(s);
+        if (s->accept_ns <= now && pending_resume(s) < 0)
+                pending_pause(s);
 }
 
 static void run_events(struct supervisor *s, int timeout_ms)
@@ -63,11 +63,11 @@ static void run_events(struct supervisor *s, int timeout_ms)
                 struct source *source = events[i].data.ptr;
                 switch (source->kind) {
                 case SOURCE_LISTENER:
-                        visitors_accept(
-                                s, container_of(source, struct listener_source, source)->where);
+                        pending_accept(s,
+                                       container_of(source, struct listener_source, source)->where);
                         break;
-                case SOURCE_VISITOR:
-                        visitor_event(s, container_of(source, struct visitor, source));
+                case SOURCE_PENDING:
+                        pending_event(s, container_of(source, struct pending, source));
                         break;
                 case SOURCE_WORKER:
                         worker_hear(s, container_of(source, struct worker, source));
@@ -100,7 +100,7 @@ static void run_events(struct supervisor *s, int timeout_ms)
                         break;
                 }
         }
-        visitors_bury(s);
+        pending_bury(s);
         if (signalled) /* last: it frees workers, which events above may name */
                 on_signal(s);
         if (s->unreaped)
@@ -171,7 +171,7 @@ static int prepare(struct supervisor *s)
                 return r;
         (void)spare_fill(&s->spare); /* or with the first connection */
         s->listener_sources = mem_zalloc(s->listeners.count * sizeof(*s->listener_sources));
-        return s->listener_sources ? visitors_resume(s) : SP_E_NOMEM;
+        return s->listener_sources ? pending_resume(s) : SP_E_NOMEM;
 }
 
 int supervisor_main(const struct config_options *o, int argc, char **argv)
@@ -188,7 +188,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .trim_ns = UINT64_MAX,
                 .cgroups = { .home = -1, .base = -1 },
         };
-        list_init(&s.visitors);
+        list_init(&s.pending);
         list_init(&s.waiting);
         list_init(&s.workers);
         list_init(&s.dead);
@@ -213,16 +213,16 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 health_provide(&s);
                 workers_provide(&s);
                 meter_provide(&s);
-                visitors_bury(&s);
+                pending_bury(&s);
                 run_events(&s, clock_poll_ms(next_deadline(&s)));
         }
         if (s.stopping)
                 notify_send("STOPPING=1");
         s.stopping = true;
         listeners_close(&s.listeners);
-        visitors_leave(&s);
-        visitors_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
-        visitors_bury(&s);
+        pending_drop_all(&s);
+        pending_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
+        pending_bury(&s);
         workers_stop(&s, run_events);
         meter_stop(&s);
         dialler_stop(&s);

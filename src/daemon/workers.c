@@ -20,9 +20,9 @@
 #include "daemon/introduce.h"
 #include "daemon/metering.h"
 #include "daemon/orphans.h"
+#include "daemon/pending.h"
 #include "daemon/turns.h"
 #include "daemon/usage.h"
-#include "daemon/visitors.h"
 #include "daemon/worker.h"
 
 enum {
@@ -204,7 +204,7 @@ static void back_off(struct supervisor *s, const char *why)
         s->crashes++;
         s->spawn_ns = clock_now_ns() + (ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS) * MS;
         if (s->crashes >= CRASHES_TOLD)
-                visitors_refuse_waiting(s, NULL, SP_E_NODEV, why);
+                pending_refuse_waiting(s, NULL, SP_E_NODEV, why);
 }
 
 /* Start a worker. False: it failed, and is tried again later. */
@@ -234,7 +234,7 @@ void workers_provide(struct supervisor *s)
                 return;
         size_t warming = workers_count(s, WORKER_WARMING), waiting = 0;
         s->spawn_ns = UINT64_MAX;
-        list_each(v, &s->waiting, struct visitor, link)
+        list_each(v, &s->waiting, struct pending, link)
         {
                 if (health_holds(s)) /* there may be a warm one, which they may not have yet */
                         break;
@@ -433,7 +433,7 @@ void worker_hear(struct supervisor *s, struct worker *w)
                         supervisor_unwatch(s, w->control);
                 }
                 if (c.kind == CONTROL_STATS)
-                        visitors_pass_on(s, w, &c);
+                        pending_pass_on(s, w, &c);
                 if (c.kind == CONTROL_PID && !w->pid)
                         is_born(s, w, (const char *)c.data);
                 if (w->gone)
@@ -451,14 +451,14 @@ void worker_hear(struct supervisor *s, struct worker *w)
                         w->open = is_open(w->pid); /* before it has a client */
                         health_learn(s, (const char *)c.data);
                         s->crashes = 0;
-                        visitors_serve_waiting(s);
+                        pending_serve_waiting(s);
                 } else if (c.kind == CONTROL_FAILED) {
                         log_warn(LOG, "worker %d: %s", (int)w->pid, (const char *)c.data);
                         w->told = w->gone = true;
                         s->crashes = 0;
                         const char *excuse = health_excuse(s);
-                        visitors_refuse_waiting(s, &w->grant, SP_E_NODEV,
-                                                excuse ? excuse : (const char *)c.data);
+                        pending_refuse_waiting(s, &w->grant, SP_E_NODEV,
+                                               excuse ? excuse : (const char *)c.data);
                 }
         }
         if (r != SP_E_LINK)

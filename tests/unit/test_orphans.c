@@ -56,7 +56,7 @@ static void supervisor_init(struct supervisor *s)
         *s = (struct supervisor){ .epoll = epoll_create1(EPOLL_CLOEXEC),
                                   .cgroups = { .home = -1, .base = -1 } };
         assert_true(s->epoll >= 0);
-        list_init(&s->visitors);
+        list_init(&s->pending);
         list_init(&s->waiting);
         list_init(&s->workers);
         list_init(&s->dead);

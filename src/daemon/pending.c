@@ -1,4 +1,4 @@
-#include "daemon/visitors.h"
+#include "daemon/pending.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,40 +12,40 @@
 #include "session/hello.h"
 
 enum {
-        VISITORS_MAX = 1024,       /* connections whose hello has not come */
-        VISITORS_OF_HOST_MAX = 64, /* the same from one other host */
-        WAITING_MAX = 256,         /* new sessions that wait for a worker */
-        HELLO_MS = 10000,          /* how long a hello may take */
-        WAIT_MS = 60000,           /* how long a worker may take */
+        PENDING_MAX = 1024,       /* connections whose hello has not come */
+        PENDING_OF_HOST_MAX = 64, /* the same from one other host */
+        WAITING_MAX = 256,        /* new sessions that wait for a worker */
+        HELLO_MS = 10000,         /* how long a hello may take */
+        WAIT_MS = 60000,          /* how long a worker may take */
         RESPAWN_MS = 300, /* before the next warm worker is made, out of the new session's way */
         ACCEPT_PAUSE_MS = 100, /* when out of descriptors */
         ACCEPT_BATCH = 64,
 };
 
-/* Forget the visitor, whose connection is closed; its memory stays until the events at hand are done. */
-static void visitor_gone(struct supervisor *s, struct visitor *v)
+/* Forget the pending connection, whose connection is closed; its memory stays until the events at hand are done. */
+static void pending_gone(struct supervisor *s, struct pending *v)
 {
         list_remove(&v->link);
-        --*(v->waits ? &s->waiting_count : &s->visitor_count);
+        --*(v->waits ? &s->waiting_count : &s->pending_count);
         list_append(&s->dead, &v->link);
 }
 
-static void visitor_leave(struct supervisor *s, struct visitor *v)
+static void pending_drop(struct supervisor *s, struct pending *v)
 {
         supervisor_unwatch(s, v->conn->room_fd); /* its socket */
         v->conn = conn_close(v->conn);
-        visitor_gone(s, v);
+        pending_gone(s, v);
 }
 
-static struct visitor *first(struct list *l)
+static struct pending *first(struct list *l)
 {
-        return list_empty(l) ? NULL : list_entry(l->next, struct visitor, link);
+        return list_empty(l) ? NULL : list_entry(l->next, struct pending, link);
 }
 
-void visitors_bury(struct supervisor *s)
+void pending_bury(struct supervisor *s)
 {
         while (!list_empty(&s->dead)) {
-                struct visitor *v = first(&s->dead);
+                struct pending *v = first(&s->dead);
                 list_remove(&v->link);
                 buf_fini(&v->hello);
                 if (v->state.data)
@@ -55,8 +55,8 @@ void visitors_bury(struct supervisor *s)
         }
 }
 
-/* Answer why not. The caller lets the visitor leave. */
-static void refuse(struct visitor *v, int status, const char *text)
+/* Answer why not. The caller lets the pending connection leave. */
+static void refuse(struct pending *v, int status, const char *text)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         const struct wire_hello_reply m = {
@@ -72,22 +72,22 @@ static void refuse(struct visitor *v, int status, const char *text)
                 (void)shutdown(v->conn->fd, SHUT_WR);
 }
 
-void visitors_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
-                             const char *text)
+void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
+                            const char *text)
 {
-        list_each(v, &s->waiting, struct visitor, link)
+        list_each(v, &s->waiting, struct pending, link)
         {
                 if (grant && !grant_is_same(&v->grant, grant))
                         continue;
                 refuse(v, status, text);
-                visitor_leave(s, v);
+                pending_drop(s, v);
         }
 }
 
 /* ---- looking ------------------------------------------------------------------------------------ */
 
 /* Send all of it or nothing more: what is told here fits into any socket's buffer, many times. */
-static bool tell(struct visitor *v, const struct buf *b)
+static bool tell(struct pending *v, const struct buf *b)
 {
         struct iovec iov = { b->data, b->size };
         return v->conn->ops->sendv(v->conn, &iov, 1) == (ssize_t)b->size;
@@ -102,8 +102,8 @@ static uint64_t *look_slot(struct worker *w, uint64_t look)
         return NULL;
 }
 
-/* Ask all sessions for their counters. True: the answers will come, until the visitor's time is over. */
-static bool look(struct supervisor *s, struct visitor *v, uint64_t version)
+/* Ask all sessions for their counters. True: the answers will come, until the pending connection's time is over. */
+static bool look(struct supervisor *s, struct pending *v, uint64_t version)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
@@ -124,17 +124,17 @@ static bool look(struct supervisor *s, struct visitor *v, uint64_t version)
         return v->answers > 0;
 }
 
-void visitors_pass_on(struct supervisor *s, struct worker *w, const struct control *c)
+void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
-        struct visitor *v = NULL;
+        struct pending *v = NULL;
         uint64_t look = c->size >= 8 ? bytes_get_u64(c->data) : 0;
         uint64_t *slot = look ? look_slot(w, look) : NULL;
         if (!slot)
                 return; /* it was not asked, or has said its last */
         if (c->size == 8)
                 *slot = 0;
-        list_each(one, &s->visitors, struct visitor, link)
+        list_each(one, &s->pending, struct pending, link)
         {
                 if (one->look == look)
                         v = one;
@@ -147,13 +147,13 @@ void visitors_pass_on(struct supervisor *s, struct worker *w, const struct contr
                 .links = bytes_of(c->data + 8, c->size - 8),
         };
         if (c->size == 8 ? !--v->answers : hello_put_stats(&out, &m) < 0 || !tell(v, &out))
-                visitor_leave(s, v);
+                pending_drop(s, v);
 }
 
 /* ---- routing ------------------------------------------------------------------------------------ */
 
 /* Give the connection to the worker. False: the worker is gone. */
-static bool hand_over(struct supervisor *s, struct visitor *v, struct worker *w)
+static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
 {
         auto_clean(buf_fini) struct buf both = { 0 };
         int r = buf_put(&both, v->hello.data, v->hello.size);
@@ -178,7 +178,7 @@ static bool hand_over(struct supervisor *s, struct visitor *v, struct worker *w)
 }
 
 /* Make known who showed the code. */
-static void pair(struct supervisor *s, struct visitor *v, const struct wire_hello *m)
+static void pair(struct supervisor *s, struct pending *v, const struct wire_hello *m)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         const char *text;
@@ -199,8 +199,8 @@ static void pair(struct supervisor *s, struct visitor *v, const struct wire_hell
 
 enum routed { ROUTED, ROUTED_WAIT };
 
-/* Decide on a whole hello. ROUTED: the visitor may leave. */
-static enum routed route(struct supervisor *s, struct visitor *v)
+/* Decide on a whole hello. ROUTED: the pending connection may leave. */
+static enum routed route(struct supervisor *s, struct pending *v)
 {
         struct wire_hello m;
         uint64_t version;
@@ -263,24 +263,24 @@ static enum routed route(struct supervisor *s, struct visitor *v)
         return ROUTED;
 }
 
-void visitors_serve_waiting(struct supervisor *s)
+void pending_serve_waiting(struct supervisor *s)
 {
-        list_each(v, &s->waiting, struct visitor, link)
+        list_each(v, &s->waiting, struct pending, link)
         {
                 if (route(s, v) == ROUTED)
-                        visitor_leave(s, v);
+                        pending_drop(s, v);
         }
 }
 
-static void start_waiting(struct supervisor *s, struct visitor *v)
+static void start_waiting(struct supervisor *s, struct pending *v)
 {
         if (s->waiting_count == WAITING_MAX) {
                 refuse(v, SP_E_LIMIT, "too many sessions begin at once on this server");
-                visitor_leave(s, v);
+                pending_drop(s, v);
                 return;
         }
         list_remove(&v->link);
-        s->visitor_count--;
+        s->pending_count--;
         list_append(&s->waiting, &v->link);
         s->waiting_count++;
         v->waits = true;
@@ -289,7 +289,7 @@ static void start_waiting(struct supervisor *s, struct visitor *v)
 }
 
 /* Read no more than the hello. 1: it is whole, 0: more has to come, negative: not one of ours. */
-static int read_hello(struct visitor *v)
+static int read_hello(struct pending *v)
 {
         for (;;) {
                 int whole = hello_size(bytes_of(v->hello.data, v->hello.size));
@@ -309,23 +309,23 @@ static int read_hello(struct visitor *v)
         }
 }
 
-void visitor_event(struct supervisor *s, struct visitor *v)
+void pending_event(struct supervisor *s, struct pending *v)
 {
         if (!v->conn)
                 return; /* it left while earlier events were handled */
         if (v->look) {  /* it has seen enough */
-                visitor_leave(s, v);
+                pending_drop(s, v);
                 return;
         }
         if (v->waits) { /* it is gone, or says more before it was answered */
-                visitor_leave(s, v);
+                pending_drop(s, v);
                 return;
         }
         int r = v->heard ? 0 : gate_listen(&s->gate, &v->conn);
         if (r == SP_E_AGAIN)
                 return;
         if (!v->conn) {
-                visitor_gone(s, v);
+                pending_gone(s, v);
                 return;
         }
         v->heard = true;
@@ -336,21 +336,21 @@ void visitor_event(struct supervisor *s, struct visitor *v)
                 log_info(LOG, "a connection was dropped: %s",
                          r == SP_E_PROTO ? "it does not speak SpanCL" : status_text(r));
         if (r < 0 || route(s, v) == ROUTED)
-                visitor_leave(s, v);
+                pending_drop(s, v);
         else if (!v->look)
                 start_waiting(s, v);
 }
 
 /* ---- accepting ---------------------------------------------------------------------------------- */
 
-void visitors_pause(struct supervisor *s)
+void pending_pause(struct supervisor *s)
 {
         for (size_t i = 0; i < s->listeners.count; i++)
                 supervisor_unwatch(s, s->listeners.all[i].listener->fd);
         s->accept_ns = clock_now_ns() + ACCEPT_PAUSE_MS * MS;
 }
 
-int visitors_resume(struct supervisor *s)
+int pending_resume(struct supervisor *s)
 {
         s->accept_ns = UINT64_MAX;
         for (size_t i = 0; i < s->listeners.count; i++) {
@@ -363,29 +363,29 @@ int visitors_resume(struct supervisor *s)
         return 0;
 }
 
-/* The oldest visitor of the same host, if these are too many; else NULL. */
-static struct visitor *oldest_of_crowd(struct supervisor *s, const struct visitor *newest)
+/* The oldest pending connection of the same host, if these are too many; else NULL. */
+static struct pending *oldest_of_crowd(struct supervisor *s, const struct pending *newest)
 {
-        struct visitor *oldest = NULL;
+        struct pending *oldest = NULL;
         size_t count = 0;
-        list_each(v, &s->visitors, struct visitor, link)
+        list_each(v, &s->pending, struct pending, link)
         {
                 if (memcmp(v->from.net, newest->from.net, sizeof(v->from.net)) != 0)
                         continue;
                 oldest = oldest ? oldest : v;
                 count++;
         }
-        return count > VISITORS_OF_HOST_MAX ? oldest : NULL;
+        return count > PENDING_OF_HOST_MAX ? oldest : NULL;
 }
 
 static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
 {
-        struct visitor *v = mem_zalloc(sizeof(*v));
+        struct pending *v = mem_zalloc(sizeof(*v));
         if (!v) {
                 conn_close(conn);
                 return SP_E_NOMEM;
         }
-        v->source.kind = SOURCE_VISITOR;
+        v->source.kind = SOURCE_PENDING;
         v->conn = conn;
         v->from = gate_origin_of(&s->gate, conn, tls_only);
         if (!v->from.local && s->rate_per_s &&
@@ -401,22 +401,22 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
                 mem_free(v);
                 return SP_E_LIMIT;
         }
-        list_append(&s->visitors, &v->link);
-        s->visitor_count++;
-        struct visitor *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
+        list_append(&s->pending, &v->link);
+        s->pending_count++;
+        struct pending *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
         if (crowd) {
                 log_info(LOG,
                          "too many connections of one host without a hello: the oldest is dropped");
-                visitor_leave(s, crowd);
+                pending_drop(s, crowd);
         }
-        if (s->visitor_count > VISITORS_MAX) {
+        if (s->pending_count > PENDING_MAX) {
                 log_info(LOG, "too many connections without a hello: the oldest is dropped");
-                visitor_leave(s, first(&s->visitors));
+                pending_drop(s, first(&s->pending));
         }
         return 0;
 }
 
-void visitors_accept(struct supervisor *s, const struct listening *l)
+void pending_accept(struct supervisor *s, const struct listening *l)
 {
         for (int i = 0; i < ACCEPT_BATCH; i++) {
                 struct conn *conn;
@@ -434,47 +434,47 @@ void visitors_accept(struct supervisor *s, const struct listening *l)
                         break;
                 }
                 log_warn(LOG, "no more connections can be taken: %s", status_text(r));
-                struct visitor *oldest = first(&s->visitors);
+                struct pending *oldest = first(&s->pending);
                 if (oldest) {
-                        visitor_leave(s, oldest);
+                        pending_drop(s, oldest);
                         continue;
                 }
-                visitors_pause(s);
+                pending_pause(s);
                 return;
         }
 }
 
 /* ---- time --------------------------------------------------------------------------------------- */
 
-uint64_t visitors_deadline(const struct supervisor *s)
+uint64_t pending_deadline(const struct supervisor *s)
 {
-        const struct list *all[] = { &s->visitors, &s->waiting };
+        const struct list *all[] = { &s->pending, &s->waiting };
         uint64_t d = UINT64_MAX;
         for (size_t i = 0; i < array_size(all); i++) {
                 if (list_empty(all[i]))
                         continue;
-                uint64_t v = list_entry(all[i]->next, struct visitor, link)->deadline_ns;
+                uint64_t v = list_entry(all[i]->next, struct pending, link)->deadline_ns;
                 d = v < d ? v : d;
         }
         return d;
 }
 
-void visitors_expire(struct supervisor *s, uint64_t now_ns)
+void pending_expire(struct supervisor *s, uint64_t now_ns)
 {
-        struct visitor *v;
-        while ((v = first(&s->visitors)) && v->deadline_ns <= now_ns) {
+        struct pending *v;
+        while ((v = first(&s->pending)) && v->deadline_ns <= now_ns) {
                 log_info(LOG, v->look ? "a session did not tell its counters in time"
                                       : "a connection without a hello was dropped");
-                visitor_leave(s, v);
+                pending_drop(s, v);
         }
         while ((v = first(&s->waiting)) && v->deadline_ns <= now_ns) {
                 refuse(v, SP_E_TIMEOUT, "this server's OpenCL drivers take too long to load");
-                visitor_leave(s, v);
+                pending_drop(s, v);
         }
 }
 
-void visitors_leave(struct supervisor *s)
+void pending_drop_all(struct supervisor *s)
 {
-        for (struct visitor *v; (v = first(&s->visitors));)
-                visitor_leave(s, v);
+        for (struct pending *v; (v = first(&s->pending));)
+                pending_drop(s, v);
 }
