@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/turns.h"
+#include "daemon/time_slice.h"
 #include "daemon/workers.h"
 #include "session/hello.h"
 
@@ -258,7 +258,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
         snprintf(w->name, sizeof(w->name), "%.*s", (int)m.name.size, (const char *)m.name.data);
         log_info(LOG, "worker %d takes a new session (%.*s)", (int)w->pid, (int)m.name.size,
                  (const char *)m.name.data);
-        turns_share(s);
+        time_slices_share(s);
         workers_provide_at(s, clock_now_ns() + RESPAWN_MS * MS);
         return ROUTED;
 }

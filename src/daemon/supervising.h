@@ -96,7 +96,7 @@ struct worker {
         bool over;              /* it exceeded a limit, and the log says so */
         bool told;              /* it said why it can't serve, or what its check found */
         bool stuck;             /* it says that a driver keeps its session for ever */
-        bool short_turns;       /* its threads take them, and it knows (daemon/turns.h) */
+        bool short_slices;      /* its threads take them, and it knows (daemon/time_slice.h) */
         bool gone;              /* it hears nothing any more; SIGCHLD will follow */
 };
 

@@ -21,7 +21,7 @@
 #include "daemon/metering.h"
 #include "daemon/orphans.h"
 #include "daemon/pending.h"
-#include "daemon/turns.h"
+#include "daemon/time_slice.h"
 #include "daemon/usage.h"
 #include "daemon/worker.h"
 
@@ -352,7 +352,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                 health_session_ended(s);
         if (busy && unclean && !s->stopping)
                 health_doubt(s);
-        turns_share(s);
+        time_slices_share(s);
 }
 
 /* Its word alone could have another process killed. */
@@ -381,7 +381,7 @@ static void is_born(struct supervisor *s, struct worker *w, const char *text)
         s->namespaces_told = error != 0;
         if (worker_confine(s, w) < 0)
                 w->gone = true;
-        turns_share(s);
+        time_slices_share(s);
 }
 
 /* Count a packet. False: there are too many. */

@@ -584,7 +584,7 @@ def sessions_at_the_same_time():
             assert client.returncode == 0, err
 
 
-def turns(pid):
+def time_slice(pid):
     """Those of a process's threads in ns; an empty set where the kernel has one for all (sched_getattr, Linux 6.12)."""
     SCHED_GETATTR, SIZE, RUNTIME = {"x86_64": 315}.get(os.uname().machine, 275), 48, 24
     libc, found = ctypes.CDLL(None), set()
@@ -599,18 +599,18 @@ def turns(pid):
     return found - {0}
 
 
-def sessions_take_short_turns_while_there_are_several():
+def sessions_get_short_time_slices_while_there_are_several():
     with servers(1, "--linger", "1") as s:
-        def in_short_turns():
-            return sum(turns(worker) == {100000} for worker in children(s.processes[0].pid))
-        if not turns("self"):
+        def in_short_slices():
+            return sum(time_slice(worker) == {100000} for worker in children(s.processes[0].pid))
+        if not time_slice("self"):
             return "this kernel has one turn for all"
         first = start_endless(at(s.ports[0]))
-        assert in_short_turns() == 0
+        assert in_short_slices() == 0
         second = start_endless(at(s.ports[0]))
-        wait_for(lambda: in_short_turns() == 2, "short turns")
+        wait_for(lambda: in_short_slices() == 2, "short time slices")
         second.terminate()
-        wait_for(lambda: in_short_turns() == 0, "usual turns")
+        wait_for(lambda: in_short_slices() == 0, "usual time slices")
         first.terminate()
         for client in (first, second):
             client.communicate(timeout=HANG_S)

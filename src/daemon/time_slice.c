@@ -1,4 +1,4 @@
-#include "daemon/turns.h"
+#include "daemon/time_slice.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,11 +33,11 @@ static void set_turn(pid_t thread, uint64_t ns)
                    .runtime = ns };
         if (sched_getscheduler(thread) == SCHED_OTHER &&
             syscall(SYS_sched_setattr, thread, &attr, 0) < 0 && errno != ESRCH)
-                log_debug(LOG, "no short turns: %s", strerror(errno));
+                log_debug(LOG, "no short time slices: %s", strerror(errno));
 }
 
 /* Threads made later do as those that made them. */
-static void set_turns(pid_t worker, uint64_t ns)
+static void set_time_slice(pid_t worker, uint64_t ns)
 {
         char path[64];
         const struct dirent *entry;
@@ -50,16 +50,16 @@ static void set_turns(pid_t worker, uint64_t ns)
                 closedir(threads);
 }
 
-void turns_share(struct supervisor *s)
+void time_slices_share(struct supervisor *s)
 {
         bool several = workers_count(s, WORKER_BUSY) > 1;
         list_each(w, &s->workers, struct worker, link)
         {
-                if (w->state != WORKER_BUSY || w->gone || !w->pid || w->short_turns == several)
+                if (w->state != WORKER_BUSY || w->gone || !w->pid || w->short_slices == several)
                         continue;
                 if (control_send(w->control, CONTROL_SHARED, bytes_str(several ? "1" : ""), -1) < 0)
                         continue; /* it is told the next time, or gone */
-                set_turns(w->pid, several ? SHORT_NS : 0);
-                w->short_turns = several;
+                set_time_slice(w->pid, several ? SHORT_NS : 0);
+                w->short_slices = several;
         }
 }

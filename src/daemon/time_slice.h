@@ -1,6 +1,6 @@
 /* How long the threads of sessions keep a core while others want it. */
-#ifndef SPANCL_DAEMON_TURNS_H
-#define SPANCL_DAEMON_TURNS_H
+#ifndef SPANCL_DAEMON_TIME_SLICE_H
+#define SPANCL_DAEMON_TIME_SLICE_H
 
 #include "daemon/supervising.h"
 
@@ -9,6 +9,6 @@
  * interrupt each other, and its client. Each is told (CONTROL_SHARED), so that none yields a core to all of the others. To be called when a session begins or ends, or its worker's pid is
  * told. Kernels before 6.12 have one turn for all; workers of another user (--user) keep the usual
  * one where spancld lacks CAP_SYS_NICE, as in some containers. */
-void turns_share(struct supervisor *s);
+void time_slices_share(struct supervisor *s);
 
 #endif
