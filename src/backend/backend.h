@@ -113,7 +113,7 @@ struct backend_command {
         void *cookie;
         /* In an in-order queue, without cookie: most likely nobody will ever ask for it. There is no event (*ret
          * is NULL) where a failure stays. */
-        bool quiet;
+        bool untracked;
         /* A READ while nothing is in flight, a small one, or of a buffer whose bytes can be had: better complete when
          * `submit` returns than reported. Then there is no event (*ret is NULL) and no report. */
         bool now;

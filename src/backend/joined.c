@@ -540,7 +540,7 @@ static cl_int joined_submit(struct backend_queue *q, const struct backend_comman
         if (r == CL_SUCCESS)
                 r = WRAP(event, s, ret, s->ops->submit(q->inner, &inner, &w->inner));
         if (r == CL_SUCCESS && !(*ret)->inner)
-                mem_free(steal(*ret)); /* a quiet one */
+                mem_free(steal(*ret)); /* an untracked one */
         if (deps != small)
                 mem_free(deps);
         return r;

@@ -5,10 +5,10 @@
 #include "base/mem.h"
 #include "engine/ahead.h"
 #include "engine/implied.h"
-#include "engine/quiet.h"
 #include "engine/recording.h"
 #include "engine/reroute.h"
 #include "engine/strand.h"
+#include "engine/untracked.h"
 #include "trace/trace.h"
 
 /* ---- making and ending ---------------------------------------------------------------------- */
@@ -400,14 +400,14 @@ static cl_int native_deps(struct command *c, struct backend_command *n)
         return CL_SUCCESS;
 }
 
-/* With it the quiet ones before it are complete. */
-static void cover_quiet(struct command *c)
+/* With it the untracked launches before it are complete. */
+static void cover_untracked(struct command *c)
 {
         struct queue *q = c->queue;
         if (!q->in_order)
                 q = c->after_all ? q->strand : NULL;
         if (q)
-                c->quiet_before = q->quiet.covered = q->quiet.end;
+                c->untracked_before = q->untracked.covered = q->untracked.end;
 }
 
 /* Submit one part of the command. */
@@ -432,7 +432,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         status = e->be->submit(q->native, &n, &native);
         if (status < 0 || !native) /* or it is complete */
                 return status;
-        cover_quiet(c);
+        cover_untracked(c);
         if (c->last)
                 e->be->event_release(c->last);
         c->last = native;
@@ -661,7 +661,7 @@ static bool is_first(const struct command *c)
         if (engine_command_waits(c))
                 return false;
         if (q->in_order)
-                return list_empty(&q->flight) && q->quiet.first == q->quiet.end;
+                return list_empty(&q->flight) && q->untracked.first == q->untracked.end;
         return list_empty(&q->fences) && !c->after_all;
 }
 
@@ -848,9 +848,9 @@ void engine_times_add(struct backend_times *sum, const struct backend_times *t)
 static void part_complete(struct command *c, cl_int status, const struct backend_times *t)
 {
         struct engine *e = c->queue->object.engine;
-        if (c->quiet_before)
-                engine_quiet_passed(c->queue->in_order ? c->queue : c->queue->strand,
-                                    c->quiet_before, status);
+        if (c->untracked_before)
+                engine_untracked_passed(c->queue->in_order ? c->queue : c->queue->strand,
+                                        c->untracked_before, status);
         if (c->stands_in && status >= 0)
                 status = e->be->event_status(c->event->native);
         c->queue->running--;

@@ -30,7 +30,7 @@ struct command {
         bool after_all;      /* out-of-order queue: waits for all before it */
         bool started;
         bool is_ahead; /* complete, but not what it came after */
-        bool stands_in; /* a marker that tells when a quiet command is complete; its event is that one's */
+        bool stands_in; /* a marker that tells when an untracked command is complete; its event is that one's */
         size_t blocking; /* dependencies that do */
         size_t dep_count;
         struct dependency *deps;
@@ -68,7 +68,7 @@ struct command {
         struct list implied;        /* unreported ones that are complete when it is */
         struct list order;          /* queue's order */
         uint64_t
-                quiet_before; /* quiet ones of the queue, or its strand, that are complete when it is */
+                untracked_before; /* untracked launches of the queue, or its strand, that are complete when it is */
         struct backend_times times;
 };
 

@@ -9,11 +9,11 @@
 #include "engine/device.h"
 #include "engine/implied.h"
 #include "engine/query.h"
-#include "engine/quiet.h"
 #include "engine/recording.h"
 #include "engine/relay.h"
 #include "engine/reroute.h"
 #include "engine/saved.h"
+#include "engine/untracked.h"
 #include "trace/trace.h"
 
 struct engine *engine_free(struct engine *e)
@@ -28,7 +28,7 @@ struct engine *engine_free(struct engine *e)
         /* Completions do nothing any more, so the rest needs no lock. */
         engine_command_abandon_all(e);
         engine_transfer_abandon_all(e);
-        engine_quiet_abandon(e);
+        engine_untracked_abandon(e);
         engine_event_free_all(e);
         size_t pos = 0;
         struct object *o;
@@ -97,7 +97,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         engine_builder_init(&made->builder);
         content_store_init(&made->contents);
         struct list *lists[] = { &made->failed,     &made->early,        &made->commands,
-                                 &made->ready,      &made->dirty_queues, &made->quiet_queues,
+                                 &made->ready,      &made->dirty_queues, &made->untracked_queues,
                                  &made->unreported, &made->crowded,      &made->stranded,
                                  &made->busy,       &made->ahead,        &made->candidates };
         for (size_t i = 0; i < array_size(lists); i++)
@@ -200,7 +200,7 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret)
 {
         *ret = (struct engine_counts){
                 .objects = e->objects.count,
-                .events = e->events.count - e->failed_count - e->early_count + e->quiet,
+                .events = e->events.count - e->failed_count - e->early_count + e->untracked,
                 .transfers = e->transfer_count,
                 .commands_held = e->held,
                 .commands_running = e->running,
@@ -215,7 +215,7 @@ static void flush_queues(struct engine *e)
                 struct queue *q = list_entry(e->dirty_queues.next, struct queue, dirty);
                 list_remove(&q->dirty);
                 engine_object_ref(&q->object);
-                engine_quiet_cover(q);
+                engine_untracked_cover(q);
                 TRACE_SPAN(flush, q->object.id);
                 e->be->queue_flush(q->native);
                 list_remove(&q->dirty);

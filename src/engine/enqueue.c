@@ -1,9 +1,9 @@
 #include "backend/bounds.h"
 #include "base/mem.h"
 #include "engine/command.h"
-#include "engine/quiet.h"
 #include "engine/recording.h"
 #include "engine/strand.h"
+#include "engine/untracked.h"
 
 /* Describe the parts that all commands have. */
 #define params_of(m, ...)                                                      \
@@ -39,8 +39,8 @@ static void take_args(struct command *c)
 }
 
 /* The queue where it needs no event. NULL: none. */
-static struct queue *find_quiet(struct engine *e, const struct wire_kernel_launch *m,
-                                struct strand_deps *ret)
+static struct queue *find_untracked(struct engine *e, const struct wire_kernel_launch *m,
+                                    struct strand_deps *ret)
 {
         struct queue *q = engine_queue_find(e, m->queue);
         ret->count = 0;
@@ -54,12 +54,12 @@ static struct queue *find_quiet(struct engine *e, const struct wire_kernel_launc
 }
 
 /* Submit it without keeping anything of it but its event's id. False: nothing was done, it needs more. */
-static bool launch_quietly(struct kernel *k, const struct wire_kernel_launch *m)
+static bool launch_untracked(struct kernel *k, const struct wire_kernel_launch *m)
 {
         struct strand_deps deps;
-        struct queue *q = find_quiet(k->object.engine, m, &deps);
+        struct queue *q = find_untracked(k->object.engine, m, &deps);
         size_t offset[3], global[3], local[3];
-        if (!q || !engine_quiet_allowed(q, m->event))
+        if (!q || !engine_untracked_allowed(q, m->event))
                 return false;
         struct backend_command n = {
                 .op = BACKEND_KERNEL,
@@ -74,7 +74,7 @@ static bool launch_quietly(struct kernel *k, const struct wire_kernel_launch *m)
         take_sizes(global, m->global);
         take_sizes(local, m->local);
         return engine_kernel_current(k, q->domain, &n.kernel) == CL_SUCCESS &&
-               engine_quiet_submit(q, m->event, &n);
+               engine_untracked_submit(q, m->event, &n);
 }
 
 int engine_handle_kernel_launch(void *user, const struct wire_kernel_launch *m)
@@ -86,7 +86,7 @@ int engine_handle_kernel_launch(void *user, const struct wire_kernel_launch *m)
             (m->local.count && m->local.count != dims))
                 return SP_E_PROTO;
         int r = engine_kernel_update(k, m->args);
-        if (!r && launch_quietly(k, m))
+        if (!r && launch_untracked(k, m))
                 return 0;
         struct command *c;
         if (!r)

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "engine/command.h"
 #include "engine/implied.h"
-#include "engine/quiet.h"
+#include "engine/untracked.h"
 #include "trace/trace.h"
 
 /* Another server that wants to know. */
@@ -29,7 +29,7 @@ int engine_event_new(struct engine *e, uint64_t id, struct event **ret)
 {
         if (map_get(&e->events, id))
                 return SP_E_PROTO;
-        if (e->events.count + e->nameless + e->quiet >= ENGINE_EVENTS_MAX)
+        if (e->events.count + e->nameless + e->untracked >= ENGINE_EVENTS_MAX)
                 return SP_E_LIMIT;
         struct event *ev = event_alloc(e, id);
         if (!ev)
@@ -58,7 +58,7 @@ int engine_event_new_nameless(struct engine *e, struct event **ret)
 struct event *engine_event_find(struct engine *e, uint64_t id)
 {
         struct event *ev = map_get(&e->events, id);
-        return ev || list_empty(&e->quiet_queues) ? ev : engine_quiet_find(e, id);
+        return ev || list_empty(&e->untracked_queues) ? ev : engine_untracked_find(e, id);
 }
 
 static void event_free(struct event *ev)

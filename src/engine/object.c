@@ -5,7 +5,7 @@
 #include "base/vm.h"
 #include "engine/command.h"
 #include "engine/device.h"
-#include "engine/quiet.h"
+#include "engine/untracked.h"
 
 int engine_object_add(struct engine *e, struct object *o)
 {
@@ -38,13 +38,13 @@ void engine_object_unref(struct object *o)
                 peer_send(engine_client(e), released, .request = request);
 }
 
-/* Quiet commands do not hold what they use, and the backend keeps it, but the client wants to know when they are
+/* Untracked commands do not hold what they use, and the backend keeps it, but the client wants to know when they are
  * over. */
-static int keep_for_quiet(struct buffer *b)
+static int keep_for_untracked(struct buffer *b)
 {
         bool asked = b->object.request || (b->parent && b->parent->object.request) ||
                      (b->svm && b->svm->object.request);
-        return asked ? engine_quiet_keep(b) : 0;
+        return asked ? engine_untracked_keep(b) : 0;
 }
 
 int engine_handle_release(void *user, const struct wire_release *m)
@@ -59,7 +59,7 @@ int engine_handle_release(void *user, const struct wire_release *m)
         o->request = m->request;
         e->releases++;
         int r = object_id_type(o->id) == OBJECT_BUFFER
-                        ? keep_for_quiet(container_of(o, struct buffer, object))
+                        ? keep_for_untracked(container_of(o, struct buffer, object))
                         : 0;
         engine_object_unref(o);
         return r;
@@ -455,7 +455,7 @@ static void queue_free(struct object *o)
 {
         struct queue *q = container_of(o, struct queue, object);
         list_remove(&q->dirty);
-        mem_free(q->quiet.entries);
+        mem_free(q->untracked.entries);
         if (q->native)
                 o->engine->be->queue_release(q->native);
         if (q->strand)
@@ -501,7 +501,7 @@ static struct queue *queue_alloc(struct engine *e, uint64_t id, unsigned device)
         list_init(&q->fences);
         list_init(&q->order);
         list_init(&q->dirty);
-        list_init(&q->quiet.link);
+        list_init(&q->untracked.link);
         return q;
 }
 

@@ -95,11 +95,11 @@ SP_NODISCARD cl_int engine_sampler_native(struct sampler *s, unsigned domain,
 
 struct recording;
 
-/* Commands in flight of which only the event's id is kept (engine/quiet.h), oldest first. Their numbers count
+/* Commands in flight of which only the event's id is kept (engine/untracked.h), oldest first. Their numbers count
  * all that the queue ever had; number n is entries[n % cap]. */
-struct quiet {
-        struct list link; /* engine's quiet_queues, while there are some */
-        struct quiet_entry *entries;
+struct untracked {
+        struct list link; /* engine's untracked_queues, while there are some */
+        struct untracked_entry *entries;
         size_t cap; /* a power of two, or 0 */
         uint64_t first, end;
         uint64_t covered; /* those below complete with a command that will be reported */
@@ -126,9 +126,9 @@ struct queue {
         /* Out-of-order: those that one behind all may come to stand for, and each of these until it has told of
          * them, in order. */
         struct list order;
-        size_t running;     /* native commands in flight */
-        struct quiet quiet; /* in-order: those of them that are not kept */
-        struct list dirty;  /* engine's dirty_queues */
+        size_t running;             /* native commands in flight */
+        struct untracked untracked; /* in-order: those of them that are not kept */
+        struct list dirty;          /* engine's dirty_queues */
 
         /* Out-of-order: engine/strand.h. */
         struct queue *strand;   /* held; NULL: there is none, yet */

@@ -74,16 +74,16 @@ struct engine {
         size_t transfer_count;
         size_t early_transfers, early_bytes;
 
-        struct list commands;     /* all */
-        struct list unreported;   /* submitted ones that the backend is not to report, yet */
-        struct list ready;        /* commands that may be able to go on: engine_run */
-        struct list ahead;        /* complete, but not what they came after */
-        struct list candidates;   /* of these: something that they came after is over */
-        struct list dirty_queues; /* with submissions not flushed */
-        struct list quiet_queues; /* with commands that are not kept */
-        size_t held, running;     /* commands */
-        size_t quiet;             /* of `running`: those that are not kept */
-        uint64_t releases;        /* counts objects that the client gave back */
+        struct list commands;         /* all */
+        struct list unreported;       /* submitted ones that the backend is not to report, yet */
+        struct list ready;            /* commands that may be able to go on: engine_run */
+        struct list ahead;            /* complete, but not what they came after */
+        struct list candidates;       /* of these: something that they came after is over */
+        struct list dirty_queues;     /* with submissions not flushed */
+        struct list untracked_queues; /* with commands that are not kept */
+        size_t held, running;         /* commands */
+        size_t untracked;             /* of `running`: those that are not kept */
+        uint64_t releases;            /* counts objects that the client gave back */
 
         struct pool command_pool, event_pool, value_pool; /* small ones */
         struct pool transfer_pool;

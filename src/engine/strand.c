@@ -62,9 +62,9 @@ struct queue *engine_strand_take(struct queue *q, uint64_t event, struct wire_u6
         if (!s || s->forked || s->status < 0)
                 return NULL;
         /* Another chain than the one that is there would come behind it. */
-        if (before != s->quiet.newest && s->running)
+        if (before != s->untracked.newest && s->running)
                 return NULL;
-        return take_deps(q, waits, s->quiet.newest, ret) ? s : NULL;
+        return take_deps(q, waits, s->untracked.newest, ret) ? s : NULL;
 }
 
 cl_int engine_strand_join(struct queue *q)

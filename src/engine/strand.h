@@ -1,7 +1,7 @@
 /* Chains in a queue without order. Who waits for each command's event with the next one has an in-order queue,
  * but pays for events: natively, too, and some drivers take longer for them than for the launch. So a
  * queue that shows a chain gets a strand, a native in-order queue beside its own, where the chain's further
- * launches are quiet ones (engine/quiet.h). Only where a failure is every later command's, since otherwise what
+ * launches are untracked launches (engine/untracked.h). Only where a failure is every later command's, since otherwise what
  * waits for a failed command would be executed. */
 #ifndef SPANCL_ENGINE_STRAND_H
 #define SPANCL_ENGINE_STRAND_H

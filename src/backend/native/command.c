@@ -412,7 +412,7 @@ static cl_int submit(struct backend_queue *q, const struct backend_command *c,
         }
         if (is_now(q, c) && !landing_takes(q, c))
                 return submit_blind(q, c, ret);
-        if (c->quiet && c->dep_count <= BLIND_DEPS && native_failure_stays(q) &&
+        if (c->untracked && c->dep_count <= BLIND_DEPS && native_failure_stays(q) &&
             !q->domain->clearing)
                 return submit_blind(q, c, ret);
         cl_event few[FEW + 1], *deps = few;

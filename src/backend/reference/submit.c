@@ -148,7 +148,7 @@ cl_int ref_submit(struct backend_queue *q, const struct backend_command *c,
                   struct backend_event **ret)
 {
         cl_int r = append(q, c, false, ret);
-        if (r == CL_SUCCESS && c->quiet && q->backend->failure_stays)
+        if (r == CL_SUCCESS && c->untracked && q->backend->failure_stays)
                 ref_event_release(steal(*ret));
         return r;
 }

@@ -1,27 +1,27 @@
-#include "engine/quiet.h"
+#include "engine/untracked.h"
 
 #include "base/mem.h"
 #include "engine/command.h"
 #include "trace/trace.h"
 
-static struct quiet_entry *entry_at(const struct quiet *s, uint64_t number)
+static struct untracked_entry *entry_at(const struct untracked *s, uint64_t number)
 {
         return &s->entries[number & (s->cap - 1)];
 }
 
-bool engine_quiet_allowed(const struct queue *q, uint64_t event)
+bool engine_untracked_allowed(const struct queue *q, uint64_t event)
 {
         /* Whose commands may not run for long, their ends are looked at. Ids grow, so that they can be found by
          * bisection. */
         return !q->object.engine->params.limits.max[LIMIT_RUN_NS] && q->in_order && !q->profiling &&
                !q->recording && q->native && q->status >= 0 && list_empty(&q->held) &&
-               event > q->quiet.newest;
+               event > q->untracked.newest;
 }
 
-static bool grow(struct quiet *s)
+static bool grow(struct untracked *s)
 {
         size_t cap = s->cap ? s->cap * 2 : 64;
-        struct quiet old = *s;
+        struct untracked old = *s;
         if (s->end - s->first < s->cap)
                 return true;
         s->entries = mem_alloc(cap * sizeof(*s->entries));
@@ -36,24 +36,24 @@ static bool grow(struct quiet *s)
         return true;
 }
 
-bool engine_quiet_submit(struct queue *q, uint64_t event, struct backend_command *n)
+bool engine_untracked_submit(struct queue *q, uint64_t event, struct backend_command *n)
 {
         struct engine *e = q->object.engine;
-        struct quiet *s = &q->quiet;
-        if (e->events.count + e->nameless + e->quiet >= ENGINE_EVENTS_MAX || !grow(s))
+        struct untracked *s = &q->untracked;
+        if (e->events.count + e->nameless + e->untracked >= ENGINE_EVENTS_MAX || !grow(s))
                 return false;
         struct backend_event *native = NULL;
-        n->quiet = true;
+        n->untracked = true;
         TRACE_SPAN(submit, event);
         if (e->be->submit(q->native, n, &native) < 0)
                 return false;
         if (list_empty(&s->link)) {
-                list_append(&e->quiet_queues, &s->link);
+                list_append(&e->untracked_queues, &s->link);
                 engine_object_ref(&q->object);
         }
-        *entry_at(s, s->end++) = (struct quiet_entry){ event, native, false };
+        *entry_at(s, s->end++) = (struct untracked_entry){ event, native, false };
         s->newest = event;
-        e->quiet++;
+        e->untracked++;
         e->running++;
         q->running++;
         engine_queue_dirty(q);
@@ -63,10 +63,10 @@ bool engine_quiet_submit(struct queue *q, uint64_t event, struct backend_command
 static void drop_oldest(struct queue *q)
 {
         struct engine *e = q->object.engine;
-        struct quiet_entry *entry = entry_at(&q->quiet, q->quiet.first++);
+        struct untracked_entry *entry = entry_at(&q->untracked, q->untracked.first++);
         if (entry->native)
                 e->be->event_release(entry->native);
-        e->quiet--;
+        e->untracked--;
         e->running--;
         q->running--;
 }
@@ -74,7 +74,7 @@ static void drop_oldest(struct queue *q)
 /* When there are none left. */
 static void let_go(struct queue *q)
 {
-        list_remove(&q->quiet.link);
+        list_remove(&q->untracked.link);
         engine_object_unref(&q->object);
 }
 
@@ -94,21 +94,21 @@ static void fail(struct queue *q, uint64_t id, cl_int status)
 
 /* Without an event of its own it failed if what told of it did: not perhaps the first, but then the context is
  * lost. In a queue that has an order nobody can ask for it. */
-static cl_int status_of(const struct queue *q, const struct quiet_entry *entry, cl_int told)
+static cl_int status_of(const struct queue *q, const struct untracked_entry *entry, cl_int told)
 {
         if (entry->native)
                 return q->object.engine->be->event_status(entry->native);
         return q->is_strand ? told : CL_COMPLETE;
 }
 
-void engine_quiet_passed(struct queue *q, uint64_t end, cl_int told)
+void engine_untracked_passed(struct queue *q, uint64_t end, cl_int told)
 {
         struct engine *e = q->object.engine;
-        struct quiet *s = &q->quiet;
+        struct untracked *s = &q->untracked;
         if (s->first >= end)
                 return;
         while (s->first < end) {
-                const struct quiet_entry entry = *entry_at(s, s->first);
+                const struct untracked_entry entry = *entry_at(s, s->first);
                 cl_int status = status_of(q, &entry, told);
                 drop_oldest(q);
                 if (status < 0 && !entry.named)
@@ -125,7 +125,7 @@ void engine_quiet_passed(struct queue *q, uint64_t end, cl_int told)
 static struct event *name(struct queue *q, uint64_t number)
 {
         struct engine *e = q->object.engine;
-        struct quiet_entry *entry = entry_at(&q->quiet, number);
+        struct untracked_entry *entry = entry_at(&q->untracked, number);
         uint64_t id = entry->event;
         struct event *ev;
         struct command *c;
@@ -139,7 +139,7 @@ static struct event *name(struct queue *q, uint64_t number)
         cl_int status = engine_command_marker(q, &c);
         if (status < 0) { /* the native queue is of no use any more */
                 engine_object_ref(&q->object);
-                engine_quiet_passed(q, q->quiet.end, status);
+                engine_untracked_passed(q, q->untracked.end, status);
                 engine_event_complete(ev, status, NULL);
                 engine_object_unref(&q->object); /* which may free the entries */
                 return map_get(&e->events, id);
@@ -152,7 +152,7 @@ static struct event *name(struct queue *q, uint64_t number)
 }
 
 /* The first entry that is not older than `id`. */
-static uint64_t bisect(const struct quiet *s, uint64_t id)
+static uint64_t bisect(const struct untracked *s, uint64_t id)
 {
         uint64_t low = s->first, high = s->end;
         while (low < high) {
@@ -165,9 +165,9 @@ static uint64_t bisect(const struct quiet *s, uint64_t id)
         return low;
 }
 
-struct event *engine_quiet_find(struct engine *e, uint64_t id)
+struct event *engine_untracked_find(struct engine *e, uint64_t id)
 {
-        list_each(s, &e->quiet_queues, struct quiet, link)
+        list_each(s, &e->untracked_queues, struct untracked, link)
         {
                 if (id > s->newest || id < entry_at(s, s->first)->event)
                         continue;
@@ -175,7 +175,7 @@ struct event *engine_quiet_find(struct engine *e, uint64_t id)
                 if (number == s->end || entry_at(s, number)->event != id ||
                     entry_at(s, number)->named)
                         continue;
-                struct queue *q = container_of(s, struct queue, quiet);
+                struct queue *q = container_of(s, struct queue, untracked);
                 /* Who waits for it now waits for those behind it, too; once is enough. */
                 q->forked |= number + 1 != s->end;
                 return name(q, number);
@@ -183,20 +183,20 @@ struct event *engine_quiet_find(struct engine *e, uint64_t id)
         return NULL;
 }
 
-void engine_quiet_cover(struct queue *q)
+void engine_untracked_cover(struct queue *q)
 {
-        const struct quiet *s = &q->quiet;
+        const struct untracked *s = &q->untracked;
         /* One report at a time is enough: there is another look when it comes. */
         if (s->end > s->covered && q->running == s->end - s->first)
                 name(q, s->end - 1);
 }
 
-int engine_quiet_keep(struct buffer *b)
+int engine_untracked_keep(struct buffer *b)
 {
         struct engine *e = b->object.engine;
-        list_each(s, &e->quiet_queues, struct quiet, link)
+        list_each(s, &e->untracked_queues, struct untracked, link)
         {
-                struct queue *q = container_of(s, struct queue, quiet);
+                struct queue *q = container_of(s, struct queue, untracked);
                 struct event *ev;
                 struct command *c;
                 int r = engine_event_new_nameless(e, &ev);
@@ -214,11 +214,11 @@ int engine_quiet_keep(struct buffer *b)
         return 0;
 }
 
-void engine_quiet_abandon(struct engine *e)
+void engine_untracked_abandon(struct engine *e)
 {
-        while (!list_empty(&e->quiet_queues)) {
-                struct quiet *s = list_entry(e->quiet_queues.next, struct quiet, link);
-                struct queue *q = container_of(s, struct queue, quiet);
+        while (!list_empty(&e->untracked_queues)) {
+                struct untracked *s = list_entry(e->untracked_queues.next, struct untracked, link);
+                struct queue *q = container_of(s, struct queue, untracked);
                 while (s->first < s->end)
                         drop_oldest(q);
                 let_go(q);
