@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "engine/ahead.h"
-#include "engine/implied.h"
+#include "engine/coalesced.h"
 #include "engine/recording.h"
 #include "engine/reroute.h"
 #include "engine/strand.h"
@@ -38,8 +38,8 @@ static void command_release(struct command *c)
         if (c->last)
                 c->queue->object.engine->be->event_release(c->last);
         list_remove(&c->unreported);
-        while (!list_empty(&c->implied)) /* of no use any more */
-                list_remove(c->implied.next);
+        while (!list_empty(&c->coalesced)) /* of no use any more */
+                list_remove(c->coalesced.next);
         if (c->event)
                 c->event->unreported = NULL;
         if (c->event && !c->event->id)
@@ -123,8 +123,8 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
         if (!c)
                 return NULL;
         c->pool = small ? &e->command_pool : NULL;
-        struct list *lists[] = { &c->ready,   &c->held,    &c->barrier, &c->unreported,
-                                 &c->implied, &c->crowded, &c->order };
+        struct list *lists[] = { &c->ready,     &c->held,    &c->barrier, &c->unreported,
+                                 &c->coalesced, &c->crowded, &c->order };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         list_append(&e->commands, &c->link);
@@ -424,7 +424,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
                 return status;
         n.deps = (struct backend_event *const *)(const void *)e->deps.data;
         n.dep_count = e->deps.size / sizeof(native);
-        bool unreported = engine_implied_allowed(c);
+        bool unreported = engine_coalesced_allowed(c);
         n.cookie = unreported ? NULL : c;
         n.alone = !e->running;
         n.prints = e->prints;
@@ -436,7 +436,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         if (c->last)
                 e->be->event_release(c->last);
         c->last = native;
-        engine_implied_submitted(c, unreported);
+        engine_coalesced_submitted(c, unreported);
         if (!c->running++)
                 e->running++;
         q->running++;
@@ -889,12 +889,12 @@ static void part_complete(struct command *c, cl_int status, const struct backend
 }
 
 /* A command is complete: those that it stands for are, too, and those that these stand for. The oldest first. */
-static void implied_complete(struct command *c)
+static void coalesced_complete(struct command *c)
 {
         const struct backend_ops *be = c->queue->object.engine->be;
         struct list all;
         list_init(&all);
-        engine_implied_take(c, &all);
+        engine_coalesced_take(c, &all);
         while (!list_empty(&all)) {
                 struct command *before = list_entry(all.prev, struct command, unreported);
                 list_remove(&before->unreported);
@@ -914,9 +914,9 @@ void engine_command_complete(void *user, void *cookie, cl_int status, const stru
         if (!e->closing) {
                 span.value = c->event->id;
                 if (status < 0)
-                        engine_implied_uncertain(c);
+                        engine_coalesced_uncertain(c);
                 else
-                        implied_complete(c);
+                        coalesced_complete(c);
                 part_complete(c, status, t);
                 engine_run(e);
                 engine_settle(e);

@@ -64,8 +64,8 @@ struct command {
         uint64_t sent;              /* read, write: bytes submitted, part by part */
         uint64_t parts;             /* read, write: complete ones */
         struct backend_event *last; /* the part submitted last */
-        struct list unreported;     /* engine's unreported, or in `implied` of another */
-        struct list implied;        /* unreported ones that are complete when it is */
+        struct list unreported;     /* engine's unreported, or in `coalesced` of another */
+        struct list coalesced;      /* unreported ones that are complete when it is */
         struct list order;          /* queue's order */
         uint64_t
                 untracked_before; /* untracked launches of the queue, or its strand, that are complete when it is */

@@ -5,9 +5,9 @@
 #include "base/mem.h"
 #include "base/relax.h"
 #include "engine/cache.h"
+#include "engine/coalesced.h"
 #include "engine/command.h"
 #include "engine/device.h"
-#include "engine/implied.h"
 #include "engine/query.h"
 #include "engine/recording.h"
 #include "engine/relay.h"
@@ -248,7 +248,7 @@ void engine_settle(struct engine *e)
         do {
                 engine_relay_receive_all(e);
                 engine_run(e);
-                engine_implied_report_all(e);
+                engine_coalesced_report_all(e);
                 flush_queues(e);
                 engine_relay_send_all(e);
         } while (flush_peers(e) && !e->closing);

@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "engine/coalesced.h"
 #include "engine/command.h"
-#include "engine/implied.h"
 #include "engine/untracked.h"
 #include "trace/trace.h"
 
@@ -156,7 +156,7 @@ void engine_event_join(struct event *ev, unsigned domain, struct dependency *d)
 void engine_event_observe(struct event *ev)
 {
         if (ev->unreported)
-                engine_implied_report(ev->unreported);
+                engine_coalesced_report(ev->unreported);
 }
 
 bool engine_event_is_observed(const struct event *ev, unsigned domain)

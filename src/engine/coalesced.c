@@ -1,6 +1,6 @@
-#include "engine/implied.h"
+#include "engine/coalesced.h"
 
-bool engine_implied_allowed(const struct command *c)
+bool engine_coalesced_allowed(const struct command *c)
 {
         const struct queue *q = c->queue;
         return !q->object.engine->params.limits.max[LIMIT_RUN_NS] &&
@@ -12,7 +12,7 @@ bool engine_implied_allowed(const struct command *c)
 static void stand_for(struct command *c, struct command *before)
 {
         list_remove(&before->unreported);
-        list_append(c->implied.next, &before->unreported); /* in front */
+        list_append(c->coalesced.next, &before->unreported); /* in front */
 }
 
 static void stand_for_unreported(struct command *c, struct command *before)
@@ -56,7 +56,7 @@ static void stand_for_dependencies(struct command *c)
         }
 }
 
-void engine_implied_submitted(struct command *c, bool unreported)
+void engine_coalesced_submitted(struct command *c, bool unreported)
 {
         if (unreported) {
                 c->event->unreported = c;
@@ -75,7 +75,7 @@ static void stand_again(struct command *c)
         stand_for_dependencies(c);
 }
 
-void engine_implied_report(struct command *c)
+void engine_coalesced_report(struct command *c)
 {
         struct engine *e = c->queue->object.engine;
         list_remove(&c->unreported);
@@ -88,7 +88,7 @@ void engine_implied_report(struct command *c)
         }
 }
 
-void engine_implied_report_all(struct engine *e)
+void engine_coalesced_report_all(struct engine *e)
 {
         struct list all;
         list_init(&all);
@@ -98,33 +98,33 @@ void engine_implied_report_all(struct engine *e)
                 list_append(&all, &c->unreported);
         }
         while (!list_empty(&all))
-                engine_implied_report(list_entry(all.next, struct command, unreported));
+                engine_coalesced_report(list_entry(all.next, struct command, unreported));
 }
 
 /* Those that `c` itself stands for. */
 static void take(struct command *c, struct list *all)
 {
         stand_again(c);
-        while (!list_empty(&c->implied)) {
-                struct command *before = list_entry(c->implied.next, struct command, unreported);
+        while (!list_empty(&c->coalesced)) {
+                struct command *before = list_entry(c->coalesced.next, struct command, unreported);
                 list_remove(&before->unreported);
                 list_append(all, &before->unreported);
                 before->event->unreported = NULL;
         }
 }
 
-void engine_implied_take(struct command *c, struct list *all)
+void engine_coalesced_take(struct command *c, struct list *all)
 {
         take(c, all);
         for (const struct list *l = all->next; l != all; l = l->next)
                 take(list_entry(l, struct command, unreported), all);
 }
 
-void engine_implied_uncertain(struct command *c)
+void engine_coalesced_uncertain(struct command *c)
 {
         stand_again(c);
-        while (!list_empty(&c->implied)) {
-                struct list *first = c->implied.next;
+        while (!list_empty(&c->coalesced)) {
+                struct list *first = c->coalesced.next;
                 list_remove(first);
                 list_append(&c->queue->object.engine->unreported, first);
         }
