@@ -3,8 +3,8 @@
 #include <limits.h>
 
 #include "base/mem.h"
-#include "engine/ahead.h"
 #include "engine/coalesced.h"
+#include "engine/early_completion.h"
 #include "engine/recording.h"
 #include "engine/reroute.h"
 #include "engine/strand.h"
@@ -17,7 +17,7 @@
 static void command_release(struct command *c)
 {
         if (c->queue)
-                engine_ahead_left(c);
+                engine_early_completion_left(c);
         list_remove(&c->ready);
         list_remove(&c->crowded);
         list_remove(&c->order);
@@ -290,7 +290,7 @@ void engine_command_unblock(struct dependency *d, cl_int status)
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
         if (!c->blocking)
                 engine_command_poke(c);
-        engine_ahead_look(c);
+        engine_early_completion_check(c);
 }
 
 void engine_command_follow(struct command *c)
@@ -512,7 +512,7 @@ static void command_submitted(struct command *c)
         if (c->status >= 0 && c->last)
                 engine_event_submitted(c->event, steal(c->last), c->queue->domain);
         if (!c->running)
-                engine_ahead_end(c);
+                engine_early_completion_end(c);
 }
 
 cl_int engine_command_marker(struct queue *q, struct command **ret)
@@ -815,7 +815,7 @@ void engine_command_enqueue(struct command *c)
 void engine_run(struct engine *e)
 {
         while (!e->closing) {
-                engine_ahead_run(e);
+                engine_early_completion_run(e);
                 if (list_empty(&e->ready))
                         break;
                 struct command *c = list_entry(e->ready.next, struct command, ready);
@@ -885,7 +885,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         if (c->in_queue)
                 engine_command_poke(c); /* it still waits for bytes, or for room */
         else if (!c->running)
-                engine_ahead_end(c);
+                engine_early_completion_end(c);
 }
 
 /* A command is complete: those that it stands for are, too, and those that these stand for. The oldest first. */

@@ -11,7 +11,7 @@ struct batch;
 struct command {
         struct list link;    /* engine's commands */
         struct pool *pool;   /* NULL: it is too large for one */
-        struct list ready;   /* engine's ready, ahead or candidates */
+        struct list ready;   /* engine's ready, completed_early or candidates */
         struct queue *queue; /* held */
         struct event *event; /* NULL: it is recorded, or complete */
         struct batch *batch; /* of a recording that runs; NULL: on its own */
@@ -29,7 +29,7 @@ struct command {
         bool marks;          /* out-of-order queue: a marker or barrier with a wait list */
         bool after_all;      /* out-of-order queue: waits for all before it */
         bool started;
-        bool is_ahead; /* complete, but not what it came after */
+        bool completed_early; /* complete, but not what it came after */
         bool stands_in; /* a marker that tells when an untracked command is complete; its event is that one's */
         size_t blocking; /* dependencies that do */
         size_t dep_count;

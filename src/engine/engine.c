@@ -96,10 +96,10 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         made->lock_tries = lock_tries();
         engine_builder_init(&made->builder);
         content_store_init(&made->contents);
-        struct list *lists[] = { &made->failed,     &made->early,        &made->commands,
-                                 &made->ready,      &made->dirty_queues, &made->untracked_queues,
-                                 &made->unreported, &made->crowded,      &made->stranded,
-                                 &made->busy,       &made->ahead,        &made->candidates };
+        struct list *lists[] = { &made->failed,     &made->early,           &made->commands,
+                                 &made->ready,      &made->dirty_queues,    &made->untracked_queues,
+                                 &made->unreported, &made->crowded,         &made->stranded,
+                                 &made->busy,       &made->completed_early, &made->candidates };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         auto_clean(engine_freep) struct engine *e = made;

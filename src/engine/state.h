@@ -77,7 +77,7 @@ struct engine {
         struct list commands;         /* all */
         struct list unreported;       /* submitted ones that the backend is not to report, yet */
         struct list ready;            /* commands that may be able to go on: engine_run */
-        struct list ahead;            /* complete, but not what they came after */
+        struct list completed_early;  /* complete, but not what they came after */
         struct list candidates;       /* of these: something that they came after is over */
         struct list dirty_queues;     /* with submissions not flushed */
         struct list untracked_queues; /* with commands that are not kept */
