@@ -3,11 +3,11 @@
 #include <limits.h>
 
 #include "base/mem.h"
+#include "engine/chain_queue.h"
 #include "engine/coalesced.h"
 #include "engine/early_completion.h"
 #include "engine/recording.h"
 #include "engine/reroute.h"
-#include "engine/strand.h"
 #include "engine/untracked.h"
 #include "trace/trace.h"
 
@@ -405,7 +405,7 @@ static void cover_untracked(struct command *c)
 {
         struct queue *q = c->queue;
         if (!q->in_order)
-                q = c->after_all ? q->strand : NULL;
+                q = c->after_all ? q->chain_queue : NULL;
         if (q)
                 c->untracked_before = q->untracked.covered = q->untracked.end;
 }
@@ -417,7 +417,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         struct engine *e = q->object.engine;
         struct backend_command n = *what;
         struct backend_event *native = NULL;
-        cl_int status = c->after_all ? engine_strand_join(q) : CL_SUCCESS;
+        cl_int status = c->after_all ? engine_chain_join(q) : CL_SUCCESS;
         if (status >= 0)
                 status = native_deps(c, &n);
         if (status < 0)
@@ -849,7 +849,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
 {
         struct engine *e = c->queue->object.engine;
         if (c->untracked_before)
-                engine_untracked_passed(c->queue->in_order ? c->queue : c->queue->strand,
+                engine_untracked_passed(c->queue->in_order ? c->queue : c->queue->chain_queue,
                                         c->untracked_before, status);
         if (c->stands_in && status >= 0)
                 status = e->be->event_status(c->event->native);

@@ -68,7 +68,7 @@ struct command {
         struct list coalesced;      /* unreported ones that are complete when it is */
         struct list order;          /* queue's order */
         uint64_t
-                untracked_before; /* untracked launches of the queue, or its strand, that are complete when it is */
+                untracked_before; /* untracked launches of the queue, or its chain queue, that are complete when it is */
         struct backend_times times;
 };
 

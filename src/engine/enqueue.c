@@ -1,8 +1,8 @@
 #include "backend/bounds.h"
 #include "base/mem.h"
+#include "engine/chain_queue.h"
 #include "engine/command.h"
 #include "engine/recording.h"
-#include "engine/strand.h"
 #include "engine/untracked.h"
 
 /* Describe the parts that all commands have. */
@@ -40,7 +40,7 @@ static void take_args(struct command *c)
 
 /* The queue where it needs no event. NULL: none. */
 static struct queue *find_untracked(struct engine *e, const struct wire_kernel_launch *m,
-                                    struct strand_deps *ret)
+                                    struct chain_deps *ret)
 {
         struct queue *q = engine_queue_find(e, m->queue);
         ret->count = 0;
@@ -49,14 +49,14 @@ static struct queue *find_untracked(struct engine *e, const struct wire_kernel_l
         if (!q->in_order)
                 return m->flags & ~(uint64_t)COMMAND_NAMED
                                ? NULL
-                               : engine_strand_take(q, m->event, m->waits, ret);
+                               : engine_chain_take(q, m->event, m->waits, ret);
         return m->flags || m->waits.count ? NULL : q;
 }
 
 /* Submit it without keeping anything of it but its event's id. False: nothing was done, it needs more. */
 static bool launch_untracked(struct kernel *k, const struct wire_kernel_launch *m)
 {
-        struct strand_deps deps;
+        struct chain_deps deps;
         struct queue *q = find_untracked(k->object.engine, m, &deps);
         size_t offset[3], global[3], local[3];
         if (!q || !engine_untracked_allowed(q, m->event))

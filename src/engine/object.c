@@ -458,8 +458,8 @@ static void queue_free(struct object *o)
         mem_free(q->untracked.entries);
         if (q->native)
                 o->engine->be->queue_release(q->native);
-        if (q->strand)
-                engine_object_unref(&q->strand->object);
+        if (q->chain_queue)
+                engine_object_unref(&q->chain_queue->object);
         engine_device_unref(o->engine, q->sub);
         mem_free(q);
 }

@@ -130,11 +130,11 @@ struct queue {
         struct untracked untracked; /* in-order: those of them that are not kept */
         struct list dirty;          /* engine's dirty_queues */
 
-        /* Out-of-order: engine/strand.h. */
-        struct queue *strand;   /* held; NULL: there is none, yet */
-        uint64_t last_launch;   /* event id */
-        size_t chain;           /* launches in a row that each waited for the one before */
-        bool is_strand, forked; /* forked: its commands were waited for in another order */
+        /* Out-of-order: engine/chain_queue.h. */
+        struct queue *chain_queue; /* held; NULL: there is none, yet */
+        uint64_t last_launch;      /* event id */
+        size_t chain;              /* launches in a row that each waited for the one before */
+        bool is_chain, forked;     /* forked: its commands were waited for in another order */
 };
 
 /* One that takes commands; one on the device. */

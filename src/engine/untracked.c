@@ -98,7 +98,7 @@ static cl_int status_of(const struct queue *q, const struct untracked_entry *ent
 {
         if (entry->native)
                 return q->object.engine->be->event_status(entry->native);
-        return q->is_strand ? told : CL_COMPLETE;
+        return q->is_chain ? told : CL_COMPLETE;
 }
 
 void engine_untracked_passed(struct queue *q, uint64_t end, cl_int told)

@@ -1,4 +1,4 @@
-/* Launches that nobody named: they end when a later one does, alone, in chains and in strands. */
+/* Launches that nobody named: they end when a later one does, alone, in chains and in chain queues. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -187,8 +187,8 @@ TEST(a_failure_in_a_chain_is_told_before_what_comes_behind_it)
         world_free(w);
 }
 
-/* Where failures stay, a chain goes through a strand. */
-static struct world *world_with_strands(uint64_t seed)
+/* Where failures stay, a chain goes through a chain queue. */
+static struct world *world_with_chains(uint64_t seed)
 {
         backend_reference_failure_stays = true;
         backend_reference_seed = seed;
@@ -198,17 +198,17 @@ static struct world *world_with_strands(uint64_t seed)
         return w;
 }
 
-TEST(a_strand_is_waited_for_by_all_that_comes_behind_it)
+TEST(a_chain_is_waited_for_by_all_that_comes_behind_it)
 {
         for (uint64_t seed = 0; seed < 30; seed++) {
-                struct world *w = world_with_strands(seed);
+                struct world *w = world_with_chains(seed);
                 make_objects(w, 0, 64);
                 fill_zero(w, 0, QUEUE(2), EVENT(1), BUFFER(1), 64);
                 chain(w, 2, 30, BUFFER(1));
                 send(w, 0, marker, .event = EVENT(31), .queue = QUEUE(2), .flags = COMMAND_BARRIER);
                 fill_zero(w, 0, QUEUE(2), EVENT(32), BUFFER(1), 64);
                 chain(w, 33, 60, BUFFER(1));
-                /* Whether or not what is behind a strand comes while the barrier is in flight. */
+                /* Whether or not what is behind a chain queue comes while the barrier is in flight. */
                 if (seed % 3)
                         world_run(w);
                 chain(w, 61, 70, BUFFER(1));
@@ -298,7 +298,7 @@ static cl_int count_untracked(struct backend_queue *q, const struct backend_comm
         return backend_reference.submit(q, c, ret);
 }
 
-TEST(a_queue_whose_commands_are_no_chain_has_no_strand_any_more)
+TEST(a_queue_whose_commands_are_no_chain_loses_its_chain_queue)
 {
         struct backend_ops ops = backend_reference;
         ops.submit = count_untracked;
@@ -335,10 +335,10 @@ TEST(a_queue_whose_commands_are_no_chain_has_no_strand_any_more)
         world_free(w);
 }
 
-TEST(a_failure_in_a_strand_is_that_of_all_its_commands)
+TEST(a_failure_in_a_chain_is_that_of_all_its_commands)
 {
         for (unsigned end = 0; end < 3; end++) {
-                struct world *w = world_with_strands(0);
+                struct world *w = world_with_chains(0);
                 make_objects(w, 0, 32); /* too small for 16 numbers */
                 send(w, 0, buffer_create, .buffer = BUFFER(3), .flags = CL_MEM_READ_WRITE,
                      .size = 64);
@@ -373,10 +373,10 @@ int main(void)
                 cmocka_unit_test(a_queue_may_be_released_while_unnamed_launches_are_in_flight),
                 cmocka_unit_test(a_chain_is_complete_when_its_last_command_is),
                 cmocka_unit_test(a_failure_in_a_chain_is_told_before_what_comes_behind_it),
-                cmocka_unit_test(a_strand_is_waited_for_by_all_that_comes_behind_it),
+                cmocka_unit_test(a_chain_is_waited_for_by_all_that_comes_behind_it),
                 cmocka_unit_test(a_marker_behind_many_is_waited_for_by_the_engine),
-                cmocka_unit_test(a_queue_whose_commands_are_no_chain_has_no_strand_any_more),
-                cmocka_unit_test(a_failure_in_a_strand_is_that_of_all_its_commands),
+                cmocka_unit_test(a_queue_whose_commands_are_no_chain_loses_its_chain_queue),
+                cmocka_unit_test(a_failure_in_a_chain_is_that_of_all_its_commands),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "engine/strand.h"
+#include "engine/chain_queue.h"
 
 #include "base/mem.h"
 #include "engine/event.h"
@@ -6,12 +6,12 @@
 enum { CHAIN_MIN = 4 }; /* commands in a row that each wait for the one before */
 
 /* A queue of its own for the parts of the engine that look at queues, but the client knows `q` only. */
-static struct queue *strand_new(struct queue *q)
+static struct queue *chain_queue_new(struct queue *q)
 {
         struct queue *s;
         if (engine_queue_like(q, &s) < 0)
                 return NULL;
-        s->in_order = s->is_strand = true;
+        s->in_order = s->is_chain = true;
         struct engine *e = q->object.engine;
         s->status = e->be->queue_create(e->backend, q->device, 0, &s->native);
         return s;
@@ -22,16 +22,16 @@ static bool continues_chain(struct queue *q, uint64_t event, struct wire_u64s wa
 {
         uint64_t before = q->last_launch;
         bool next = false;
-        for (size_t i = 0; i < waits.count && i < STRAND_WAITS_MAX; i++)
+        for (size_t i = 0; i < waits.count && i < CHAIN_WAITS_MAX; i++)
                 next |= wire_u64s_at(waits, i) == before;
         q->last_launch = event;
         q->chain = next ? q->chain + 1 : 0;
-        return q->chain >= CHAIN_MIN && waits.count <= STRAND_WAITS_MAX;
+        return q->chain >= CHAIN_MIN && waits.count <= CHAIN_WAITS_MAX;
 }
 
 /* What is not complete, but for `newest`, of which the order tells. False: it can't be waited for natively. */
 static bool take_deps(struct queue *q, struct wire_u64s waits, uint64_t newest,
-                      struct strand_deps *ret)
+                      struct chain_deps *ret)
 {
         for (size_t i = 0; i < waits.count; i++) {
                 uint64_t id = wire_u64s_at(waits, i);
@@ -46,8 +46,8 @@ static bool take_deps(struct queue *q, struct wire_u64s waits, uint64_t newest,
         return true;
 }
 
-struct queue *engine_strand_take(struct queue *q, uint64_t event, struct wire_u64s waits,
-                                 struct strand_deps *ret)
+struct queue *engine_chain_take(struct queue *q, uint64_t event, struct wire_u64s waits,
+                                struct chain_deps *ret)
 {
         ret->count = 0;
         if (q->in_order || !q->failure_stays || q->profiling || q->recording ||
@@ -56,9 +56,9 @@ struct queue *engine_strand_take(struct queue *q, uint64_t event, struct wire_u6
         uint64_t before = q->last_launch;
         if (!continues_chain(q, event, waits) || !list_empty(&q->fences) || !list_empty(&q->held))
                 return NULL;
-        struct queue *s = q->strand;
+        struct queue *s = q->chain_queue;
         if (!s)
-                s = q->strand = strand_new(q);
+                s = q->chain_queue = chain_queue_new(q);
         if (!s || s->forked || s->status < 0)
                 return NULL;
         /* Another chain than the one that is there would come behind it. */
@@ -67,9 +67,9 @@ struct queue *engine_strand_take(struct queue *q, uint64_t event, struct wire_u6
         return take_deps(q, waits, s->untracked.newest, ret) ? s : NULL;
 }
 
-cl_int engine_strand_join(struct queue *q)
+cl_int engine_chain_join(struct queue *q)
 {
-        struct queue *s = q->strand;
+        struct queue *s = q->chain_queue;
         struct engine *e = q->object.engine;
         struct backend_command marker = { .op = BACKEND_MARKER };
         struct backend_event *behind = NULL, *joined = NULL;
