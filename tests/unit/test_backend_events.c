@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "backend/native/landing.h"
+#include "backend/native/completion_flag.h"
 #include "backend/native/notify.h"
 #include "base/mem.h"
 #include "support/backends.h"
@@ -485,53 +485,60 @@ TEST(queues_that_may_not_end_are_used_again)
         f->ops->queue_release(again);
 }
 
-/* ---- landings ----------------------------------------------------------------------------------- */
+/* ---- completion flags ----------------------------------------------------------------------------------- */
 
 /* A queue of the same backend as if its devices worked elsewhere, and a driver were slow to tell. */
-static struct backend_queue *landing_queue(struct fixture *f, cl_command_queue_properties props)
+static struct backend_queue *completion_flag_queue(struct fixture *f,
+                                                   cl_command_queue_properties props)
 {
         static struct quirks quirks;
         quirks = *f->b->domains[0].quirks;
         quirks.completion = COMPLETION_WAIT;
         f->b->domains[0].quirks = &quirks;
         f->b->domains[0].apart = true;
-        if (!f->b->domains[0].landings)
-                landings_begin(f->b, &f->b->domains[0]);
+        if (!f->b->domains[0].completion_flags)
+                completion_flags_begin(f->b, &f->b->domains[0]);
         struct backend_queue *q = fixture_queue(f, props);
         f->ops->poll(f->b, false);
         return q;
 }
 
-/* Submit, and look until it is over, which nobody else does now. True: it was seen in the landing. */
+/* Submit, and look until it is over, which nobody else does now. True: it was seen in the completion flag. */
 static bool lands(struct fixture *f, struct backend_queue *q, struct backend_command c)
 {
         struct report r = { 0 };
         c.cookie = &r;
         struct backend_event *e = fixture_submit(f, q, c);
-        bool so = e->landed.at;
+        bool so = e->completion_flag.at;
         f->ops->queue_flush(q);
         while (!report_done(&r))
                 f->ops->poll(f->b, false);
         assert_int_equal(report_wait(&r).status, CL_SUCCESS);
-        assert_true(f->b->domains[0].landings_free == UINT64_MAX);
+        assert_true(f->b->domains[0].completion_flags_free == UINT64_MAX);
         f->ops->event_release(e);
         return so;
 }
 
 static void land(struct fixture *f, cl_command_queue_properties props)
 {
-        enum { ALL_OF_THEM = 64, SIZE = LANDING_MAX + 64 };
-        struct backend_queue *q = landing_queue(f, props);
+        enum { ALL_OF_THEM = 64, SIZE = COMPLETION_FLAG_MAX + 64 };
+        struct backend_queue *q = completion_flag_queue(f, props);
         struct backend_buffer *m = fixture_buffer(f, SIZE);
         static const struct {
                 size_t offset, size;
                 bool lands;
         } reads[] = {
-                { 0, 4, true },           { 4, 64, true },    { 8, 1024, true },
-                { 8, 1028, true },        { 6, 4, false },    { 0, 6, false },
-                { 0, LANDING_MAX, true }, { 1, 1023, false }, { 0, LANDING_MAX + 4, false },
+                { 0, 4, true },
+                { 4, 64, true },
+                { 8, 1024, true },
+                { 8, 1028, true },
+                { 6, 4, false },
+                { 0, 6, false },
+                { 0, COMPLETION_FLAG_MAX, true },
+                { 1, 1023, false },
+                { 0, COMPLETION_FLAG_MAX + 4, false },
         };
-        assert_non_null(f->b->domains[0].landings);
+        assert_non_null(f->b->domains[0].completion_flags);
         static uint8_t bytes[SIZE], got[SIZE];
         for (size_t i = 0; i < SIZE; i++)
                 bytes[i] = (uint8_t)(i * 7 + i / 256);
@@ -546,10 +553,10 @@ static void land(struct fixture *f, cl_command_queue_properties props)
         }
 
         /* Bytes that are there before they have come: only their event tells. */
-        uint32_t word = f->b->domains[0].landing_fill * 1664525 + 1013904223, back = 0;
+        uint32_t word = f->b->domains[0].completion_flag_fill * 1664525 + 1013904223, back = 0;
         (void)lands(f, q, write_of(m, 0, &word, 4));
         assert_true(lands(f, q, read_of(m, 0, &back, 4)));
-        assert_int_equal(f->b->domains[0].landing_fill, word);
+        assert_int_equal(f->b->domains[0].completion_flag_fill, word);
         assert_int_equal(back, word);
 
         /* There are so many at a time. */
@@ -559,7 +566,7 @@ static void land(struct fixture *f, cl_command_queue_properties props)
                 struct backend_command c = read_of(m, 4 * i, &words[i], 4);
                 c.cookie = &many[i];
                 struct backend_event *e = fixture_submit(f, q, c);
-                assert_int_equal(e->landed.at != NULL, i < ALL_OF_THEM);
+                assert_int_equal(e->completion_flag.at != NULL, i < ALL_OF_THEM);
                 f->ops->event_release(e);
         }
         f->ops->queue_flush(q);
@@ -578,10 +585,10 @@ static void land(struct fixture *f, cl_command_queue_properties props)
         assert_true(lands(f, q, prints));
         assert_int_equal(back, word);
         prints.now = true;
-        assert_false(landing_takes(q, &prints));
+        assert_false(completion_flag_takes(q, &prints));
         struct backend_event *e;
         assert_int_equal(try_submit(f, q, read_of(m, 0, &back, 4), &e), CL_SUCCESS);
-        assert_false(e->landed.at);
+        assert_false(e->completion_flag.at);
         f->ops->event_release(e);
 
         /* One that can't be submitted leaves it free. */
@@ -589,7 +596,7 @@ static void land(struct fixture *f, cl_command_queue_properties props)
         struct backend_command beyond = read_of(m, SIZE, got, 4);
         beyond.cookie = &r;
         assert_int_equal(try_submit(f, q, beyond, &e), CL_INVALID_VALUE);
-        assert_true(f->b->domains[0].landings_free == UINT64_MAX);
+        assert_true(f->b->domains[0].completion_flags_free == UINT64_MAX);
         f->ops->buffer_release(m);
         f->ops->queue_release(q);
 }
@@ -602,10 +609,10 @@ TEST(small_reads_are_seen_where_they_land)
         land(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-TEST(who_stops_polling_leaves_landings_to_others)
+TEST(a_thread_that_stops_polling_leaves_completion_flags_to_others)
 {
         struct fixture *f = fixture(state);
-        struct backend_queue *q = landing_queue(f, 0);
+        struct backend_queue *q = completion_flag_queue(f, 0);
         struct backend_buffer *m = fixture_buffer(f, 64);
         struct report r[2] = { 0 };
         int in[16] = { 1, 2, 3 }, out[2][16] = { 0 };
@@ -613,11 +620,11 @@ TEST(who_stops_polling_leaves_landings_to_others)
         struct backend_command c = read_of(m, 0, out[0], sizeof(in));
         c.cookie = &r[0];
         struct backend_event *e[2] = { fixture_submit(f, q, c) };
-        assert_true(e[0]->landed.at);
+        assert_true(e[0]->completion_flag.at);
         f->ops->poll(f->b, true);
         c = read_of(m, 0, out[1], sizeof(in)); /* and nobody polls */
         c.cookie = &r[1];
-        assert_true(landing_takes(q, &c));
+        assert_true(completion_flag_takes(q, &c));
         e[1] = fixture_submit(f, q, c);
         f->ops->queue_flush(q);
         for (int i = 0; i < 2; i++) {
@@ -628,7 +635,7 @@ TEST(who_stops_polling_leaves_landings_to_others)
 
         /* Who has waited for the event believes it, even where the bytes do not show. */
         f->ops->poll(f->b, false);
-        uint32_t word = f->b->domains[0].landing_fill * 1664525 + 1013904223, back = 0;
+        uint32_t word = f->b->domains[0].completion_flag_fill * 1664525 + 1013904223, back = 0;
         (void)lands(f, q, write_of(m, 0, &word, 4));
         struct report same = { 0 };
         c = read_of(m, 0, &back, 4);
@@ -637,17 +644,17 @@ TEST(who_stops_polling_leaves_landings_to_others)
         f->ops->queue_flush(q);
         f->ops->poll(f->b, true);
         assert_int_equal(report_wait(&same).status, CL_SUCCESS);
-        assert_int_equal(f->b->domains[0].landing_fill, word);
+        assert_int_equal(f->b->domains[0].completion_flag_fill, word);
         assert_int_equal(back, word);
         f->ops->event_release(e[0]);
         f->ops->buffer_release(m);
         f->ops->queue_release(q);
 }
 
-TEST(a_launch_alone_is_seen_in_a_landing)
+TEST(a_launch_alone_is_seen_in_a_completion_flag)
 {
         struct fixture *f = fixture(state);
-        struct backend_queue *q = landing_queue(f, 0);
+        struct backend_queue *q = completion_flag_queue(f, 0);
         struct built x = build(f);
         struct backend_kernel *k = kernel_of(f, &x, inc_name(f));
         struct backend_buffer *m = fixture_buffer(f, BYTES);
@@ -693,8 +700,8 @@ int main(void)
                 NATIVE(completions_come_by_callback_or_by_waiting),
                 NATIVE(queues_that_may_not_end_are_used_again),
                 NATIVE(small_reads_are_seen_where_they_land),
-                NATIVE(who_stops_polling_leaves_landings_to_others),
-                NATIVE(a_launch_alone_is_seen_in_a_landing),
+                NATIVE(a_thread_that_stops_polling_leaves_completion_flags_to_others),
+                NATIVE(a_launch_alone_is_seen_in_a_completion_flag),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Queues and commands: backend commands become clEnqueue* calls with native events as wait lists. */
 #include "backend/bounds.h"
 #include "backend/native/clock.h"
-#include "backend/native/landing.h"
+#include "backend/native/completion_flag.h"
 #include "backend/native/notify.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -318,19 +318,19 @@ static cl_int take_deps(struct backend_queue *q, const struct backend_command *c
         return CL_SUCCESS;
 }
 
-/* As enqueue; its end is to be seen in a landing. */
-static cl_int enqueue_and_land(struct backend_queue *q, const struct backend_command *c,
-                               cl_uint count, const cl_event *deps, struct backend_event *e)
+/* As enqueue; its end is to be seen in a completion flag. */
+static cl_int enqueue_with_flag(struct backend_queue *q, const struct backend_command *c,
+                                cl_uint count, const cl_event *deps, struct backend_event *e)
 {
         struct backend_command n = *c;
-        landing_begin(q, c, e);
+        completion_flag_begin(q, c, e);
         if (c->op == BACKEND_READ) {
-                n.host = (void *)(uintptr_t)e->landed.at;
+                n.host = (void *)(uintptr_t)e->completion_flag.at;
                 n.now = false;
                 return enqueue(q, &n, count, deps, &e->event);
         }
         cl_int r = enqueue(q, c, count, deps, NULL);
-        if (r == CL_SUCCESS && landing_mark(q, e) != CL_SUCCESS)
+        if (r == CL_SUCCESS && completion_flag_mark(q, e) != CL_SUCCESS)
                 r = enqueue_marker(q, false, 0, NULL, &e->event);
         return r;
 }
@@ -347,11 +347,11 @@ static cl_int start(struct backend_queue *q, const struct backend_command *c, cl
                 return r;
         if (q->profiling)
                 e->enter_ns = clock_now_ns();
-        r = landing_takes(q, c) ? enqueue_and_land(q, c, count, count ? deps : NULL, e)
-                                : enqueue(q, c, count, count ? deps : NULL, &e->event);
+        r = completion_flag_takes(q, c) ? enqueue_with_flag(q, c, count, count ? deps : NULL, e)
+                                        : enqueue(q, c, count, count ? deps : NULL, &e->event);
         if (r != CL_SUCCESS) {
                 e->status = r;
-                landing_end(e);
+                completion_flag_end(e);
                 return r;
         }
         if (q->profiling)
@@ -410,7 +410,7 @@ static cl_int submit(struct backend_queue *q, const struct backend_command *c,
                 *ret = NULL;
                 return CL_SUCCESS;
         }
-        if (is_now(q, c) && !landing_takes(q, c))
+        if (is_now(q, c) && !completion_flag_takes(q, c))
                 return submit_blind(q, c, ret);
         if (c->untracked && c->dep_count <= BLIND_DEPS && native_failure_stays(q) &&
             !q->domain->clearing)

@@ -6,7 +6,7 @@
 
 #include "backend/bounds.h"
 #include "backend/filter.h"
-#include "backend/native/landing.h"
+#include "backend/native/completion_flag.h"
 #include "backend/native/notify.h"
 #include "base/log.h"
 
@@ -117,7 +117,7 @@ static void native_close(struct backend *b)
         mem_free(b->notifiers);
         for (unsigned i = 0; i < b->domain_count; i++) {
                 native_clear_end(&b->domains[i]);
-                landings_end(&b->domains[i]);
+                completion_flags_end(&b->domains[i]);
                 native_probe_end(&b->domains[i]);
         }
         for (unsigned i = 0; i < b->domain_count; i++)
@@ -180,7 +180,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         b->notifier_count = 1;
         /* Nobody waits for it: a server's process for sessions opens this before there is one. */
         for (unsigned i = 0; i < b->domain_count && !b->in_process; i++)
-                landings_begin(b, &b->domains[i]);
+                completion_flags_begin(b, &b->domains[i]);
         *ret = steal(b);
         return 0;
 }

@@ -54,11 +54,11 @@ struct native_domain {
         /* clear.c; NULL: none. The engine's lock guards them. */
         cl_command_queue clear_queue;
         cl_event clearing;
-        /* landing.c. The engine's lock guards them. */
-        uint8_t *landings; /* NULL: there are none */
-        uint32_t landing_fill;
-        cl_mem landing_mark;
-        _Atomic uint64_t landings_free; /* a bit each; given back by any thread */
+        /* completion_flag.c. The engine's lock guards them. */
+        uint8_t *completion_flags; /* NULL: there are none */
+        uint32_t completion_flag_fill;
+        cl_mem completion_flag_mark;
+        _Atomic uint64_t completion_flags_free; /* a bit each; given back by any thread */
 };
 
 struct notifier; /* notify.h */
@@ -131,8 +131,8 @@ struct backend_queue {
         uint64_t submitted, flushed;
 };
 
-/* Where a command's end is seen (landing.h). */
-struct landed {
+/* Where a command's end is seen (completion_flag.h). */
+struct completion_flag {
         _Atomic uint32_t *at; /* the next word */
         size_t left;          /* words to come */
         uint8_t *to;          /* their place; NULL: nowhere */
@@ -145,12 +145,12 @@ struct backend_event {
         atomic_uint refs; /* the engine's and its report's */
         struct backend_queue *queue;
         cl_event event;
-        uint64_t number;              /* in its queue, from 1 */
-        void *cookie;                 /* NULL: queue_release's own marker */
-        uint64_t enter_ns, return_ns; /* around its clEnqueue*, if profiling */
-        cl_int status;                /* > 0: a notifier is to wait for it */
-        struct list link;             /* notifier's, its queue's polled, or spent */
-        struct landed landed;         /* at NULL: elsewhere */
+        uint64_t number;                        /* in its queue, from 1 */
+        void *cookie;                           /* NULL: queue_release's own marker */
+        uint64_t enter_ns, return_ns;           /* around its clEnqueue*, if profiling */
+        cl_int status;                          /* > 0: a notifier is to wait for it */
+        struct list link;                       /* notifier's, its queue's polled, or spent */
+        struct completion_flag completion_flag; /* at NULL: elsewhere */
 };
 
 struct backend_program {

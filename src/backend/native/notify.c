@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "backend/native/clock.h"
-#include "backend/native/landing.h"
+#include "backend/native/completion_flag.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -79,7 +79,7 @@ static void tell(struct backend_event *e)
         struct native_domain *d = e->queue->domain;
         if (e->status < 0)
                 native_probe(b, d, e->status);
-        landing_end(e);
+        completion_flag_end(e);
         /* The end of the session tells the client that all commands failed. A word about one of them could come first, and
          * the program would make its new context in the session that ends. */
         if (e->cookie && !atomic_load(&d->broken)) {
@@ -120,10 +120,11 @@ static bool ask(struct backend_event *e)
 
 static bool is_over(struct backend_event *e)
 {
-        enum landing landing = landing_look(e);
-        if (landing == LANDING_SEEN)
+        enum completion_flag_state completion_flag = completion_flag_poll(e);
+        if (completion_flag == COMPLETION_FLAG_SEEN)
                 e->status = CL_COMPLETE;
-        return landing == LANDING_ASK ? ask(e) : landing == LANDING_SEEN;
+        return completion_flag == COMPLETION_FLAG_ASK ? ask(e)
+                                                      : completion_flag == COMPLETION_FLAG_SEEN;
 }
 
 static void wait_for(struct backend_event *e)

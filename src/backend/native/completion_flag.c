@@ -1,5 +1,5 @@
 /* Where a driver is slow to tell that a command is complete, the bytes that the device itself writes into memory of the
- * host tell it 2 to 3 µs sooner. A small read goes to a landing, a piece of such memory that was filled with a value
+ * host tell it 2 to 3 µs sooner. A small read goes to a completion flag, a piece of such memory that was filled with a value
  * beforehand: a word that holds another one has arrived, however the writes are ordered on their way, since a device
  * writes an aligned word as one. Bytes that happen to be that value are told of by the read's event, as are failures. A
  * launch whose end somebody waits for is followed by a read of one word, and its event is that read's.
@@ -7,55 +7,56 @@
  * Somewhat larger reads land, too, but are not looked through, which would take longer than it saves, and so do others
  * whose event has to be asked anyway: to memory that is not the driver's they would come a tenth of a millisecond after
  * the command before them. */
-#include "backend/native/landing.h"
+#include "backend/native/completion_flag.h"
 
 #include <string.h>
 
 enum {
-        LANDINGS = 64,            /* of a domain */
+        COMPLETION_FLAGS = 64,    /* of a domain */
         LOOKED_THROUGH = 1 << 10, /* bytes */
         ASK_EVERY = 64,           /* looks */
 };
 
 static const uint32_t mark = 1; /* what is read behind a launch */
 
-void landings_begin(struct backend *b, struct native_domain *d)
+void completion_flags_begin(struct backend *b, struct native_domain *d)
 {
         cl_int err = CL_SUCCESS;
         void *at;
         /* Of several devices the mark would have to move to the one that reads it. */
         if (d->quirks->completion != COMPLETION_WAIT || d->device_count != 1)
                 return;
-        if (native_host_memory(b, (unsigned)(d - b->domains), (size_t)LANDINGS * LANDING_MAX, NULL,
+        if (native_host_memory(b, (unsigned)(d - b->domains),
+                               (size_t)COMPLETION_FLAGS * COMPLETION_FLAG_MAX, NULL,
                                &at) != CL_SUCCESS)
                 return;
         op_enter();
-        d->landing_mark =
+        d->completion_flag_mark =
                 d->api->clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
                                        sizeof(mark), (void *)(uintptr_t)&mark, &err);
         op_leave();
-        if (!d->landing_mark)
+        if (!d->completion_flag_mark)
                 return;
         /* The driver allocates it when it is first used, which must not be behind a launch on a full device. */
         uint32_t word;
         op_enter();
         if (d->probe_queue)
-                err = d->api->clEnqueueReadBuffer(d->probe_queue, d->landing_mark, CL_TRUE, 0,
-                                                  sizeof(word), &word, 0, NULL, NULL);
+                err = d->api->clEnqueueReadBuffer(d->probe_queue, d->completion_flag_mark, CL_TRUE,
+                                                  0, sizeof(word), &word, 0, NULL, NULL);
         op_leave();
         if (err != CL_SUCCESS) {
-                landings_end(d);
+                completion_flags_end(d);
                 return;
         }
-        d->landings = at;
-        atomic_store(&d->landings_free, UINT64_MAX);
+        d->completion_flags = at;
+        atomic_store(&d->completion_flags_free, UINT64_MAX);
 }
 
-void landings_end(struct native_domain *d)
+void completion_flags_end(struct native_domain *d)
 {
-        if (d->landing_mark)
-                d->api->clReleaseMemObject(d->landing_mark);
-        d->landing_mark = NULL;
+        if (d->completion_flag_mark)
+                d->api->clReleaseMemObject(d->completion_flag_mark);
+        d->completion_flag_mark = NULL;
 }
 
 /* What happened is told by the event where it says when, and where the driver prints when it is asked. */
@@ -66,53 +67,56 @@ static bool is_looked_at(const struct backend_queue *q, const struct backend_com
 
 /* Of a launch only if nothing else is in flight: the read would wait for other transfers, what comes behind it for the
  * read, and the device would stand still for some microseconds. */
-bool landing_takes(const struct backend_queue *q, const struct backend_command *c)
+bool completion_flag_takes(const struct backend_queue *q, const struct backend_command *c)
 {
-        if (!q->domain->landings || !c->cookie || !atomic_load(&q->domain->landings_free))
+        if (!q->domain->completion_flags || !c->cookie ||
+            !atomic_load(&q->domain->completion_flags_free))
                 return false;
         if (c->op == BACKEND_KERNEL)
                 return q->in_order && c->alone && is_looked_at(q, c);
-        return c->op == BACKEND_READ && c->size <= LANDING_MAX && c->size % sizeof(mark) == 0 &&
-               c->offset_bytes % sizeof(mark) == 0 && (!c->now || is_looked_at(q, c));
+        return c->op == BACKEND_READ && c->size <= COMPLETION_FLAG_MAX &&
+               c->size % sizeof(mark) == 0 && c->offset_bytes % sizeof(mark) == 0 &&
+               (!c->now || is_looked_at(q, c));
 }
 
-void landing_begin(struct backend_queue *q, const struct backend_command *c,
-                   struct backend_event *e)
+void completion_flag_begin(struct backend_queue *q, const struct backend_command *c,
+                           struct backend_event *e)
 {
         struct native_domain *d = q->domain;
-        unsigned piece = (unsigned)__builtin_ctzll(atomic_load(&d->landings_free));
+        unsigned piece = (unsigned)__builtin_ctzll(atomic_load(&d->completion_flags_free));
         size_t count = c->op == BACKEND_READ ? c->size / sizeof(mark) : 1;
-        struct landed *l = &e->landed;
-        atomic_fetch_and(&d->landings_free, ~(1ull << piece));
-        d->landing_fill = d->landing_fill * 1664525 + 1013904223;
-        d->landing_fill += d->landing_fill == mark;
-        *l = (struct landed){ .at = (void *)(d->landings + (size_t)piece * LANDING_MAX),
-                              .piece = piece,
-                              .left = count,
-                              .looked_at =
-                                      count <= LOOKED_THROUGH / sizeof(mark) && is_looked_at(q, c),
-                              .fill = d->landing_fill,
-                              .to = c->op == BACKEND_READ ? c->host : NULL };
+        struct completion_flag *l = &e->completion_flag;
+        atomic_fetch_and(&d->completion_flags_free, ~(1ull << piece));
+        d->completion_flag_fill = d->completion_flag_fill * 1664525 + 1013904223;
+        d->completion_flag_fill += d->completion_flag_fill == mark;
+        *l = (struct completion_flag){
+                .at = (void *)(d->completion_flags + (size_t)piece * COMPLETION_FLAG_MAX),
+                .piece = piece,
+                .left = count,
+                .looked_at = count <= LOOKED_THROUGH / sizeof(mark) && is_looked_at(q, c),
+                .fill = d->completion_flag_fill,
+                .to = c->op == BACKEND_READ ? c->host : NULL
+        };
         for (size_t i = 0; i < count && l->looked_at; i++)
                 atomic_store_explicit(&l->at[i], l->fill, memory_order_relaxed);
 }
 
-cl_int landing_mark(struct backend_queue *q, struct backend_event *e)
+cl_int completion_flag_mark(struct backend_queue *q, struct backend_event *e)
 {
-        return q->domain->api->clEnqueueReadBuffer(q->queue, q->domain->landing_mark, CL_FALSE, 0,
-                                                   sizeof(mark), (void *)(uintptr_t)e->landed.at, 0,
-                                                   NULL, &e->event);
+        return q->domain->api->clEnqueueReadBuffer(
+                q->queue, q->domain->completion_flag_mark, CL_FALSE, 0, sizeof(mark),
+                (void *)(uintptr_t)e->completion_flag.at, 0, NULL, &e->event);
 }
 
-enum landing landing_look(struct backend_event *e)
+enum completion_flag_state completion_flag_poll(struct backend_event *e)
 {
-        struct landed *l = &e->landed;
+        struct completion_flag *l = &e->completion_flag;
         if (!l->looked_at)
-                return LANDING_ASK;
+                return COMPLETION_FLAG_ASK;
         while (l->left) {
                 uint32_t word = atomic_load_explicit(l->at, memory_order_acquire);
                 if (word == l->fill)
-                        return ++l->looks % ASK_EVERY ? LANDING_WAITS : LANDING_ASK;
+                        return ++l->looks % ASK_EVERY ? COMPLETION_FLAG_WAITS : COMPLETION_FLAG_ASK;
                 if (l->to) {
                         memcpy(l->to, &word, sizeof(word));
                         l->to += sizeof(word);
@@ -120,16 +124,16 @@ enum landing landing_look(struct backend_event *e)
                 l->at++;
                 l->left--;
         }
-        return LANDING_SEEN;
+        return COMPLETION_FLAG_SEEN;
 }
 
-void landing_end(struct backend_event *e)
+void completion_flag_end(struct backend_event *e)
 {
-        struct landed *l = &e->landed;
+        struct completion_flag *l = &e->completion_flag;
         if (!l->at)
                 return;
         if (e->status == CL_COMPLETE && l->to && l->left)
                 memcpy(l->to, (const void *)(uintptr_t)l->at, l->left * sizeof(mark));
         l->at = NULL;
-        atomic_fetch_or(&e->queue->domain->landings_free, 1ull << l->piece);
+        atomic_fetch_or(&e->queue->domain->completion_flags_free, 1ull << l->piece);
 }
