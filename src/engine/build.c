@@ -104,7 +104,8 @@ static void tell_early(struct build *b)
                 struct program_replica *r = engine_program_replica(b->program, p->domain);
                 /* Who asks for them need not wait either. */
                 buf_fini(&r->binaries);
-                kept = !saved_binaries(&p->saved, p->devices, p->device_count, &r->binaries);
+                kept = !cached_build_binaries(&p->cached, p->devices, p->device_count,
+                                              &r->binaries);
                 r->name = p->key;
                 r->named = true;
         }
@@ -273,8 +274,8 @@ static struct store *stores_first(const struct builder *b)
 static void store_run(struct engine *e, struct store *s)
 {
         struct part *p = &s->part;
-        saved_store(e, &p->key, engine_program_replica(s->program, p->domain)->native, p->devices,
-                    p->device_count, bytes_of(p->info.data, p->info.size));
+        cached_build_store(e, &p->key, engine_program_replica(s->program, p->domain)->native,
+                           p->devices, p->device_count, bytes_of(p->info.data, p->info.size));
 }
 
 /* Lock held; left meanwhile. */
@@ -521,9 +522,10 @@ static bool part_key(struct build *b, struct part *p)
         const struct engine *e = b->engine;
         if (e->params.in_process && is_dear(e, p->domain))
                 return false;
-        return b->is_link ? saved_link_key(b->engine, b->inputs, b->input_count, b->in.options,
-                                           p->domain, p->devices, p->device_count, &p->key)
-                          : saved_key(b->program, &b->in, p->devices, p->device_count, &p->key);
+        return b->is_link
+                       ? cached_build_link_key(b->engine, b->inputs, b->input_count, b->in.options,
+                                               p->domain, p->devices, p->device_count, &p->key)
+                       : cached_build_key(b->program, &b->in, p->devices, p->device_count, &p->key);
 }
 
 /* Sort the devices by domain. */

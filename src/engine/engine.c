@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/relax.h"
 #include "engine/cache.h"
+#include "engine/cached_build.h"
 #include "engine/coalesced.h"
 #include "engine/command.h"
 #include "engine/device.h"
@@ -12,7 +13,6 @@
 #include "engine/recording.h"
 #include "engine/relay.h"
 #include "engine/reroute.h"
-#include "engine/saved.h"
 #include "engine/untracked.h"
 #include "trace/trace.h"
 
@@ -139,7 +139,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 return r;
         e->device_count = e->be->device_count(e->backend);
         if (e->cache && !params->in_process) {
-                r = saved_prepare(e);
+                r = cached_build_prepare(e);
                 if (r < 0)
                         return r;
         }

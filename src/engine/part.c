@@ -11,7 +11,7 @@
 void engine_part_fini(struct part *p)
 {
         mem_free(p->devices);
-        saved_fini(&p->saved);
+        cached_build_fini(&p->cached);
         buf_fini(&p->info);
 }
 
@@ -236,9 +236,9 @@ void engine_part_find(struct build *b, struct part *p)
 {
         /* Of several devices it may have to be made again (restore). */
         if (!p->keyed || (p->device_count > 1 && !engine_part_input(b)) ||
-            !saved_find(b->engine, &p->key, p->devices, p->device_count, &p->saved))
+            !cached_build_find(b->engine, &p->key, p->devices, p->device_count, &p->cached))
                 return;
-        p->found = !buf_put(&p->info, p->saved.info.data, p->saved.info.size);
+        p->found = !buf_put(&p->info, p->cached.info.data, p->cached.info.size);
 }
 
 /* Make it of what was found. False: that was not usable. */
@@ -255,10 +255,10 @@ static bool part_load(struct build *b, struct part *p)
                 }
         }
         /* PoCL has none of a program that was not built. */
-        bool kept = p->saved.type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE ||
-                    !saved_binaries(&p->saved, p->devices, p->device_count, &binaries);
-        native = kept ? saved_load(b->engine, &p->key, &p->saved, p->domain, p->devices,
-                                   p->device_count, b->is_link ? "" : b->in.options)
+        bool kept = p->cached.type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE ||
+                    !cached_build_binaries(&p->cached, p->devices, p->device_count, &binaries);
+        native = kept ? cached_build_load(b->engine, &p->key, &p->cached, p->domain, p->devices,
+                                          p->device_count, b->is_link ? "" : b->in.options)
                       : NULL;
         if (!native) {
                 buf_fini(&binaries);
@@ -309,15 +309,16 @@ static void part_name(struct build *b, const struct part *p)
 /* In the client's process at once: later it may be about to end, and the implementation with it. */
 static void part_store(struct build *b, struct part *p)
 {
-        saved_store(b->engine, &p->key, engine_program_replica(b->program, p->domain)->native,
-                    p->devices, p->device_count, bytes_of(p->info.data, p->info.size));
+        cached_build_store(b->engine, &p->key,
+                           engine_program_replica(b->program, p->domain)->native, p->devices,
+                           p->device_count, bytes_of(p->info.data, p->info.size));
         p->keyed = false;
 }
 
 void engine_part_run(struct build *b, struct part *p)
 {
         p->loaded = p->found && part_load(b, p);
-        saved_fini(&p->saved);
+        cached_build_fini(&p->cached);
         if (!p->loaded) {
                 p->info.size = 0;
                 p->status = b->is_link ? part_link(b, p) : part_build(b, p);

@@ -3,7 +3,7 @@
 #ifndef SPANCL_ENGINE_PART_H
 #define SPANCL_ENGINE_PART_H
 
-#include "engine/saved.h"
+#include "engine/cached_build.h"
 
 /* The devices of one domain. */
 struct part {
@@ -12,10 +12,10 @@ struct part {
         size_t device_count;
         bool whole;  /* all that the program has there */
         bool keyed;  /* `key` is its name in the compile cache */
-        bool found;  /* there it was: `saved` */
+        bool found;  /* there it was: `cached` */
         bool loaded; /* and of that it was made */
         struct cache_key key;
-        struct saved saved;
+        struct cached_build cached;
         cl_int status;
         struct buf info;
 };

@@ -1,8 +1,8 @@
 #include "engine/program.h"
 
 #include "base/mem.h"
+#include "engine/cached_build.h"
 #include "engine/device.h"
-#include "engine/saved.h"
 
 struct program_replica *engine_program_replica(struct program *p, unsigned domain)
 {
@@ -236,7 +236,7 @@ static cl_int put_binaries(struct program *p, struct wire_u64s devices, struct b
                 const struct program_replica *r = engine_program_replica(p, domain);
                 cl_int status = CL_SUCCESS;
                 if (r->binaries.size)
-                        status = saved_binary(&r->binaries, (unsigned)device, out);
+                        status = cached_build_binary(&r->binaries, (unsigned)device, out);
                 else
                         status = engine_program_native(p, domain, &native);
                 if (!status && !r->binaries.size)

@@ -26,7 +26,7 @@ struct program_replica {
         /* What it was built, compiled or linked from, as the compile cache names it, if `named`. */
         struct cache_key name;
         bool named;
-        /* The binaries that it was made of, if it is not built, or is to be made of (saved_binaries). */
+        /* The binaries that it was made of, if it is not built, or is to be made of (cached_build_binaries). */
         struct buf binaries;
 };
 

@@ -52,7 +52,7 @@ struct engine {
         size_t peer_count;
 
         struct map sub_devices; /* engine/device.c: by number, those that the client may name */
-        struct cache_key *device_keys; /* engine/saved.c; NULL: there is no cache */
+        struct cache_key *device_keys; /* engine/cached_build.c; NULL: there is no cache */
         uint64_t activity;             /* counts what arrives */
 
         struct map objects, events, transfers;

@@ -1,10 +1,10 @@
-#include "engine/saved.h"
+#include "engine/cached_build.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Entries of a saved value, after one INFO_PART for each device. */
-enum { SAVED_INFO = 0x10180 };
+/* Entries of a cached value, after one INFO_PART for each device. */
+enum { CACHED_BUILD_INFO = 0x10180 };
 
 /* Of values and of what INFO_BUILD and INFO_KERNEL hold: to be changed with either. */
 static const char format[] = "5";
@@ -58,7 +58,7 @@ static int device_key(struct engine *e, unsigned device, struct cache_key *ret)
         return r;
 }
 
-int saved_prepare(struct engine *e)
+int cached_build_prepare(struct engine *e)
 {
         struct cache_key *keys = mem_alloc(e->device_count * sizeof(*keys));
         if (!keys)
@@ -106,7 +106,7 @@ static void key_begin(const struct engine *e, const char *action, struct blake2b
 static bool key_end(struct engine *e, const unsigned *devices, size_t device_count,
                     struct blake2b *b, struct cache_key *ret)
 {
-        if (!e->device_keys && saved_prepare(e) < 0)
+        if (!e->device_keys && cached_build_prepare(e) < 0)
                 return false;
         for (size_t i = 0; i < device_count; i++) {
                 struct cache_key own;
@@ -121,8 +121,8 @@ static bool key_end(struct engine *e, const unsigned *devices, size_t device_cou
         return true;
 }
 
-bool saved_key(struct program *p, const struct build_input *in, const unsigned *devices,
-               size_t device_count, struct cache_key *ret)
+bool cached_build_key(struct program *p, const struct build_input *in, const unsigned *devices,
+                      size_t device_count, struct cache_key *ret)
 {
         struct engine *e = p->object.engine;
         if (!e->cache || (p->kind != PROGRAM_KIND_SOURCE && p->kind != PROGRAM_KIND_IL) ||
@@ -138,9 +138,9 @@ bool saved_key(struct program *p, const struct build_input *in, const unsigned *
         return key_end(e, devices, device_count, &b, ret);
 }
 
-bool saved_link_key(struct engine *e, struct program *const *inputs, size_t input_count,
-                    const char *options, unsigned domain, const unsigned *devices,
-                    size_t device_count, struct cache_key *ret)
+bool cached_build_link_key(struct engine *e, struct program *const *inputs, size_t input_count,
+                           const char *options, unsigned domain, const unsigned *devices,
+                           size_t device_count, struct cache_key *ret)
 {
         struct blake2b b;
         if (!e->cache)
@@ -174,7 +174,7 @@ static bool value_take(struct bytes value, size_t device_count, struct bytes *re
                 if (!info_next(&rest, &entry) || entry.key != INFO_PART || !entry.value.size)
                         return false;
         *ret_binaries = bytes_of(value.data, value.size - rest.size);
-        if (!info_next(&rest, &entry) || entry.key != SAVED_INFO || rest.size ||
+        if (!info_next(&rest, &entry) || entry.key != CACHED_BUILD_INFO || rest.size ||
             info_check(entry.value) < 0)
                 return false;
         *ret_info = entry.value;
@@ -245,8 +245,8 @@ static cl_int make(struct engine *e, unsigned domain, const unsigned *devices, s
         return CL_SUCCESS;
 }
 
-int saved_binaries(const struct saved *s, const unsigned *devices, size_t device_count,
-                   struct buf *out)
+int cached_build_binaries(const struct cached_build *s, const unsigned *devices,
+                          size_t device_count, struct buf *out)
 {
         struct bytes rest = s->binaries;
         struct info_entry entry;
@@ -259,7 +259,7 @@ int saved_binaries(const struct saved *s, const unsigned *devices, size_t device
         return r;
 }
 
-cl_int saved_binary(const struct buf *binaries, unsigned device, struct buf *out)
+cl_int cached_build_binary(const struct buf *binaries, unsigned device, struct buf *out)
 {
         struct bytes rest = bytes_of(binaries->data, binaries->size);
         struct info_entry number, part;
@@ -273,19 +273,19 @@ cl_int saved_binary(const struct buf *binaries, unsigned device, struct buf *out
         return CL_INVALID_DEVICE;
 }
 
-bool saved_find(struct engine *e, const struct cache_key *key, const unsigned *devices,
-                size_t device_count, struct saved *ret)
+bool cached_build_find(struct engine *e, const struct cache_key *key, const unsigned *devices,
+                       size_t device_count, struct cached_build *ret)
 {
-        *ret = (struct saved){ 0 };
+        *ret = (struct cached_build){ 0 };
         if (cache_get(e->cache, key, &ret->value) < 0) {
-                saved_fini(ret);
+                cached_build_fini(ret);
                 return false;
         }
         if (!value_take(bytes_of(ret->value.data, ret->value.size), device_count, &ret->binaries,
                         &ret->info)) {
                 log_info("cache", "an entry is not whole and made anew");
                 cache_drop(e->cache, key);
-                saved_fini(ret);
+                cached_build_fini(ret);
                 return false;
         }
         renumber(ret->info, devices, device_count, false);
@@ -293,15 +293,16 @@ bool saved_find(struct engine *e, const struct cache_key *key, const unsigned *d
         return true;
 }
 
-void saved_fini(struct saved *s)
+void cached_build_fini(struct cached_build *s)
 {
         buf_fini(&s->value);
-        *s = (struct saved){ 0 };
+        *s = (struct cached_build){ 0 };
 }
 
-struct backend_program *saved_load(struct engine *e, const struct cache_key *key,
-                                   const struct saved *s, unsigned domain, const unsigned *devices,
-                                   size_t device_count, const char *options)
+struct backend_program *cached_build_load(struct engine *e, const struct cache_key *key,
+                                          const struct cached_build *s, unsigned domain,
+                                          const unsigned *devices, size_t device_count,
+                                          const char *options)
 {
         struct backend_program *native = NULL;
         cl_int r = make(e, domain, devices, device_count, options, s->binaries, s->type, &native);
@@ -312,8 +313,9 @@ struct backend_program *saved_load(struct engine *e, const struct cache_key *key
         return native;
 }
 
-void saved_store(struct engine *e, const struct cache_key *key, struct backend_program *native,
-                 const unsigned *devices, size_t device_count, struct bytes info)
+void cached_build_store(struct engine *e, const struct cache_key *key,
+                        struct backend_program *native, const unsigned *devices,
+                        size_t device_count, struct bytes info)
 {
         struct buf value = { 0 };
         cl_int r = CL_SUCCESS;
@@ -322,7 +324,7 @@ void saved_store(struct engine *e, const struct cache_key *key, struct backend_p
         struct bytes binaries, told;
         if (r < 0)
                 log_debug("cache", "no binary to keep (%d)", r);
-        else if (info_put(&value, SAVED_INFO, info.data, info.size) == 0 &&
+        else if (info_put(&value, CACHED_BUILD_INFO, info.data, info.size) == 0 &&
                  value_take(bytes_of(value.data, value.size), device_count, &binaries, &told)) {
                 renumber(told, devices, device_count, true);
                 cache_put(e->cache, key, bytes_of(value.data, value.size));
