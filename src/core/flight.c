@@ -235,7 +235,7 @@ static int find_other(struct flight *f, cl_mem root)
         return SP_E_GONE;
 }
 
-int flight_stranded(void *user, const struct wire_transfer_stranded *m)
+int flight_orphaned(void *user, const struct wire_transfer_orphaned *m)
 {
         struct server *s = user;
         struct client *c = s->client;

@@ -19,7 +19,7 @@ void flights_avoid(struct server *to, uint64_t event);
 
 /* The server it comes from is lost or can't send it: it comes from somebody else who has it. A handler of
  * messages. */
-int flight_stranded(void *user, const struct wire_transfer_stranded *m);
+int flight_orphaned(void *user, const struct wire_transfer_orphaned *m);
 
 /* The server is lost. */
 void flights_lost(struct server *to);

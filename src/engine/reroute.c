@@ -5,12 +5,12 @@ bool engine_reroute_ask(struct command *c)
         struct transfer *t = c->transfer;
         if (!t->peer || !t->peer->id || t->hopeless)
                 return false;
-        if (!list_empty(&t->stranded))
+        if (!list_empty(&t->orphaned))
                 return true;
         t->refs++;
-        t->stranded_event = c->event->id;
-        list_append(&t->engine->stranded, &t->stranded);
-        peer_send(engine_client(t->engine), transfer_stranded, .event = c->event->id);
+        t->orphaned_event = c->event->id;
+        list_append(&t->engine->orphaned, &t->orphaned);
+        peer_send(engine_client(t->engine), transfer_orphaned, .event = c->event->id);
         return true;
 }
 
@@ -38,11 +38,11 @@ static void begin_again(struct command *c, struct transfer *next)
         engine_command_poke(c);
 }
 
-static struct transfer *find_stranded(struct engine *e, uint64_t event)
+static struct transfer *find_orphaned(struct engine *e, uint64_t event)
 {
-        list_each(t, &e->stranded, struct transfer, stranded)
+        list_each(t, &e->orphaned, struct transfer, orphaned)
         {
-                if (t->stranded_event == event)
+                if (t->orphaned_event == event)
                         return t;
         }
         return NULL;
@@ -75,10 +75,10 @@ static int reroute(struct transfer *t, const struct wire_transfer_reroute *m)
 int engine_handle_transfer_reroute(void *user, const struct wire_transfer_reroute *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
-        struct transfer *t = find_stranded(e, m->event);
+        struct transfer *t = find_orphaned(e, m->event);
         if (!t)
                 return SP_E_PROTO;
-        list_remove(&t->stranded);
+        list_remove(&t->orphaned);
         int r = reroute(t, m);
         engine_transfer_disown(t);
         return r;

@@ -63,7 +63,7 @@ struct engine {
         size_t transfer_parts; /* native commands in flight that work with them */
         struct list crowded;   /* reads that wait for others to let go of some */
         bool lanes_crowded;    /* bulk lanes that do */
-        struct list stranded;  /* transfers for which the client is to name another source */
+        struct list orphaned;  /* transfers for which the client is to name another source */
         unsigned limits_told;  /* of which the log has spoken */
         struct map busy_devices;   /* by number + 1 */
         struct list busy;          /* of them: with commands in flight */

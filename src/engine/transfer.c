@@ -253,7 +253,7 @@ static int transfer_new(struct engine *e, const struct command *user, struct pee
                 return SP_E_NOMEM;
         }
         t->good = UINT64_MAX;
-        list_init(&t->stranded);
+        list_init(&t->orphaned);
         t->engine = e;
         t->staging = user ? staging_of(e, user->queue->domain) : &e->staging;
         t->id = id;
@@ -795,11 +795,11 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status)
                 transfer_fail(t, status);
                 /* Its memory stays, then until the end. */
                 if (!t->placing || !may_write(p))
-                        list_append(&gone, &t->stranded);
+                        list_append(&gone, &t->orphaned);
         }
         while (!list_empty(&gone)) {
-                t = list_entry(gone.next, struct transfer, stranded);
-                list_remove(&t->stranded);
+                t = list_entry(gone.next, struct transfer, orphaned);
+                list_remove(&t->orphaned);
                 transfer_leave_table(t);
         }
         list_each(c, &e->commands, struct command, link)
@@ -824,9 +824,9 @@ void engine_transfer_free_all(struct engine *e)
         while ((t = map_next(&e->transfers, &pos)))
                 transfer_unref(t);
         map_fini(&e->transfers);
-        list_each(s, &e->stranded, struct transfer, stranded)
+        list_each(s, &e->orphaned, struct transfer, orphaned)
         {
-                list_remove(&s->stranded);
+                list_remove(&s->orphaned);
                 transfer_unref(s);
         }
 }

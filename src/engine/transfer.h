@@ -44,8 +44,8 @@ struct transfer {
         struct session_bulk bulk;
         /* engine/reroute.h */
         struct list
-                stranded; /* engine's: the client was asked for somebody else who has the bytes */
-        uint64_t stranded_event; /* that of the command that takes them */
+                orphaned; /* engine's: the client was asked for somebody else who has the bytes */
+        uint64_t orphaned_event; /* that of the command that takes them */
         struct transfer *before; /* its writer's: given up before it */
 };
 

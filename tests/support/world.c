@@ -79,7 +79,7 @@ static int on_peer_lost(void *user, const struct wire_peer_lost *m)
         return 0;
 }
 
-static int on_stranded(void *user, const struct wire_transfer_stranded *m)
+static int on_orphaned(void *user, const struct wire_transfer_orphaned *m)
 {
         struct node *n = user;
         uint64_t peer = n->lost_peer;
@@ -88,7 +88,7 @@ static int on_stranded(void *user, const struct wire_transfer_stranded *m)
                             .transfer = n->instead + (peer != 0),
                             .status = n->instead ? 0 : CL_DEVICE_NOT_AVAILABLE) < 0
                        ? SP_E_NOMEM
-                       : (n->stranded++, 0);
+                       : (n->orphaned++, 0);
 }
 
 static int on_released(void *user, const struct wire_released *m)
@@ -109,7 +109,7 @@ static const struct wire_handlers client_handlers = {
         .svm_created = on_svm_created,
         .clock_reply = on_clock_reply,
         .peer_lost = on_peer_lost,
-        .transfer_stranded = on_stranded,
+        .transfer_orphaned = on_orphaned,
 };
 
 static int client_message(void *user, struct bytes msg)

@@ -42,7 +42,7 @@ struct node {
         unsigned done_count;
         uint64_t order[64]; /* the first of them, as they were told */
         unsigned peers_lost;
-        unsigned stranded;  /* how often it asked who else has what it lacks */
+        unsigned orphaned;  /* how often it asked who else has what it lacks */
         uint64_t instead;   /* the client, by this transfer; 0: nobody */
         uint64_t lost_peer; /* but this one first, which is lost */
         uint64_t released;  /* the newest request */

@@ -230,7 +230,7 @@ TEST(what_a_lost_peer_does_not_send_comes_from_another)
                 engine_unlock(n->engine);
                 w->nodes[0].dialled = NULL;
                 world_run(w);
-                assert_int_equal(n->stranded, 1 + again);
+                assert_int_equal(n->orphaned, 1 + again);
                 assert_int_equal(status_of(w, 1, EVENT(3)), PENDING);
                 /* All of it, some of which is there already. */
                 struct data *rest = data_new(w, 7 * MIB, 0);
