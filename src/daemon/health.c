@@ -25,7 +25,8 @@ enum {
         PAUSE_DOUBLINGS = 5, /* so often */
         GUESSES =
                 4, /* of devices that are searched for, and none works: the driver does not work at all */
-        CROWDED_MS = PAUSE_MS /* the same, when a session has ended that may have been the reason */
+        HAD_SESSIONS_MS =
+                PAUSE_MS /* the same, when a session has ended that may have been the reason */
 };
 
 static bool is_out(const struct health_device *d)
@@ -226,7 +227,7 @@ static void failed(struct supervisor *s, struct health_device *d, const char *wh
         d->failures++;
         d->begun_ns = 0;
         d->checked_ns = clock_now_ns();
-        d->crowded = workers_count(s, WORKER_BUSY) > 0;
+        d->had_sessions = workers_count(s, WORKER_BUSY) > 0;
         d->due_ns = d->checked_ns + (is_out(d) ? pause_of(d) : AGAIN_MS * MS);
         if (d->failures < FAILURES)
                 log_warn(LOG, "device %u (%s) has failed a check: %s", d->number, d->name, d->why);
@@ -334,9 +335,9 @@ void health_session_ended(struct supervisor *s)
         uint64_t now = clock_now_ns();
         for (size_t i = 0; i < s->health.count; i++) {
                 struct health_device *d = &s->health.devices[i];
-                uint64_t due = d->checked_ns + CROWDED_MS * MS;
+                uint64_t due = d->checked_ns + HAD_SESSIONS_MS * MS;
                 due = due > now ? due : now;
-                if (is_out(d) && d->crowded && due < d->due_ns)
+                if (is_out(d) && d->had_sessions && due < d->due_ns)
                         d->due_ns = due;
         }
 }

@@ -25,7 +25,7 @@ struct health_device {
         uint64_t due_ns;           /* of the next check; UINT64_MAX: none */
         uint64_t begun_ns;         /* of the check that runs; 0: none */
         uint64_t checked_ns;       /* the end of the last one */
-        bool crowded;              /* there were sessions then, which may have left it nothing */
+        bool had_sessions;         /* there were sessions then, which may have left it nothing */
         bool kept_out;             /* of workers that are made now */
         bool guessed;              /* no worker has told of it: there may be no such device */
 };

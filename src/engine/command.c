@@ -19,7 +19,7 @@ static void command_release(struct command *c)
         if (c->queue)
                 engine_early_completion_left(c);
         list_remove(&c->ready);
-        list_remove(&c->crowded);
+        list_remove(&c->over_quota);
         list_remove(&c->order);
         for (size_t i = 0; i < c->dep_count; i++)
                 engine_event_drop(&c->deps[i]);
@@ -123,8 +123,8 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
         if (!c)
                 return NULL;
         c->pool = small ? &e->command_pool : NULL;
-        struct list *lists[] = { &c->ready,     &c->held,    &c->barrier, &c->unreported,
-                                 &c->coalesced, &c->crowded, &c->order };
+        struct list *lists[] = { &c->ready,     &c->held,       &c->barrier, &c->unreported,
+                                 &c->coalesced, &c->over_quota, &c->order };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         list_append(&e->commands, &c->link);
@@ -614,7 +614,7 @@ static cl_int submit_read(struct command *c)
                 uint64_t left = t->total - c->sent;
                 if (c->sent >= engine_transfer_window(t) ||
                     c->sent + (left < t->part_size ? left : t->part_size) > readable(c) ||
-                    engine_transfer_crowded(c))
+                    engine_transfer_over_quota(c))
                         return 0;
                 cl_int status = submit_part(c);
                 if (status < 0)

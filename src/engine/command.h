@@ -47,7 +47,7 @@ struct command {
         struct transfer *transfer;
         struct transfer *given_up; /* writes: those before it (engine/reroute.h); held */
         size_t stale;              /* parts in flight that are of those */
-        struct list crowded;       /* engine's */
+        struct list over_quota;    /* engine's */
         /* Reads and copies: where the number of bytes that mean something is; held. NULL: nowhere. It is asked for
          * first, as a part of its own, and comes to content_size. */
         struct buffer *content;

@@ -98,7 +98,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         content_store_init(&made->contents);
         struct list *lists[] = { &made->failed,     &made->early,           &made->commands,
                                  &made->ready,      &made->dirty_queues,    &made->untracked_queues,
-                                 &made->unreported, &made->crowded,         &made->orphaned,
+                                 &made->unreported, &made->over_quota,      &made->orphaned,
                                  &made->busy,       &made->completed_early, &made->candidates };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);

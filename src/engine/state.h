@@ -61,10 +61,10 @@ struct engine {
         uint64_t
                 leaving_bytes; /* of transfer_bytes: on their way to the client, which takes them */
         size_t transfer_parts; /* native commands in flight that work with them */
-        struct list crowded;   /* reads that wait for others to let go of some */
-        bool lanes_crowded;    /* bulk lanes that do */
-        struct list orphaned;  /* transfers for which the client is to name another source */
-        unsigned limits_told;  /* of which the log has spoken */
+        struct list over_quota;    /* reads that wait for others to let go of some */
+        bool lanes_over_quota;     /* bulk lanes that do */
+        struct list orphaned;      /* transfers for which the client is to name another source */
+        unsigned limits_told;      /* of which the log has spoken */
         struct map busy_devices;   /* by number + 1 */
         struct list busy;          /* of them: with commands in flight */
         struct list failed, early; /* complete events that are remembered, oldest first */

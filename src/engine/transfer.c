@@ -113,7 +113,7 @@ static void chunk_put(struct transfer *t, uint8_t **chunk)
 
 /* No room for the bytes at `offset` now, but there will be: some are on their way to the client or the device. What
  * waits for other commands is not counted on, since these may wait for this one. */
-static bool crowded(const struct transfer *t, uint64_t offset)
+static bool over_quota(const struct transfer *t, uint64_t offset)
 {
         const struct engine *e = t->engine;
         uint64_t max = e->params.limits.max[LIMIT_TRANSFERS];
@@ -121,12 +121,12 @@ static bool crowded(const struct transfer *t, uint64_t offset)
                e->transfer_bytes + t->chunk_size > max && (e->leaving_bytes || e->transfer_parts);
 }
 
-bool engine_transfer_crowded(struct command *c)
+bool engine_transfer_over_quota(struct command *c)
 {
-        if (!crowded(c->transfer, c->sent))
+        if (!over_quota(c->transfer, c->sent))
                 return false;
-        list_remove(&c->crowded);
-        list_append(&c->transfer->engine->crowded, &c->crowded);
+        list_remove(&c->over_quota);
+        list_append(&c->transfer->engine->over_quota, &c->over_quota);
         return true;
 }
 
@@ -134,13 +134,13 @@ void engine_transfer_uncrowd(struct engine *e)
 {
         if (e->closing)
                 return;
-        while (!list_empty(&e->crowded)) {
-                struct command *c = list_entry(e->crowded.next, struct command, crowded);
-                list_remove(&c->crowded);
+        while (!list_empty(&e->over_quota)) {
+                struct command *c = list_entry(e->over_quota.next, struct command, over_quota);
+                list_remove(&c->over_quota);
                 engine_command_poke(c);
         }
-        if (e->lanes_crowded) {
-                e->lanes_crowded = false;
+        if (e->lanes_over_quota) {
+                e->lanes_over_quota = false;
                 engine_peer_retry_all(e);
         }
 }
@@ -623,8 +623,8 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                 return SP_E_PROTO;
         bool wanted = t->writer && t->writer->status >= 0 && !t->status;
         uint64_t fits;
-        if (wanted && !inlined && crowded(t, offset)) {
-                p->waiting = t->engine->lanes_crowded = true;
+        if (wanted && !inlined && over_quota(t, offset)) {
+                p->waiting = t->engine->lanes_over_quota = true;
                 return SP_E_AGAIN;
         }
         uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;

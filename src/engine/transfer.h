@@ -89,7 +89,7 @@ uint64_t engine_transfer_window(const struct transfer *t);
 
 /* Has the session no room for the next bytes of this read while others will let go of some? Then the read is poked
  * when they did. */
-bool engine_transfer_crowded(struct command *c);
+bool engine_transfer_over_quota(struct command *c);
 
 /* What may have let go of some has: who waits for room looks again. */
 void engine_transfer_uncrowd(struct engine *e);
