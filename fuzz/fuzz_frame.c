@@ -84,7 +84,7 @@ static bool feed(struct session *s, unsigned lane, struct bytes data)
                 data.size -= given;
                 if (session_lane_received(s, lane, given) < 0)
                         return false;
-                struct session_parcel u;
+                struct session_packed_frame u;
                 if (lane && session_lane_closed(s, lane, &u)) {
                         bool good = lz4_is_here() &&
                                     lz4_unpack(u.packed.data, u.packed.size, u.to, u.size);

@@ -200,7 +200,7 @@ static int pack_frame(struct link *l, struct iovec *iov, int n, const struct lin
 /* A packed frame has come. Returns how many bytes it held, or why the session has ended. */
 static int unpack_frame(struct link *l, const struct link_lock *unlock)
 {
-        struct session_parcel u;
+        struct session_packed_frame u;
         if (!session_lane_closed(l->session, l->lane, &u))
                 return 0;
         step_out(l, unlock, &l->receiving);

@@ -14,7 +14,7 @@ enum {
 void incoming_fini(struct session *s)
 {
         for (unsigned i = 1; i < SESSION_LANES; i++)
-                parcel_fini(&s->lanes[i].parcel);
+                packed_frame_fini(&s->lanes[i].packed_frame);
         buf_fini(&s->in);
 }
 
@@ -192,7 +192,7 @@ static int place_bulk(struct session *s, struct lane *l)
         rx->run = rx->offset;
         if (is_packed(rx)) {
                 rx->placed = rx->left;
-                return parcel_begin(&l->parcel, &rx->frame, place, len, &rx->place);
+                return packed_frame_begin(&l->packed_frame, &rx->frame, place, len, &rx->place);
         }
         rx->place = place;
         rx->placed = len;
@@ -203,7 +203,7 @@ static int want_bulk(struct session *s, struct lane *l, struct iovec *ret)
 {
         struct receiving *rx = &l->rx;
         int n = 0;
-        if (rx->waiting || l->parcel.closed)
+        if (rx->waiting || l->packed_frame.closed)
                 return 0;
         if (rx->header_have == FRAME_HEADER_SIZE) {
                 if (!rx->placed) {
@@ -240,17 +240,18 @@ static int report(struct session *s, uint64_t transfer, uint64_t run, size_t len
         return r;
 }
 
-bool session_lane_closed(const struct session *s, unsigned lane, struct session_parcel *ret)
+bool session_lane_closed(const struct session *s, unsigned lane, struct session_packed_frame *ret)
 {
-        const struct parcel *p = &s->lanes[lane].parcel;
+        const struct packed_frame *p = &s->lanes[lane].packed_frame;
         if (s->status || !p->closed)
                 return false;
-        *ret = (struct session_parcel){ bytes_of(p->packed, p->size), parcel_target(p), p->plain };
+        *ret = (struct session_packed_frame){ bytes_of(p->packed, p->size), packed_frame_target(p),
+                                              p->plain };
         return true;
 }
 
 /* It is unpacked: the pieces of its place. */
-static int deliver(struct session *s, const struct parcel *p)
+static int deliver(struct session *s, const struct packed_frame *p)
 {
         size_t len = p->placed;
         void *place = p->place;
@@ -272,7 +273,7 @@ static int deliver(struct session *s, const struct parcel *p)
 
 int session_lane_unpacked(struct session *s, unsigned lane, bool good)
 {
-        struct parcel *p = &s->lanes[lane].parcel;
+        struct packed_frame *p = &s->lanes[lane].packed_frame;
         if (s->status)
                 return s->status;
         p->closed = false;
@@ -295,7 +296,7 @@ static int received_bulk(struct session *s, struct lane *l, size_t size)
                 rx->offset += is_packed(rx) ? 0 : n;
                 size -= n;
                 if (!rx->placed && is_packed(rx)) {
-                        l->parcel.closed = true;
+                        l->packed_frame.closed = true;
                 } else if (!rx->placed ||
                            (l == &s->lanes[1] && rx->offset - rx->run >= REPORT_EVERY)) {
                         uint64_t run = rx->run;
@@ -360,7 +361,7 @@ void incoming_cut(struct session *s, unsigned lane)
                 l->remnant = (struct remnant){ rx->frame.seq, rx->placed ? rx->run : rx->offset,
                                                rx->offset };
         l->rx = (struct receiving){ 0 };
-        l->parcel.closed = false;
+        l->packed_frame.closed = false;
 }
 
 int incoming_report_cut(struct session *s, struct lane *l)

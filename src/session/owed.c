@@ -35,7 +35,7 @@ static bool lane_owes(const struct session *s, unsigned lane)
                 return false;
         if (!lane)
                 return s->in.size > s->in_head;
-        return !l->rx.waiting && !l->parcel.closed &&
+        return !l->rx.waiting && !l->packed_frame.closed &&
                (l->rx.header_have || l->claimed > l->received);
 }
 

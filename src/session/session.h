@@ -264,12 +264,12 @@ void session_lane_pack(struct session *s, unsigned lane, struct bytes packed);
 
 /* A packed frame has come, which the lane waits for: `packed` holds `size` bytes that belong at `to`. Both stay
  * valid until session_lane_unpacked or session_lane_down. */
-struct session_parcel {
+struct session_packed_frame {
         struct bytes packed;
         void *to;
         size_t size;
 };
-bool session_lane_closed(const struct session *s, unsigned lane, struct session_parcel *ret);
+bool session_lane_closed(const struct session *s, unsigned lane, struct session_packed_frame *ret);
 
 /* They are there, or it did not hold them: SP_E_PROTO. Calls ops. Negative: the session has ended. */
 SP_NODISCARD int session_lane_unpacked(struct session *s, unsigned lane, bool good);

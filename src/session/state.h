@@ -5,7 +5,7 @@
 
 #include "session/outbox.h"
 #include "session/owed.h"
-#include "session/parcel.h"
+#include "session/packed_frame.h"
 #include "session/session.h"
 
 /* The bulk frame being received on a lane. */
@@ -33,7 +33,7 @@ struct lane {
         struct sending tx;
         struct receiving rx;
         struct remnant remnant;
-        struct parcel parcel;
+        struct packed_frame packed_frame;
         /* Bytes since it is up: handed to the connection (not on lane 0), received, and what the other side says it has sent. */
         uint64_t sent, received, claimed;
         uint64_t heard; /* session_lane_heard */

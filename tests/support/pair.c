@@ -233,7 +233,7 @@ int pair_push(struct pair *p, int i, unsigned lane, size_t max)
         struct iovec iov[5];
         size_t taken = 0;
         int n = session_lane_pending(s->session, lane, iov, (int)rng_range(&p->rng, 2, 5));
-        if (n > 0 && lane && parcels_pack(&p->parcels, &p->rng, s->session, lane))
+        if (n > 0 && lane && packed_frames_pack(&p->packed_frames, &p->rng, s->session, lane))
                 n = session_lane_pending(s->session, lane, iov, 2);
         if (n < 0)
                 return n;
@@ -277,7 +277,7 @@ int pair_pull(struct pair *p, int i, unsigned lane, size_t max)
         buf_consume(&pipe->bytes, given);
         pipe->passed += given;
         int r = session_lane_received(s->session, lane, given);
-        r = parcels_unpack(&p->parcels, s->session, lane, r);
+        r = packed_frames_unpack(&p->packed_frames, s->session, lane, r);
         return r < 0 ? r : (int)given;
 }
 
@@ -479,7 +479,7 @@ void pair_fini(struct pair *p)
                 free_transfers(&s->outgoing);
                 free_transfers(&s->incoming);
         }
-        parcels_fini(&p->parcels);
+        packed_frames_fini(&p->packed_frames);
 }
 
 void pair_check_complete(const struct pair *p)

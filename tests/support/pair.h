@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "session/arrivals.h"
 #include "session/session.h"
-#include "support/parcels.h"
+#include "support/packed_frames.h"
 #include "support/random.h"
 
 /* Bytes on their way in one direction of one lane. */
@@ -47,7 +47,7 @@ struct pair {
         uint64_t next_transfer;
         bool check_data;
         unsigned packs; /* percent of the bulk lanes that do; 0: frames go as they are */
-        struct parcels parcels;
+        struct packed_frames packed_frames;
 };
 
 struct pair_params {

@@ -294,7 +294,7 @@ void sim_cut_often(struct sim *sim, unsigned chance, unsigned cuts)
 
 void sim_forget(struct sim *sim)
 {
-        parcels_fini(&sim->parcels);
+        packed_frames_fini(&sim->packed_frames);
         for (struct kept *k; (k = sim->kept); free(k)) {
                 sim->kept = k->next;
                 free(k->memory);

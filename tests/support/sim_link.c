@@ -225,7 +225,7 @@ static int pull_checked(struct sim *sim, struct sim_link *l, int i)
         if (r < 0)
                 return (int)r;
         int status = session_lane_received(l->end[i].session, l->lane, (size_t)r);
-        status = parcels_unpack(&sim->parcels, l->end[i].session, l->lane, status);
+        status = packed_frames_unpack(&sim->packed_frames, l->end[i].session, l->lane, status);
         return status < 0 ? status : 1;
 }
 
@@ -303,7 +303,8 @@ bool sim_link_push(struct sim *sim, struct sim_link *l, int i)
                         return false;
                 if (l->broken || !l->end[!i].session)
                         return false;
-                if (l->lane && parcels_pack(&sim->parcels, &sim->rng, l->end[i].session, l->lane))
+                if (l->lane &&
+                    packed_frames_pack(&sim->packed_frames, &sim->rng, l->end[i].session, l->lane))
                         n = session_lane_pending(l->end[i].session, l->lane, iov, 2);
                 size_t left = sim_any_amount(&sim->rng), taken = 0;
                 size_t room = sim->room - (p->bytes.size < sim->room ? p->bytes.size : sim->room);
@@ -347,7 +348,7 @@ int sim_link_pull(struct sim *sim, struct sim_link *l, int i)
                 must(sim, iov[k].iov_len > 0);
         size_t given = pipe_take(sim, p, iov, n);
         int r = session_lane_received(l->end[i].session, l->lane, given);
-        r = parcels_unpack(&sim->parcels, l->end[i].session, l->lane, r);
+        r = packed_frames_unpack(&sim->packed_frames, l->end[i].session, l->lane, r);
         return r < 0 ? r : 1;
 }
 

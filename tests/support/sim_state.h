@@ -5,7 +5,7 @@
 #define SPANCL_TESTS_SIM_STATE_H
 
 #include "base/config.h"
-#include "support/parcels.h"
+#include "support/packed_frames.h"
 #include "support/sim.h"
 #include "support/sim_client.h"
 #include "support/sim_dial.h"
@@ -41,7 +41,7 @@ struct sim {
         uint64_t dialled; /* tries that were accepted */
         struct sim_quiet quiet;
         uint64_t waited_ns, altered; /* by the client; so often bytes were */
-        struct parcels parcels;
+        struct packed_frames packed_frames;
         struct buf output;
         struct kept *kept;
 };

@@ -569,7 +569,7 @@ TEST(packed_frames_bring_what_they_hold)
                 pair_ready(t, (2 << 20) - 3);
                 assert_int_equal(pair_settle(&p), 0);
                 pair_check_complete(&p);
-                assert_true(p.parcels.count > 0);
+                assert_true(p.packed_frames.count > 0);
                 assert_true(session_get_stats(p.side[0].session)->bulk_sent < 2 << 20);
                 pair_fini(&p);
         }
@@ -626,7 +626,7 @@ TEST(what_a_packed_frame_does_not_hold_ends_the_session)
         /* Its bytes, and the next header. */
         assert_int_equal(session_lane_want(s, 1, iov), 2);
         assert_int_equal(iov[0].iov_len, 5);
-        struct session_parcel u;
+        struct session_packed_frame u;
         assert_int_equal(session_lane_received(s, 1, 4), 0);
         assert_false(session_lane_closed(s, 1, &u));
         assert_int_equal(session_lane_received(s, 1, 1), 0);

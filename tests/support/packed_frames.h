@@ -1,24 +1,24 @@
 /* Packed frames without a compressor: what goes on the wire is a number and some padding, and who unpacks it looks
  * the bytes up. So whatever the data is, frames are packed, to any size. */
-#ifndef SPANCL_TESTS_PARCELS_H
-#define SPANCL_TESTS_PARCELS_H
+#ifndef SPANCL_TESTS_PACKED_FRAMES_H
+#define SPANCL_TESTS_PACKED_FRAMES_H
 
 #include "session/session.h"
 #include "support/random.h"
 
 /* Zeroed memory: none. */
-struct parcels {
-        struct parcels_item *items;
+struct packed_frames {
+        struct packed_frames_item *items;
         size_t count, cap;
 };
 
-void parcels_fini(struct parcels *p);
+void packed_frames_fini(struct packed_frames *p);
 
 /* After session_lane_pending: pack the frame it gave, or not, and let those that follow be small, or not. True: ask
  * again what is pending. */
-bool parcels_pack(struct parcels *p, struct rng *rng, struct session *s, unsigned lane);
+bool packed_frames_pack(struct packed_frames *p, struct rng *rng, struct session *s, unsigned lane);
 
 /* After session_lane_received, with its result: unpack the frame that may have come. */
-int parcels_unpack(struct parcels *p, struct session *s, unsigned lane, int r);
+int packed_frames_unpack(struct packed_frames *p, struct session *s, unsigned lane, int r);
 
 #endif

@@ -1,15 +1,16 @@
-#include "session/parcel.h"
+#include "session/packed_frame.h"
 
 #include "base/mem.h"
 
-void parcel_fini(struct parcel *p)
+void packed_frame_fini(struct packed_frame *p)
 {
         mem_free(p->packed);
         mem_free(p->loose);
-        *p = (struct parcel){ 0 };
+        *p = (struct packed_frame){ 0 };
 }
 
-int parcel_begin(struct parcel *p, const struct frame *f, void *place, size_t placed, uint8_t **ret)
+int packed_frame_begin(struct packed_frame *p, const struct frame *f, void *place, size_t placed,
+                       uint8_t **ret)
 {
         if (!p->packed)
                 p->packed = mem_alloc(FRAME_PLAIN_MAX);
@@ -27,7 +28,7 @@ int parcel_begin(struct parcel *p, const struct frame *f, void *place, size_t pl
         return 0;
 }
 
-uint8_t *parcel_target(const struct parcel *p)
+uint8_t *packed_frame_target(const struct packed_frame *p)
 {
         return p->placed < p->plain ? p->loose : p->place;
 }

@@ -1,14 +1,14 @@
 /* A packed frame that comes on a bulk lane (FRAME_PACKED): its bytes are collected, then unpacked into their
  * place. Zeroed memory: none. */
-#ifndef SPANCL_SESSION_PARCEL_H
-#define SPANCL_SESSION_PARCEL_H
+#ifndef SPANCL_SESSION_PACKED_FRAME_H
+#define SPANCL_SESSION_PACKED_FRAME_H
 
 #include <stdbool.h>
 
 #include "base/bytes.h"
 #include "proto/frame.h"
 
-struct parcel {
+struct packed_frame {
         uint8_t *packed, *loose;   /* FRAME_PLAIN_MAX bytes each, made when needed */
         uint64_t transfer, offset; /* of its first byte */
         size_t size, plain;        /* bytes that come, and that they hold */
@@ -18,14 +18,14 @@ struct parcel {
 };
 
 /* Keeps nothing. */
-void parcel_fini(struct parcel *p);
+void packed_frame_fini(struct packed_frame *p);
 
 /* The frame's payload is about to come, for which there is a place, or for the first bytes of it: where to collect
  * it. SP_E_NOMEM. */
-SP_NODISCARD int parcel_begin(struct parcel *p, const struct frame *f, void *place, size_t placed,
-                              uint8_t **ret);
+SP_NODISCARD int packed_frame_begin(struct packed_frame *p, const struct frame *f, void *place,
+                                    size_t placed, uint8_t **ret);
 
 /* Where to unpack to: if its place is in several pieces, to memory of ours first. */
-uint8_t *parcel_target(const struct parcel *p);
+uint8_t *packed_frame_target(const struct packed_frame *p);
 
 #endif
