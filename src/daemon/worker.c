@@ -190,7 +190,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .cache_dir = *w->cache ? w->cache : NULL,
                 .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,
                 .share = config_option_number(o, CONFIG_share) == 1,
-                .packing = (enum packing_mode)config_option_number(o, CONFIG_compression),
+                .compression = (enum compression_mode)config_option_number(o, CONFIG_compression),
                 .limits = limits_of(o),
                 .clear = clear_of(o),
                 .contexts = (enum backend_contexts)config_option_number(o, CONFIG_contexts),

@@ -44,7 +44,7 @@ struct client_loop {
         bool asleep; /* a thread is in loop_wait, which polls for what it knew of; client's lock */
         int timeout_ms;
         bool share;
-        enum packing_mode packing;
+        enum compression_mode compression;
         enum checking checks;
         unsigned lanes; /* for bulk, to each server; 0: as many as pay */
         size_t remote;  /* links to other processes */
@@ -104,7 +104,8 @@ static int dial(struct server_loop *local, const struct dial_params *p, struct c
 }
 
 /* The engine for this host's own devices. */
-static int start_local(struct io_link *l, enum packing_mode packing, struct dial_reply *reply)
+static int start_local(struct io_link *l, enum compression_mode compression,
+                       struct dial_reply *reply)
 {
         const struct backend_ops *backend = backend_find(l->spec->backend);
         if (!backend)
@@ -131,7 +132,7 @@ static int start_local(struct io_link *l, enum packing_mode packing, struct dial
                 .cache_bytes = cache_mib << 20,
                 .in_process = true,
                 .contexts = (enum backend_contexts)contexts,
-                .packing = packing,
+                .compression = compression,
                 .output_fd = -1,
         };
         /* Native implementations are not all ready to be opened by two threads at a time. */
@@ -161,7 +162,7 @@ static void *dial_run(void *arg)
         struct dialling *d = arg;
         struct io_link *l = d->link;
         if (l->spec->in_process) {
-                d->status = start_local(l, d->loop->packing, &d->reply);
+                d->status = start_local(l, d->loop->compression, &d->reply);
                 if (d->status < 0)
                         return NULL;
         }
@@ -396,7 +397,7 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
                 .generation = generation,
                 .name = program_invocation_short_name,
                 .share = loop->share,
-                .packs = link_can_pack(loop->packing),
+                .packs = link_can_pack(loop->compression),
                 .checks = loop->checks,
         };
         pthread_mutex_init(&a->lock, NULL);
@@ -518,7 +519,7 @@ static int attach_finish(struct io_link *l)
         else
                 log_info("client", "one lane less: %s", a->reply.text);
         if (r == 0)
-                link_pack(&l->lanes[lane], a->reply.features, a->loop->packing);
+                link_pack(&l->lanes[lane], a->reply.features, a->loop->compression);
         if (r >= 0 && a->reply.early)
                 session_early_sent(l->session);
         if (a->fresh) {
@@ -947,7 +948,8 @@ int client_io_loop_new(void **ret)
         transport_timeout_ms =
                 (unsigned)configured(CONFIG_client_link_timeout, transport_timeout_ms);
         tls_by_kernel = configured(CONFIG_client_ktls, 0) == 0;
-        loop->packing = (enum packing_mode)configured(CONFIG_client_compression, PACKING_OFF);
+        loop->compression =
+                (enum compression_mode)configured(CONFIG_client_compression, COMPRESSION_OFF);
         loop->checks = (enum checking)configured(CONFIG_client_checksum, CHECKING_AUTO);
         loop->share = configured(CONFIG_client_share, 0) == 1;
         loop->timeout_ms = (int)configured(CONFIG_connect_timeout, 10000);

@@ -18,10 +18,10 @@ enum {
 
 /* The state that only a link that packs has. */
 struct packer {
-        struct packing packing;
+        struct compression compression;
         bool offered; /* the conn was offered what is pending, and took nothing of it */
         bool far;     /* not over loopback, where the system's rate is that of the two processes */
-        uint8_t packed[FRAME_PLAIN_MAX], plain[FRAME_PLAIN_MAX], sample[PACKING_SAMPLE];
+        uint8_t packed[FRAME_PLAIN_MAX], plain[FRAME_PLAIN_MAX], sample[COMPRESSION_SAMPLE];
 };
 
 int link_up(struct link *l, struct session *s, unsigned lane, struct conn *conn,
@@ -41,30 +41,30 @@ int link_up(struct link *l, struct session *s, unsigned lane, struct conn *conn,
         return 0;
 }
 
-bool link_can_pack(enum packing_mode mode)
+bool link_can_pack(enum compression_mode mode)
 {
-        bool can = mode != PACKING_OFF && lz4_is_here();
-        if (mode == PACKING_ALWAYS && !can)
+        bool can = mode != COMPRESSION_OFF && lz4_is_here();
+        if (mode == COMPRESSION_ALWAYS && !can)
                 log_warn(
                         "link",
                         "nothing is compressed: liblz4 is not installed, or was not when SpanCL was built");
         return can;
 }
 
-void link_pack(struct link *l, uint64_t features, enum packing_mode mode)
+void link_pack(struct link *l, uint64_t features, enum compression_mode mode)
 {
         if (!l->lane || !(features & FEATURE_LZ4))
                 return;
         session_lane_packs(l->session, l->lane);
-        if (mode == PACKING_OFF || l->conn->ops == &transport_shm)
+        if (mode == COMPRESSION_OFF || l->conn->ops == &transport_shm)
                 return;
         l->packer = mem_alloc(sizeof(*l->packer));
         if (!l->packer)
                 return; /* nothing depends on it */
         l->packer->offered = false;
-        packing_init(&l->packer->packing, mode);
+        compression_init(&l->packer->compression, mode);
         l->packer->far = address_may_go(l->conn);
-        session_lane_small(l->session, l->lane, packing_small(&l->packer->packing));
+        session_lane_small(l->session, l->lane, compression_small(&l->packer->compression));
 }
 
 bool link_busy(const struct link *l)
@@ -134,12 +134,12 @@ static const struct link_lock *bulk_lock(const struct link *l, const struct link
         return l->lane ? unlock : NULL;
 }
 
-/* ---- packing -------------------------------------------------------------------------------- */
+/* ---- compression -------------------------------------------------------------------------------- */
 
-static struct packing_cost pack_bytes(struct packer *p, const void *plain, size_t size)
+static struct compression_cost pack_bytes(struct packer *p, const void *plain, size_t size)
 {
         TRACE_SPAN(pack, size);
-        struct packing_cost c = { .plain = size };
+        struct compression_cost c = { .plain = size };
         uint64_t begin = clock_now_ns();
         c.packed = lz4_pack(plain, size, p->packed, size - size / 16);
         c.pack_ns = clock_now_ns() - begin;
@@ -148,14 +148,14 @@ static struct packing_cost pack_bytes(struct packer *p, const void *plain, size_
 
 static void try_sample(struct packer *p, const struct iovec *piece)
 {
-        size_t size = piece->iov_len < PACKING_SAMPLE ? piece->iov_len : PACKING_SAMPLE;
+        size_t size = piece->iov_len < COMPRESSION_SAMPLE ? piece->iov_len : COMPRESSION_SAMPLE;
         const uint8_t *at = piece->iov_base;
-        struct packing_cost c = pack_bytes(p, at + (piece->iov_len - size) / 2, size);
+        struct compression_cost c = pack_bytes(p, at + (piece->iov_len - size) / 2, size);
         uint64_t begin = clock_now_ns();
         if (c.packed)
                 (void)lz4_unpack(p->packed, c.packed, p->sample, size);
         c.unpack_ns = clock_now_ns() - begin;
-        packing_tried(&p->packing, &c);
+        compression_tried(&p->compression, &c);
 }
 
 /* Pack the frame that `iov` is of, if it is a new one and that pays. Returns what is to be sent now; in *ret_more
@@ -167,12 +167,12 @@ static int pack_frame(struct link *l, struct iovec *iov, int n, const struct lin
         size_t size = p->offered ? 0 : session_lane_fresh(l->session, l->lane);
         if (!size)
                 return n;
-        if (p->far && packing_asks(&p->packing))
-                packing_told(&p->packing, conn_rate(l->conn));
-        enum packing_step step = packing_next(&p->packing, size);
-        session_lane_small(l->session, l->lane, packing_small(&p->packing));
+        if (p->far && compression_asks(&p->compression))
+                compression_told(&p->compression, conn_rate(l->conn));
+        enum compression_step step = compression_next(&p->compression, size);
+        session_lane_small(l->session, l->lane, compression_small(&p->compression));
         bool packable = session_lane_packable(l->session, l->lane);
-        if (step == PACKING_SEND || (step == PACKING_PACK && !packable))
+        if (step == COMPRESSION_SEND || (step == COMPRESSION_PACK && !packable))
                 return n;
         struct iovec plain = iov[1];
         if (packable && plain.iov_len < size) {
@@ -180,16 +180,16 @@ static int pack_frame(struct link *l, struct iovec *iov, int n, const struct lin
                 plain = (struct iovec){ p->plain, size };
         }
         step_out(l, unlock, &l->sending);
-        struct packing_cost c = { 0 };
-        if (step == PACKING_TRY)
+        struct compression_cost c = { 0 };
+        if (step == COMPRESSION_TRY)
                 try_sample(p, &plain);
-        bool packed = p->packing.on && packable;
+        bool packed = p->compression.on && packable;
         if (packed)
                 c = pack_bytes(p, plain.iov_base, size);
         if (!step_in(l, unlock, &l->sending))
                 return SP_E_LINK;
-        packed = packed && packing_pays(&p->packing, &c);
-        session_lane_small(l->session, l->lane, packing_small(&p->packing));
+        packed = packed && compression_pays(&p->compression, &c);
+        session_lane_small(l->session, l->lane, compression_small(&p->compression));
         if (!packed)
                 return n;
         session_lane_pack(l->session, l->lane, bytes_of(p->packed, c.packed));
@@ -240,7 +240,7 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                 if (n <= 0) {
                         l->blocked = false;
                         if (l->packer)
-                                packing_idle(&l->packer->packing);
+                                compression_idle(&l->packer->compression);
                         return 0;
                 }
                 if (sent >= budget)
@@ -260,14 +260,14 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                         l->blocked = true;
                         l->ending = r != SP_E_AGAIN;
                         if (l->packer && !l->ending) {
-                                packing_blocked(&l->packer->packing, clock_now_ns());
+                                compression_blocked(&l->packer->compression, clock_now_ns());
                                 l->packer->offered = true;
                         }
                         return SP_E_AGAIN;
                 }
                 l->blocked = false;
                 if (l->packer) {
-                        packing_sent(&l->packer->packing, (size_t)r);
+                        compression_sent(&l->packer->compression, (size_t)r);
                         l->packer->offered = false;
                 }
                 session_lane_sent(l->session, l->lane, (size_t)r);

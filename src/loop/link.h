@@ -14,7 +14,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 
-#include "loop/packing.h"
+#include "loop/compression.h"
 #include "session/session.h"
 #include "transport/transport.h"
 
@@ -58,10 +58,10 @@ SP_NODISCARD int link_up(struct link *l, struct session *s, unsigned lane, struc
 
 /* Just up; both hellos said these FEATURE_*. With FEATURE_LZ4 bulk frames may be packed from now on: those that
  * come, and ours where `mode` says so, but in shared memory none. */
-void link_pack(struct link *l, uint64_t features, enum packing_mode mode);
+void link_pack(struct link *l, uint64_t features, enum compression_mode mode);
 
 /* Does this side unpack, so that a hello may say FEATURE_LZ4? */
-bool link_can_pack(enum packing_mode mode);
+bool link_can_pack(enum compression_mode mode);
 
 /* Close the conn, the session's lane is down. Harmless when it is down. While another thread is in
  * sendv or recvv without the lock, that thread does it when it returns (until then link_busy). */

@@ -152,7 +152,7 @@ static int start_try(struct server_loop *l, struct channel *c)
         d->next_seq = session_next_seq(c->session);
         d->lanes = l->params.lanes ? l->params.lanes : lane_thread_lanes(1);
         d->share = l->params.share;
-        d->packs = link_can_pack(l->params.packing);
+        d->packs = link_can_pack(l->params.compression);
         d->fabric = !c->no_fabric;
         d->checks = l->params.checks;
         d->connect = l->params.connect;
@@ -279,7 +279,7 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
         }
         int r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn), a->next_seq);
         if (!r)
-                link_pack(&c->lanes[a->lane], a->features, l->params.packing);
+                link_pack(&c->lanes[a->lane], a->features, l->params.compression);
         if (!r && !a->lane) {
                 r = session_resume(c->session, a->generation);
                 engine_settle(l->engine);

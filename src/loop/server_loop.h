@@ -10,8 +10,8 @@
 #include "backend/backend.h"
 #include "base/bytes.h"
 #include "engine/engine.h"
+#include "loop/compression.h"
 #include "loop/dial.h"
-#include "loop/packing.h"
 
 struct server_loop;
 
@@ -32,9 +32,9 @@ struct server_loop_params {
         bool in_process; /* see engine.h */
         enum backend_clear clear;
         enum backend_contexts contexts;
-        bool share;                /* offer shared memory to those who ask, on Unix sockets */
-        enum packing_mode packing; /* of bulk data, with those who agree */
-        unsigned lanes;            /* for bulk, to each other server; 0: by the number of cores */
+        bool share; /* offer shared memory to those who ask, on Unix sockets */
+        enum compression_mode compression; /* of bulk data, with those who agree */
+        unsigned lanes;   /* for bulk, to each other server; 0: by the number of cores */
         uint64_t spin_ns; /* how long the thread may look for messages before it sleeps (spin.h) */
         enum checking
                 checks; /* of what comes over TCP without TLS, with those who ask for it, or are dialled */

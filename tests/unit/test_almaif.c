@@ -213,7 +213,7 @@ TEST(a_device_that_does_not_reset_is_not_available)
 
 /* ---- profiles ------------------------------------------------------------------------------- */
 
-/* sgemm has three buffers and three values: all ways of packing arguments differ. */
+/* sgemm has three buffers and three values: all ways of compression arguments differ. */
 static void multiply(struct fixture *f)
 {
         struct backend_program *p = program_of(f->b, "pocl.sgemm.local.f32");

@@ -1,7 +1,7 @@
 /* Blocking writes and reads of data that gets smaller, or doesn't, for links that are slow. Everything is checked.
  * Prints one JSON object, in MB/s of the application's bytes.
  *
- *     bench_packing words|field|noise|half [COUNT]      half: words and noise in turn, 1 MiB of each */
+ *     bench_compression words|field|noise|half [COUNT]      half: words and noise in turn, 1 MiB of each */
 
 #include "opencl.h"
 #include "samples.h"
@@ -109,7 +109,8 @@ int main(int argc, char **argv)
                                                            NULL, NULL));
                         samples_add(&samples, (double)all[k].size / (now_us() - begin));
                         if (all[k].reads && memcmp(got, data, all[k].size) != 0) {
-                                fprintf(stderr, "bench_packing: the bytes are not those written\n");
+                                fprintf(stderr,
+                                        "bench_compression: the bytes are not those written\n");
                                 return 1;
                         }
                 }

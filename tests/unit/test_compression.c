@@ -1,10 +1,10 @@
-/* src/loop/packing: frames are packed where and while that is faster, by what is measured; base/lz4.h. */
+/* src/loop/compression: frames are packed where and while that is faster, by what is measured; base/lz4.h. */
 #include "support/check.h"
 
 #include "base/bytes.h"
 #include "base/lz4.h"
 #include "base/mem.h"
-#include "loop/packing.h"
+#include "loop/compression.h"
 #include "support/random.h"
 
 #define MS 1000000ull
@@ -12,68 +12,68 @@
 enum { FRAME = 256 << 10 };
 
 /* The connection was full, and takes so many bytes a second until it is full again, ... */
-static void measure(struct packing *p, uint64_t rate, uint64_t *now)
+static void measure(struct compression *p, uint64_t rate, uint64_t *now)
 {
-        packing_blocked(p, *now);
+        compression_blocked(p, *now);
         for (int i = 0; i < 16; i++) {
-                packing_sent(p, rate / 100);
+                compression_sent(p, rate / 100);
                 *now += 10 * MS;
-                packing_blocked(p, *now);
+                compression_blocked(p, *now);
         }
 }
 
-/* What a core does at so many MB/s: packing, a fifth of that, and unpacking. */
-static struct packing_cost cost(size_t plain, size_t packed, uint64_t mb_per_s)
+/* What a core does at so many MB/s: compression, a fifth of that, and unpacking. */
+static struct compression_cost cost(size_t plain, size_t packed, uint64_t mb_per_s)
 {
-        return (struct packing_cost){ plain, packed, plain * 1000 / mb_per_s,
-                                      plain * 200 / mb_per_s };
+        return (struct compression_cost){ plain, packed, plain * 1000 / mb_per_s,
+                                          plain * 200 / mb_per_s };
 }
 
-static enum packing_step bytes_until_sample(struct packing *p, uint64_t *ret)
+static enum compression_step bytes_until_sample(struct compression *p, uint64_t *ret)
 {
-        enum packing_step s;
-        for (*ret = 0; (s = packing_next(p, FRAME)) == PACKING_SEND && *ret < 1ull << 32;)
+        enum compression_step s;
+        for (*ret = 0; (s = compression_next(p, FRAME)) == COMPRESSION_SEND && *ret < 1ull << 32;)
                 *ret += FRAME;
         return s;
 }
 
 TEST(without_a_slow_connection_nothing_is_tried)
 {
-        struct packing p;
+        struct compression p;
         uint64_t now = 1, bytes;
-        packing_init(&p, PACKING_AUTO);
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND); /* never full */
+        compression_init(&p, COMPRESSION_AUTO);
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_SEND); /* never full */
         measure(&p, 3000000000u, &now);
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND);
-        packing_init(&p, PACKING_OFF);
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_SEND);
+        compression_init(&p, COMPRESSION_OFF);
         measure(&p, 1000000, &now);
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND);
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_SEND);
 }
 
 TEST(on_a_slow_connection_a_sample_that_pays_turns_it_on)
 {
-        struct packing p;
+        struct compression p;
         uint64_t now = 1, bytes;
-        packing_init(&p, PACKING_AUTO);
+        compression_init(&p, COMPRESSION_AUTO);
         measure(&p, 12500000, &now);
         assert_int_equal(p.rate, 12500000);
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
-        struct packing_cost c = cost(PACKING_SAMPLE, PACKING_SAMPLE / 2, 500);
-        packing_tried(&p, &c);
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_TRY);
+        struct compression_cost c = cost(COMPRESSION_SAMPLE, COMPRESSION_SAMPLE / 2, 500);
+        compression_tried(&p, &c);
         assert_true(p.on);
-        assert_int_equal(packing_next(&p, FRAME), PACKING_PACK);
+        assert_int_equal(compression_next(&p, FRAME), COMPRESSION_PACK);
         c = cost(FRAME, FRAME / 2, 500);
-        assert_true(packing_pays(&p, &c));
+        assert_true(compression_pays(&p, &c));
 }
 
 TEST(a_connection_that_takes_very_much_until_it_is_full_is_fast)
 {
-        struct packing p;
+        struct compression p;
         uint64_t now = 1;
-        packing_init(&p, PACKING_AUTO);
-        packing_blocked(&p, now);
-        packing_sent(&p, (size_t)40 << 30);
-        packing_blocked(&p, now += 40000 * MS);
+        compression_init(&p, COMPRESSION_AUTO);
+        compression_blocked(&p, now);
+        compression_sent(&p, (size_t)40 << 30);
+        compression_blocked(&p, now += 40000 * MS);
         assert_int_equal(p.rate, 1 << 30);
 }
 
@@ -85,13 +85,13 @@ TEST(what_pays_depends_on_the_connection)
                 bool pays;
         } some[] = { { 12500000, true }, { 125000000, true }, { 400000000, false } };
         for (size_t i = 0; i < array_size(some); i++) {
-                struct packing p;
+                struct compression p;
                 uint64_t now = 1, bytes;
-                packing_init(&p, PACKING_AUTO);
+                compression_init(&p, COMPRESSION_AUTO);
                 measure(&p, some[i].rate, &now);
-                assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
-                struct packing_cost c = cost(PACKING_SAMPLE, PACKING_SAMPLE / 2, 500);
-                packing_tried(&p, &c);
+                assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_TRY);
+                struct compression_cost c = cost(COMPRESSION_SAMPLE, COMPRESSION_SAMPLE / 2, 500);
+                compression_tried(&p, &c);
                 assert_int_equal(p.on, some[i].pays);
         }
 }
@@ -99,16 +99,16 @@ TEST(what_pays_depends_on_the_connection)
 /* Samples of data that gets no smaller take so long; how many bytes are sent between two of them at last? */
 static uint64_t distance(uint64_t rate, uint64_t sample_ns)
 {
-        struct packing p;
+        struct compression p;
         uint64_t now = 1, bytes, before = 0;
-        packing_init(&p, PACKING_AUTO);
+        compression_init(&p, COMPRESSION_AUTO);
         measure(&p, rate, &now);
         for (int i = 0; i < 20; i++) {
-                assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
-                assert_true(bytes <= PACKING_SKIP_MOST);
+                assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_TRY);
+                assert_true(bytes <= COMPRESSION_SKIP_MOST);
                 before = bytes > before ? bytes : before;
-                packing_tried(&p, &(struct packing_cost){ .plain = PACKING_SAMPLE,
-                                                          .pack_ns = sample_ns });
+                compression_tried(&p, &(struct compression_cost){ .plain = COMPRESSION_SAMPLE,
+                                                                  .pack_ns = sample_ns });
                 assert_false(p.on);
         }
         return before;
@@ -124,90 +124,92 @@ TEST(data_that_gets_no_smaller_is_tried_ever_more_seldom)
                         assert_true((bytes + FRAME) * 1000000000 / rates[i] > 100 * ns);
                 }
         assert_true(distance(1000000, 9000) <= FRAME);
-        assert_true(distance(390000000, 1000000) > PACKING_SKIP_MOST / 2);
+        assert_true(distance(390000000, 1000000) > COMPRESSION_SKIP_MOST / 2);
 }
 
 TEST(it_goes_on_and_off_with_the_data)
 {
-        struct packing p;
+        struct compression p;
         uint64_t now = 1, bytes;
-        packing_init(&p, PACKING_AUTO);
+        compression_init(&p, COMPRESSION_AUTO);
         measure(&p, 12500000, &now);
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
-        packing_tried(&p, &(struct packing_cost){ .plain = PACKING_SAMPLE, .pack_ns = 9000 });
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_TRY);
+        compression_tried(
+                &p, &(struct compression_cost){ .plain = COMPRESSION_SAMPLE, .pack_ns = 9000 });
         /* Once it pays again: from the next frame on. */
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
-        struct packing_cost c = cost(PACKING_SAMPLE, 1000, 500);
-        packing_tried(&p, &c);
-        assert_int_equal(packing_next(&p, FRAME), PACKING_PACK);
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_TRY);
+        struct compression_cost c = cost(COMPRESSION_SAMPLE, 1000, 500);
+        compression_tried(&p, &c);
+        assert_int_equal(compression_next(&p, FRAME), COMPRESSION_PACK);
         /* And when the data is another: not the first frame. */
-        c = (struct packing_cost){ .plain = FRAME, .pack_ns = 100000 };
-        assert_false(packing_pays(&p, &c));
+        c = (struct compression_cost){ .plain = FRAME, .pack_ns = 100000 };
+        assert_false(compression_pays(&p, &c));
         assert_true(p.on);
-        assert_false(packing_pays(&p, &c));
+        assert_false(compression_pays(&p, &c));
         assert_false(p.on);
 }
 
 TEST(a_connection_that_is_never_full_may_have_become_fast)
 {
-        struct packing p;
+        struct compression p;
         uint64_t now = 1, bytes;
-        packing_init(&p, PACKING_AUTO);
+        compression_init(&p, COMPRESSION_AUTO);
         measure(&p, 12500000, &now);
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
-        struct packing_cost c = cost(PACKING_SAMPLE, PACKING_SAMPLE / 4, 500);
-        packing_tried(&p, &c);
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_TRY);
+        struct compression_cost c = cost(COMPRESSION_SAMPLE, COMPRESSION_SAMPLE / 4, 500);
+        compression_tried(&p, &c);
         c = cost(FRAME, FRAME / 4, 500);
         int frames = 0;
         for (; p.on && frames < 1000000; frames++) {
-                (void)packing_pays(&p, &c);
-                packing_sent(&p, FRAME / 4);
+                (void)compression_pays(&p, &c);
+                compression_sent(&p, FRAME / 4);
         }
         assert_false(p.on);
         /* It is not: that is seen at once, and believed for longer. */
         measure(&p, 12500000, &now);
         measure(&p, 12500000, &now);
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
-        c = cost(PACKING_SAMPLE, PACKING_SAMPLE / 4, 500);
-        packing_tried(&p, &c);
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_TRY);
+        c = cost(COMPRESSION_SAMPLE, COMPRESSION_SAMPLE / 4, 500);
+        compression_tried(&p, &c);
         assert_true(p.on);
         c = cost(FRAME, FRAME / 4, 500);
         int more = 0;
         for (; p.on && more < 1000000; more++)
-                (void)packing_pays(&p, &c);
+                (void)compression_pays(&p, &c);
         assert_true(more > frames);
 }
 
 TEST(what_the_system_says_counts_until_the_connection_was_full)
 {
-        struct packing p;
+        struct compression p;
         uint64_t now = 1, bytes;
-        packing_init(&p, PACKING_AUTO);
-        assert_true(packing_asks(&p));
-        packing_told(&p, 0); /* it does not know yet */
-        assert_false(packing_asks(&p));
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND);
-        packing_sent(&p, 1000);
-        packing_idle(&p);
-        assert_true(packing_asks(&p));
-        packing_told(&p, 5000000);
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_TRY);
+        compression_init(&p, COMPRESSION_AUTO);
+        assert_true(compression_asks(&p));
+        compression_told(&p, 0); /* it does not know yet */
+        assert_false(compression_asks(&p));
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_SEND);
+        compression_sent(&p, 1000);
+        compression_idle(&p);
+        assert_true(compression_asks(&p));
+        compression_told(&p, 5000000);
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_TRY);
         measure(&p, 2000000000, &now);
-        packing_idle(&p);
-        assert_false(packing_asks(&p));
-        packing_tried(&p, &(struct packing_cost){ .plain = PACKING_SAMPLE, .pack_ns = 9000 });
-        assert_int_equal(bytes_until_sample(&p, &bytes), PACKING_SEND);
+        compression_idle(&p);
+        assert_false(compression_asks(&p));
+        compression_tried(
+                &p, &(struct compression_cost){ .plain = COMPRESSION_SAMPLE, .pack_ns = 9000 });
+        assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_SEND);
 }
 
 TEST(always_is_always_but_not_for_what_gets_no_smaller)
 {
-        struct packing p;
-        packing_init(&p, PACKING_ALWAYS);
-        struct packing_cost slow = cost(FRAME, FRAME - 1, 1), none = cost(FRAME, 0, 1000);
+        struct compression p;
+        compression_init(&p, COMPRESSION_ALWAYS);
+        struct compression_cost slow = cost(FRAME, FRAME - 1, 1), none = cost(FRAME, 0, 1000);
         for (int i = 0; i < 10; i++) {
-                assert_int_equal(packing_next(&p, FRAME), PACKING_PACK);
-                assert_true(packing_pays(&p, &slow));
-                assert_false(packing_pays(&p, &none));
+                assert_int_equal(compression_next(&p, FRAME), COMPRESSION_PACK);
+                assert_true(compression_pays(&p, &slow));
+                assert_false(compression_pays(&p, &none));
                 assert_true(p.on);
         }
 }

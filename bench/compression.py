@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What compression brings on links that are limited: bench_packing with SPANCL_COMPRESSION off and auto in turn,
+"""What compression brings on links that are limited: bench_compression with SPANCL_COMPRESSION off and auto in turn,
 round after round, between two hosts of our own (root), for data of several kinds. Ends with 0 whatever the figures
 are, with 1 when a measurement could not be taken, with 77 where hosts can't be made."""
 
@@ -36,7 +36,7 @@ def main():
     args = parser.parse_args()
     if not may_make_hosts():
         return 77
-    bench = str(Path(args.build).resolve() / "bin/bench_packing")
+    bench = str(Path(args.build).resolve() / "bin/bench_compression")
     results = []
     try:
         with tempfile.TemporaryDirectory() as folder:

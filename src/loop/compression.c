@@ -1,4 +1,4 @@
-#include "loop/packing.h"
+#include "loop/compression.h"
 
 /* A core packs hardly faster than faster connections send, and has better things to do. */
 #define RATE_MOST 400000000ull
@@ -6,35 +6,35 @@
 enum {
         WINDOW_BYTES = 64 << 10, /* a measurement is at least so much in so long */
         WINDOW_NS = 1000000,
-        PATIENCE_FIRST = 16 << 20,
-        PATIENCE_MOST = 1 << 30,
+        RETRIAL_FIRST = 16 << 20,
+        RETRIAL_MOST = 1 << 30,
         MISSES = 2,
         SAMPLES_SHARE =
                 256, /* samples take at most this part of the time of what is sent between them */
 };
 
-void packing_init(struct packing *p, enum packing_mode mode)
+void compression_init(struct compression *p, enum compression_mode mode)
 {
-        *p = (struct packing){
+        *p = (struct compression){
                 .mode = mode,
-                .on = mode == PACKING_ALWAYS,
+                .on = mode == COMPRESSION_ALWAYS,
                 .idle = true,
-                .patience = PATIENCE_FIRST,
-                .skip = PACKING_SKIP_FIRST,
+                .retrial = RETRIAL_FIRST,
+                .skip = COMPRESSION_SKIP_FIRST,
         };
 }
 
-static uint64_t wire_ns(const struct packing *p, size_t bytes)
+static uint64_t wire_ns(const struct compression *p, size_t bytes)
 {
         return bytes * 1000000000ull / p->rate;
 }
 
-/* Packing, sending and unpacking one after the other must take less than sending. */
-static bool pays(const struct packing *p, const struct packing_cost *c)
+/* Compression, sending and unpacking one after the other must take less than sending. */
+static bool pays(const struct compression *p, const struct compression_cost *c)
 {
         if (!c->packed)
                 return false;
-        if (p->mode == PACKING_ALWAYS)
+        if (p->mode == COMPRESSION_ALWAYS)
                 return true;
         if (!p->rate)
                 return false;
@@ -43,38 +43,38 @@ static bool pays(const struct packing *p, const struct packing_cost *c)
         return c->pack_ns + wire_ns(p, c->packed) + unpack < plain - plain / 8;
 }
 
-bool packing_small(const struct packing *p)
+bool compression_small(const struct compression *p)
 {
-        return p->on || (p->mode == PACKING_AUTO && p->rate && p->rate <= RATE_MOST);
+        return p->on || (p->mode == COMPRESSION_AUTO && p->rate && p->rate <= RATE_MOST);
 }
 
-enum packing_step packing_next(struct packing *p, size_t size)
+enum compression_step compression_next(struct compression *p, size_t size)
 {
         if (p->on)
-                return PACKING_PACK;
-        if (!packing_small(p))
-                return PACKING_SEND;
+                return COMPRESSION_PACK;
+        if (!compression_small(p))
+                return COMPRESSION_SEND;
         if (p->left > size) {
                 p->left -= size;
-                return PACKING_SEND;
+                return COMPRESSION_SEND;
         }
         p->left = p->skip;
-        return PACKING_TRY;
+        return COMPRESSION_TRY;
 }
 
 /* For longer than the last time while samples cost more than they may. */
-static void turn_off(struct packing *p, uint64_t sample_ns)
+static void turn_off(struct compression *p, uint64_t sample_ns)
 {
         uint64_t enough = sample_ns * SAMPLES_SHARE * p->rate / 1000000000ull;
         p->on = false;
         if (p->skip < enough)
-                p->skip = 2 * p->skip < PACKING_SKIP_MOST ? 2 * p->skip : PACKING_SKIP_MOST;
-        else if (p->skip / 2 > enough && p->skip > PACKING_SKIP_FIRST)
+                p->skip = 2 * p->skip < COMPRESSION_SKIP_MOST ? 2 * p->skip : COMPRESSION_SKIP_MOST;
+        else if (p->skip / 2 > enough && p->skip > COMPRESSION_SKIP_FIRST)
                 p->skip /= 2;
         p->left = p->skip;
 }
 
-void packing_tried(struct packing *p, const struct packing_cost *c)
+void compression_tried(struct compression *p, const struct compression_cost *c)
 {
         p->unpack_ns = c->unpack_ns;
         p->unpacked = c->plain;
@@ -85,31 +85,31 @@ void packing_tried(struct packing *p, const struct packing_cost *c)
                 turn_off(p, c->pack_ns + c->unpack_ns);
 }
 
-bool packing_pays(struct packing *p, const struct packing_cost *c)
+bool compression_pays(struct compression *p, const struct compression_cost *c)
 {
         bool it_does = pays(p, c);
         p->misses = it_does ? 0 : p->misses + 1;
         if (it_does)
-                p->skip = PACKING_SKIP_FIRST;
-        else if (p->mode == PACKING_AUTO && p->misses == MISSES)
-                turn_off(p, c->pack_ns * PACKING_SAMPLE / c->plain);
+                p->skip = COMPRESSION_SKIP_FIRST;
+        else if (p->mode == COMPRESSION_AUTO && p->misses == MISSES)
+                turn_off(p, c->pack_ns * COMPRESSION_SAMPLE / c->plain);
         p->free += c->plain;
-        /* Never full: it may be faster than what packing makes. */
-        if (p->on && p->mode == PACKING_AUTO && p->free >= p->patience) {
+        /* Never full: it may be faster than what compression makes. */
+        if (p->on && p->mode == COMPRESSION_AUTO && p->free >= p->retrial) {
                 p->rate *= 2;
-                p->patience = 2 * p->patience < PATIENCE_MOST ? 2 * p->patience : PATIENCE_MOST;
+                p->retrial = 2 * p->retrial < RETRIAL_MOST ? 2 * p->retrial : RETRIAL_MOST;
                 p->free = 0;
         }
         return it_does;
 }
 
-void packing_sent(struct packing *p, size_t bytes)
+void compression_sent(struct compression *p, size_t bytes)
 {
         p->bytes += bytes;
         p->idle = false;
 }
 
-void packing_blocked(struct packing *p, uint64_t now_ns)
+void compression_blocked(struct compression *p, uint64_t now_ns)
 {
         p->free = 0;
         if (p->since_ns) {
@@ -125,18 +125,18 @@ void packing_blocked(struct packing *p, uint64_t now_ns)
         p->bytes = 0;
 }
 
-void packing_idle(struct packing *p)
+void compression_idle(struct compression *p)
 {
         p->idle = true;
         p->since_ns = p->free = 0;
 }
 
-bool packing_asks(const struct packing *p)
+bool compression_asks(const struct compression *p)
 {
-        return p->mode == PACKING_AUTO && p->idle && !p->blocked;
+        return p->mode == COMPRESSION_AUTO && p->idle && !p->blocked;
 }
 
-void packing_told(struct packing *p, uint64_t rate)
+void compression_told(struct compression *p, uint64_t rate)
 {
         p->rate = rate ? rate : p->rate;
         p->idle = false;
