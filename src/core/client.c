@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/flight.h"
+#include "core/migration.h"
 #include "core/server.h"
 #include "core/storage.h"
 #include "trace/trace.h"
@@ -278,7 +278,7 @@ static void destroy(struct client *c, bool after_fork)
         map_fini(&c->requests);
         map_fini(&c->events);
         map_fini(&c->incoming);
-        flights_fini(c);
+        migrations_fini(c);
         map_fini(&c->queues);
         buf_fini(&c->args);
         map_fini(&c->objects);

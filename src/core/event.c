@@ -1,5 +1,5 @@
 #include "core/event.h"
-#include "core/flight.h"
+#include "core/migration.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -371,7 +371,7 @@ int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
         if ((!e || e->stands_in) && status < 0 && q && !q->deferred_error)
                 q->deferred_error = status;
         if (!e) {
-                flight_ended(s, id, status, times, timed);
+                migration_ended(s, id, status, times, timed);
                 if (status < 0 && !q)
                         arrival_failed(s, id);
                 return 0;

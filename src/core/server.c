@@ -1,5 +1,5 @@
 #include "core/server.h"
-#include "core/flight.h"
+#include "core/migration.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -181,7 +181,7 @@ static const struct wire_handlers handlers = {
         .trace = on_trace,
         .event_done = on_event_done,
         .transfer_cut = transfer_cut,
-        .transfer_orphaned = flight_orphaned,
+        .transfer_orphaned = migration_orphaned,
         .peer_lost = peers_lost,
         .peer_direct = peers_direct,
         .relay_hello = peers_relay_hello,
@@ -328,7 +328,7 @@ void server_lost(struct server *s, int status, const char *text)
         requests_fail(s, CL_DEVICE_NOT_AVAILABLE);
         incoming_fail(s);
         peers_part(s);
-        flights_lost(s);
+        migrations_lost(s);
         events_fail(s, CL_DEVICE_NOT_AVAILABLE);
         list_each(x, &c->contexts, struct _cl_context, link) if (context_uses(x, s))
                 context_notify(x, line);

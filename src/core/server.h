@@ -92,10 +92,10 @@ struct client {
 
         uint64_t next_id; /* one counter for all types */
         uint64_t relayed; /* the last peer_relay's number */
-        struct map requests, events, incoming, flights, queues;
-        uint64_t small_flights
+        struct map requests, events, incoming, migrations, queues;
+        uint64_t small_migrations
                 [64]; /* in turn: of which nobody tells that they have ended; 0: none */
-        unsigned next_small_flight;
+        unsigned next_small_migration;
         struct list followers;   /* those whose turn has come */
         bool following;          /* somebody works them off */
         struct list host_copies; /* struct host_copy (core/transfer.h) that are to be made */

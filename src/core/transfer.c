@@ -4,9 +4,9 @@
 #include "base/mem.h"
 #include "core/command_buffer.h"
 #include "core/content_size.h"
-#include "core/flight.h"
 #include "core/image.h"
 #include "core/mem.h"
+#include "core/migration.h"
 #include "core/queue.h"
 #include "core/server.h"
 #include "session/arrivals.h"
@@ -539,7 +539,7 @@ void arrival_failed(struct server *s, uint64_t event)
                         log_error("client", "data of a buffer could not be brought to %s",
                                   server_name(s));
         }
-        flights_avoid(s, event);
+        migrations_avoid(s, event);
 }
 
 /* A command behind these that has failed if one of them has; with `flags` COMMAND_REGARDLESS it never does. */
@@ -803,7 +803,7 @@ static int bring(struct command *m, cl_mem root, const struct share *share)
                 return r;
         r = placement_copy(&root->placement, m->server->index, domain, part, id);
         if (r == 0)
-                flight_begin(root, share, m->server, domain, id, is_followed(c, part));
+                migration_begin(root, share, m->server, domain, id, is_followed(c, part));
         if (r == 0)
                 r = collapse(root, m->server, domain);
         log_debug("client", "bytes %llu to %llu of a memory object go to %s",
@@ -816,7 +816,7 @@ static int bring(struct command *m, cl_mem root, const struct share *share)
 static int bring_part(struct command *m, cl_mem root, struct range part, const struct replica *from)
 {
         struct share shares[PLACEMENT_SHARES_MAX];
-        unsigned count = flight_plan(m->server, root, part, from, shares);
+        unsigned count = migration_plan(m->server, root, part, from, shares);
         int r = 0;
         for (unsigned i = 0; i < count && r == 0; i++)
                 r = bring(m, root, &shares[i]);

@@ -1,4 +1,4 @@
-#include "core/flight.h"
+#include "core/migration.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ struct way {
         uint64_t waits[WAITS_MAX];
 };
 
-struct flight {
+struct migration {
         const struct _cl_mem *root; /* if that is still there, and is the one with the id */
         uint64_t root_id;
         uint64_t event;
@@ -60,7 +60,7 @@ static bool find_way(const struct replica *at, struct range part, struct way *re
         return !arrivals;
 }
 
-static void find_ways(struct flight *f, const struct _cl_mem *root)
+static void find_ways(struct migration *f, const struct _cl_mem *root)
 {
         const struct placement *p = &root->placement;
         for (size_t i = 0; i < p->count && f->way_count < WAYS_MAX; i++) {
@@ -72,41 +72,42 @@ static void find_ways(struct flight *f, const struct _cl_mem *root)
         }
 }
 
-static void flight_free(struct client *c, struct flight *f)
+static void migration_free(struct client *c, struct migration *f)
 {
-        map_del(&c->flights, f->event);
+        map_del(&c->migrations, f->event);
         mem_free(f);
 }
 
 /* Nobody tells when it has ended: it is remembered for as long as there is room. */
 static void remember_small(struct client *c, uint64_t event)
 {
-        uint64_t *at = &c->small_flights[c->next_small_flight++ % array_size(c->small_flights)];
-        struct flight *oldest = *at ? map_get(&c->flights, *at) : NULL;
+        uint64_t *at =
+                &c->small_migrations[c->next_small_migration++ % array_size(c->small_migrations)];
+        struct migration *oldest = *at ? map_get(&c->migrations, *at) : NULL;
         if (oldest)
-                flight_free(c, oldest);
+                migration_free(c, oldest);
         *at = event;
 }
 
-void flight_begin(cl_mem root, const struct share *share, struct server *to, unsigned domain,
-                  uint64_t event, bool told)
+void migration_begin(cl_mem root, const struct share *share, struct server *to, unsigned domain,
+                     uint64_t event, bool told)
 {
         struct client *c = to->client;
-        struct flight now = { .root = root,
-                              .root_id = root->id,
-                              .event = event,
-                              .part = share->part,
-                              .from = share->server,
-                              .from_domain = share->domain,
-                              .to = to,
-                              .domain = domain,
-                              .told = told };
+        struct migration now = { .root = root,
+                                 .root_id = root->id,
+                                 .event = event,
+                                 .part = share->part,
+                                 .from = share->server,
+                                 .from_domain = share->domain,
+                                 .to = to,
+                                 .domain = domain,
+                                 .told = told };
         if (share->server != to->index && share->server != PLACEMENT_HOST)
                 find_ways(&now, root);
         if (!told && !now.way_count)
                 return;
-        struct flight *f = mem_dup(&now, sizeof(now));
-        if (!f || map_put(&c->flights, event, f) < 0) {
+        struct migration *f = mem_dup(&now, sizeof(now));
+        if (!f || map_put(&c->migrations, event, f) < 0) {
                 mem_free(f);
                 return;
         }
@@ -116,7 +117,7 @@ void flight_begin(cl_mem root, const struct share *share, struct server *to, uns
                 remember_small(c, event);
 }
 
-static cl_mem flight_root(struct client *c, const struct flight *f)
+static cl_mem migration_root(struct client *c, const struct migration *f)
 {
         struct handle *h = client_object(c, f->root);
         cl_mem root = h && h->type == HANDLE_MEM ? (cl_mem)h : NULL;
@@ -124,19 +125,19 @@ static cl_mem flight_root(struct client *c, const struct flight *f)
 }
 
 /* It counts no more. Returns the placement, NULL: the object is not there any more. */
-static struct placement *landed(struct client *c, const struct flight *f)
+static struct placement *landed(struct client *c, const struct migration *f)
 {
-        cl_mem root = flight_root(c, f);
+        cl_mem root = migration_root(c, f);
         if (root && f->told)
                 placement_sends(&root->placement, f->from, f->from_domain, -1);
         return root ? &root->placement : NULL;
 }
 
-void flight_ended(struct server *to, uint64_t event, cl_int status, const uint64_t times[3],
-                  bool timed)
+void migration_ended(struct server *to, uint64_t event, cl_int status, const uint64_t times[3],
+                     bool timed)
 {
         struct client *c = to->client;
-        struct flight *f = map_get(&c->flights, event);
+        struct migration *f = map_get(&c->migrations, event);
         if (!f || f->to != to)
                 return;
         struct placement *p = landed(c, f);
@@ -149,19 +150,19 @@ void flight_ended(struct server *to, uint64_t event, cl_int status, const uint64
                 log_debug("client", "bytes came to %s with %u MB/s from server %u", server_name(to),
                           to->rates[f->from].mb_s, f->from);
         }
-        flight_free(c, f);
+        migration_free(c, f);
 }
 
-static void drop_way(struct flight *f, unsigned i)
+static void drop_way(struct migration *f, unsigned i)
 {
         f->way_count--;
         memmove(&f->ways[i], &f->ways[i + 1], (f->way_count - i) * sizeof(f->ways[0]));
 }
 
-void flights_avoid(struct server *to, uint64_t event)
+void migrations_avoid(struct server *to, uint64_t event)
 {
-        struct flight *f;
-        for (size_t pos = 0; (f = map_next(&to->client->flights, &pos));) {
+        struct migration *f;
+        for (size_t pos = 0; (f = map_next(&to->client->migrations, &pos));) {
                 for (unsigned i = f->way_count; i-- > 0;) {
                         const struct way *way = &f->ways[i];
                         if (way->server == to->index && way->follow &&
@@ -171,7 +172,7 @@ void flights_avoid(struct server *to, uint64_t event)
         }
 }
 
-static int go(struct flight *f, cl_mem root, const struct way *way)
+static int go(struct migration *f, cl_mem root, const struct way *way)
 {
         struct client *c = f->to->client;
         struct session *to = server_session(f->to);
@@ -208,7 +209,7 @@ static int go(struct flight *f, cl_mem root, const struct way *way)
 }
 
 /* By the first way that can be gone. */
-static int find_other(struct flight *f, cl_mem root)
+static int find_other(struct migration *f, cl_mem root)
 {
         while (f->way_count) {
                 struct way way = f->ways[0];
@@ -235,12 +236,12 @@ static int find_other(struct flight *f, cl_mem root)
         return SP_E_GONE;
 }
 
-int flight_orphaned(void *user, const struct wire_transfer_orphaned *m)
+int migration_orphaned(void *user, const struct wire_transfer_orphaned *m)
 {
         struct server *s = user;
         struct client *c = s->client;
-        struct flight *f = map_get(&c->flights, m->event);
-        cl_mem root = f && f->to == s ? flight_root(c, f) : NULL;
+        struct migration *f = map_get(&c->migrations, m->event);
+        cl_mem root = f && f->to == s ? migration_root(c, f) : NULL;
         int r = SP_E_GONE;
         if (root) { /* which other servers that are lost meanwhile may let go of */
                 mem_hold(root);
@@ -254,30 +255,30 @@ int flight_orphaned(void *user, const struct wire_transfer_orphaned *m)
         return r == SP_E_GONE ? 0 : r;
 }
 
-void flights_lost(struct server *to)
+void migrations_lost(struct server *to)
 {
         struct client *c = to->client;
         struct map_walk walk = { 0 };
-        struct flight *f;
-        while ((f = map_walk_next(&c->flights, &walk))) {
+        struct migration *f;
+        while ((f = map_walk_next(&c->migrations, &walk))) {
                 if (f->to != to)
                         continue;
                 landed(c, f);
-                flight_free(c, f);
+                migration_free(c, f);
                 map_walk_changed(&walk);
         }
 }
 
-void flights_fini(struct client *c)
+void migrations_fini(struct client *c)
 {
-        struct flight *f;
-        for (size_t pos = 0; (f = map_next(&c->flights, &pos));)
+        struct migration *f;
+        for (size_t pos = 0; (f = map_next(&c->migrations, &pos));)
                 mem_free(f);
-        map_fini(&c->flights);
+        map_fini(&c->migrations);
 }
 
-unsigned flight_plan(const struct server *to, const struct _cl_mem *root, struct range part,
-                     const struct replica *from, struct share ret[PLACEMENT_SHARES_MAX])
+unsigned migration_plan(const struct server *to, const struct _cl_mem *root, struct range part,
+                        const struct replica *from, struct share ret[PLACEMENT_SHARES_MAX])
 {
         uint32_t rates[CLIENT_SERVERS_MAX];
         uint64_t now = client_now_ns(to->client);
