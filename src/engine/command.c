@@ -504,7 +504,7 @@ static void command_submitted(struct command *c)
         if (c->event->asked)
                 answer_launch_query(c->event->engine, c->event->asked, c->event, c->status >= 0);
         c->event->asked = 0;
-        list_append(&c->queue->flight, &c->held);
+        list_append(&c->queue->in_flight, &c->held);
         if (c->is_barrier && c->running)
                 list_append(&c->queue->fences, &c->barrier);
         if (!c->after_all && !c->event->unreported) /* it is told of by itself */
@@ -524,7 +524,7 @@ cl_int engine_command_marker(struct queue *q, struct command **ret)
                 engine_command_free(c);
         if (status < 0)
                 return status;
-        list_append(&q->flight, &c->held);
+        list_append(&q->in_flight, &c->held);
         *ret = c;
         return status;
 }
@@ -661,7 +661,7 @@ static bool is_first(const struct command *c)
         if (engine_command_waits(c))
                 return false;
         if (q->in_order)
-                return list_empty(&q->flight) && q->untracked.first == q->untracked.end;
+                return list_empty(&q->in_flight) && q->untracked.first == q->untracked.end;
         return list_empty(&q->fences) && !c->after_all;
 }
 

@@ -19,7 +19,7 @@ struct command {
         uint64_t seq;        /* in the queue */
 
         /* Holding. */
-        struct list held;    /* queue's held, then flight */
+        struct list held;    /* queue's held, then in_flight */
         struct list barrier; /* queue's barriers, or fences */
         bool in_queue;       /* not wholly submitted */
         bool is_barrier;     /* out-of-order queue: what follows it is held behind it */

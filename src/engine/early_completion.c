@@ -6,7 +6,7 @@ static bool completed_early(const struct command *c)
         if (engine_command_waits(c))
                 return true;
         if (q->in_order || c->after_all)
-                return q->flight.next != &c->held;
+                return q->in_flight.next != &c->held;
         if (list_empty(&q->fences))
                 return false;
         return list_entry(q->fences.next, struct command, barrier)->seq < c->seq;
@@ -33,10 +33,10 @@ void engine_early_completion_check(struct command *c)
 void engine_early_completion_left(struct command *c)
 {
         struct queue *q = c->queue;
-        bool first = !c->in_queue && q->flight.next == &c->held;
+        bool first = !c->in_queue && q->in_flight.next == &c->held;
         list_remove(&c->held);
-        if (first && !list_empty(&q->flight))
-                engine_early_completion_check(list_entry(q->flight.next, struct command, held));
+        if (first && !list_empty(&q->in_flight))
+                engine_early_completion_check(list_entry(q->in_flight.next, struct command, held));
         if (list_empty(&c->barrier))
                 return;
         bool fence = !c->in_queue;

@@ -497,7 +497,7 @@ static struct queue *queue_alloc(struct engine *e, uint64_t id, unsigned device)
         q->domain = e->be->device_domain(e->backend, q->device);
         list_init(&q->held);
         list_init(&q->barriers);
-        list_init(&q->flight);
+        list_init(&q->in_flight);
         list_init(&q->fences);
         list_init(&q->order);
         list_init(&q->dirty);

@@ -119,10 +119,10 @@ struct queue {
         struct backend_queue *native;
         cl_int status; /* why there is no native one */
         uint64_t next_seq;
-        struct list held;     /* commands not wholly submitted, in order */
-        struct list barriers; /* out-of-order: the barriers among them, in order */
-        struct list flight;   /* commands that are wholly submitted, until they are told */
-        struct list fences;   /* out-of-order: the barriers among them */
+        struct list held;      /* commands not wholly submitted, in order */
+        struct list barriers;  /* out-of-order: the barriers among them, in order */
+        struct list in_flight; /* commands that are wholly submitted, until they are told */
+        struct list fences;    /* out-of-order: the barriers among them */
         /* Out-of-order: those that one behind all may come to stand for, and each of these until it has told of
          * them, in order. */
         struct list order;

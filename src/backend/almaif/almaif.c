@@ -79,7 +79,7 @@ static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned num
         }
         u->backend = b;
         u->number = number;
-        list_init(&u->flight);
+        list_init(&u->in_flight);
         launch_head(u);
         list_init(&u->backlog);
         list_init(&u->codes);
@@ -267,7 +267,7 @@ static bool busy(const struct backend *b)
 {
         bool any = !list_empty(&b->host);
         for (unsigned i = 0; i < b->unit_count; i++)
-                any |= !list_empty(&b->units[i]->flight) || !list_empty(&b->units[i]->backlog);
+                any |= !list_empty(&b->units[i]->in_flight) || !list_empty(&b->units[i]->backlog);
         return any;
 }
 

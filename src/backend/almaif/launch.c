@@ -198,8 +198,8 @@ static void give_up(struct unit *u, struct command *k, cl_int status)
 void launch_head(struct unit *u)
 {
         uint64_t at = NO_HEAD;
-        if (!list_empty(&u->flight) && !u->recovering) {
-                struct command *k = list_entry(u->flight.next, struct command, link);
+        if (!list_empty(&u->in_flight) && !u->recovering) {
+                struct command *k = list_entry(u->in_flight.next, struct command, link);
                 at = signal_at(u->domain, k->event->signal);
         }
         atomic_store(&u->head_at, at);
@@ -218,9 +218,9 @@ static bool pump_unit(struct unit *u)
                         if (!push(u, k))
                                 break;
                         list_remove(&k->link);
-                        if (list_empty(&u->flight) && !u->backend->polling)
+                        if (list_empty(&u->in_flight) && !u->backend->polling)
                                 pthread_cond_signal(&u->work);
-                        list_append(&u->flight, &k->link);
+                        list_append(&u->in_flight, &k->link);
                         pushed = true;
                 }
                 moved = true;
@@ -258,7 +258,7 @@ void launch_release(struct command *k)
 /* The ring is empty, and had room for all of it before. Signals that were held stay so. */
 void launch_again(struct unit *u)
 {
-        list_each(k, &u->flight, struct command, link)
+        list_each(k, &u->in_flight, struct command, link)
         {
                 k->head_since_ns = 0;
                 push_packets(u, k);

@@ -65,11 +65,11 @@ struct unit {
 
         uint64_t args_at;                                       /* in memories[0] of the domain */
         uint64_t args_size, args_count, args_taken, args_given; /* blocks; the last two only grow */
-        struct list flight;  /* commands in the ring, oldest first */
-        struct list backlog; /* not yet, in the order of submission */
-        cl_int dead;         /* CL_SUCCESS, or why it does nothing more */
-        bool faulty;         /* the watcher is to reset it */
-        bool recovering;     /* nothing may be pushed */
+        struct list in_flight; /* commands in the ring, oldest first */
+        struct list backlog;   /* not yet, in the order of submission */
+        cl_int dead;           /* CL_SUCCESS, or why it does nothing more */
+        bool faulty;           /* the watcher is to reset it */
+        bool recovering;       /* nothing may be pushed */
         bool threaded;
         bool deaf;             /* the device does not wake who sleeps */
         unsigned looks;        /* by who polls */
@@ -176,7 +176,7 @@ struct dependency {
 };
 
 struct command {
-        struct list link;     /* flight, backlog, host or the list of those to be reported */
+        struct list link;     /* in_flight, backlog, host or the list of those to be reported */
         struct list in_queue; /* queue->commands */
         struct backend_queue *queue;
         struct backend_event *event;

@@ -149,8 +149,8 @@ static void collect(struct unit *u, struct list *done)
         struct domain *d = u->domain;
         uint64_t room;
         bool any = false;
-        while (!list_empty(&u->flight)) {
-                struct command *k = list_entry(u->flight.next, struct command, link);
+        while (!list_empty(&u->in_flight)) {
+                struct command *k = list_entry(u->in_flight.next, struct command, link);
                 enum signal_state s = signal_state(d->memories[0].window,
                                                    signal_at(d, k->event->signal), d->zero);
                 if (s == SIGNAL_PENDING)
@@ -170,9 +170,9 @@ static void collect(struct unit *u, struct list *done)
 static bool timed_out(struct unit *u)
 {
         uint64_t limit = u->accel.spec->timeout_ms * 1000000u;
-        if (!limit || list_empty(&u->flight))
+        if (!limit || list_empty(&u->in_flight))
                 return false;
-        struct command *k = list_entry(u->flight.next, struct command, link);
+        struct command *k = list_entry(u->in_flight.next, struct command, link);
         if (!k->head_since_ns) {
                 for (size_t i = 0; i < k->dep_count; i++)
                         if (!dependency_done(&k->deps[i]))
@@ -203,7 +203,7 @@ static void recover(struct unit *u, const char *why, struct list *done)
                 u->dead = CL_DEVICE_NOT_AVAILABLE;
         }
         bool first = true;
-        list_each(k, &u->flight, struct command, link)
+        list_each(k, &u->in_flight, struct command, link)
         {
                 if (u->dead)
                         end_command(k, u->dead, done);
@@ -220,7 +220,7 @@ static bool is_idle(struct unit *u)
 {
         if (u->faulty)
                 return false;
-        return list_empty(&u->flight) || (u->backend->polling && !timed_out(u));
+        return list_empty(&u->in_flight) || (u->backend->polling && !timed_out(u));
 }
 
 void *thread_watch(void *arg)
@@ -235,8 +235,8 @@ void *thread_watch(void *arg)
                         pthread_cond_wait(&u->work, &b->lock);
                         continue;
                 }
-                if (!list_empty(&u->flight)) {
-                        struct command *k = list_entry(u->flight.next, struct command, link);
+                if (!list_empty(&u->in_flight)) {
+                        struct command *k = list_entry(u->in_flight.next, struct command, link);
                         uint64_t at = signal_at(u->domain, k->event->signal);
                         pthread_mutex_unlock(&b->lock);
                         wait_signal(u, at);
@@ -304,7 +304,7 @@ enum backend_polled threads_poll(struct backend *b, bool last)
         b->polling = !last;
         for (unsigned i = 0; i < b->unit_count; i++) {
                 struct unit *u = b->units[i];
-                if (list_empty(&u->flight) || u->recovering)
+                if (list_empty(&u->in_flight) || u->recovering)
                         continue;
                 if (last)
                         pthread_cond_signal(&u->work);
