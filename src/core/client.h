@@ -93,10 +93,10 @@ void request_wait(struct client *c, struct request *r);
 struct handle *client_object(struct client *c, const void *address);
 
 /* The session to send on; NULL when the server is gone: then the call returns
- * CL_DEVICE_NOT_AVAILABLE. While it is away, messages gather. Lock held. */
+ * CL_DEVICE_NOT_AVAILABLE. While it is disconnected, messages gather. Lock held. */
 struct session *server_session(struct server *s);
 
-/* It is gone, or away and not waited for: what needs an answer, and new commands, return
+/* It is gone, or disconnected and not waited for: what needs an answer, and new commands, return
  * CL_DEVICE_NOT_AVAILABLE, and so do calls that wait already. Lock held. */
 bool server_refuses(const struct server *s);
 

@@ -486,7 +486,7 @@ struct wait {
         bool refused;
 };
 
-/* Is one of them of a server that is away? */
+/* Is one of them of a server that is disconnected? */
 static bool any_refused(const struct wait *w)
 {
         for (cl_uint i = 0; i < w->count; i++)
@@ -498,7 +498,7 @@ static bool any_refused(const struct wait *w)
 static bool all_done(void *arg)
 {
         struct wait *w = arg;
-        w->refused = w->client->away && any_refused(w);
+        w->refused = w->client->disconnected && any_refused(w);
         if (w->refused)
                 return true;
         /* From the end: the last is mostly the last to finish. */

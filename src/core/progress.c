@@ -24,7 +24,7 @@ static bool must_pump(const struct client *c)
                 return true;
         for (unsigned i = 0; i < c->server_count; i++)
                 if ((c->servers[i]->state == SERVER_UP && c->servers[i]->backlog) ||
-                    c->servers[i]->state == SERVER_AWAY ||
+                    c->servers[i]->state == SERVER_DISCONNECTED ||
                     (c->servers[i]->state == SERVER_NEW && c->servers[i]->link))
                         return true;
         return false;

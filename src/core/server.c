@@ -304,8 +304,8 @@ void server_lost(struct server *s, int status, const char *text)
         char line[256];
         if (s->state == SERVER_LOST)
                 return;
-        bool was_up = s->state == SERVER_UP || s->state == SERVER_AWAY;
-        c->away -= s->state == SERVER_AWAY;
+        bool was_up = s->state == SERVER_UP || s->state == SERVER_DISCONNECTED;
+        c->disconnected -= s->state == SERVER_DISCONNECTED;
         s->state = SERVER_LOST;
         s->unsent_since = 0;
         s->backlog = false;
@@ -345,7 +345,7 @@ void server_broken(struct server *s, int status)
                         s, status,
                         "its connections are lost again and again, and nothing came through the last 16");
         else if (server_may_return(s, status))
-                server_away(s);
+                server_disconnected(s);
         else
                 server_lost(s, status, status_text(status));
 }
@@ -387,7 +387,7 @@ void servers_close(struct client *c, bool exiting)
                 struct server *s = c->servers[i];
                 if (is_left(s, &g))
                         continue;
-                if (s->state == SERVER_UP || s->state == SERVER_AWAY || s->link)
+                if (s->state == SERVER_UP || s->state == SERVER_DISCONNECTED || s->link)
                         server_lost(s, SP_E_GONE, "the client ends");
                 if (!c->sleeping && !s->receiving && !s->reaped)
                         server_reap(s, false);
@@ -507,7 +507,7 @@ void servers_connect(struct client *c)
 
 struct session *server_session(struct server *s)
 {
-        bool there = s->state == SERVER_UP || s->state == SERVER_AWAY;
+        bool there = s->state == SERVER_UP || s->state == SERVER_DISCONNECTED;
         return there && !server_ends(s) ? s->session : NULL;
 }
 
@@ -556,12 +556,12 @@ bool server_receive(struct server *s)
                 server_reap(s, false);
         if (s->state == SERVER_NEW)
                 return server_opening(s);
-        bool away = s->state == SERVER_AWAY;
-        if ((s->state != SERVER_UP && !away) || s->receiving)
+        bool disconnected = s->state == SERVER_DISCONNECTED;
+        if ((s->state != SERVER_UP && !disconnected) || s->receiving)
                 return false;
         s->receiving = true;
         int r = s->lost_status;
-        if (!r && away)
+        if (!r && disconnected)
                 r = server_redial(s);
         if (!r)
                 r = c->io->receive(c->io_user, s->link);
@@ -570,7 +570,7 @@ bool server_receive(struct server *s)
                 r = s->lost_status;
         if (r < 0)
                 server_broken(s, r);
-        else if (r > 0 && away)
+        else if (r > 0 && disconnected)
                 server_back(s);
         else if (r > 0)
                 s->last_traffic = client_now_ns(c);
@@ -609,7 +609,7 @@ void server_want_bulk(struct server *s, uint64_t size)
         struct client *c = s->client;
         if (size <= SESSION_INLINE_DEFAULT || !server_session(s))
                 return;
-        if (s->state == SERVER_AWAY || s->lost_status) {
+        if (s->state == SERVER_DISCONNECTED || s->lost_status) {
                 s->bulk_lane = true; /* attached when lane 0 is (server_back) */
                 return;
         }

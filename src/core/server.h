@@ -8,7 +8,7 @@
 #include "core/io.h"
 
 /* AWAY: its connections are lost, and made again; the session and what is in flight are kept. */
-enum server_state { SERVER_NEW, SERVER_UP, SERVER_AWAY, SERVER_LOST };
+enum server_state { SERVER_NEW, SERVER_UP, SERVER_DISCONNECTED, SERVER_LOST };
 
 struct server {
         struct client *client;
@@ -20,8 +20,8 @@ struct server {
         unsigned losses;   /* of connections in a row through which none came */
         bool receiving;    /* its session is dispatching: it must stay */
         bool reaped;       /* lost, and connections and session are freed */
-        bool redialled;    /* away, and being connected again */
-        bool refusing;     /* away, and calls do not wait for it any more */
+        bool redialled;    /* disconnected, and being connected again */
+        bool refusing;     /* disconnected, and calls do not wait for it any more */
         uint64_t refuse_at_ns;
 
         /* Its session may be one of several with the same server, one after the other (renew.c). */
@@ -101,7 +101,7 @@ struct client {
         struct list host_copies; /* struct host_copy (core/transfer.h) that are to be made */
         struct list contexts;
         uint64_t reconnect_ns, wait_ns, answer_ns; /* struct client_params */
-        unsigned away;                             /* servers */
+        unsigned disconnected;                     /* servers */
         bool renewals;                             /* to be tried again by servers_renew */
         struct list retired;
         struct list outgoing; /* struct outgoing (transfer.c), all */
@@ -195,7 +195,7 @@ void server_lost(struct server *s, int status, const char *text);
 /* Before calls that use it end with errors: bytes on their way touch no memory of the application any more. */
 void server_halt(struct server *s);
 
-/* The connection is lost (SP_E_LINK), or the session has ended: it is away, or gone. */
+/* The connection is lost (SP_E_LINK), or the session has ended: it is disconnected, or gone. */
 void server_broken(struct server *s, int status);
 
 /* Send / receive without blocking; may lose the server. True: something was received. */
@@ -230,7 +230,7 @@ int peers_relay_again(void *user, const struct wire_relay_again *m);
 int peers_relay_data(void *user, const struct wire_relay_data *m);
 int peers_relay_taken(void *user, const struct wire_relay_taken *m);
 
-/* ---- away.c --------------------------------------------------------------------------------- */
+/* ---- disconnected.c --------------------------------------------------------------------------------- */
 
 /* Set what CL_DEVICE_AVAILABLE says of its devices. */
 void server_set_available(struct server *s, bool available);
@@ -246,9 +246,9 @@ static inline bool server_ends(const struct server *s)
 {
         return s->lost_status && !server_may_return(s, s->lost_status);
 }
-void server_away(struct server *s);
+void server_disconnected(struct server *s);
 
-/* The receiver's part, while it is away: to have it connected again. SP_E_*: it is lost. */
+/* The receiver's part, while it is disconnected: to have it connected again. SP_E_*: it is lost. */
 SP_NODISCARD int server_redial(struct server *s);
 /* It is connected again. */
 void server_back(struct server *s);
@@ -257,7 +257,7 @@ void server_back(struct server *s);
 void servers_refuse(struct client *c);
 
 /* Look at the clocks of all sessions (session_tick); on the thread that receives. A server that owes something for too long
- * is away. */
+ * is disconnected. */
 void servers_tick(struct client *c);
 
 /* When that is due, or servers_refuse. */

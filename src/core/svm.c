@@ -113,7 +113,7 @@ static void ask_send(struct ask *a, const struct svm_chunk *chunk, cl_device_id 
 /* SP_E_BUSY: it can't be at that address. */
 static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s)
 {
-        if (!a->sent) /* the server is gone, and with it its devices; or away, and will want it then */
+        if (!a->sent) /* the server is gone, and with it its devices; or disconnected, and will want it then */
                 return server_session(s) ? SP_E_GONE : 0;
         request_wait(s->client, &a->request);
         cl_int status = a->request.status;

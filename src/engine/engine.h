@@ -104,7 +104,7 @@ bool engine_peer_connected(struct engine *e, struct session *s);
 /* All lanes that this side has dialled are there: the client is told if it relayed them. */
 void engine_peer_direct(struct engine *e, struct session *s);
 /* The connections with a peer are lost. If the other side does not believe that there were any, the client still relays. */
-void engine_peer_away(struct engine *e, struct session *s);
+void engine_peer_disconnected(struct engine *e, struct session *s);
 
 /* To be called after each batch of bytes received on any lane of any of its sessions: starts what was
  * enqueued (clFlush), and calls ops->flush for each session that got something to send or whose bulk

@@ -147,7 +147,7 @@ void engine_peer_direct(struct engine *e, struct session *s)
                 peer_send(engine_client(e), peer_direct, .peer = p->id, .number = p->relays);
 }
 
-void engine_peer_away(struct engine *e, struct session *s)
+void engine_peer_disconnected(struct engine *e, struct session *s)
 {
         struct peer *p = engine_peer_of(e, s);
         if (!p || p->lost)

@@ -90,7 +90,7 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                 c->no_fabric |= fabric_failed(c->lanes[i].conn);
         channel_down(c);
         if (status == SP_E_LINK)
-                peering_away(c);
+                peering_disconnected(c);
         else
                 peering_failed(l, c, status, status_text(status));
 }

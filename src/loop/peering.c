@@ -29,12 +29,12 @@ void peering_failed(struct server_loop *l, struct channel *c, int status, const 
         engine_peer_failed(l->engine, c->session, status, text);
 }
 
-void peering_away(struct channel *c)
+void peering_disconnected(struct channel *c)
 {
         struct target *t = c->target;
         log_info(LOG, "the connection with a peer is lost; %s",
                  t ? "it is tried again" : "it will try again");
-        engine_peer_away(c->loop->engine, c->session);
+        engine_peer_disconnected(c->loop->engine, c->session);
         if (!t)
                 return;
         uint64_t now = clock_now_ns();

@@ -152,7 +152,7 @@ void peering_relayed(void *user, struct session *s);
 void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text);
 
 /* The connections with a peer are lost. The side that dialled it dials again; it may be that its session ends. */
-void peering_away(struct channel *c);
+void peering_disconnected(struct channel *c);
 
 /* Take the result of dialling; takes `a` over. */
 void peering_settle(struct server_loop *l, struct arrival *a);

@@ -1,4 +1,4 @@
-/* Servers that are away, come back, come back anew, or are lost. */
+/* Servers that are disconnected, come back, come back anew, or are lost. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void run_until(struct setup *s, bool available)
         sim_run(s->sim, 1); /* callbacks */
 }
 
-TEST(while_a_server_is_away_calls_fail_and_what_is_in_flight_is_kept)
+TEST(while_a_server_is_disconnected_calls_fail_and_what_is_in_flight_is_kept)
 {
         for (uint64_t seed = 1; seed <= 50; seed++) {
                 struct setup s;
@@ -290,7 +290,8 @@ TEST(the_only_server_dies_while_the_client_waits)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(while_a_server_is_away_calls_fail_and_what_is_in_flight_is_kept),
+                cmocka_unit_test(
+                        while_a_server_is_disconnected_calls_fail_and_what_is_in_flight_is_kept),
                 cmocka_unit_test(
                         a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory),
                 cmocka_unit_test(what_a_server_said_last_before_its_connection_was_lost_counts),

@@ -56,7 +56,7 @@ static void server_link_lost(struct sim_server *s, struct sim_link *l, int i, in
                 if (status != SP_E_LINK)
                         engine_peer_failed(s->engine, session, status, "its session has ended");
                 else if (!s->over)
-                        engine_peer_away(s->engine, session);
+                        engine_peer_disconnected(s->engine, session);
                 if (status == SP_E_LINK && d && !s->over)
                         d->at = sim->now + rng_range(&sim->rng, 1, 2 * sim->delay_ns + 1);
         }

@@ -219,9 +219,9 @@ def idle_application_is_told_that_a_link_is_cut_and_made_again():
         relay.close()
 
 
-# --- While a server is away -----------------------------------------------------------------------
+# --- While a server is disconnected -----------------------------------------------------------------------
 
-def calls_that_need_a_server_that_is_away_fail_and_nothing_hangs():
+def calls_that_need_a_server_that_is_disconnected_fail_and_nothing_hangs():
     for options, server in (((), ()), (("builtin",), ("--backend", "reference"))):
         with servers(1, *server) as s:
             relay = Relay(s.ports[0])

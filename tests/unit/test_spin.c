@@ -66,7 +66,7 @@ TEST(it_never_spins_with_too_few_cores_or_when_told_not_to)
         close(fds[1]);
 }
 
-/* Whoever is away for long gives up: then once more. */
+/* Whoever is disconnected for long gives up: then once more. */
 static int poll_yielding(struct spin *s, const struct spin_on *on)
 {
         int r = 0;

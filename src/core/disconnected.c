@@ -50,11 +50,11 @@ static void refuse(struct server *s)
         client_changed(s->client);
 }
 
-void server_away(struct server *s)
+void server_disconnected(struct server *s)
 {
         struct client *c = s->client;
-        s->state = SERVER_AWAY;
-        c->away++;
+        s->state = SERVER_DISCONNECTED;
+        c->disconnected++;
         s->lost_status = 0;
         s->unsent_since = 0;
         s->backlog = false;
@@ -82,7 +82,7 @@ int server_redial(struct server *s)
 void server_back(struct server *s)
 {
         s->state = SERVER_UP;
-        s->client->away--;
+        s->client->disconnected--;
         s->refusing = false;
         s->last_traffic = client_now_ns(s->client);
         server_set_available(s, true);
@@ -98,14 +98,15 @@ void server_back(struct server *s)
 bool server_refuses(const struct server *s)
 {
         return s->state == SERVER_LOST || server_ends(s) ||
-               (s->state == SERVER_AWAY && (s->refusing || s->client->closing));
+               (s->state == SERVER_DISCONNECTED && (s->refusing || s->client->closing));
 }
 
 void servers_refuse(struct client *c)
 {
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
-                if (s->state == SERVER_AWAY && !s->refusing && client_now_ns(c) >= s->refuse_at_ns)
+                if (s->state == SERVER_DISCONNECTED && !s->refusing &&
+                    client_now_ns(c) >= s->refuse_at_ns)
                         refuse(s);
         }
 }
@@ -137,7 +138,7 @@ uint64_t servers_deadline(const struct client *c)
         for (unsigned i = 0; i < c->server_count; i++) {
                 const struct server *s = c->servers[i];
                 uint64_t at = UINT64_MAX;
-                if (s->state == SERVER_AWAY && !s->refusing)
+                if (s->state == SERVER_DISCONNECTED && !s->refusing)
                         at = s->refuse_at_ns;
                 else if (s->state == SERVER_UP && !s->spec->in_process && c->answer_ns)
                         at = session_deadline(s->session);
