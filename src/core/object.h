@@ -57,7 +57,7 @@ struct _cl_platform_id {
 
 /* Lives as long as the client, a sub-device until nothing needs it. Immutable but `available` and `present`.
  *
- * A device of a server that was started anew is another object, of the new session (core/renew.c). The application
+ * A device of a server that was started anew is another object, of the new session (core/new_session.c). The application
  * knows it by the first one's handle (`shown`), and whatever is made from now on uses the last one (`present`);
  * contexts and all that is in them stay with the one that was present when they were made. */
 struct _cl_device_id {

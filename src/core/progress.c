@@ -84,7 +84,7 @@ static void *progress_run(void *user)
                         naps = 0;
                         continue;
                 }
-                servers_renew(c);
+                servers_begin_sessions(c);
                 if (must_pump(c)) {
                         uint64_t since = unsent_since(c);
                         client_pump(c, true, NULL, NULL,
@@ -206,7 +206,7 @@ bool client_step(struct client *c)
                 client_flush(c);
                 did = true;
         }
-        servers_renew(c);
+        servers_begin_sessions(c);
         servers_tick(c);
         did |= client_poll(c);
         did |= !list_empty(&c->deferred);

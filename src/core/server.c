@@ -311,7 +311,7 @@ void server_lost(struct server *s, int status, const char *text)
         s->backlog = false;
         if (!was_up) {
                 if (s->link)
-                        server_renew(s);
+                        server_begin_session(s);
                 return;
         }
         snprintf(line, sizeof(line), "SpanCL: the server %s is lost: %s", server_name(s), text);
@@ -335,7 +335,7 @@ void server_lost(struct server *s, int status, const char *text)
         client_changed(c);
         /* Also before it sleeps: the receiver may just have found out while it sent. */
         c->io->wake(c->io_user);
-        server_renew(s);
+        server_begin_session(s);
 }
 
 void server_broken(struct server *s, int status)

@@ -24,7 +24,7 @@ struct server {
         bool refusing;     /* disconnected, and calls do not wait for it any more */
         uint64_t refuse_at_ns;
 
-        /* Its session may be one of several with the same server, one after the other (renew.c). */
+        /* Its session may be one of several with the same server, one after the other (new_session.c). */
         struct server *first; /* whose devices the application knows; itself */
         struct server *last;  /* of the first: the newest */
         unsigned fruitless;   /* sessions before it that brought no devices */
@@ -102,7 +102,7 @@ struct client {
         struct list contexts;
         uint64_t reconnect_ns, wait_ns, answer_ns; /* struct client_params */
         unsigned disconnected;                     /* servers */
-        bool renewals;                             /* to be tried again by servers_renew */
+        bool sessions_due;                         /* to be tried again by servers_begin_sessions */
         struct list retired;
         struct list outgoing; /* struct outgoing (transfer.c), all */
         uint64_t moving;      /* bytes that go to all servers and come from them */
@@ -268,12 +268,12 @@ uint64_t servers_deadline(const struct client *c);
 /* Called when the availability of a device that is shown may have changed. */
 void device_changed(cl_device_id d);
 
-/* ---- renew.c -------------------------------------------------------------------------------- */
+/* ---- new_session.c -------------------------------------------------------------------------------- */
 
 /* Its session has ended: begin another one, with another struct server, if it is to come back. */
-void server_renew(struct server *s);
-/* Renew the servers that server_renew had to put off. Called when no call is in the midst of anything. */
-void servers_renew(struct client *c);
+void server_begin_session(struct server *s);
+/* Begin the sessions that server_begin_session had to put off. Called when no call is in the midst of anything. */
+void servers_begin_sessions(struct client *c);
 /* The receiver's part, while the session is being opened. True: something came. */
 bool server_opening(struct server *s);
 

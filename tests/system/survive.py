@@ -98,7 +98,7 @@ def restarted_server_serves_again_and_again():
         running.stop()
 
 
-def sigterm_is_told_to_a_renewed_session_that_is_busy():
+def sigterm_is_told_to_a_new_session_that_is_busy():
     program = BUILD / "bin/outage"
     if not program.exists():
         return "the examples are not built"

@@ -102,26 +102,26 @@ static int open_anew(struct server *s, bool quiet)
         return 0;
 }
 
-void server_renew(struct server *s)
+void server_begin_session(struct server *s)
 {
         struct client *c = s->client;
         if (!is_wanted(s))
                 return;
         if (open_anew(s, false) < 0)
-                c->renewals = true;
+                c->sessions_due = true;
         progress_wake(c);
         c->io->wake(c->io_user);
 }
 
-void servers_renew(struct client *c)
+void servers_begin_sessions(struct client *c)
 {
-        if (!c->renewals || c->waiters || c->pumping)
+        if (!c->sessions_due || c->waiters || c->pumping)
                 return;
-        c->renewals = false;
+        c->sessions_due = false;
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
                 if (s->state == SERVER_LOST && is_wanted(s) && open_anew(s, true) < 0)
-                        c->renewals = true;
+                        c->sessions_due = true;
         }
 }
 
