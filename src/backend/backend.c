@@ -15,5 +15,5 @@ const struct backend_ops *backend_find(const char *name)
 
 const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators)
 {
-        return accelerators && ops != &backend_almaif ? &backend_joined : ops;
+        return accelerators && ops != &backend_almaif ? &backend_composite : ops;
 }

@@ -54,7 +54,7 @@ struct backend_params {
         const char *devices;
         unsigned first_number;    /* of its devices, for the filter */
         const char *accelerators; /* almaif: where they are, as in SPANCL_ALMAIF; NULL: none */
-        const struct backend_ops *host; /* joined: what has the other devices */
+        const struct backend_ops *host; /* composite: what has the other devices */
         const char *scratch_dir;        /* an existing private folder for temporary files */
         bool in_process;                /* this is the client's own process */
         enum backend_clear clear;
@@ -279,7 +279,8 @@ struct backend_ops {
         size_t (*marker_max)(const struct backend_queue *q);
 };
 
-extern const struct backend_ops backend_native, backend_reference, backend_almaif, backend_joined;
+extern const struct backend_ops backend_native, backend_reference, backend_almaif,
+        backend_composite;
 
 /* By name ("native", "reference", "almaif"); NULL: no such backend. */
 const struct backend_ops *backend_find(const char *name);

@@ -72,7 +72,7 @@ cl_int engine_chain_join(struct queue *q)
         struct queue *s = q->chain_queue;
         struct engine *e = q->object.engine;
         struct backend_command marker = { .op = BACKEND_MARKER };
-        struct backend_event *behind = NULL, *joined = NULL;
+        struct backend_event *behind = NULL, *composite = NULL;
         if (!s || !s->running)
                 return CL_SUCCESS;
         cl_int status = e->be->submit(s->native, &marker, &behind);
@@ -80,10 +80,10 @@ cl_int engine_chain_join(struct queue *q)
                 return status;
         marker.deps = &behind;
         marker.dep_count = 1;
-        status = e->be->submit(q->native, &marker, &joined);
+        status = e->be->submit(q->native, &marker, &composite);
         e->be->event_release(behind);
         if (status >= 0)
-                e->be->event_release(joined);
+                e->be->event_release(composite);
         engine_queue_dirty(s);
         return status;
 }

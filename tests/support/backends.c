@@ -104,9 +104,9 @@ int set_up_almaif(void **state)
         return set_up_emulated(state, &backend_almaif);
 }
 
-int set_up_joined(void **state)
+int set_up_composite(void **state)
 {
-        return set_up_emulated(state, &backend_joined);
+        return set_up_emulated(state, &backend_composite);
 }
 
 int tear_down(void **state)

@@ -1,6 +1,6 @@
 /* One backend of those there are, for tests of what backend.h says, over each: the reference, the native one with
  * what this host has (skipped without an OpenCL implementation), AlmaIF over emulated accelerators, and the reference
- * joined with these. An end that is told inside an operation of the backend fails the test. */
+ * composite with these. An end that is told inside an operation of the backend fails the test. */
 #ifndef SPANCL_TESTS_BACKENDS_H
 #define SPANCL_TESTS_BACKENDS_H
 
@@ -52,7 +52,7 @@ int set_up_reference(void **state);
 int set_up_native(void **state);
 int set_up_almaif(void **state);
 /* The reference's devices, and behind them an accelerator. */
-int set_up_joined(void **state);
+int set_up_composite(void **state);
 int tear_down(void **state);
 
 /* Skips the test where the backend can't be opened. */
@@ -126,12 +126,12 @@ struct bytes arg_info(struct bytes kernel, unsigned index);
 /* ---- the matrix --------------------------------------------------------------------------------- */
 
 /* A test over each backend, or over one. */
-#define ALL(test)                                                           \
-        { "reference: " #test, test, set_up_reference, tear_down, NULL },   \
-                { "almaif: " #test, test, set_up_almaif, tear_down, NULL }, \
-                { "joined: " #test, test, set_up_joined, tear_down, NULL }, \
-        {                                                                   \
-                "native: " #test, test, set_up_native, tear_down, NULL      \
+#define ALL(test)                                                                 \
+        { "reference: " #test, test, set_up_reference, tear_down, NULL },         \
+                { "almaif: " #test, test, set_up_almaif, tear_down, NULL },       \
+                { "composite: " #test, test, set_up_composite, tear_down, NULL }, \
+        {                                                                         \
+                "native: " #test, test, set_up_native, tear_down, NULL            \
         }
 #define REFERENCE(test)                                                      \
         {                                                                    \

@@ -1,4 +1,4 @@
-/* Two engines, joined: events and bytes that go from one to the other, and domains of one engine that do the same. */
+/* Two engines, composite: events and bytes that go from one to the other, and domains of one engine that do the same. */
 #include "support/check.h"
 
 #include "engine/content.h"

@@ -118,7 +118,7 @@ static void rename_from(const struct backend *b, const struct side *s, struct bu
 
 /* ---- open, close, devices ------------------------------------------------------------------- */
 
-static void joined_close(struct backend *b)
+static void composite_close(struct backend *b)
 {
         if (!b)
                 return;
@@ -128,7 +128,7 @@ static void joined_close(struct backend *b)
         mem_free(b);
 }
 
-static int joined_open(const struct backend_params *params, struct backend **ret)
+static int composite_open(const struct backend_params *params, struct backend **ret)
 {
         struct backend *b = mem_zalloc(sizeof(*b));
         if (!b)
@@ -142,7 +142,7 @@ static int joined_open(const struct backend_params *params, struct backend **ret
                 int r = s->ops->open(&p, &s->b);
                 if (r < 0 && r != SP_E_NODEV) {
                         s->b = NULL;
-                        joined_close(b);
+                        composite_close(b);
                         return r;
                 }
                 if (r < 0)
@@ -151,14 +151,14 @@ static int joined_open(const struct backend_params *params, struct backend **ret
                 b->domains[i] = s->ops->domain_count(s->b);
         }
         if (!b->sides[HOST].b && !b->sides[ACCELERATORS].b) {
-                joined_close(b);
+                composite_close(b);
                 return SP_E_NODEV;
         }
         *ret = b;
         return 0;
 }
 
-static unsigned joined_device_count(struct backend *b)
+static unsigned composite_device_count(struct backend *b)
 {
         unsigned n = 0;
         for (unsigned i = 0; i < 2; i++)
@@ -166,7 +166,7 @@ static unsigned joined_device_count(struct backend *b)
         return n;
 }
 
-static unsigned joined_domain_count(struct backend *b)
+static unsigned composite_domain_count(struct backend *b)
 {
         unsigned n = 0;
         for (unsigned i = 0; i < 2; i++)
@@ -174,21 +174,21 @@ static unsigned joined_domain_count(struct backend *b)
         return n;
 }
 
-static unsigned joined_device_domain(struct backend *b, unsigned device)
+static unsigned composite_device_domain(struct backend *b, unsigned device)
 {
         struct side *s = device_side(b, &device);
         return outer(b->domains, is_accelerators(b, s), s->ops->device_domain(s->b, device));
 }
 
-static bool joined_device_label(struct backend *b, unsigned device, unsigned *ret_number,
-                                char *ret_name, size_t size)
+static bool composite_device_label(struct backend *b, unsigned device, unsigned *ret_number,
+                                   char *ret_name, size_t size)
 {
         struct side *s = device_side(b, &device);
         return s->ops->device_label &&
                s->ops->device_label(s->b, device, ret_number, ret_name, size);
 }
 
-static int joined_device_info(struct backend *b, unsigned device, struct buf *out)
+static int composite_device_info(struct backend *b, unsigned device, struct buf *out)
 {
         size_t from = out->size;
         struct side *s = device_side(b, &device);
@@ -198,9 +198,9 @@ static int joined_device_info(struct backend *b, unsigned device, struct buf *ou
         return r;
 }
 
-static cl_int joined_device_partition(struct backend *b, unsigned device,
-                                      const cl_device_partition_property *properties,
-                                      unsigned *ret_first, unsigned *ret_count)
+static cl_int composite_device_partition(struct backend *b, unsigned device,
+                                         const cl_device_partition_property *properties,
+                                         unsigned *ret_first, unsigned *ret_count)
 {
         unsigned first;
         struct side *s = device_side(b, &device);
@@ -212,7 +212,7 @@ static cl_int joined_device_partition(struct backend *b, unsigned device,
         return r;
 }
 
-static void joined_device_release(struct backend *b, unsigned device)
+static void composite_device_release(struct backend *b, unsigned device)
 {
         struct side *s = device_side(b, &device);
         s->ops->device_release(s->b, device);
@@ -220,25 +220,25 @@ static void joined_device_release(struct backend *b, unsigned device)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static cl_int joined_buffer_create(struct backend *b, unsigned domain, cl_mem_flags flags,
-                                   size_t size, struct backend_buffer **ret)
+static cl_int composite_buffer_create(struct backend *b, unsigned domain, cl_mem_flags flags,
+                                      size_t size, struct backend_buffer **ret)
 {
         struct side *s = domain_side(b, &domain);
         return WRAP(buffer, s, ret, s->ops->buffer_create(s->b, domain, flags, size, &w->inner));
 }
 
-static cl_int joined_sub_buffer_create(struct backend *b, struct backend_buffer *parent,
-                                       cl_mem_flags flags, size_t origin, size_t size,
-                                       struct backend_buffer **ret)
+static cl_int composite_sub_buffer_create(struct backend *b, struct backend_buffer *parent,
+                                          cl_mem_flags flags, size_t origin, size_t size,
+                                          struct backend_buffer **ret)
 {
         struct side *s = parent->side;
         return WRAP(buffer, s, ret,
                     s->ops->sub_buffer_create(s->b, parent->inner, flags, origin, size, &w->inner));
 }
 
-static cl_int joined_image_create(struct backend *b, unsigned domain, cl_mem_flags flags,
-                                  const struct image_desc *d, struct backend_buffer *parent,
-                                  struct backend_buffer **ret)
+static cl_int composite_image_create(struct backend *b, unsigned domain, cl_mem_flags flags,
+                                     const struct image_desc *d, struct backend_buffer *parent,
+                                     struct backend_buffer **ret)
 {
         struct side *s = domain_side(b, &domain);
         return WRAP(buffer, s, ret,
@@ -246,8 +246,8 @@ static cl_int joined_image_create(struct backend *b, unsigned domain, cl_mem_fla
                                          &w->inner));
 }
 
-static cl_int joined_pipe_create(struct backend *b, unsigned domain, cl_uint packet_size,
-                                 cl_uint packets, struct backend_buffer **ret)
+static cl_int composite_pipe_create(struct backend *b, unsigned domain, cl_uint packet_size,
+                                    cl_uint packets, struct backend_buffer **ret)
 {
         struct side *s = domain_side(b, &domain);
         if (!s->ops->pipe_create)
@@ -256,7 +256,7 @@ static cl_int joined_pipe_create(struct backend *b, unsigned domain, cl_uint pac
                     s->ops->pipe_create(s->b, domain, packet_size, packets, &w->inner));
 }
 
-static void joined_buffer_release(struct backend_buffer *m)
+static void composite_buffer_release(struct backend_buffer *m)
 {
         if (!m)
                 return;
@@ -264,21 +264,22 @@ static void joined_buffer_release(struct backend_buffer *m)
         mem_free(m);
 }
 
-static void *joined_buffer_bytes(struct backend_buffer *m)
+static void *composite_buffer_bytes(struct backend_buffer *m)
 {
         const struct backend_ops *ops = m->side->ops;
         return ops->buffer_bytes ? ops->buffer_bytes(m->inner) : NULL;
 }
 
-static cl_int joined_host_memory(struct backend *b, unsigned domain, size_t size, void *given,
-                                 void **ret)
+static cl_int composite_host_memory(struct backend *b, unsigned domain, size_t size, void *given,
+                                    void **ret)
 {
         struct side *s = domain_side(b, &domain);
         return s->ops->host_memory(s->b, domain, size, given, ret);
 }
 
-static cl_int joined_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
-                                bool mapped, struct backend_svm **ret, uint64_t *ret_address)
+static cl_int composite_svm_create(struct backend *b, unsigned device, uint64_t address,
+                                   size_t size, bool mapped, struct backend_svm **ret,
+                                   uint64_t *ret_address)
 {
         struct side *s = device_side(b, &device);
         return WRAP(
@@ -286,33 +287,33 @@ static cl_int joined_svm_create(struct backend *b, unsigned device, uint64_t add
                 s->ops->svm_create(s->b, device, address, size, mapped, &w->inner, ret_address));
 }
 
-static cl_int joined_svm_buffer_create(struct backend *b, unsigned domain, struct backend_svm *svm,
-                                       cl_mem_flags flags, size_t offset, size_t size,
-                                       struct backend_buffer **ret)
+static cl_int composite_svm_buffer_create(struct backend *b, unsigned domain,
+                                          struct backend_svm *svm, cl_mem_flags flags,
+                                          size_t offset, size_t size, struct backend_buffer **ret)
 {
         unsigned number = domain;
         struct side *s = domain_side(b, &number);
         if (s != svm->side)
-                return joined_buffer_create(b, domain, flags, size, ret);
+                return composite_buffer_create(b, domain, flags, size, ret);
         return WRAP(buffer, s, ret,
                     s->ops->svm_buffer_create(s->b, number, svm->inner, flags, offset, size,
                                               &w->inner));
 }
 
-static void joined_svm_release(struct backend_svm *svm)
+static void composite_svm_release(struct backend_svm *svm)
 {
         svm->side->ops->svm_release(svm->inner);
         mem_free(svm);
 }
 
-static cl_int joined_sampler_create(struct backend *b, unsigned domain,
-                                    const struct sampler_desc *d, struct backend_sampler **ret)
+static cl_int composite_sampler_create(struct backend *b, unsigned domain,
+                                       const struct sampler_desc *d, struct backend_sampler **ret)
 {
         struct side *s = domain_side(b, &domain);
         return WRAP(sampler, s, ret, s->ops->sampler_create(s->b, domain, d, &w->inner));
 }
 
-static void joined_sampler_release(struct backend_sampler *x)
+static void composite_sampler_release(struct backend_sampler *x)
 {
         if (!x)
                 return;
@@ -322,16 +323,16 @@ static void joined_sampler_release(struct backend_sampler *x)
 
 /* ---- queues --------------------------------------------------------------------------------- */
 
-static cl_int joined_queue_create(struct backend *b, unsigned device,
-                                  cl_command_queue_properties props, struct backend_queue **ret)
+static cl_int composite_queue_create(struct backend *b, unsigned device,
+                                     cl_command_queue_properties props, struct backend_queue **ret)
 {
         struct side *s = device_side(b, &device);
         return WRAP(queue, s, ret, s->ops->queue_create(s->b, device, props, &w->inner));
 }
 
-static cl_int joined_device_queue_create(struct backend *b, unsigned device,
-                                         cl_command_queue_properties props, cl_uint size,
-                                         struct backend_queue **ret)
+static cl_int composite_device_queue_create(struct backend *b, unsigned device,
+                                            cl_command_queue_properties props, cl_uint size,
+                                            struct backend_queue **ret)
 {
         struct side *s = device_side(b, &device);
         if (!s->ops->device_queue_create)
@@ -340,20 +341,20 @@ static cl_int joined_device_queue_create(struct backend *b, unsigned device,
                     s->ops->device_queue_create(s->b, device, props, size, &w->inner));
 }
 
-static cl_int joined_device_queue_set_default(struct backend_queue *q)
+static cl_int composite_device_queue_set_default(struct backend_queue *q)
 {
         return q->side->ops->device_queue_set_default(q->inner);
 }
 
-static cl_int joined_kernel_set_queue(struct backend_kernel *k, unsigned index,
-                                      struct backend_queue *q)
+static cl_int composite_kernel_set_queue(struct backend_kernel *k, unsigned index,
+                                         struct backend_queue *q)
 {
         if (k->side != q->side)
                 return CL_INVALID_DEVICE_QUEUE;
         return k->side->ops->kernel_set_queue(k->inner, index, q->inner);
 }
 
-static void joined_queue_release(struct backend_queue *q)
+static void composite_queue_release(struct backend_queue *q)
 {
         if (!q)
                 return;
@@ -361,7 +362,7 @@ static void joined_queue_release(struct backend_queue *q)
         mem_free(q);
 }
 
-static void joined_queue_flush(struct backend_queue *q)
+static void composite_queue_flush(struct backend_queue *q)
 {
         q->side->ops->queue_flush(q->inner);
 }
@@ -379,9 +380,9 @@ static unsigned *inner_devices(struct backend *b, const unsigned *devices, size_
         return list;
 }
 
-static cl_int joined_program_create(struct backend *b, unsigned domain, unsigned kind,
-                                    const unsigned *devices, size_t device_count,
-                                    struct bytes parts, struct backend_program **ret)
+static cl_int composite_program_create(struct backend *b, unsigned domain, unsigned kind,
+                                       const unsigned *devices, size_t device_count,
+                                       struct bytes parts, struct backend_program **ret)
 {
         struct side *s = domain_side(b, &domain);
         unsigned *list = inner_devices(b, devices, device_count);
@@ -411,22 +412,22 @@ static cl_int build_with(build_op *op, struct backend_program *p, const unsigned
         return r;
 }
 
-static cl_int joined_program_build(struct backend_program *p, const unsigned *devices,
-                                   size_t device_count, const char *options, struct buf *info)
+static cl_int composite_program_build(struct backend_program *p, const unsigned *devices,
+                                      size_t device_count, const char *options, struct buf *info)
 {
         return build_with(p->side->ops->program_build, p, devices, device_count, options, info);
 }
 
-static cl_int joined_program_compile(struct backend_program *p, const unsigned *devices,
-                                     size_t device_count, const char *options, struct buf *info)
+static cl_int composite_program_compile(struct backend_program *p, const unsigned *devices,
+                                        size_t device_count, const char *options, struct buf *info)
 {
         return build_with(p->side->ops->program_compile, p, devices, device_count, options, info);
 }
 
-static cl_int joined_program_link(struct backend *b, unsigned domain, const unsigned *devices,
-                                  size_t device_count, struct backend_program *const *inputs,
-                                  size_t input_count, const char *options, struct buf *info,
-                                  struct backend_program **ret)
+static cl_int composite_program_link(struct backend *b, unsigned domain, const unsigned *devices,
+                                     size_t device_count, struct backend_program *const *inputs,
+                                     size_t input_count, const char *options, struct buf *info,
+                                     struct backend_program **ret)
 {
         struct side *s = domain_side(b, &domain);
         size_t from = info ? info->size : 0;
@@ -447,31 +448,31 @@ static cl_int joined_program_link(struct backend *b, unsigned domain, const unsi
         return r;
 }
 
-static cl_int joined_program_constant(struct backend_program *p, cl_uint id, struct bytes value)
+static cl_int composite_program_constant(struct backend_program *p, cl_uint id, struct bytes value)
 {
         return p->side->ops->program_constant(p->inner, id, value);
 }
 
-static bool joined_binary_is_dear(struct backend *b, unsigned domain)
+static bool composite_binary_is_dear(struct backend *b, unsigned domain)
 {
         struct side *s = domain_side(b, &domain);
         return s->ops->binary_is_dear && s->ops->binary_is_dear(s->b, domain);
 }
 
-static cl_program_binary_type joined_program_type(struct backend_program *p, unsigned device)
+static cl_program_binary_type composite_program_type(struct backend_program *p, unsigned device)
 {
         device_side(p->side->whole, &device);
         return p->side->ops->program_type ? p->side->ops->program_type(p->inner, device)
                                           : CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
 }
 
-static cl_int joined_program_binary(struct backend_program *p, unsigned device, struct buf *out)
+static cl_int composite_program_binary(struct backend_program *p, unsigned device, struct buf *out)
 {
         device_side(p->side->whole, &device);
         return p->side->ops->program_binary(p->inner, device, out);
 }
 
-static void joined_program_release(struct backend_program *p)
+static void composite_program_release(struct backend_program *p)
 {
         if (!p)
                 return;
@@ -481,14 +482,15 @@ static void joined_program_release(struct backend_program *p)
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-static cl_int joined_kernel_create(struct backend_program *p, const char *name,
-                                   struct backend_kernel **ret)
+static cl_int composite_kernel_create(struct backend_program *p, const char *name,
+                                      struct backend_kernel **ret)
 {
         return WRAP(kernel, p->side, ret, p->side->ops->kernel_create(p->inner, name, &w->inner));
 }
 
-static cl_int joined_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
-                                    struct backend_buffer *buffer, struct backend_sampler *sampler)
+static cl_int composite_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
+                                       struct backend_buffer *buffer,
+                                       struct backend_sampler *sampler)
 {
         if ((buffer && buffer->side != k->side) || (sampler && sampler->side != k->side))
                 return CL_INVALID_MEM_OBJECT;
@@ -496,14 +498,15 @@ static cl_int joined_kernel_set_arg(struct backend_kernel *k, const struct arg *
                                             sampler ? sampler->inner : NULL);
 }
 
-static cl_int joined_kernel_query(struct backend_kernel *k, unsigned device, uint32_t name,
-                                  const size_t *input, size_t input_count, size_t size, void *ret)
+static cl_int composite_kernel_query(struct backend_kernel *k, unsigned device, uint32_t name,
+                                     const size_t *input, size_t input_count, size_t size,
+                                     void *ret)
 {
         device_side(k->side->whole, &device);
         return k->side->ops->kernel_query(k->inner, device, name, input, input_count, size, ret);
 }
 
-static void joined_kernel_release(struct backend_kernel *k)
+static void composite_kernel_release(struct backend_kernel *k)
 {
         if (!k)
                 return;
@@ -513,8 +516,8 @@ static void joined_kernel_release(struct backend_kernel *k)
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
-static cl_int joined_submit(struct backend_queue *q, const struct backend_command *c,
-                            struct backend_event **ret)
+static cl_int composite_submit(struct backend_queue *q, const struct backend_command *c,
+                               struct backend_event **ret)
 {
         struct side *s = q->side;
         struct backend_command inner = *c;
@@ -546,7 +549,7 @@ static cl_int joined_submit(struct backend_queue *q, const struct backend_comman
         return r;
 }
 
-static void joined_event_release(struct backend_event *e)
+static void composite_event_release(struct backend_event *e)
 {
         if (!e)
                 return;
@@ -554,24 +557,24 @@ static void joined_event_release(struct backend_event *e)
         mem_free(e);
 }
 
-static cl_int joined_event_status(struct backend_event *e)
+static cl_int composite_event_status(struct backend_event *e)
 {
         return e->side->ops->event_status(e->inner);
 }
 
-static bool joined_failure_stays(const struct backend_queue *q)
+static bool composite_failure_stays(const struct backend_queue *q)
 {
         const struct backend_ops *ops = q->side->ops;
         return ops->failure_stays && ops->failure_stays(q->inner);
 }
 
-static size_t joined_marker_max(const struct backend_queue *q)
+static size_t composite_marker_max(const struct backend_queue *q)
 {
         const struct backend_ops *ops = q->side->ops;
         return ops->marker_max ? ops->marker_max(q->inner) : SIZE_MAX;
 }
 
-static enum backend_polled joined_poll(struct backend *b, bool last)
+static enum backend_polled composite_poll(struct backend *b, bool last)
 {
         enum backend_polled most = BACKEND_IDLE;
         for (unsigned i = 0; i < 2; i++) {
@@ -583,52 +586,52 @@ static enum backend_polled joined_poll(struct backend *b, bool last)
         return most;
 }
 
-const struct backend_ops backend_joined = {
-        .name = "joined",
-        .open = joined_open,
-        .close = joined_close,
-        .device_count = joined_device_count,
-        .device_domain = joined_device_domain,
-        .domain_count = joined_domain_count,
-        .device_label = joined_device_label,
-        .device_info = joined_device_info,
-        .device_partition = joined_device_partition,
-        .device_release = joined_device_release,
-        .buffer_create = joined_buffer_create,
-        .sub_buffer_create = joined_sub_buffer_create,
-        .image_create = joined_image_create,
-        .pipe_create = joined_pipe_create,
-        .buffer_release = joined_buffer_release,
-        .buffer_bytes = joined_buffer_bytes,
-        .host_memory = joined_host_memory,
-        .svm_create = joined_svm_create,
-        .svm_buffer_create = joined_svm_buffer_create,
-        .svm_release = joined_svm_release,
-        .sampler_create = joined_sampler_create,
-        .sampler_release = joined_sampler_release,
-        .queue_create = joined_queue_create,
-        .device_queue_create = joined_device_queue_create,
-        .device_queue_set_default = joined_device_queue_set_default,
-        .kernel_set_queue = joined_kernel_set_queue,
-        .queue_release = joined_queue_release,
-        .queue_flush = joined_queue_flush,
-        .program_create = joined_program_create,
-        .program_build = joined_program_build,
-        .program_compile = joined_program_compile,
-        .program_link = joined_program_link,
-        .program_constant = joined_program_constant,
-        .binary_is_dear = joined_binary_is_dear,
-        .program_type = joined_program_type,
-        .program_binary = joined_program_binary,
-        .program_release = joined_program_release,
-        .kernel_create = joined_kernel_create,
-        .kernel_set_arg = joined_kernel_set_arg,
-        .kernel_query = joined_kernel_query,
-        .kernel_release = joined_kernel_release,
-        .submit = joined_submit,
-        .event_release = joined_event_release,
-        .event_status = joined_event_status,
-        .failure_stays = joined_failure_stays,
-        .marker_max = joined_marker_max,
-        .poll = joined_poll,
+const struct backend_ops backend_composite = {
+        .name = "composite",
+        .open = composite_open,
+        .close = composite_close,
+        .device_count = composite_device_count,
+        .device_domain = composite_device_domain,
+        .domain_count = composite_domain_count,
+        .device_label = composite_device_label,
+        .device_info = composite_device_info,
+        .device_partition = composite_device_partition,
+        .device_release = composite_device_release,
+        .buffer_create = composite_buffer_create,
+        .sub_buffer_create = composite_sub_buffer_create,
+        .image_create = composite_image_create,
+        .pipe_create = composite_pipe_create,
+        .buffer_release = composite_buffer_release,
+        .buffer_bytes = composite_buffer_bytes,
+        .host_memory = composite_host_memory,
+        .svm_create = composite_svm_create,
+        .svm_buffer_create = composite_svm_buffer_create,
+        .svm_release = composite_svm_release,
+        .sampler_create = composite_sampler_create,
+        .sampler_release = composite_sampler_release,
+        .queue_create = composite_queue_create,
+        .device_queue_create = composite_device_queue_create,
+        .device_queue_set_default = composite_device_queue_set_default,
+        .kernel_set_queue = composite_kernel_set_queue,
+        .queue_release = composite_queue_release,
+        .queue_flush = composite_queue_flush,
+        .program_create = composite_program_create,
+        .program_build = composite_program_build,
+        .program_compile = composite_program_compile,
+        .program_link = composite_program_link,
+        .program_constant = composite_program_constant,
+        .binary_is_dear = composite_binary_is_dear,
+        .program_type = composite_program_type,
+        .program_binary = composite_program_binary,
+        .program_release = composite_program_release,
+        .kernel_create = composite_kernel_create,
+        .kernel_set_arg = composite_kernel_set_arg,
+        .kernel_query = composite_kernel_query,
+        .kernel_release = composite_kernel_release,
+        .submit = composite_submit,
+        .event_release = composite_event_release,
+        .event_status = composite_event_status,
+        .failure_stays = composite_failure_stays,
+        .marker_max = composite_marker_max,
+        .poll = composite_poll,
 };
