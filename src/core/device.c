@@ -606,7 +606,7 @@ static int sub_device_new(cl_device_id parent, struct bytes info, cl_device_id *
         d->own_info = own;
         d->parent = parent;
         /* As svm_settle decided; and one domain only may choose addresses. */
-        if (d->svm != parent->svm || d->svm == INFO_SVM_DICTATES)
+        if (d->svm != parent->svm || d->svm == INFO_SVM_OWN_ADDRESSES)
                 d->svm = INFO_SVM_NONE;
         device_hold(parent);
         list_append(&parent->server->sub_devices, &d->link);

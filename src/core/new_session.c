@@ -30,7 +30,7 @@ static bool is_forgotten(const struct server *s)
 {
         const struct client *c = s->client;
         return s->state == SERVER_LOST && s->reaped && s->first->last != s && !s->receiving &&
-               s != c->svm_dictator && s != c->common.server && list_empty(&s->sub_devices) &&
+               s != c->svm_address_owner && s != c->common.server && list_empty(&s->sub_devices) &&
                !has_context(s);
 }
 
@@ -161,8 +161,8 @@ static void take_place(struct server *s)
                 if (first->devices[i]->present->server != s)
                         log_warn("client", "%s does not have this device any more: %s",
                                  server_name(s), device_text(first->devices[i], CL_DEVICE_NAME));
-        if (c->svm_dictator && c->svm_dictator->first == first)
-                c->svm_dictator = s;
+        if (c->svm_address_owner && c->svm_address_owner->first == first)
+                c->svm_address_owner = s;
 }
 
 /* Those that were made with one of its earlier sessions. */

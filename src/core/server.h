@@ -111,9 +111,10 @@ struct client {
         struct buf args;      /* room for those of a launch, while it is put into its message */
 
         /* Shared virtual memory (svm.c). */
-        struct server *svm_dictator; /* whose device chooses the addresses; NULL: the client does */
-        struct server *svm_sharer;   /* the one in this process that uses the client's memory */
-        unsigned svm_base;           /* where addresses are looked for */
+        struct server
+                *svm_address_owner; /* whose device chooses the addresses; NULL: the client does */
+        struct server *svm_sharer;  /* the one in this process that uses the client's memory */
+        unsigned svm_base;          /* where addresses are looked for */
         uint64_t svm_offset;
 
         struct common {

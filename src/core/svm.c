@@ -28,8 +28,8 @@ void svm_settle(struct client *c)
                 struct server *s = c->servers[i];
                 for (cl_uint k = 0; k < s->device_count; k++) {
                         const struct _cl_device_id *d = s->devices[k];
-                        if (d->svm == INFO_SVM_DICTATES && !c->svm_dictator) {
-                                c->svm_dictator = s;
+                        if (d->svm == INFO_SVM_OWN_ADDRESSES && !c->svm_address_owner) {
+                                c->svm_address_owner = s;
                                 domain = d->domain;
                         }
                         if (d->svm == INFO_SVM_SHARES && !c->svm_sharer)
@@ -42,9 +42,9 @@ void svm_settle(struct client *c)
                         cl_device_id d = s->devices[k];
                         /* Two that choose would choose differently; and in one process an address
                          * is one memory only. */
-                        bool can = d->svm == INFO_SVM_DICTATES
-                                           ? s == c->svm_dictator && d->domain == domain
-                                           : s != c->svm_dictator;
+                        bool can = d->svm == INFO_SVM_OWN_ADDRESSES
+                                           ? s == c->svm_address_owner && d->domain == domain
+                                           : s != c->svm_address_owner;
                         if (d->svm == INFO_SVM_SHARES)
                                 can = s == c->svm_sharer;
                         if (!can)
@@ -191,12 +191,12 @@ static uint64_t next_address(struct client *c, size_t size, bool elsewhere)
 static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again)
 {
         struct client *c = x->client;
-        struct server *dictator = c->svm_dictator;
+        struct server *address_owner = c->svm_address_owner;
         int r = 0;
         chunk->id = client_new_id(c, OBJECT_SVM);
-        if (dictator && server_device(x, dictator)) {
+        if (address_owner && server_device(x, address_owner)) {
                 chunk->address = 0;
-                r = ask_one(x, chunk, dictator);
+                r = ask_one(x, chunk, address_owner);
         } else {
                 chunk->address = next_address(c, chunk->size, again);
         }

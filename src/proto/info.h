@@ -74,9 +74,9 @@ enum {
 /* How a device comes by shared virtual memory. */
 enum info_svm {
         INFO_SVM_NONE = 0,
-        INFO_SVM_FOLLOWS = 1,  /* at whatever address is wanted */
-        INFO_SVM_DICTATES = 2, /* at one that it chooses */
-        INFO_SVM_SHARES = 3,   /* it is in the client's process: the client's memory is its own */
+        INFO_SVM_FOLLOWS = 1,       /* at whatever address is wanted */
+        INFO_SVM_OWN_ADDRESSES = 2, /* at one that it chooses */
+        INFO_SVM_SHARES = 3, /* it is in the client's process: the client's memory is its own */
 };
 
 /* Calls that the specification calls an error and the device's implementation accepts. The client does not refuse these;

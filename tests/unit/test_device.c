@@ -122,7 +122,7 @@ TEST(unified_shared_memory_is_that_of_devices_with_svm)
         assert_false(answers(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL));
         assert_null(strstr(mask(CL_DEVICE_EXTENSIONS).data, USM_NAME));
 
-        uint64_t how = INFO_SVM_DICTATES;
+        uint64_t how = INFO_SVM_OWN_ADDRESSES;
         cl_bitfield can;
         put(INFO_DEVICE_SVM, &how, sizeof(how));
         memcpy(&can, mask(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL).data, sizeof(can));

@@ -44,7 +44,7 @@ struct native_domain {
         uint64_t memory;   /* bytes that its devices say they have */
         uint64_t taken;    /* of it, by buffers over memory of ours; the engine's lock guards it */
         enum info_svm svm; /* of those of its devices that have any; svm.c */
-        /* Of INFO_SVM_DICTATES: what there is now. The engine's lock guards it. */
+        /* Of INFO_SVM_OWN_ADDRESSES: what there is now. The engine's lock guards it. */
         struct list svms;
         uint64_t svm_version; /* counts changes of the list */
         /* context.c; NULL: the context does not break. Immutable. */

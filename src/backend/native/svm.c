@@ -91,7 +91,7 @@ void native_svm_init(struct backend *b, struct native_domain *domain, const cl_d
         if (any && host)
                 domain->svm = b->in_process ? INFO_SVM_SHARES : INFO_SVM_FOLLOWS;
         else if (any && !b->in_process) /* there, the application's view would need native maps */
-                domain->svm = INFO_SVM_DICTATES;
+                domain->svm = INFO_SVM_OWN_ADDRESSES;
 }
 
 enum info_svm native_device_svm(const struct backend *b, const struct native_device *d)
@@ -167,7 +167,7 @@ cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, s
         struct native_device *d = &b->devices[device];
         enum info_svm how = native_device_svm(b, d);
         if (how == INFO_SVM_NONE || (how == INFO_SVM_SHARES && !address) ||
-            (mapped && how == INFO_SVM_DICTATES))
+            (mapped && how == INFO_SVM_OWN_ADDRESSES))
                 return CL_INVALID_OPERATION;
         struct backend_svm *s = mem_zalloc(sizeof(*s));
         if (!s)
@@ -177,7 +177,7 @@ cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, s
         cl_int status = CL_SUCCESS;
         if (is_idle(b))
                 native_svm_reap(b);
-        if (how == INFO_SVM_DICTATES)
+        if (how == INFO_SVM_OWN_ADDRESSES)
                 status = svm_alloc(s, &b->domains[d->domain], address);
         else if (how == INFO_SVM_FOLLOWS && !mapped)
                 status = svm_map(s, address);
@@ -186,7 +186,7 @@ cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, s
                 mem_free(s);
                 return status;
         }
-        if (how == INFO_SVM_DICTATES) {
+        if (how == INFO_SVM_OWN_ADDRESSES) {
                 status = native_clear_svm(b, s->domain, s->address, size);
                 if (status < 0) {
                         svm_free(s);
