@@ -22,7 +22,7 @@ enum {
         STEPS_MAX = 200,
         PIECE = 3000,
         STAGE = 4 * STAGE_PIECE,
-        COMMON = 2 << 20, /* a huge page, so that it can be one */
+        ARENA = 2 << 20, /* a huge page, so that it can be one */
         LARGE = 0x8000,
         /* Bits of the first byte. */
         SAYS_ANYTHING = 8,
@@ -75,7 +75,7 @@ static int offer_common(unsigned how)
                 fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING |
                                                      (how % 6 == 2 ? MFD_HUGETLB : 0));
                 if (fd >= 0 &&
-                    (ftruncate(fd, COMMON) < 0 ||
+                    (ftruncate(fd, ARENA) < 0 ||
                      (how % 6 != 1 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)))
                         fuzz_check(false);
                 return fd;
@@ -88,7 +88,7 @@ static int offer_common(unsigned how)
                 return unused[0];
         default: /* this cannot be written to */
                 fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-                fuzz_check(ftruncate(fd, COMMON) == 0);
+                fuzz_check(ftruncate(fd, ARENA) == 0);
                 fuzz_check(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0);
                 return fd;
         }
@@ -104,13 +104,13 @@ static void say(int socket, uint8_t what, const int *fds, size_t count)
 static void touch_common(struct conn *c, int fd, bool punched)
 {
         uint64_t size = 0, address;
-        int common = conn_common(c, &size);
+        int common = conn_arena(c, &size);
         if (common < 0 || !size || vm_map_file(common, 0, size, &address) < 0)
                 return;
         (void)!ftruncate(fd, 0);
         if (punched)
                 (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
-        for (uint64_t at = 0; at < size; at += COMMON / 8)
+        for (uint64_t at = 0; at < size; at += ARENA / 8)
                 ((volatile uint8_t *)(uintptr_t)address)[at]++;
         vm_unmap(address, size);
 }
@@ -188,7 +188,7 @@ static int make_offer(struct input *in, unsigned how, struct conn **c, int socke
         uint8_t what;
         int fds[2] = { -1, -1 };
         struct iovec iov = { &what, 1 };
-        int r = shm_offer(c, RING, how & HAS_COMMON ? COMMON : 0);
+        int r = shm_offer(c, RING, how & HAS_COMMON ? ARENA : 0);
         fuzz_check(r == 0 && passing_receive(socket, &iov, 1, fds, 2) == 1);
         *ret_size = HEADER + 2 * RING;
         *ret_memory = mmap(NULL, *ret_size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);

@@ -101,7 +101,7 @@ struct client_io {
 
         /* The memory that this process and the server have in common: its descriptor, which lives as
          * the link does, and its size, which can't change. -1: there is none. May be NULL. */
-        int (*common)(void *user, struct io_link *l, uint64_t *ret_size);
+        int (*arena)(void *user, struct io_link *l, uint64_t *ret_size);
 
         /* Random bytes for ids and keys. */
         void (*random)(void *user, void *out, size_t size);

@@ -30,7 +30,7 @@ static bool is_forgotten(const struct server *s)
 {
         const struct client *c = s->client;
         return s->state == SERVER_LOST && s->reaped && s->first->last != s && !s->receiving &&
-               s != c->svm_address_owner && s != c->common.server && list_empty(&s->sub_devices) &&
+               s != c->svm_address_owner && s != c->arena.server && list_empty(&s->sub_devices) &&
                !has_context(s);
 }
 

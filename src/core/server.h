@@ -117,14 +117,14 @@ struct client {
         unsigned svm_base;          /* where addresses are looked for */
         uint64_t svm_offset;
 
-        struct common {
+        struct arena {
                 struct server *server; /* that has it, too; NULL: there is none */
                 int fd;
                 uint64_t size;
                 struct range_set free;
                 unsigned used;        /* struct storage of buffers */
                 struct list released; /* struct storage that the server may still use */
-        } common;                     /* storage.c */
+        } arena;                      /* storage.c */
 
         /* Waiting (client.c). */
         pthread_cond_t progress; /* something was dispatched, or the receiver's place is free */

@@ -26,11 +26,11 @@ static cl_device_id host_device(cl_device_id const *devices, cl_uint count, cons
 
 void storage_settle(struct client *c)
 {
-        struct common *m = &c->common;
+        struct arena *m = &c->arena;
         for (unsigned i = 0; i < c->server_count && !m->server; i++) {
                 struct server *s = c->servers[i];
-                int fd = c->io->common && s->state == SERVER_UP
-                                 ? c->io->common(c->io_user, s->link, &m->size)
+                int fd = c->io->arena && s->state == SERVER_UP
+                                 ? c->io->arena(c->io_user, s->link, &m->size)
                                  : -1;
                 if (fd < 0 || !host_device(s->devices, s->device_count, s))
                         continue;
@@ -48,7 +48,7 @@ void storage_settle(struct client *c)
 
 void storage_fini(struct client *c)
 {
-        struct common *m = &c->common;
+        struct arena *m = &c->arena;
         if (!m->server)
                 return;
         list_each(s, &m->released, struct storage, link)
@@ -60,7 +60,7 @@ void storage_fini(struct client *c)
         close(m->fd);
 }
 
-static bool find_room(struct common *m, uint64_t size, struct range *ret)
+static bool find_room(struct arena *m, uint64_t size, struct range *ret)
 {
         for (size_t i = 0; i < m->free.count; i++) {
                 const struct range *r = &m->free.ranges[i];
@@ -72,16 +72,16 @@ static bool find_room(struct common *m, uint64_t size, struct range *ret)
         return false;
 }
 
-static void give_back(struct common *m, const struct storage *s)
+static void give_back(struct arena *m, const struct storage *s)
 {
         /* Its pages go, too. */
         if (vm_empty_file(m->fd, s->offset, s->size) < 0 ||
             range_set_add(&m->free, (struct range){ s->offset, s->offset + s->size }) < 0)
-                log_debug("client", "a part of the common memory is lost");
+                log_debug("client", "a part of the shared arena is lost");
 }
 
 /* What the server has let go of since the last time. */
-static void take_back(struct common *m)
+static void take_back(struct arena *m)
 {
         list_each(s, &m->released, struct storage, link)
         {
@@ -98,12 +98,12 @@ static void take_back(struct common *m)
 struct storage *storage_new(cl_context x, size_t size)
 {
         struct client *c = x->client;
-        struct common *m = &c->common;
+        struct arena *m = &c->arena;
         struct range at;
         /* Of a session that has ended, and nobody has any of it any more: perhaps there is another. */
         if (m->server && m->server->state == SERVER_LOST && !m->used) {
                 storage_fini(c);
-                *m = (struct common){ .fd = -1 };
+                *m = (struct arena){ .fd = -1 };
                 storage_settle(c);
         }
         uint64_t whole =
@@ -135,7 +135,7 @@ struct storage *storage_free(struct storage *s)
         if (!s)
                 return NULL;
         struct client *c = s->server->client;
-        struct common *m = &c->common;
+        struct arena *m = &c->arena;
         struct session *session = server_session(s->server);
         vm_unmap((uint64_t)(uintptr_t)s->address, s->size);
         m->used--;

@@ -18,7 +18,7 @@ struct storage {
         void *address;          /* here */
         bool declared;          /* the server knows it */
         struct request request; /* to release it */
-        struct list link;       /* client's common.released */
+        struct list link;       /* client's arena.released */
 };
 
 /* All devices of all servers are known: find the server. */

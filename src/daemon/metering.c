@@ -12,7 +12,7 @@
 #include "daemon/control.h"
 #include "daemon/meter.h"
 #include "daemon/workers.h"
-#include "loop/common.h"
+#include "loop/arena.h"
 
 enum { AGAIN_MS = 1000, HEAR_BATCH = 64 };
 
@@ -34,7 +34,7 @@ static bool shares_memory(const struct supervisor *s)
 static uint64_t memory_max(const struct supervisor *s)
 {
         uint64_t bytes = s->cgroups.memory ? 0 : s->cgroups.memory_bytes;
-        return bytes && shares_memory(s) ? bytes + COMMON_STAGE : bytes;
+        return bytes && shares_memory(s) ? bytes + ARENA_STAGE : bytes;
 }
 
 static uint64_t tasks_max(const struct supervisor *s)

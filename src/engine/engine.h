@@ -42,7 +42,7 @@ struct engine_ops {
         /* Map `size` bytes of the memory that the client has in common with this process, from `offset`
          * on, anywhere. Ends with vm_unmap. SP_E_NOENT: there is no such memory, or not so much;
          * SP_E_NOMEM. May be NULL. */
-        int (*map_common)(void *user, uint64_t offset, size_t size, uint64_t *ret_address);
+        int (*map_arena)(void *user, uint64_t offset, size_t size, uint64_t *ret_address);
 
         /* Memory that the client's process has mapped, too, for bulk data on its way from and to it; it stays
          * until the engine is freed. NULL, or returns it: there is none. */

@@ -355,7 +355,7 @@ static void storage_map(struct engine *e, const struct wire_storage_create *m, s
         const struct engine_ops *ops = e->params.ops;
         size_t size = (size_t)m->size;
         uint64_t address, same;
-        if (!ops->map_common || ops->map_common(e->params.user, m->offset, size, &address) < 0)
+        if (!ops->map_arena || ops->map_arena(e->params.user, m->offset, size, &address) < 0)
                 return;
         if (e->be->svm_create(e->backend, (unsigned)m->device, address, size, true, &s->native,
                               &same) < 0)

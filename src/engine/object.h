@@ -36,7 +36,7 @@ struct replica {
 
 struct svm {
         struct object object;
-        struct backend_svm *native; /* NULL: common memory that could not be had */
+        struct backend_svm *native; /* NULL: shared arena that could not be had */
         uint64_t size;
         uint64_t charged; /* bytes of engine.storage */
 };

@@ -92,16 +92,16 @@ static int answer(struct conn *conn, const struct wire_hello_reply *m)
 static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane, bool clients)
 {
         uint64_t size;
-        bool common = clients && !lane && l->common_fd < 0;
-        int r = shm_offer(conn, lane ? SHARED_BULK : SHARED_MESSAGES, common ? COMMON_SIZE : 0);
-        int fd = !r && common ? common_storage(*conn, &size) : -1;
+        bool arena = clients && !lane && l->arena_fd < 0;
+        int r = shm_offer(conn, lane ? SHARED_BULK : SHARED_MESSAGES, arena ? ARENA_SIZE : 0);
+        int fd = !r && arena ? arena_storage(*conn, &size) : -1;
         if (fd >= 0) {
-                l->common_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-                l->common_size = size;
-                common_map_stage(*conn, &l->stage);
+                l->arena_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+                l->arena_size = size;
+                arena_map_stage(*conn, &l->stage);
         }
         if (!r && clients)
-                common_use_stage(&l->stage, lane, *conn);
+                arena_use_stage(&l->stage, lane, *conn);
         return r;
 }
 

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "core/io.h"
 #include "loop/address.h"
-#include "loop/common.h"
+#include "loop/arena.h"
 #include "loop/dial.h"
 #include "loop/lane_thread.h"
 #include "loop/link.h"
@@ -84,12 +84,12 @@ struct io_link {
         unsigned wide;         /* bulk lanes that there are to be; 0: one */
         struct link_lock lock; /* the client's, for lane threads */
         struct lane_thread *lane_threads[SESSION_LANES]; /* NULL: threads that wait move the lane */
-        int status;                /* negative: a lane thread found the link lost */
-        struct common_stage stage; /* of the first connection */
-        bool more_in, more_out;    /* the last call left something that could go at once */
-        bool quiet;                /* nothing is there: poll just said so, or it is too soon */
-        bool there;                /* something is, as poll said */
-        bool trusted;              /* the last time nothing was looked for */
+        int status;               /* negative: a lane thread found the link lost */
+        struct arena_stage stage; /* of the first connection */
+        bool more_in, more_out;   /* the last call left something that could go at once */
+        bool quiet;               /* nothing is there: poll just said so, or it is too soon */
+        bool there;               /* something is, as poll said */
+        bool trusted;             /* the last time nothing was looked for */
         /* `attach` has finished; set by its thread. In a word of its own: gcc reads neighbouring
          * flags together. */
         _Alignas(8) atomic_bool attached;
@@ -187,7 +187,7 @@ static void *dial_run(void *arg)
 static void link_free(struct io_link *l)
 {
         server_loop_free(l->local);
-        common_unmap_stage(&l->stage);
+        arena_unmap_stage(&l->stage);
         mem_free(l);
 }
 
@@ -211,8 +211,8 @@ static int lane_up(struct io_link *l, unsigned lane, struct conn *conn,
                    const struct dial_reply *reply)
 {
         if (!lane && !l->stage.base)
-                common_map_stage(conn, &l->stage);
-        common_use_stage(&l->stage, lane, conn);
+                arena_map_stage(conn, &l->stage);
+        arena_use_stage(&l->stage, lane, conn);
         return link_up(&l->lanes[lane], l->session, lane, conn, reply->next_seq);
 }
 
@@ -872,10 +872,10 @@ static void loop_close(void *user, struct io_link *l, bool after_fork)
         link_free(l);
 }
 
-static int loop_common(void *user, struct io_link *l, uint64_t *ret_size)
+static int loop_arena(void *user, struct io_link *l, uint64_t *ret_size)
 {
         (void)user;
-        return l->lanes[0].conn ? common_storage(l->lanes[0].conn, ret_size) : -1;
+        return l->lanes[0].conn ? arena_storage(l->lanes[0].conn, ret_size) : -1;
 }
 
 static void loop_random(void *user, void *out, size_t size)
@@ -924,7 +924,7 @@ const struct client_io client_io_loop = {
         .wait = loop_wait,
         .wake = loop_wake,
         .close = loop_close,
-        .common = loop_common,
+        .arena = loop_arena,
         .random = loop_random,
         .output = loop_output,
 };

@@ -71,12 +71,12 @@ static void on_output(void *user, struct buf *text)
         }
 }
 
-static int on_map_common(void *user, uint64_t offset, size_t size, uint64_t *ret_address)
+static int on_map_arena(void *user, uint64_t offset, size_t size, uint64_t *ret_address)
 {
         struct server_loop *l = user;
-        if (l->common_fd < 0 || offset > l->common_size || size > l->common_size - offset)
+        if (l->arena_fd < 0 || offset > l->arena_size || size > l->arena_size - offset)
                 return SP_E_NOENT;
-        return vm_map_file(l->common_fd, offset, size, ret_address);
+        return vm_map_file(l->arena_fd, offset, size, ret_address);
 }
 
 static void *on_stage(void *user, uint64_t *ret_size)
@@ -104,7 +104,7 @@ static const struct engine_ops ops_silent = {
         .dial = peering_dial,
         .hang_up = peering_hang_up,
         .relayed = peering_relayed,
-        .map_common = on_map_common,
+        .map_arena = on_map_arena,
         .stage = on_stage,
         .broken = on_broken,
         .now_ns = on_now,
@@ -115,7 +115,7 @@ static const struct engine_ops ops_output = {
         .hang_up = peering_hang_up,
         .relayed = peering_relayed,
         .output = on_output,
-        .map_common = on_map_common,
+        .map_arena = on_map_arena,
         .stage = on_stage,
         .broken = on_broken,
         .now_ns = on_now,
@@ -509,7 +509,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         }
         l->params = *params;
         l->linger_ns = l->farewell_ns = UINT64_MAX;
-        l->common_fd = -1;
+        l->arena_fd = -1;
         spin_init(&l->spin, params->spin_ns, 0);
         /* A loop that does not spin, or yields, leaves completions to the backend's threads. */
         if (l->spin.max_ns && !l->spin.yields) {
@@ -605,9 +605,9 @@ struct server_loop *server_loop_free(struct server_loop *l)
         mem_free(l->fds);
         mem_free(l->conns);
         mem_free(l->trials);
-        if (l->common_fd >= 0)
-                close(l->common_fd);
-        common_unmap_stage(&l->stage);
+        if (l->arena_fd >= 0)
+                close(l->arena_fd);
+        arena_unmap_stage(&l->stage);
         mem_free(l);
         return NULL;
 }

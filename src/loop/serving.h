@@ -7,7 +7,7 @@
 
 #include "base/list.h"
 #include "engine/engine.h"
-#include "loop/common.h"
+#include "loop/arena.h"
 #include "loop/lane_thread.h"
 #include "loop/link.h"
 #include "loop/mailbox.h"
@@ -63,9 +63,9 @@ struct server_loop {
         bool heard; /* a connection came, at least */
         bool over;  /* nobody may attach any more */
         /* The memory in common with the client: of its first connection; -1: none. */
-        int common_fd;
-        uint64_t common_size;
-        struct common_stage stage;
+        int arena_fd;
+        uint64_t arena_size;
+        struct arena_stage stage;
 
         /* The thread's own. */
         struct list early;

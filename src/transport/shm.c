@@ -74,8 +74,8 @@ struct shm {
         uint8_t *out, *in; /* rings */
         size_t size;       /* of each */
         unsigned side;     /* 0: offered it */
-        int common;        /* descriptor; -1: none */
-        uint64_t common_size;
+        int arena;         /* descriptor; -1: none */
+        uint64_t arena_size;
         _Atomic int state;
         _Atomic uint64_t tail, head; /* ours; one thread writes each */
         uint64_t told;               /* of `head`: what the other side knows */
@@ -361,8 +361,8 @@ static void shm_close(struct conn *c)
         struct shm *s = container_of(c, struct shm, base);
         atomic_store(&s->shared->sides[s->side].closed, 1);
         close(c->fd);
-        if (s->common >= 0)
-                close(s->common);
+        if (s->arena >= 0)
+                close(s->arena);
         munmap(s->shared, HEADER + 2 * s->size);
         mem_free(s);
 }
@@ -401,7 +401,7 @@ static int shm_new(struct conn *old, int memory, size_t size, unsigned side, str
                 .in = rings + (side ? 0 : size),
                 .size = size,
                 .side = side,
-                .common = -1,
+                .arena = -1,
         };
         *ret = s;
         return 0;
@@ -447,7 +447,7 @@ static int ring_size(int fd, size_t *ret)
 }
 
 /* The descriptors of an offer. */
-enum { RINGS, COMMON, FDS };
+enum { RINGS, ARENA, FDS };
 
 static int say(int socket, uint8_t what, const int *fds, size_t count)
 {
@@ -455,7 +455,7 @@ static int say(int socket, uint8_t what, const int *fds, size_t count)
         return passing_send(socket, &iov, 1, fds, count) == 1 ? 0 : SP_E_LINK;
 }
 
-int shm_offer(struct conn **c, size_t size, uint64_t common)
+int shm_offer(struct conn **c, size_t size, uint64_t arena)
 {
         struct conn *old = *c;
         struct shm *s = NULL;
@@ -464,11 +464,11 @@ int shm_offer(struct conn **c, size_t size, uint64_t common)
                 fds[RINGS] = memory_new(HEADER + 2 * size);
         if (fds[RINGS] >= 0)
                 (void)!shm_new(old, fds[RINGS], size, 0, &s);
-        if (s && common) {
-                s->common = fds[COMMON] = memory_new(common);
-                s->common_size = common;
+        if (s && arena) {
+                s->arena = fds[ARENA] = memory_new(arena);
+                s->arena_size = arena;
         }
-        size_t count = !s ? 0 : fds[COMMON] < 0 ? 1 : FDS;
+        size_t count = !s ? 0 : fds[ARENA] < 0 ? 1 : FDS;
         int r = say(old->fd, s ? OFFERED : NOT_OFFERED, fds, count);
         if (fds[RINGS] >= 0)
                 close(fds[RINGS]);
@@ -497,9 +497,9 @@ static int take(struct conn *old, int fds[FDS], struct shm **ret)
         if (r < 0)
                 return r;
         r = shm_new(old, fds[RINGS], size, 1, ret);
-        if (r == 0 && fds[COMMON] >= 0 && memory_size(fds[COMMON], &(*ret)->common_size) == 0) {
-                (*ret)->common = fds[COMMON];
-                fds[COMMON] = -1;
+        if (r == 0 && fds[ARENA] >= 0 && memory_size(fds[ARENA], &(*ret)->arena_size) == 0) {
+                (*ret)->arena = fds[ARENA];
+                fds[ARENA] = -1;
         }
         return r;
 }
@@ -533,13 +533,13 @@ int shm_accept(struct conn **c)
         return r;
 }
 
-int conn_common(const struct conn *c, uint64_t *ret_size)
+int conn_arena(const struct conn *c, uint64_t *ret_size)
 {
         if (c->ops != &transport_shm)
                 return -1;
         const struct shm *s = container_of(c, const struct shm, base);
-        *ret_size = s->common_size;
-        return s->common;
+        *ret_size = s->arena_size;
+        return s->arena;
 }
 
 void conn_stage(struct conn *c, void *base, uint64_t size)

@@ -136,15 +136,15 @@ SP_NODISCARD int conn_import(int fd, struct bytes state, struct conn **ret);
 /* From Unix sockets to shared memory (shm.c). Both sides have agreed on it and stand at the same point of
  * the stream; one offers, the other accepts. `*c` is replaced, or closed when it fails. Either side may
  * find that it can't be: then both go on over the socket.
- * `size` is that of a ring in each direction, a power of two; `common` that of memory for other purposes,
+ * `size` is that of a ring in each direction, a power of two; `arena` that of memory for other purposes,
  * whose pages come into being when they are touched; 0: none. shm_accept says SP_E_AGAIN, and `*c` is as
  * before, while the offer has not come. SP_E_LINK; shm_accept also SP_E_PROTO. */
-SP_NODISCARD int shm_offer(struct conn **c, size_t size, uint64_t common);
+SP_NODISCARD int shm_offer(struct conn **c, size_t size, uint64_t arena);
 SP_NODISCARD int shm_accept(struct conn **c);
 
 /* The memory that both sides have in common: its descriptor, to be mapped, which is the conn's, and its
  * size, which can't change. -1: there is none. */
-int conn_common(const struct conn *c, uint64_t *ret_size);
+int conn_arena(const struct conn *c, uint64_t *ret_size);
 
 /* Both sides of a conn over shared memory have mapped these bytes: what is received into them, and large pieces that are
  * sent from there, is copied once (transport/stage.h). Before the first byte of it. Stays mapped until the conn is closed.

@@ -711,7 +711,7 @@ static void common_memory_that_may_be_missing_is_not_taken(void **state)
                 assert_int_equal(passing_send(c[0]->fd, &offer, 1, fds, 2), 1);
                 assert_int_equal(shm_accept(&c[1]), 0);
                 assert_ptr_equal(c[1]->ops, &transport_shm);
-                assert_int_equal(conn_common(c[1], &size) >= 0, kind == GOOD);
+                assert_int_equal(conn_arena(c[1], &size) >= 0, kind == GOOD);
                 close(fds[0]);
                 close(fds[1]);
                 conn_close(c[0]);

@@ -1,34 +1,34 @@
 /* The memory that a server's process and its client's have in common where they share memory: storage for buffers in
  * place, and behind it the stage (transport/stage.h) that the lanes' bulk data goes through. Its pages come into being
  * when they are touched. */
-#ifndef SPANCL_LOOP_COMMON_H
-#define SPANCL_LOOP_COMMON_H
+#ifndef SPANCL_LOOP_ARENA_H
+#define SPANCL_LOOP_ARENA_H
 
 #include "transport/transport.h"
 
-#define COMMON_STAGE (256ull << 20)
-#define COMMON_SIZE  ((1ull << 40) + COMMON_STAGE)
+#define ARENA_STAGE (256ull << 20)
+#define ARENA_SIZE  ((1ull << 40) + ARENA_STAGE)
 
 /* The lane that uses the stage, where what is waited for moves at once. Those beside it share large transfers: several
  * threads, which go on while one of them has no core; with a stage each of its pieces would wait for two of them. */
-enum { COMMON_LANE = 1 };
+enum { ARENA_LANE = 1 };
 
 /* Where it is mapped. Zeroed: nowhere. */
-struct common_stage {
+struct arena_stage {
         void *base;
         uint64_t size;
 };
 
 /* Of a conn: the descriptor, which is the conn's, and how many bytes from its beginning on are storage. -1: none. */
-int common_storage(const struct conn *c, uint64_t *ret_size);
+int arena_storage(const struct conn *c, uint64_t *ret_size);
 
 /* Map the stage of a conn's memory, if it has any. */
-void common_map_stage(const struct conn *c, struct common_stage *ret);
+void arena_map_stage(const struct conn *c, struct arena_stage *ret);
 
 /* Have the conn of a bulk lane use it, if it should. */
-void common_use_stage(const struct common_stage *s, unsigned lane, struct conn *c);
+void arena_use_stage(const struct arena_stage *s, unsigned lane, struct conn *c);
 
 /* No conn uses it any more. */
-void common_unmap_stage(struct common_stage *s);
+void arena_unmap_stage(struct arena_stage *s);
 
 #endif
