@@ -13,7 +13,7 @@
 
 #include "base/passing.h"
 #include "base/vm.h"
-#include "transport/stage.h"
+#include "transport/bounce.h"
 #include "transport/transport.h"
 
 enum {
@@ -21,18 +21,18 @@ enum {
         RING = 4096,
         STEPS_MAX = 200,
         PIECE = 3000,
-        STAGE = 4 * STAGE_PIECE,
+        BOUNCE = 4 * BOUNCE_PIECE,
         ARENA = 2 << 20, /* a huge page, so that it can be one */
         LARGE = 0x8000,
         /* Bits of the first byte. */
         SAYS_ANYTHING = 8,
         NO_MEMORY = 16,
-        STAGED = 32,
+        BOUNCED = 32,
         THIS_SIDE_OFFERS = 64,
         HAS_COMMON = 128,
 };
 
-static uint8_t stage[STAGE];
+static uint8_t bounce[BOUNCE];
 
 struct input {
         const uint8_t *p;
@@ -120,8 +120,8 @@ static void step(struct input *in, struct conn *c, int socket, uint8_t *memory, 
         static uint8_t data[PIECE];
         unsigned kind = (unsigned)take(in, 2);
         struct iovec iov[2] = { { data, 1 + kind % (PIECE / 2) }, { data + PIECE / 2, 100 } };
-        if (kind & LARGE) /* of the stage, or in part beyond it */
-                iov[0] = (struct iovec){ stage + kind % 4 * STAGE_PIECE, STAGE_PIECE };
+        if (kind & LARGE) /* of the bounce buffer, or in part beyond it */
+                iov[0] = (struct iovec){ bounce + kind % 4 * BOUNCE_PIECE, BOUNCE_PIECE };
         uint8_t byte;
         switch (take(in, 1) % 6) {
         case 0:
@@ -217,8 +217,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(conn_from_fd(pair[0], &c) == 0);
         int r = (how & THIS_SIDE_OFFERS ? make_offer : be_offered)(&in, how, &c, pair[1], &memory,
                                                                    &memory_size);
-        if (r == 0 && how & STAGED)
-                conn_stage(c, stage, STAGE - STAGE_PIECE / 2);
+        if (r == 0 && how & BOUNCED)
+                conn_bounce(c, bounce, BOUNCE - BOUNCE_PIECE / 2);
         for (unsigned i = 0; r == 0 && in.left && i < STEPS_MAX; i++)
                 step(&in, c, pair[1], memory, memory_size);
         if (r == 0 || r == SP_E_AGAIN)

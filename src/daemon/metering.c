@@ -30,11 +30,11 @@ static bool shares_memory(const struct supervisor *s)
         return local && config_option_number(s->options, CONFIG_share);
 }
 
-/* The stage is for data on its way, so it comes on top. */
+/* The bounce buffer is for data on its way, so it comes on top. */
 static uint64_t memory_max(const struct supervisor *s)
 {
         uint64_t bytes = s->cgroups.memory ? 0 : s->cgroups.memory_bytes;
-        return bytes && shares_memory(s) ? bytes + ARENA_STAGE : bytes;
+        return bytes && shares_memory(s) ? bytes + ARENA_BOUNCE : bytes;
 }
 
 static uint64_t tasks_max(const struct supervisor *s)

@@ -46,7 +46,7 @@ struct engine_ops {
 
         /* Memory that the client's process has mapped, too, for bulk data on its way from and to it; it stays
          * until the engine is freed. NULL, or returns it: there is none. */
-        void *(*stage)(void *user, uint64_t *ret_size);
+        void *(*bounce)(void *user, uint64_t *ret_size);
 
         /* The backend is broken (backend_params.broken): end the session and tell the client `text`. Any thread, with or
          * without the lock. May be NULL. */

@@ -10,17 +10,17 @@ static bool is_backends(const struct staging *s, const void *chunk)
         return false;
 }
 
-/* Of the stage, if the backend takes that. */
-static void *stage_slab(struct staging *s)
+/* Of the bounce buffer, if the backend takes that. */
+static void *bounce_slab(struct staging *s)
 {
-        void *slab = s->stage_get ? s->stage_get(s->user) : NULL;
+        void *slab = s->bounce_get ? s->bounce_get(s->user) : NULL;
         if (!slab || !s->be)
                 return slab;
         void *at;
         if (s->be->host_memory(s->backend, s->domain, STAGING_SLAB, slab, &at) == CL_SUCCESS)
                 return at;
-        s->stage_put(s->user, slab);
-        s->stage_get = NULL;
+        s->bounce_put(s->user, slab);
+        s->bounce_get = NULL;
         return NULL;
 }
 
@@ -29,7 +29,7 @@ static void add_slab(struct staging *s)
 {
         if (s->slab_count == STAGING_SLABS)
                 return;
-        void *slab = stage_slab(s);
+        void *slab = bounce_slab(s);
         if (!slab && s->be &&
             s->be->host_memory(s->backend, s->domain, STAGING_SLAB, NULL, &slab) < 0)
                 s->be = NULL;

@@ -21,11 +21,11 @@ struct staging {
         const struct backend_ops *be; /* NULL: any memory is as good */
         struct backend *backend;
         unsigned domain;
-        /* STAGING_SLAB bytes of the stage (engine_ops.stage), and back if they are of no use. NULL, or returns it: none. */
-        void *(*stage_get)(void *user);
-        void (*stage_put)(void *user, void *slab);
+        /* STAGING_SLAB bytes of the bounce buffer (engine_ops.stage), and back if they are of no use. NULL, or returns it: none. */
+        void *(*bounce_get)(void *user);
+        void (*bounce_put)(void *user, void *slab);
         void *user;
-        uint8_t *slabs[STAGING_SLABS]; /* the backend's, or of the stage */
+        uint8_t *slabs[STAGING_SLABS]; /* the backend's, or of the bounce buffer */
         size_t slab_count;
         void *kept[STAGING_KEPT];
         size_t count;

@@ -90,7 +90,7 @@ struct engine {
 
         struct staging staging; /* for domains that any memory serves */
         struct map stagings;    /* of domains, by number + 1 */
-        uint64_t staged;        /* bytes of the stage that they have */
+        uint64_t bounced;       /* bytes of the bounce buffer that they have */
         /* content_size, until the command that it is of comes. event 0: none. */
         struct {
                 uint64_t event, buffer, offset;

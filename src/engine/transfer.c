@@ -27,27 +27,28 @@ enum {
 static_assert(STAGING_CHUNK % FRAME_PLAIN_MAX == 0 && PART_MIN % FRAME_PLAIN_MAX == 0,
               "chunks and parts are whole packed frames");
 
-static void *stage_get(void *user)
+static void *bounce_get(void *user)
 {
         struct engine *e = user;
         uint64_t size = 0;
-        uint8_t *base = e->params.ops->stage ? e->params.ops->stage(e->params.user, &size) : NULL;
-        if (!base || size - e->staged < STAGING_SLAB)
+        uint8_t *base = e->params.ops->bounce ? e->params.ops->bounce(e->params.user, &size) : NULL;
+        if (!base || size - e->bounced < STAGING_SLAB)
                 return NULL;
-        e->staged += STAGING_SLAB;
-        return base + e->staged - STAGING_SLAB;
+        e->bounced += STAGING_SLAB;
+        return base + e->bounced - STAGING_SLAB;
 }
 
-static void stage_put(void *user, void *slab)
+static void bounce_put(void *user, void *slab)
 {
         struct engine *e = user;
         (void)slab; /* the last one */
-        e->staged -= STAGING_SLAB;
+        e->bounced -= STAGING_SLAB;
 }
 
 void engine_transfer_init_staging(struct engine *e)
 {
-        e->staging = (struct staging){ .stage_get = stage_get, .stage_put = stage_put, .user = e };
+        e->staging =
+                (struct staging){ .bounce_get = bounce_get, .bounce_put = bounce_put, .user = e };
 }
 
 /* Where transfers with a domain have their memory. */
@@ -61,8 +62,8 @@ static struct staging *staging_of(struct engine *e, unsigned domain)
                 *s = (struct staging){ .be = e->be,
                                        .backend = e->backend,
                                        .domain = domain,
-                                       .stage_get = stage_get,
-                                       .stage_put = stage_put,
+                                       .bounce_get = bounce_get,
+                                       .bounce_put = bounce_put,
                                        .user = e };
                 if (map_put(&e->stagings, domain + 1, s) < 0) {
                         mem_free(s);

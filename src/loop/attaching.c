@@ -98,10 +98,10 @@ static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane
         if (fd >= 0) {
                 l->arena_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
                 l->arena_size = size;
-                arena_map_stage(*conn, &l->stage);
+                arena_map_bounce(*conn, &l->bounce);
         }
         if (!r && clients)
-                arena_use_stage(&l->stage, lane, *conn);
+                arena_use_bounce(&l->bounce, lane, *conn);
         return r;
 }
 

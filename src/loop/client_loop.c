@@ -84,12 +84,12 @@ struct io_link {
         unsigned wide;         /* bulk lanes that there are to be; 0: one */
         struct link_lock lock; /* the client's, for lane threads */
         struct lane_thread *lane_threads[SESSION_LANES]; /* NULL: threads that wait move the lane */
-        int status;               /* negative: a lane thread found the link lost */
-        struct arena_stage stage; /* of the first connection */
-        bool more_in, more_out;   /* the last call left something that could go at once */
-        bool quiet;               /* nothing is there: poll just said so, or it is too soon */
-        bool there;               /* something is, as poll said */
-        bool trusted;             /* the last time nothing was looked for */
+        int status;                 /* negative: a lane thread found the link lost */
+        struct arena_bounce bounce; /* of the first connection */
+        bool more_in, more_out;     /* the last call left something that could go at once */
+        bool quiet;                 /* nothing is there: poll just said so, or it is too soon */
+        bool there;                 /* something is, as poll said */
+        bool trusted;               /* the last time nothing was looked for */
         /* `attach` has finished; set by its thread. In a word of its own: gcc reads neighbouring
          * flags together. */
         _Alignas(8) atomic_bool attached;
@@ -187,7 +187,7 @@ static void *dial_run(void *arg)
 static void link_free(struct io_link *l)
 {
         server_loop_free(l->local);
-        arena_unmap_stage(&l->stage);
+        arena_unmap_bounce(&l->bounce);
         mem_free(l);
 }
 
@@ -210,9 +210,9 @@ static void watch_address(struct client_loop *loop, const struct io_link *l)
 static int lane_up(struct io_link *l, unsigned lane, struct conn *conn,
                    const struct dial_reply *reply)
 {
-        if (!lane && !l->stage.base)
-                arena_map_stage(conn, &l->stage);
-        arena_use_stage(&l->stage, lane, conn);
+        if (!lane && !l->bounce.base)
+                arena_map_bounce(conn, &l->bounce);
+        arena_use_bounce(&l->bounce, lane, conn);
         return link_up(&l->lanes[lane], l->session, lane, conn, reply->next_seq);
 }
 
@@ -699,7 +699,7 @@ static int loop_receive(void *user, struct io_link *l)
 static bool bulk_moves(struct io_link *const *links, size_t count)
 {
         for (size_t i = 0; i < count; i++)
-                if (!links[i]->wide && !links[i]->stage.base &&
+                if (!links[i]->wide && !links[i]->bounce.base &&
                     session_bulk_moves(links[i]->session))
                         return true;
         return false;

@@ -79,11 +79,11 @@ static int on_map_arena(void *user, uint64_t offset, size_t size, uint64_t *ret_
         return vm_map_file(l->arena_fd, offset, size, ret_address);
 }
 
-static void *on_stage(void *user, uint64_t *ret_size)
+static void *on_bounce(void *user, uint64_t *ret_size)
 {
         const struct server_loop *l = user;
-        *ret_size = l->stage.size;
-        return l->stage.base;
+        *ret_size = l->bounce.size;
+        return l->bounce.base;
 }
 
 static uint64_t on_now(void *user)
@@ -105,7 +105,7 @@ static const struct engine_ops ops_silent = {
         .hang_up = peering_hang_up,
         .relayed = peering_relayed,
         .map_arena = on_map_arena,
-        .stage = on_stage,
+        .bounce = on_bounce,
         .broken = on_broken,
         .now_ns = on_now,
 };
@@ -116,7 +116,7 @@ static const struct engine_ops ops_output = {
         .relayed = peering_relayed,
         .output = on_output,
         .map_arena = on_map_arena,
-        .stage = on_stage,
+        .bounce = on_bounce,
         .broken = on_broken,
         .now_ns = on_now,
 };
@@ -607,7 +607,7 @@ struct server_loop *server_loop_free(struct server_loop *l)
         mem_free(l->trials);
         if (l->arena_fd >= 0)
                 close(l->arena_fd);
-        arena_unmap_stage(&l->stage);
+        arena_unmap_bounce(&l->bounce);
         mem_free(l);
         return NULL;
 }

@@ -65,7 +65,7 @@ struct server_loop {
         /* The memory in common with the client: of its first connection; -1: none. */
         int arena_fd;
         uint64_t arena_size;
-        struct arena_stage stage;
+        struct arena_bounce bounce;
 
         /* The thread's own. */
         struct list early;

@@ -8,7 +8,7 @@
  * where several sessions share two (spin_share), it is never done.
  *
  * The bound is longer by SPIN_PATIENCE for what is due: commands run, and the last ones took no longer than that; and
- * while the other side copies bytes through the stage (conn_is_engaged). */
+ * while the other side copies bytes through the bounce buffer (conn_is_engaged). */
 #ifndef SPANCL_LOOP_SPIN_H
 #define SPANCL_LOOP_SPIN_H
 

@@ -27,8 +27,8 @@
 
 #include "base/mem.h"
 #include "base/passing.h"
+#include "transport/bounce.h"
 #include "transport/socket.h"
-#include "transport/stage.h"
 
 enum {
         HEADER = 4096,
@@ -58,7 +58,7 @@ struct shared {
                 _Alignas(128) _Atomic uint32_t wants; /* what to be woken for */
                 _Atomic uint32_t closed;
         } sides[2];
-        struct stage_flow stages[2];
+        struct bounce_flow bounces[2];
 };
 _Static_assert(sizeof(struct shared) <= HEADER, "");
 
@@ -80,8 +80,8 @@ struct shm {
         _Atomic uint64_t tail, head; /* ours; one thread writes each */
         uint64_t told;               /* of `head`: what the other side knows */
         atomic_bool gone;            /* the other side is, or broke the rules */
-        struct stage_out stage_out;
-        struct stage_in stage_in;
+        struct bounce_out bounce_out;
+        struct bounce_in bounce_in;
 };
 
 /* ---- rings ---------------------------------------------------------------------------------- */
@@ -194,11 +194,11 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
                 return SP_E_AGAIN;
         uint64_t tail = atomic_load(&s->tail), free;
         bool told;
-        ssize_t staged = stage_sendv(&s->stage_out, tail, iov, n, other_closed(s), &n, &told);
+        ssize_t bounced = bounce_sendv(&s->bounce_out, tail, iov, n, other_closed(s), &n, &told);
         if (told)
                 wake(s, WANT_DATA);
-        if (staged)
-                return staged;
+        if (bounced)
+                return bounced;
         size_t want = total(iov, n), done = 0;
         if (room(s, tail, &free) < 0)
                 return SP_E_LINK;
@@ -234,7 +234,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
                 if (!free)
                         break;
         }
-        stage_rang(&s->stage_out, done);
+        bounce_rang(&s->bounce_out, done);
         return (ssize_t)done;
 }
 
@@ -262,11 +262,11 @@ static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
         if (there(s, head, &have) < 0)
                 return SP_E_LINK;
         bool told;
-        ssize_t staged = stage_recv(&s->stage_in, head, have, iov, other_closed(s), &told);
+        ssize_t bounced = bounce_recv(&s->bounce_in, head, have, iov, other_closed(s), &told);
         if (told)
                 wake(s, WANT_ROOM);
-        if (staged)
-                return staged;
+        if (bounced)
+                return bounced;
         if (!have)
                 return last ? SP_E_LINK : SP_E_AGAIN;
         for (size_t pos = 0; done < want && have;) {
@@ -295,7 +295,7 @@ static bool can_send(struct shm *s)
 {
         uint64_t tail = atomic_load(&s->tail), free;
         bool can;
-        if (stage_waits(&s->stage_out, &can))
+        if (bounce_waits(&s->bounce_out, &can))
                 return can;
         return room(s, tail, &free) < 0 || free >= s->size / 2;
 }
@@ -307,8 +307,8 @@ static unsigned look(struct shm *s)
         if (atomic_load(&s->state) == ASKED)
                 return 0;
         uint64_t head = atomic_load(&s->head);
-        if (s->base.in &&
-            (there(s, head, &have) < 0 || have || left(s) || stage_can_receive(&s->stage_in, head)))
+        if (s->base.in && (there(s, head, &have) < 0 || have || left(s) ||
+                           bounce_can_receive(&s->bounce_in, head)))
                 found |= CONN_IN;
         if (s->base.out && (can_send(s) || left(s)))
                 found |= CONN_OUT;
@@ -542,19 +542,20 @@ int conn_arena(const struct conn *c, uint64_t *ret_size)
         return s->arena;
 }
 
-void conn_stage(struct conn *c, void *base, uint64_t size)
+void conn_bounce(struct conn *c, void *base, uint64_t size)
 {
         if (c->ops != &transport_shm)
                 return;
         struct shm *s = container_of(c, struct shm, base);
-        stage_begin(&s->stage_out, &s->stage_in, &s->shared->stages[s->side],
-                    &s->shared->stages[!s->side], base, size);
+        bounce_begin(&s->bounce_out, &s->bounce_in, &s->shared->bounces[s->side],
+                     &s->shared->bounces[!s->side], base, size);
 }
 
 bool conn_places(const struct conn *c)
 {
         return c->ops->caps & TRANSPORT_PLACED ||
-               (c->ops == &transport_shm && container_of(c, const struct shm, base)->stage_in.flow);
+               (c->ops == &transport_shm &&
+                container_of(c, const struct shm, base)->bounce_in.flow);
 }
 
 bool conn_is_engaged(const struct conn *c)
@@ -562,5 +563,5 @@ bool conn_is_engaged(const struct conn *c)
         if (c->ops != &transport_shm)
                 return false;
         const struct shm *s = container_of(c, const struct shm, base);
-        return stage_is_engaged(&s->stage_out, &s->stage_in);
+        return bounce_is_engaged(&s->bounce_out, &s->bounce_in);
 }

@@ -147,9 +147,9 @@ SP_NODISCARD int shm_accept(struct conn **c);
 int conn_arena(const struct conn *c, uint64_t *ret_size);
 
 /* Both sides of a conn over shared memory have mapped these bytes: what is received into them, and large pieces that are
- * sent from there, is copied once (transport/stage.h). Before the first byte of it. Stays mapped until the conn is closed.
+ * sent from there, is copied once (transport/bounce.h). Before the first byte of it. Stays mapped until the conn is closed.
  * TRANSPORT_PLACED's rule counts for places there. Of other conns nothing. */
-void conn_stage(struct conn *c, void *base, uint64_t size);
+void conn_bounce(struct conn *c, void *base, uint64_t size);
 
 /* Do bytes go straight into the place given, as TRANSPORT_PLACED says? */
 bool conn_places(const struct conn *c);

@@ -1,4 +1,4 @@
-#include "transport/stage.h"
+#include "transport/bounce.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/status.h"
 
 /* Instead of where a piece lies. */
-#define STAGE_PLACED UINT64_MAX
+#define BOUNCE_PLACED UINT64_MAX
 
 enum {
         COPY_MAX = 1 << 20, /* bytes of one call */
@@ -18,18 +18,18 @@ static uint64_t least(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
-/* Does it lie on the stage, and where? */
-static bool on_stage(const uint8_t *base, uint64_t size, const struct iovec *v, uint64_t *ret)
+/* Does it lie on the bounce buffer, and where? */
+static bool on_bounce(const uint8_t *base, uint64_t size, const struct iovec *v, uint64_t *ret)
 {
         *ret = (uint64_t)((uintptr_t)v->iov_base - (uintptr_t)base);
         return *ret < size && v->iov_len <= size - *ret;
 }
 
-void stage_begin(struct stage_out *out, struct stage_in *in, struct stage_flow *sends,
-                 struct stage_flow *receives, void *base, uint64_t size)
+void bounce_begin(struct bounce_out *out, struct bounce_in *in, struct bounce_flow *sends,
+                  struct bounce_flow *receives, void *base, uint64_t size)
 {
-        *out = (struct stage_out){ .flow = sends, .base = base, .size = size };
-        *in = (struct stage_in){ .flow = receives, .base = base, .size = size };
+        *out = (struct bounce_out){ .flow = sends, .base = base, .size = size };
+        *in = (struct bounce_in){ .flow = receives, .base = base, .size = size };
         atomic_store(&receives->mapped, 1);
 }
 
@@ -40,12 +40,12 @@ static uint64_t relaxed(const _Atomic uint64_t *p)
         return atomic_load_explicit(p, memory_order_relaxed);
 }
 
-static void wait_for(struct stage_out *o, enum stage_wait what)
+static void wait_for(struct bounce_out *o, enum bounce_wait what)
 {
         atomic_store_explicit(&o->waits, what, memory_order_relaxed);
 }
 
-static void publish(struct stage_out *o, uint64_t bytes, uint64_t from)
+static void publish(struct bounce_out *o, uint64_t bytes, uint64_t from)
 {
         o->sent += bytes;
         atomic_store_explicit(&o->flow->from, from, memory_order_relaxed);
@@ -53,7 +53,7 @@ static void publish(struct stage_out *o, uint64_t bytes, uint64_t from)
 }
 
 /* The receiver copies what it was told of, part by part. */
-static ssize_t parts_taken(struct stage_out *o)
+static ssize_t parts_taken(struct bounce_out *o)
 {
         uint64_t all = atomic_load(&o->flow->taken), n = all - relaxed(&o->reported);
         if (n > o->sent - relaxed(&o->reported))
@@ -62,21 +62,21 @@ static ssize_t parts_taken(struct stage_out *o)
                 return SP_E_AGAIN;
         atomic_store_explicit(&o->reported, all, memory_order_relaxed);
         if (all == o->sent)
-                wait_for(o, STAGE_NOTHING);
+                wait_for(o, BOUNCE_NOTHING);
         return (ssize_t)n;
 }
 
 /* Returns how many bytes there are now. */
-static uint64_t fill_part(struct stage_out *o, const uint8_t *from, uint64_t size)
+static uint64_t fill_part(struct bounce_out *o, const uint8_t *from, uint64_t size)
 {
         memmove(o->place, from, size);
         o->left -= size;
         o->place = o->left ? o->place + size : NULL;
-        publish(o, size, STAGE_PLACED);
+        publish(o, size, BOUNCE_PLACED);
         return size;
 }
 
-static ssize_t fill(struct stage_out *o, const struct iovec *iov, int n,
+static ssize_t fill(struct bounce_out *o, const struct iovec *iov, int n,
                     const _Atomic uint32_t *closed)
 {
         uint64_t done = 0, most = least(o->left, COPY_MAX);
@@ -94,22 +94,22 @@ static ssize_t fill(struct stage_out *o, const struct iovec *iov, int n,
         return (ssize_t)done;
 }
 
-static void ask(struct stage_out *o, uint64_t tail)
+static void ask(struct bounce_out *o, uint64_t tail)
 {
         atomic_store_explicit(&o->flow->at, tail, memory_order_relaxed);
         uint64_t question = relaxed(&o->question) + 1;
         atomic_store_explicit(&o->question, question, memory_order_relaxed);
         atomic_store(&o->flow->question, question);
-        wait_for(o, STAGE_ANSWER);
+        wait_for(o, BOUNCE_ANSWER);
 }
 
 /* SP_E_AGAIN: not yet; 0: the ring; 1: o->place. */
-static int answered(struct stage_out *o)
+static int answered(struct bounce_out *o)
 {
         if (atomic_load(&o->flow->answer) != relaxed(&o->question))
                 return SP_E_AGAIN;
         uint64_t offset = atomic_load(&o->flow->offset), size = atomic_load(&o->flow->size);
-        wait_for(o, STAGE_NOTHING);
+        wait_for(o, BOUNCE_NOTHING);
         if (!size)
                 return 0;
         if (offset >= o->size || size > o->size - offset)
@@ -119,8 +119,8 @@ static int answered(struct stage_out *o)
         return 1;
 }
 
-ssize_t stage_sendv(struct stage_out *o, uint64_t tail, const struct iovec *iov, int n,
-                    const _Atomic uint32_t *closed, int *ret_ring, bool *ret_told)
+ssize_t bounce_sendv(struct bounce_out *o, uint64_t tail, const struct iovec *iov, int n,
+                     const _Atomic uint32_t *closed, int *ret_ring, bool *ret_told)
 {
         uint64_t offset;
         *ret_told = false;
@@ -128,9 +128,9 @@ ssize_t stage_sendv(struct stage_out *o, uint64_t tail, const struct iovec *iov,
         if (!o->flow)
                 return 0;
         int waits = atomic_load_explicit(&o->waits, memory_order_relaxed);
-        if (waits == STAGE_TAKEN)
+        if (waits == BOUNCE_TAKEN)
                 return parts_taken(o);
-        if (waits == STAGE_ANSWER) {
+        if (waits == BOUNCE_ANSWER) {
                 int r = answered(o);
                 if (r < 0)
                         return r;
@@ -141,12 +141,12 @@ ssize_t stage_sendv(struct stage_out *o, uint64_t tail, const struct iovec *iov,
                 *ret_told = true;
                 return fill(o, iov, n, closed);
         }
-        if (!o->ring_left && iov->iov_len >= STAGE_PIECE) {
+        if (!o->ring_left && iov->iov_len >= BOUNCE_PIECE) {
                 /* While the receiver has not seen all that is in places, that would be taken for this piece. */
-                if (atomic_load(&o->flow->mapped) && on_stage(o->base, o->size, iov, &offset) &&
+                if (atomic_load(&o->flow->mapped) && on_bounce(o->base, o->size, iov, &offset) &&
                     atomic_load(&o->flow->taken) == o->sent) {
                         publish(o, iov->iov_len, offset);
-                        wait_for(o, STAGE_TAKEN);
+                        wait_for(o, BOUNCE_TAKEN);
                         *ret_told = true;
                         return SP_E_AGAIN;
                 }
@@ -159,25 +159,25 @@ ssize_t stage_sendv(struct stage_out *o, uint64_t tail, const struct iovec *iov,
         }
         /* Up to the next large piece. */
         for (int i = 1; i < n; i++)
-                if (iov[i].iov_len >= STAGE_PIECE) {
+                if (iov[i].iov_len >= BOUNCE_PIECE) {
                         *ret_ring = i;
                         break;
                 }
         return 0;
 }
 
-void stage_rang(struct stage_out *o, uint64_t bytes)
+void bounce_rang(struct bounce_out *o, uint64_t bytes)
 {
         o->ring_left -= least(o->ring_left, bytes);
 }
 
-bool stage_waits(const struct stage_out *o, bool *ret)
+bool bounce_waits(const struct bounce_out *o, bool *ret)
 {
-        switch (o->flow ? atomic_load_explicit(&o->waits, memory_order_relaxed) : STAGE_NOTHING) {
-        case STAGE_ANSWER:
+        switch (o->flow ? atomic_load_explicit(&o->waits, memory_order_relaxed) : BOUNCE_NOTHING) {
+        case BOUNCE_ANSWER:
                 *ret = atomic_load(&o->flow->answer) == relaxed(&o->question);
                 return true;
-        case STAGE_TAKEN:
+        case BOUNCE_TAKEN:
                 *ret = atomic_load(&o->flow->taken) != relaxed(&o->reported);
                 return true;
         default:
@@ -187,15 +187,15 @@ bool stage_waits(const struct stage_out *o, bool *ret)
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-static bool is_asked(const struct stage_in *in, uint64_t head)
+static bool is_asked(const struct bounce_in *in, uint64_t head)
 {
         return atomic_load(&in->flow->question) != in->answer && atomic_load(&in->flow->at) == head;
 }
 
-static void answer(struct stage_in *in, const struct iovec *iov)
+static void answer(struct bounce_in *in, const struct iovec *iov)
 {
         uint64_t offset;
-        bool there = on_stage(in->base, in->size, iov, &offset);
+        bool there = on_bounce(in->base, in->size, iov, &offset);
         in->place = there ? iov->iov_base : NULL;
         in->left = there ? iov->iov_len : 0;
         atomic_store_explicit(&in->flow->offset, offset, memory_order_relaxed);
@@ -204,7 +204,7 @@ static void answer(struct stage_in *in, const struct iovec *iov)
         atomic_store(&in->flow->answer, in->answer);
 }
 
-static ssize_t took(struct stage_in *in, uint64_t bytes)
+static ssize_t took(struct bounce_in *in, uint64_t bytes)
 {
         in->taken += bytes;
         atomic_store(&in->flow->taken, in->taken);
@@ -212,7 +212,7 @@ static ssize_t took(struct stage_in *in, uint64_t bytes)
 }
 
 /* The sender has written them where they belong. */
-static ssize_t placed(struct stage_in *in, uint64_t there, const struct iovec *iov)
+static ssize_t placed(struct bounce_in *in, uint64_t there, const struct iovec *iov)
 {
         if (iov->iov_base != in->place || there > in->left)
                 return SP_E_LINK;
@@ -223,7 +223,7 @@ static ssize_t placed(struct stage_in *in, uint64_t there, const struct iovec *i
 }
 
 /* They lie where the sender has said. */
-static ssize_t copied(struct stage_in *in, uint64_t there, const struct iovec *iov,
+static ssize_t copied(struct bounce_in *in, uint64_t there, const struct iovec *iov,
                       const _Atomic uint32_t *closed, bool *ret_told)
 {
         if (!in->piece_left) {
@@ -243,15 +243,15 @@ static ssize_t copied(struct stage_in *in, uint64_t there, const struct iovec *i
         return took(in, n);
 }
 
-ssize_t stage_recv(struct stage_in *in, uint64_t head, uint64_t have, const struct iovec *iov,
-                   const _Atomic uint32_t *closed, bool *ret_told)
+ssize_t bounce_recv(struct bounce_in *in, uint64_t head, uint64_t have, const struct iovec *iov,
+                    const _Atomic uint32_t *closed, bool *ret_told)
 {
         uint64_t offset;
         *ret_told = false;
         if (!in->flow)
                 return 0;
-        if (iov->iov_len >= STAGE_PIECE &&
-            in->places != on_stage(in->base, in->size, iov, &offset)) {
+        if (iov->iov_len >= BOUNCE_PIECE &&
+            in->places != on_bounce(in->base, in->size, iov, &offset)) {
                 in->places = !in->places;
                 atomic_store_explicit(&in->flow->places, in->places, memory_order_relaxed);
         }
@@ -269,12 +269,12 @@ ssize_t stage_recv(struct stage_in *in, uint64_t head, uint64_t have, const stru
         return 0;
 }
 
-bool stage_can_receive(const struct stage_in *in, uint64_t head)
+bool bounce_can_receive(const struct bounce_in *in, uint64_t head)
 {
         return in->flow && (atomic_load(&in->flow->sent) != in->taken || is_asked(in, head));
 }
 
-bool stage_is_engaged(const struct stage_out *o, const struct stage_in *in)
+bool bounce_is_engaged(const struct bounce_out *o, const struct bounce_in *in)
 {
-        return in->place || atomic_load_explicit(&o->waits, memory_order_relaxed) != STAGE_NOTHING;
+        return in->place || atomic_load_explicit(&o->waits, memory_order_relaxed) != BOUNCE_NOTHING;
 }

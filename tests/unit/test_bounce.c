@@ -1,4 +1,4 @@
-/* Shared memory with a stage: what lies there, or belongs there, arrives like everything else, and in order. */
+/* Shared memory with a bounce buffer: what lies there, or belongs there, arrives like everything else, and in order. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,19 +16,19 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/passing.h"
-#include "transport/stage.h"
+#include "transport/bounce.h"
 #include "transport/transport.h"
 
-enum { RING = 64 << 10, STAGE = 4 << 20, HEADER = 4096 };
+enum { RING = 64 << 10, BOUNCE = 4 << 20, HEADER = 4096 };
 
 struct fixture {
         struct conn *a, *b;
-        uint8_t *here, *there; /* the stage, as each maps it */
+        uint8_t *here, *there; /* the bounce buffer, as each maps it */
 };
 
 static uint8_t *map(int fd)
 {
-        void *at = mmap(NULL, STAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        void *at = mmap(NULL, BOUNCE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         assert_ptr_not_equal(at, MAP_FAILED);
         return at;
 }
@@ -37,7 +37,7 @@ static int setup(void **state)
 {
         struct fixture *f = mem_zalloc(sizeof(*f));
         int fds[2], memory = memfd_create("stage", MFD_CLOEXEC);
-        assert_int_equal(ftruncate(memory, STAGE), 0);
+        assert_int_equal(ftruncate(memory, BOUNCE), 0);
         f->here = map(memory);
         f->there = map(memory);
         close(memory);
@@ -47,8 +47,8 @@ static int setup(void **state)
         assert_int_equal(shm_offer(&f->a, RING, 0), 0);
         assert_int_equal(shm_accept(&f->b), 0);
         assert_int_equal(conn_wait(f->a, false, true, 20000), 0);
-        conn_stage(f->a, f->here, STAGE);
-        conn_stage(f->b, f->there, STAGE);
+        conn_bounce(f->a, f->here, BOUNCE);
+        conn_bounce(f->b, f->there, BOUNCE);
         *state = f;
         return 0;
 }
@@ -58,8 +58,8 @@ static int teardown(void **state)
         struct fixture *f = *state;
         conn_close(f->a);
         conn_close(f->b);
-        munmap(f->here, STAGE);
-        munmap(f->there, STAGE);
+        munmap(f->here, BOUNCE);
+        munmap(f->there, BOUNCE);
         mem_free(f);
         return 0;
 }
@@ -85,7 +85,7 @@ static ssize_t recvv(struct conn *c, void *data, size_t size)
 /* The receiver has said that it takes bytes there. */
 static void expect_places(struct fixture *f)
 {
-        assert_int_equal(recvv(f->b, f->there, STAGE_PIECE), SP_E_AGAIN);
+        assert_int_equal(recvv(f->b, f->there, BOUNCE_PIECE), SP_E_AGAIN);
 }
 
 static void the_sender_writes_into_the_place(void **state)
@@ -147,7 +147,7 @@ static void a_place_is_filled_before_anything_else_comes(void **state)
 static void what_belongs_elsewhere_takes_the_ring(void **state)
 {
         struct fixture *f = *state;
-        enum { SIZE = STAGE_PIECE };
+        enum { SIZE = BOUNCE_PIECE };
         static uint8_t data[SIZE], got[SIZE];
         fill(data, SIZE, 3);
         expect_places(f);
@@ -166,7 +166,7 @@ static void what_belongs_elsewhere_takes_the_ring(void **state)
         assert_true(sendv(f->a, data, SIZE) > 0);
 }
 
-static void a_piece_of_the_stage_is_copied_by_the_receiver(void **state)
+static void a_piece_of_the_bounce_is_copied_by_the_receiver(void **state)
 {
         struct fixture *f = *state;
         enum { SIZE = 1 << 20 };
@@ -196,8 +196,8 @@ static void a_piece_of_the_stage_is_copied_by_the_receiver(void **state)
 static void nothing_is_taken_from_who_has_closed(void **state)
 {
         struct fixture *f = *state;
-        static uint8_t data[STAGE_PIECE], got[STAGE_PIECE];
-        assert_int_equal(sendv(f->b, f->there, STAGE_PIECE), SP_E_AGAIN);
+        static uint8_t data[BOUNCE_PIECE], got[BOUNCE_PIECE];
+        assert_int_equal(sendv(f->b, f->there, BOUNCE_PIECE), SP_E_AGAIN);
         expect_places(f);
         assert_int_equal(sendv(f->a, data, sizeof(data)), SP_E_AGAIN);
         assert_int_equal(recvv(f->b, f->there, sizeof(data)), SP_E_AGAIN);
@@ -208,12 +208,12 @@ static void nothing_is_taken_from_who_has_closed(void **state)
 
 /* ---- anything ------------------------------------------------------------------------------- */
 
-enum { STREAM = 48 << 20, PIECES = 3, HALF = STAGE / 2 };
+enum { STREAM = 48 << 20, PIECES = 3, HALF = BOUNCE / 2 };
 
 /* One side, which sends and receives. */
 struct end {
         struct conn *conn;
-        uint8_t *stage; /* NULL: it uses memory of its own */
+        uint8_t *bounce; /* NULL: it uses memory of its own */
         unsigned seed;
         size_t sent, received;
         uint8_t *out, *in, *want;
@@ -229,12 +229,12 @@ static unsigned next(unsigned *seed)
         return *seed >> 8;
 }
 
-/* Small ones, and such as are worth a stage. */
+/* Small ones, and such as are worth a bounce buffer. */
 static size_t some(unsigned *seed, size_t left)
 {
-        static const size_t sizes[] = { 24, 5000, STAGE_PIECE, 400 << 10 };
+        static const size_t sizes[] = { 24, 5000, BOUNCE_PIECE, 400 << 10 };
         size_t size = 1 + next(seed) % sizes[next(seed) % array_size(sizes)] +
-                      (next(seed) % 4 ? 0 : STAGE_PIECE);
+                      (next(seed) % 4 ? 0 : BOUNCE_PIECE);
         return size < left ? size : left;
 }
 
@@ -242,7 +242,7 @@ static size_t some(unsigned *seed, size_t left)
 static ssize_t send_some(struct end *e)
 {
         if (e->first == e->count) {
-                uint8_t *from = e->stage && next(&e->seed) % 2 ? e->stage : e->out;
+                uint8_t *from = e->bounce && next(&e->seed) % 2 ? e->bounce : e->out;
                 e->first = e->count = 0;
                 for (size_t at = 0; e->count < PIECES && e->sent < STREAM; e->count++) {
                         size_t size = some(&e->seed, STREAM - e->sent);
@@ -273,7 +273,7 @@ static ssize_t receive_some(struct end *e)
         if (e->received == STREAM)
                 return 0;
         if (!e->place) {
-                e->place = e->stage && next(&e->seed) % 3 ? e->stage + HALF : e->in;
+                e->place = e->bounce && next(&e->seed) % 3 ? e->bounce + HALF : e->in;
                 e->size = some(&e->seed, STREAM - e->received);
                 e->have = 0;
         }
@@ -312,13 +312,13 @@ static void *move(void *arg)
         return NULL;
 }
 
-/* Both ways, as between a server, which uses the stage, and its client. */
+/* Both ways, as between a server, which uses the bounce buffer, and its client. */
 static void every_byte_comes_once_and_in_order(void **state)
 {
         struct fixture *f = *state;
         for (unsigned seed = 1; seed <= 3; seed++) {
                 struct end client = { .conn = f->a, .seed = seed },
-                           server = { .conn = f->b, .seed = seed + 10, .stage = f->there };
+                           server = { .conn = f->b, .seed = seed + 10, .bounce = f->there };
                 pthread_t t;
                 assert_int_equal(pthread_create(&t, NULL, move, &client), 0);
                 move(&server);
@@ -327,11 +327,11 @@ static void every_byte_comes_once_and_in_order(void **state)
 }
 
 /* One side writes what it likes into the memory of both. */
-static void nothing_that_is_said_of_the_stage_is_believed(void **state)
+static void nothing_that_is_said_of_the_bounce_is_believed(void **state)
 {
         (void)state;
         uint64_t random = 88172645463325252ull;
-        uint8_t *data = mem_zalloc(2 * STAGE_PIECE), *stage = mem_zalloc(STAGE);
+        uint8_t *data = mem_zalloc(2 * BOUNCE_PIECE), *bounce = mem_zalloc(BOUNCE);
         for (int round = 0; round < 2000; round++) {
                 struct conn *c;
                 int fds[2], fd;
@@ -345,7 +345,7 @@ static void nothing_that_is_said_of_the_stage_is_believed(void **state)
                 assert_ptr_not_equal(shared, MAP_FAILED);
                 close(fd);
                 assert_int_equal(send(fds[1], "Y", 1, 0), 1);
-                conn_stage(c, stage, STAGE);
+                conn_bounce(c, bounce, BOUNCE);
                 for (int step = 0; step < 20; step++) {
                         for (int k = 0; k < 12; k++) {
                                 random ^= random << 13;
@@ -353,14 +353,14 @@ static void nothing_that_is_said_of_the_stage_is_believed(void **state)
                                 random ^= random << 17;
                                 uint64_t value = random >> 8;
                                 if (round % 2) /* as a position or a number may be */
-                                        value %= step % 3 ? 3 : STAGE;
+                                        value %= step % 3 ? 3 : BOUNCE;
                                 shared[random % (HEADER / 3 / sizeof(*shared))] = value;
                         }
-                        struct iovec iov[2] = { { data, STAGE_PIECE }, { data, 100 } };
+                        struct iovec iov[2] = { { data, BOUNCE_PIECE }, { data, 100 } };
                         if (round % 3 == 0)
-                                iov[0].iov_base = stage + 4096;
+                                iov[0].iov_base = bounce + 4096;
                         ssize_t r = step % 2 ? c->ops->sendv(c, iov, 2) : c->ops->recvv(c, iov, 2);
-                        assert_true(r > 0 ? r <= STAGE_PIECE + 100
+                        assert_true(r > 0 ? r <= BOUNCE_PIECE + 100
                                           : r == SP_E_AGAIN || r == SP_E_LINK);
                         (void)conn_wait(c, true, step % 3, 0);
                 }
@@ -369,7 +369,7 @@ static void nothing_that_is_said_of_the_stage_is_believed(void **state)
                 close(fds[1]);
         }
         mem_free(data);
-        mem_free(stage);
+        mem_free(bounce);
 }
 
 int main(void)
@@ -379,10 +379,10 @@ int main(void)
                 CASE(the_sender_writes_into_the_place),
                 CASE(a_place_is_filled_before_anything_else_comes),
                 CASE(what_belongs_elsewhere_takes_the_ring),
-                CASE(a_piece_of_the_stage_is_copied_by_the_receiver),
+                CASE(a_piece_of_the_bounce_is_copied_by_the_receiver),
                 CASE(nothing_is_taken_from_who_has_closed),
                 CASE(every_byte_comes_once_and_in_order),
-                cmocka_unit_test(nothing_that_is_said_of_the_stage_is_believed),
+                cmocka_unit_test(nothing_that_is_said_of_the_bounce_is_believed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
