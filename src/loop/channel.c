@@ -100,7 +100,7 @@ static void await_end(struct server_loop *l)
 {
         if (!atomic_load_explicit(&l->looks, memory_order_relaxed))
                 return;
-        spin_stir(&l->spin);
+        spin_kick(&l->spin);
         if (atomic_load(&l->sleeps))
                 serving_rouse(l);
 }

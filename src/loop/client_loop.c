@@ -307,7 +307,7 @@ static bool pause_until(struct attach *a, uint64_t until)
 static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *reply)
 {
         unsigned ms = RETRY_FIRST_MS;
-        int patience_ms = a->dial.timeout_ms, first_ms = TRY_FIRST_MS;
+        int limit_ms = a->dial.timeout_ms, first_ms = TRY_FIRST_MS;
         if (!pause_until(a, a->begin_ns))
                 return SP_E_GONE;
         for (;;) {
@@ -317,8 +317,8 @@ static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *r
                 }
                 /* Not long at first: a way that is not there any more does not answer. */
                 if (a->until_ns)
-                        a->dial.timeout_ms = first_ms < patience_ms ? first_ms : patience_ms;
-                first_ms = first_ms < patience_ms ? 2 * first_ms : first_ms;
+                        a->dial.timeout_ms = first_ms < limit_ms ? first_ms : limit_ms;
+                first_ms = first_ms < limit_ms ? 2 * first_ms : first_ms;
                 int r = dial(a->local, &a->dial, ret, reply);
                 a->dial.early.size = 0;
                 bool later = may_work_later(r);
@@ -428,7 +428,7 @@ static int loop_attach(void *user, struct io_link *l, unsigned lane)
 static void carried(void *user, struct link *link, int status)
 {
         struct io_link *l = user;
-        spin_stir(&l->loop->spin);
+        spin_kick(&l->loop->spin);
         lane_threads_rouse(l->lane_threads, l->session);
         /* Acknowledgements; the other side needs room. */
         if (status >= 0 && session_unsent(l->session))

@@ -8,19 +8,19 @@
 #include "trace/trace.h"
 
 enum {
-        SPIN_CORES = 3,       /* with fewer the other side needs the one that would spin: */
-        YIELD_CORES = 2,      /* it is yielded; not with one, where sleeping costs less */
-        YIELD_LOOKS = 16,     /* at what can be looked at alone, for each at all descriptors */
-        AWAY_MAX_NS = 100000, /* the core was yielded for longer: to somebody who computes */
-        SHY_AWAY = 128,       /* waits, then */
-        SHY_LATE = 8,         /* what was waited for came while it slept, and soon */
-        COMPANY_YIELDS = 6,   /* of a wait, half of which let somebody in, */
-        COMPANY_WAITS = 3,    /* in so many waits: the core is shared with the other side */
-        LOOKS = 16,           /* at sockets for each at all descriptors */
-        LOOKS_MEMORY = 128,   /* the same, into memory */
-        LOOKS_SOON = 4,       /* while something else is to be found soon, too */
-        SHY_MAX = 256,        /* waits */
-        ENGAGED = 8,          /* times the bound, while the other side copies */
+        SPIN_CORES = 3,           /* with fewer the other side needs the one that would spin: */
+        YIELD_CORES = 2,          /* it is yielded; not with one, where sleeping costs less */
+        YIELD_LOOKS = 16,         /* at what can be looked at alone, for each at all descriptors */
+        OFF_CORE_MAX_NS = 100000, /* the core was yielded for longer: to somebody who computes */
+        BACKOFF_OFF_CORE = 128,   /* waits, then */
+        BACKOFF_LATE = 8,         /* what was waited for came while it slept, and soon */
+        COLOCATED_YIELDS = 6,     /* of a wait, half of which let somebody in, */
+        COLOCATED_WAITS = 3,      /* in so many waits: the core is shared with the other side */
+        LOOKS = 16,               /* at sockets for each at all descriptors */
+        LOOKS_MEMORY = 128,       /* the same, into memory */
+        LOOKS_SOON = 4,           /* while something else is to be found soon, too */
+        BACKOFF_MAX = 256,        /* waits */
+        ENGAGED = 8,              /* times the bound, while the other side copies */
 };
 
 unsigned spin_cores;
@@ -34,7 +34,7 @@ void spin_init(struct spin *s, uint64_t max_ns, unsigned cores)
                 cores = (unsigned)CPU_COUNT(&set);
         *s = (struct spin){ .max_ns = cores < YIELD_CORES ? 0 : max_ns,
                             .yields = cores < SPIN_CORES,
-                            .shyer = 1 };
+                            .backoff_next = 1 };
         s->now_ns = s->max_ns;
 }
 
@@ -84,11 +84,11 @@ static int look(struct spin *s, const struct spin_on *on, bool everywhere)
  * Linux does not part them, since that core never sleeps for long; but who sleeps is put there when it is woken. */
 static void part(struct spin *s, unsigned yields, unsigned long switches)
 {
-        if (yields < COMPANY_YIELDS || switches < yields / 2)
-                s->company = 0;
-        else if (++s->company == COMPANY_WAITS) {
-                s->company = 0;
-                s->shy = 1;
+        if (yields < COLOCATED_YIELDS || switches < yields / 2)
+                s->colocated = 0;
+        else if (++s->colocated == COLOCATED_WAITS) {
+                s->colocated = 0;
+                s->backoff = 1;
         }
 }
 
@@ -98,15 +98,15 @@ static void part(struct spin *s, unsigned yields, unsigned long switches)
 static int spin_and_yield(struct spin *s, const struct spin_on *on)
 {
         s->gave_up = false;
-        if (s->shy || !s->now_ns || atomic_load_explicit(&s->shared, memory_order_relaxed)) {
-                s->shy -= s->shy > 0;
+        if (s->backoff || !s->now_ns || atomic_load_explicit(&s->shared, memory_order_relaxed)) {
+                s->backoff -= s->backoff > 0;
                 return 0;
         }
         TRACE_SPAN(spin, s->now_ns);
         uint64_t from = s->began_ns, now = from;
         unsigned every = on->conn_count || on->link_count ? YIELD_LOOKS : 1;
         long before = preempted();
-        unsigned stirs = atomic_load_explicit(&s->stirs, memory_order_relaxed);
+        unsigned kicks = atomic_load_explicit(&s->kicks, memory_order_relaxed);
         for (unsigned looks = 0; now - from < s->now_ns; looks++) {
                 int r = look(s, on, looks % every == 0);
                 if (r) {
@@ -116,14 +116,14 @@ static int spin_and_yield(struct spin *s, const struct spin_on *on)
                 uint64_t then = now;
                 sched_yield();
                 now = clock_now_ns();
-                if (now - then > AWAY_MAX_NS) {
-                        s->shy = SHY_AWAY;
+                if (now - then > OFF_CORE_MAX_NS) {
+                        s->backoff = BACKOFF_OFF_CORE;
                         break;
                 }
-                unsigned stirred = atomic_load_explicit(&s->stirs, memory_order_relaxed);
-                if (stirred != stirs)
+                unsigned kicked = atomic_load_explicit(&s->kicks, memory_order_relaxed);
+                if (kicked != kicks)
                         from = now;
-                stirs = stirred;
+                kicks = kicked;
         }
         s->gave_up = true;
         return 0;
@@ -140,20 +140,20 @@ static bool is_engaged(const struct spin_on *on)
 }
 
 /* May it go on? */
-static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigned *stirs,
+static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigned *kicks,
                      long before)
 {
         uint64_t now = clock_now_ns();
-        unsigned stirred = atomic_load_explicit(&s->stirs, memory_order_relaxed);
-        if (stirred != *stirs && preempted() == before) {
-                *stirs = stirred;
+        unsigned kicked = atomic_load_explicit(&s->kicks, memory_order_relaxed);
+        if (kicked != *kicks && preempted() == before) {
+                *kicks = kicked;
                 s->began_ns = now;
                 s->now_ns = s->max_ns;
         }
         uint64_t took = now - s->began_ns;
         if (took < s->now_ns)
                 return true;
-        bool may = (due && s->patient && took / SPIN_PATIENCE < s->max_ns) ||
+        bool may = (due && s->long_budget && took / SPIN_LONG_BUDGET < s->max_ns) ||
                    (took / ENGAGED < s->max_ns && is_engaged(on));
         return may && preempted() == before;
 }
@@ -163,10 +163,10 @@ static int spin(struct spin *s, const struct spin_on *on)
         s->began_ns = clock_now_ns();
         if (s->yields)
                 return spin_and_yield(s, on);
-        if (!s->now_ns && !s->patient && !is_engaged(on))
+        if (!s->now_ns && !s->long_budget && !is_engaged(on))
                 return 0;
         TRACE_SPAN(spin, s->now_ns);
-        unsigned stirs = atomic_load_explicit(&s->stirs, memory_order_relaxed);
+        unsigned kicks = atomic_load_explicit(&s->kicks, memory_order_relaxed);
         long before = -1; /* what is there at once is not worth asking */
         for (unsigned looks = 0;;) {
                 enum spin_also also = s->also ? s->also(s->arg) : SPIN_NOTHING;
@@ -193,14 +193,15 @@ static int spin(struct spin *s, const struct spin_on *on)
                 int r = poll(on->fds, on->count, 0);
                 if (r)
                         return r;
-                if (!is_early(s, on, soon || on->due, &stirs, before))
+                if (!is_early(s, on, soon || on->due, &kicks, before))
                         break;
         }
         if (preempted() != before) {
                 s->now_ns = 0;
-                s->patient = false;
-                s->shy = s->shyer;
-                s->shyer = 2 * s->shyer < SHY_MAX ? 2 * s->shyer : SHY_MAX;
+                s->long_budget = false;
+                s->backoff = s->backoff_next;
+                s->backoff_next =
+                        2 * s->backoff_next < BACKOFF_MAX ? 2 * s->backoff_next : BACKOFF_MAX;
         }
         return 0;
 }
@@ -214,8 +215,8 @@ int spin_poll(struct spin *s, const struct spin_on *on)
                 r = spin(s, on);
                 if (r)
                         spin_hope(s);
-                if (r && s->shyer > 1)
-                        s->shyer--;
+                if (r && s->backoff_next > 1)
+                        s->backoff_next--;
         }
         return r ? r : arm_all(on->conns, on->conn_count);
 }
@@ -225,10 +226,10 @@ void spin_slept(struct spin *s)
         if (!s->max_ns)
                 return;
         uint64_t took = clock_now_ns() - s->began_ns;
-        if (s->gave_up && !s->shy && took < 2 * s->max_ns)
-                s->shy = SHY_LATE;
+        if (s->gave_up && !s->backoff && took < 2 * s->max_ns)
+                s->backoff = BACKOFF_LATE;
         /* Waking up takes about as long as spinning may. */
         s->now_ns = took < 2 * s->max_ns ? s->max_ns : s->now_ns / 2;
-        s->shy -= s->shy > 0 && !s->yields;
-        s->patient = !s->yields && !s->shy && took / SPIN_PATIENCE < s->max_ns;
+        s->backoff -= s->backoff > 0 && !s->yields;
+        s->long_budget = !s->yields && !s->backoff && took / SPIN_LONG_BUDGET < s->max_ns;
 }

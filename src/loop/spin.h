@@ -7,7 +7,7 @@
  * With two cores somebody else always does: the core is yielded after each look, until that once takes long. With one core, and
  * where several sessions share two (spin_share), it is never done.
  *
- * The bound is longer by SPIN_PATIENCE for what is due: commands run, and the last ones took no longer than that; and
+ * The bound is longer by SPIN_LONG_BUDGET for what is due: commands run, and the last ones took no longer than that; and
  * while the other side copies bytes through the bounce buffer (conn_is_engaged). */
 #ifndef SPANCL_LOOP_SPIN_H
 #define SPANCL_LOOP_SPIN_H
@@ -18,7 +18,7 @@
 
 #include "loop/link.h"
 
-enum { SPIN_PATIENCE = 40 };
+enum { SPIN_LONG_BUDGET = 40 };
 
 enum spin_also {
         SPIN_NOTHING, /* nor will there be */
@@ -27,17 +27,17 @@ enum spin_also {
 };
 
 struct spin {
-        uint64_t max_ns;    /* 0: never */
-        uint64_t now_ns;    /* how long the next one may take, up to max_ns */
-        bool patient;       /* and SPIN_PATIENCE times max_ns for what is due */
-        unsigned shy;       /* waits before it may be patient again, or yield, */
-        unsigned shyer;     /* and the next time: more, the more often somebody wants the core */
-        unsigned company;   /* waits in company of the other side (spin.c) */
-        bool gave_up;       /* the present wait's yielding found nothing */
-        bool yields;        /* the core, after each look */
-        atomic_bool shared; /* spin_share */
+        uint64_t max_ns;       /* 0: never */
+        uint64_t now_ns;       /* how long the next one may take, up to max_ns */
+        bool long_budget;      /* and SPIN_LONG_BUDGET times max_ns for what is due */
+        unsigned backoff;      /* waits before it may be patient again, or yield, */
+        unsigned backoff_next; /* and the next time: more, the more often somebody wants the core */
+        unsigned colocated;    /* waits in company of the other side (spin.c) */
+        bool gave_up;          /* the present wait's yielding found nothing */
+        bool yields;           /* the core, after each look */
+        atomic_bool shared;    /* spin_share */
         uint64_t began_ns;
-        atomic_uint stirs; /* spin_stir */
+        atomic_uint kicks; /* spin_kick */
         /* Called in turn with poll(2). NULL: nothing else to look at. */
         enum spin_also (*also)(void *arg);
         void *arg;
@@ -66,10 +66,10 @@ void spin_init(struct spin *s, uint64_t max_ns, unsigned cores);
 bool spin_peek(struct conn *const *conns, size_t count);
 
 /* From any thread: what is waited for has come nearer. Who spins begins anew. */
-static inline void spin_stir(struct spin *s)
+static inline void spin_kick(struct spin *s)
 {
         if (s->max_ns)
-                atomic_fetch_add_explicit(&s->stirs, 1, memory_order_relaxed);
+                atomic_fetch_add_explicit(&s->kicks, 1, memory_order_relaxed);
 }
 
 /* What was waited for has come: more of it may come soon, however long the wait was. */
@@ -95,7 +95,7 @@ static inline void spin_share(struct spin *s, bool shared)
 /* Might spin_poll try links? */
 static inline bool spin_tries(const struct spin *s)
 {
-        return s->max_ns && (s->now_ns || s->patient);
+        return s->max_ns && (s->now_ns || s->long_budget);
 }
 
 /* poll(2) without sleeping, for as long as it seems to pay: its result, or 1 when one of the conns or links

@@ -71,7 +71,7 @@ static int poll_yielding(struct spin *s, const struct spin_on *on)
 {
         int r = 0;
         for (int tries = 0; !r && tries < 1000; tries++) {
-                s->shy = 0;
+                s->backoff = 0;
                 s->now_ns = s->max_ns;
                 *(int *)s->arg = 0;
                 r = spin_poll(s, on);
@@ -93,31 +93,31 @@ TEST(with_two_cores_it_yields_unless_others_want_them)
 
         looks = 0;
         spin_share(&s, true);
-        s.shy = 0;
+        s.backoff = 0;
         assert_int_equal(spin_poll(&s, &on), 0);
         spin_share(&s, false);
-        for (s.shy = 2; s.shy;)
+        for (s.backoff = 2; s.backoff;)
                 assert_int_equal(spin_poll(&s, &on), 0);
         spin_init(&s, 1000, 2);
         for (int tries = 0; tries < 1000 && !s.gave_up; tries++) {
-                s.shy = 0;
+                s.backoff = 0;
                 assert_int_equal(spin_poll(&s, &on), 0);
         }
         assert_true(s.gave_up);
-        s.shy = 0;
+        s.backoff = 0;
         s.max_ns = UINT64_MAX / 4; /* so long that this wait was short, however long it took */
         spin_slept(&s);
-        assert_true(s.shy > 0); /* for it might as well have slept */
+        assert_true(s.backoff > 0); /* for it might as well have slept */
 
         s.also = found;
         s.arg = &looks;
-        s.shy = 0;
+        s.backoff = 0;
         s.now_ns = 0; /* waits were long */
         assert_int_equal(spin_poll(&s, &on), 0);
         assert_int_equal(looks, 0);
 
         spin_slept(&s); /* this one was not */
-        assert_true(s.now_ns == s.max_ns && !s.patient);
+        assert_true(s.now_ns == s.max_ns && !s.long_budget);
         assert_int_equal(write(fds[1], "x", 1), 1);
         assert_int_equal(spin_poll(&s, &on), 1);
         spin_never_yield(&s);
@@ -161,9 +161,9 @@ TEST(it_sleeps_once_where_both_sides_yield_to_each_other)
         spin_init(&s, UINT64_MAX / 4, 2);
         s.also = found;
         s.arg = &looks;
-        for (int tries = 0; tries < 1000 && s.shy != 1; tries++)
+        for (int tries = 0; tries < 1000 && s.backoff != 1; tries++)
                 assert_true(poll_yielding(&s, &on) < 0);
-        assert_int_equal(s.shy, 1);
+        assert_int_equal(s.backoff, 1);
         atomic_store(&parted, true);
         pthread_join(other, NULL);
         assert_int_equal(sched_setaffinity(0, sizeof(old), &old), 0);
@@ -200,7 +200,7 @@ static int poll_patiently(struct spin *s, const struct spin_on *on, int first_lo
         int r = 0;
         for (int tries = 0; !r && tries < 1000; tries++) {
                 s->now_ns = 0;
-                s->patient = true;
+                s->long_budget = true;
                 *(int *)s->arg = first_look;
                 r = spin_poll(s, on);
         }
@@ -208,7 +208,7 @@ static int poll_patiently(struct spin *s, const struct spin_on *on, int first_lo
 }
 
 /* While commands run, and as long as they don't take too long. */
-TEST(what_is_due_is_waited_for_with_patience)
+TEST(a_due_event_is_waited_for_with_the_long_budget)
 {
         int fds[2], looks = 0;
         struct pollfd p = reader(fds);
@@ -221,7 +221,7 @@ TEST(what_is_due_is_waited_for_with_patience)
         assert_int_equal(spin_poll(&s, &due), 0);
         assert_int_equal(looks, 0);
         spin_slept(&s);
-        assert_true(s.patient);
+        assert_true(s.long_budget);
         s.now_ns = 0;
         assert_int_equal(spin_poll(&s, &on), 0); /* nobody waits, and nothing runs */
         assert_true(poll_patiently(&s, &due, 0) < 0);
@@ -230,7 +230,7 @@ TEST(what_is_due_is_waited_for_with_patience)
         s.max_ns = 1000;
         s.began_ns = 1; /* long ago */
         spin_slept(&s);
-        assert_false(s.patient);
+        assert_false(s.long_budget);
         close(fds[0]);
         close(fds[1]);
 }
@@ -256,7 +256,7 @@ int main(void)
                 cmocka_unit_test(with_two_cores_it_yields_unless_others_want_them),
                 cmocka_unit_test(it_sleeps_once_where_both_sides_yield_to_each_other),
                 cmocka_unit_test(long_waits_make_it_stop_and_a_short_one_begin_again),
-                cmocka_unit_test(what_is_due_is_waited_for_with_patience),
+                cmocka_unit_test(a_due_event_is_waited_for_with_the_long_budget),
                 cmocka_unit_test(it_asks_the_system_on_how_many_cores_it_may_run),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
