@@ -361,7 +361,7 @@ static void read_log_level(void)
 }
 
 /* Log values that are not allowed; their settings keep their defaults. */
-static void read_patience(struct client_params *params)
+static void read_timeouts(struct client_params *params)
 {
         char *error = NULL;
         uint64_t seconds = 0, answer_ms = 0;
@@ -386,7 +386,7 @@ struct client *client_get(void)
                         prepared = true;
                 }
                 struct client_params params = { .io = &client_io_loop };
-                read_patience(&params);
+                read_timeouts(&params);
                 if (client_io_loop_new(&params.io_user) < 0 || client_new(&params, &global) < 0) {
                         client_io_loop_free(params.io_user);
                         global = NULL;

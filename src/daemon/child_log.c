@@ -20,14 +20,14 @@ static const uint64_t tell_each_ns = 10000000000ull, second_ns = 1000000000ull;
 
 int child_log_open(struct child_log *l, struct child_log_budget *all, int *ret_end)
 {
-        const struct timeval patience = { .tv_usec = WRITE_MAX_US };
+        const struct timeval timeout = { .tv_usec = WRITE_MAX_US };
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
                 return SP_E_LIMIT;
         *l = (struct child_log){ .fd = pair[0], .all = all };
         (void)shutdown(pair[0], SHUT_WR);
         passing_refuse(pair[0]);
-        (void)setsockopt(pair[1], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        (void)setsockopt(pair[1], SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
         *ret_end = pair[1];
         return 0;
 }
