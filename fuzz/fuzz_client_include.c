@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/include.h"
+#include "core/program/include.h"
 #include "engine/include.h"
 #include "proto/option.h"
 

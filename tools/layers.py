@@ -37,7 +37,7 @@ HEADERS = {
     "engine": {"backend/backend.h", "backend/bounds.h"},
     "core": {"loop/link.h", "loop/dial.h", "transport/transport.h"},
     # The loop drives an engine on one side; on the other it implements what the core asks for.
-    "loop": {"engine/engine.h", "backend/backend.h", "core/io.h"},
+    "loop": {"engine/engine.h", "backend/backend.h", "core/link/io.h"},
     "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",
             "proto/wire.h", "session/session.h"},
 }

@@ -3,8 +3,8 @@
 #define SPANCL_API_CHECK_H
 
 #include "core/client.h"
-#include "core/mem.h"
-#include "core/queue.h"
+#include "core/command/queue.h"
+#include "core/memory/mem.h"
 
 /* "CL_INVALID_EVENT_WAIT_LIST if event_wait_list is NULL and num_events_in_wait_list > 0, or
  * event_wait_list is not NULL and num_events_in_wait_list is 0, or if event objects in event_wait_list

@@ -2,7 +2,7 @@
 #ifndef SPANCL_API_CHECK_IMAGE_H
 #define SPANCL_API_CHECK_IMAGE_H
 
-#include "core/image.h"
+#include "core/memory/image.h"
 
 /* "CL_INVALID_OPERATION if the device associated with command_queue does not support images."
  * "CL_INVALID_IMAGE_SIZE if image dimensions [...] are not supported by device associated with queue."

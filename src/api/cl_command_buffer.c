@@ -1,13 +1,13 @@
 /* cl_khr_command_buffer, _multi_device, _mutable_dispatch. The functions are found by name alone, so here they
- * have names of their own: headers declare them differently, or not (core/khr_command_buffer.h). */
+ * have names of their own: headers declare them differently, or not (core/command/khr_command_buffer.h). */
 #include "api/check.h"
 #include "api/dispatch.h"
 #include "api/enqueue.h"
 #include "api/reply.h"
 #include "base/mem.h"
-#include "core/command_buffer.h"
-#include "core/kernel.h"
-#include "core/queue.h"
+#include "core/command/command_buffer.h"
+#include "core/command/queue.h"
+#include "core/program/kernel.h"
 
 /* ---- making --------------------------------------------------------------------------------- */
 

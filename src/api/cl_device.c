@@ -5,7 +5,7 @@
 #include "api/reply.h"
 #include "base/mem.h"
 #include "core/client.h"
-#include "core/command_buffer.h"
+#include "core/command/command_buffer.h"
 #include "core/device.h"
 
 static const cl_device_type types_known = CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU |
@@ -284,7 +284,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id in_device,
         return CL_SUCCESS;
 }
 
-/* Profiling times of all devices are on the client's clock (core/server.h), so that is both the device's
+/* Profiling times of all devices are on the client's clock (core/link/server.h), so that is both the device's
  * clock and the host's. */
 CL_API_ENTRY cl_int CL_API_CALL clGetDeviceAndHostTimer(cl_device_id device,
                                                         cl_ulong *device_timestamp,

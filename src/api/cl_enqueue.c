@@ -6,13 +6,13 @@
 #include "api/check_image.h"
 #include "api/enqueue.h"
 #include "base/mem.h"
-#include "core/build.h"
-#include "core/command_buffer.h"
+#include "core/command/command_buffer.h"
+#include "core/command/event.h"
 #include "core/context.h"
 #include "core/device.h"
-#include "core/event.h"
-#include "core/kernel.h"
-#include "core/program.h"
+#include "core/program/build.h"
+#include "core/program/kernel.h"
+#include "core/program/program.h"
 #include "proto/info.h"
 
 /* ---- kernels -------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 #include <CL/cl.h>
 
 #include "api/reply.h"
-#include "core/event.h"
+#include "core/command/event.h"
 
 CL_API_ENTRY cl_int CL_API_CALL clWaitForEvents(cl_uint num_events, const cl_event *event_list)
 {

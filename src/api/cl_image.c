@@ -4,7 +4,7 @@
 #include "api/mem_flags.h"
 #include "api/reply.h"
 #include "core/device.h"
-#include "core/image.h"
+#include "core/memory/image.h"
 
 /* ---- what a context can do ------------------------------------------------------------------ */
 

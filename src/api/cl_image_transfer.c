@@ -6,7 +6,7 @@
 #include "api/enqueue.h"
 #include "api/reply.h"
 #include "core/device.h"
-#include "core/svm.h"
+#include "core/memory/svm.h"
 
 /* "CL_INVALID_MEM_OBJECT if image is not a valid image object."
  * "CL_INVALID_CONTEXT if the context associated with command_queue and image are not the same." */

@@ -4,12 +4,12 @@
 #include "api/dispatch.h"
 #include "api/enqueue.h"
 #include "api/reply.h"
-#include "core/build.h"
+#include "core/command/queue.h"
 #include "core/device.h"
-#include "core/job.h"
-#include "core/kernel.h"
-#include "core/program.h"
-#include "core/queue.h"
+#include "core/program/build.h"
+#include "core/program/job.h"
+#include "core/program/kernel.h"
+#include "core/program/program.h"
 #include "proto/info.h"
 
 /* ---- making --------------------------------------------------------------------------------- */

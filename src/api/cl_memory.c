@@ -2,8 +2,8 @@
 
 #include "api/mem_flags.h"
 #include "api/reply.h"
-#include "core/content_size.h"
-#include "core/image.h"
+#include "core/memory/content_size.h"
+#include "core/memory/image.h"
 
 /* At most one of the bits in `mask`? */
 static bool at_most_one(cl_mem_flags flags, cl_mem_flags mask)

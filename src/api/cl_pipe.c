@@ -4,7 +4,7 @@
 #include "api/reply.h"
 #include "core/context.h"
 #include "core/device.h"
-#include "core/mem.h"
+#include "core/memory/mem.h"
 
 /* "CL_INVALID_OPERATION if no devices in context support pipes." "CL_INVALID_PIPE_SIZE if pipe_packet_size
  * is 0 or the pipe_packet_size exceeds CL_DEVICE_PIPE_MAX_PACKET_SIZE value [...] for all devices in

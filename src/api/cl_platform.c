@@ -6,8 +6,8 @@
 #include "api/reply.h"
 #include "base/mem.h"
 #include "core/client.h"
+#include "core/command/khr_command_buffer.h"
 #include "core/device.h"
-#include "core/khr_command_buffer.h"
 
 /* What the platform offers beyond its devices. */
 static const cl_name_version extensions[] = {

@@ -2,10 +2,10 @@
 #include <CL/cl_ext.h>
 
 #include "api/reply.h"
+#include "core/command/event.h"
+#include "core/command/queue.h"
 #include "core/context.h"
 #include "core/device.h"
-#include "core/event.h"
-#include "core/queue.h"
 
 enum {
         HOST_QUEUE = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE,

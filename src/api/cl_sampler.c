@@ -1,8 +1,8 @@
 #include <CL/cl.h>
 
 #include "api/reply.h"
-#include "core/image.h"
-#include "core/sampler.h"
+#include "core/memory/image.h"
+#include "core/memory/sampler.h"
 
 static bool any_device_has_images(const struct _cl_context *x)
 {

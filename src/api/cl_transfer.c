@@ -4,9 +4,9 @@
 #include "api/check.h"
 #include "api/enqueue.h"
 #include "api/reply.h"
-#include "core/command.h"
+#include "core/command/command.h"
 #include "core/device.h"
-#include "core/svm.h"
+#include "core/memory/svm.h"
 
 /* ---- reads and writes ----------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static cl_int check_transfer(const struct enqueue *q, cl_mem m, size_t offset, s
         return e;
 }
 
-/* The application's side of a transfer may be a device allocation (core/usm.h), as SYCL's copies from accessors have it;
+/* The application's side of a transfer may be a device allocation (core/memory/usm.h), as SYCL's copies from accessors have it;
  * the extension leaves that open. CL_SUCCESS and NULL: it is not. */
 static cl_int check_device_side(const struct enqueue *q, const void *ptr, size_t size, cl_mem *ret,
                                 size_t *ret_offset)

@@ -1,5 +1,5 @@
-/* cl_intel_unified_shared_memory (core/usm.h): by name only, since it has no slots. Quotes are the extension's. */
-#include "core/usm.h"
+/* cl_intel_unified_shared_memory (core/memory/usm.h): by name only, since it has no slots. Quotes are the extension's. */
+#include "core/memory/usm.h"
 
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "api/reply.h"
 #include "base/mem.h"
 #include "core/context.h"
-#include "core/kernel.h"
-#include "core/svm.h"
+#include "core/memory/svm.h"
+#include "core/program/kernel.h"
 
 enum { LARGEST_TYPE = 16 * sizeof(cl_long) };
 

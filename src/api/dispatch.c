@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "core/client.h"
-#include "core/content_size.h"
+#include "core/memory/content_size.h"
 
 /* cl_khr_icd 2.0.0: these two slots hold a tag, by which a loader knows that objects carry its own data
  * behind the table. Loaders of either version answer both calls themselves and never call through

@@ -2,9 +2,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/migration.h"
-#include "core/server.h"
-#include "core/storage.h"
+#include "core/link/server.h"
+#include "core/memory/migration.h"
+#include "core/memory/storage.h"
 #include "trace/trace.h"
 
 /* ---- the lock, ids, time -------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "core/device.h"
-#include "core/server.h"
-#include "core/svm.h"
+#include "core/link/server.h"
+#include "core/memory/svm.h"
 
 static void destroy(cl_context x)
 {

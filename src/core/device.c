@@ -3,10 +3,10 @@
 #include <CL/cl_ext.h>
 
 #include "base/mem.h"
-#include "core/content_size.h"
-#include "core/khr_command_buffer.h"
-#include "core/server.h"
-#include "core/usm.h"
+#include "core/command/khr_command_buffer.h"
+#include "core/link/server.h"
+#include "core/memory/content_size.h"
+#include "core/memory/usm.h"
 #include "proto/info.h"
 
 _Static_assert(sizeof(size_t) == 8, "values travel as a 64-bit host returns them (proto/info.h)");
@@ -420,7 +420,7 @@ int device_mask(struct bytes native, struct buf *out)
 
 /* ---- the device ----------------------------------------------------------------------------- */
 
-/* An answer of a device whose shared virtual memory can't be had beside the other servers' (core/svm.h). */
+/* An answer of a device whose shared virtual memory can't be had beside the other servers' (core/memory/svm.h). */
 static bool without_svm(cl_device_info name, struct bytes *v)
 {
         static const cl_device_svm_capabilities none;

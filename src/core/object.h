@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "core/placement.h"
+#include "core/memory/placement.h"
 #include "proto/args.h"
 #include "proto/image.h"
 #include "proto/info.h"
@@ -57,7 +57,7 @@ struct _cl_platform_id {
 
 /* Lives as long as the client, a sub-device until nothing needs it. Immutable but `available` and `present`.
  *
- * A device of a server that was started anew is another object, of the new session (core/new_session.c). The application
+ * A device of a server that was started anew is another object, of the new session (core/link/new_session.c). The application
  * knows it by the first one's handle (`shown`), and whatever is made from now on uses the last one (`present`);
  * contexts and all that is in them stay with the one that was present when they were made. */
 struct _cl_device_id {
@@ -74,7 +74,7 @@ struct _cl_device_id {
         cl_device_id shown;   /* what the application knows it by; a sub-device: itself */
         cl_device_id present; /* of one that is shown: what stands for it now */
         struct client *client;
-        /* Of one that is shown: who is told that it goes or comes (core/availability.c). */
+        /* Of one that is shown: who is told that it goes or comes (core/link/availability.c). */
         struct {
                 spancl_availability_fn fn; /* NULL: nobody */
                 void *user_data;
@@ -124,7 +124,7 @@ struct _cl_context {
         struct destructor *destructors;
         struct deferred end; /* calls them */
         struct list domain_queues;
-        struct list svm_chunks; /* core/svm.h */
+        struct list svm_chunks; /* core/memory/svm.h */
         atomic_bool usm;        /* there were device allocations */
 };
 
@@ -138,7 +138,7 @@ struct _cl_command_queue {
         bool is_default;                    /* on the device: its default one in the context */
         cl_queue_properties *property_list; /* as given to clCreateCommandQueueWithProperties */
         size_t property_count;
-        /* Core's (core/queue.c). */
+        /* Core's (core/command/queue.c). */
         uint64_t last_event; /* id of the last command, 0: none */
         uint64_t last_at;    /* where its message is (session_unsent_at) */
         uint64_t completed;  /* in-order: every command up to this id is known to be complete */
@@ -244,7 +244,7 @@ struct kernel_device {
                 accepted_group_size; /* the device took a launch with so many work-items a group */
 };
 
-struct program_build; /* core/program.h */
+struct program_build; /* core/program/program.h */
 struct program_job;
 
 struct _cl_program {
@@ -267,9 +267,10 @@ struct _cl_program {
         struct program_job *job;     /* the one in progress; NULL: none */
         struct bytes *executables;   /* per device: its binary as clGetProgramInfo gives it; owned,
                                         NULL or empty until asked for */
-        struct buf sent_source; /* what the servers have, if it is not `source` (core/include.h) */
-        uint64_t declared;      /* bit per server */
-        unsigned kernel_count;  /* attached kernel objects */
+        struct buf
+                sent_source; /* what the servers have, if it is not `source` (core/program/include.h) */
+        uint64_t declared;     /* bit per server */
+        unsigned kernel_count; /* attached kernel objects */
 };
 
 /* One argument's value; `version` is 0 while not set. */

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/server.h"
+#include "core/link/server.h"
 #include "trace/trace.h"
 
 enum {

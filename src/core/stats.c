@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/server.h"
+#include "core/link/server.h"
 #include "proto/info.h"
 
 enum { ANSWER_NS = 1000000000 }; /* how long the servers may take */

@@ -1,4 +1,4 @@
-/* The client's side of the outside world: core/io.h over sockets, poll(2) and threads. */
+/* The client's side of the outside world: core/link/io.h over sockets, poll(2) and threads. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/io.h"
+#include "core/link/io.h"
 #include "loop/address.h"
 #include "loop/arena.h"
 #include "loop/dial.h"

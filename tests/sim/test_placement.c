@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "base/vm.h"
-#include "core/content_size.h"
-#include "core/placement.h"
-#include "core/server.h"
+#include "core/link/server.h"
+#include "core/memory/content_size.h"
+#include "core/memory/placement.h"
 #include "support/setup.h"
 
 TEST(devices_of_all_servers_stand_in_one_platform)
@@ -551,7 +551,7 @@ TEST(links_between_servers_that_are_cut_are_made_again)
         }
 }
 
-/* Chunks of memory follow each other (core/svm.c), if nothing is in the way. */
+/* Chunks of memory follow each other (core/memory/svm.c), if nothing is in the way. */
 TEST(shared_virtual_memory_gives_way_to_what_is_there)
 {
         struct setup s;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/placement.h"
+#include "core/memory/placement.h"
 #include "support/program.h"
 #include "support/sim.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/server.h"
+#include "core/link/server.h"
 #include "support/setup.h"
 
 /* Sends on the session of server `i` with the client. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/server.h"
+#include "core/link/server.h"
 #include "support/sim_state.h"
 
 struct kept {

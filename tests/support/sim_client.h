@@ -1,8 +1,8 @@
-/* The client's side of the simulator: its io (core/io.h), in whose `wait` time passes. */
+/* The client's side of the simulator: its io (core/link/io.h), in whose `wait` time passes. */
 #ifndef SPANCL_TESTS_SIM_CLIENT_H
 #define SPANCL_TESTS_SIM_CLIENT_H
 
-#include "core/io.h"
+#include "core/link/io.h"
 #include "support/sim_deadline.h"
 
 struct sim;

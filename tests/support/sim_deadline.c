@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "core/server.h"
+#include "core/link/server.h"
 #include "support/sim_state.h"
 #include "transport/checked.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/config.h"
-#include "core/io.h"
+#include "core/link/io.h"
 #include "loop/link.h"
 #include "session/hello.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/device.h"
-#include "core/usm.h"
+#include "core/memory/usm.h"
 #include "proto/info.h"
 
 static struct buf native, masked;

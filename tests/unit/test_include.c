@@ -1,4 +1,4 @@
-/* core/include.c and core/macro.c: which files travel with a program, and as what. */
+/* core/program/include.c and core/program/macro.c: which files travel with a program, and as what. */
 #include "support/check.h"
 
 #include <dirent.h>
@@ -10,8 +10,8 @@
 
 #include "base/mem.h"
 #include "core/hash.h"
-#include "core/include.h"
-#include "core/macro.h"
+#include "core/program/include.h"
+#include "core/program/macro.h"
 #include "proto/info.h"
 #include "proto/option.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/placement.h"
+#include "core/memory/placement.h"
 #include "support/random.h"
 
 enum { BYTES = 96 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "core/spirv.h"
+#include "core/program/spirv.h"
 
 #define OP(op, count) ((uint32_t)(count) << 16 | (op))
 

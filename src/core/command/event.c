@@ -1,0 +1,536 @@
+#include "core/command/event.h"
+#include "core/memory/migration.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/command/queue.h"
+#include "core/link/server.h"
+#include "trace/trace.h"
+
+static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type)
+{
+        cl_event e = mem_zalloc(sizeof(*e));
+        if (!e)
+                return NULL;
+        handle_init(&e->h, HANDLE_EVENT);
+        list_init(&e->queue_link);
+        list_init(&e->followers);
+        e->context = x;
+        e->id = id;
+        e->command = type;
+        e->status = CL_SUBMITTED;
+        context_hold(x);
+        return e;
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+/* The servers execute commands in the order that the application asked for, but their words and the bytes of
+ * reads come over several lanes and links. So that nothing looks complete before what it depends on, an
+ * event behind one that lags follows it. */
+
+struct follower {
+        struct list link;
+        cl_event event; /* held */
+};
+
+int event_follow(cl_event e, cl_event first)
+{
+        if (!event_lags(first))
+                return 0;
+        struct follower *f = mem_alloc(sizeof(*f));
+        if (!f)
+                return SP_E_NOMEM;
+        f->event = e;
+        event_hold(e);
+        list_append(&first->followers, &f->link);
+        e->parts++;
+        e->before++;
+        return 0;
+}
+
+/* e is complete: its followers' turn. One after the other, however long the chain. */
+static void release_followers(cl_event e)
+{
+        struct client *c = e->context->client;
+        list_each(f, &e->followers, struct follower, link)
+        {
+                list_remove(&f->link);
+                list_append(&c->followers, &f->link);
+        }
+        if (c->following)
+                return;
+        c->following = true;
+        while (!list_empty(&c->followers)) {
+                struct follower *f = list_entry(c->followers.next, struct follower, link);
+                cl_event next = f->event;
+                list_remove(&f->link);
+                mem_free(f);
+                if (--next->before == 0)
+                        transfer_turn(next);
+                event_part_done(next, CL_SUCCESS);
+                event_unhold(next);
+        }
+        c->following = false;
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app, cl_event *ret)
+{
+        struct client *c = q->context->client;
+        cl_event e = event_alloc(q->context, id, type);
+        if (!e)
+                return SP_E_NOMEM;
+        int r = map_put(&c->events, id, e);
+        if (r < 0) {
+                context_unhold(e->context);
+                mem_free(e);
+                return r;
+        }
+        if (!app)
+                atomic_store(&e->h.refs, 0);
+        e->queue = q;
+        queue_hold(q);
+        e->server = q->device->server;
+        e->parts = 1;
+        e->tracked = e->watched = true;
+        event_hold(e); /* the map's */
+        list_append(&q->commands, &e->queue_link);
+        if (q->properties & CL_QUEUE_PROFILING_ENABLE)
+                e->queued_ns = client_now_ns(c);
+        *ret = e;
+        return 0;
+}
+
+int event_new_user(cl_context x, cl_event *ret)
+{
+        cl_event e = event_alloc(x, client_new_id(x->client, OBJECT_EVENT), CL_COMMAND_USER);
+        if (!e)
+                return SP_E_NOMEM;
+        e->parts = 1;
+        *ret = e;
+        return 0;
+}
+
+void event_hold(cl_event e)
+{
+        atomic_fetch_add(&e->h.holds, 1);
+}
+
+/* Tell the servers of `to` how e ended. */
+static void event_tell(cl_event e, uint64_t to)
+{
+        struct client *c = e->context->client;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                struct session *session = to & 1ull << i ? server_session(s) : NULL;
+                if (!session)
+                        continue;
+                int r = session_send(session, event_done, .event = e->id, .status = e->status);
+                if (r < 0) /* what waits there would wait for ever */
+                        s->lost_status = r;
+                server_send(s);
+        }
+}
+
+void event_unhold(cl_event e)
+{
+        unsigned left = atomic_fetch_sub(&e->h.holds, 1) - 1;
+        if (left == 1 && e->tracked && !e->watched && !e->imported && e->parts == 1) {
+                /* Only the map knows it, and nobody will ask how it ends. */
+                map_del(&e->context->client->events, e->id);
+                list_remove(&e->queue_link);
+                atomic_store(&e->h.holds, 0);
+        } else if (left) {
+                return;
+        }
+        cl_context x = e->context;
+        cl_command_queue q = e->queue;
+        if (e->parts && !e->queue) {
+                /* A user event that nobody can set any more: who waits for it must not for ever. */
+                e->status = CL_INVALID_EVENT;
+                event_tell(e, e->imported);
+        }
+        if (e->tail)
+                e->tail->free(e->tail);
+        while (e->callbacks) {
+                struct event_callback *cb = e->callbacks;
+                e->callbacks = cb->next;
+                mem_free(cb);
+        }
+        handle_free(&e->h, sizeof(*e));
+        if (q)
+                queue_unhold(q);
+        context_unhold(x);
+}
+
+bool event_is_done(void *event)
+{
+        cl_event e = event;
+        return e->status <= CL_COMPLETE;
+}
+
+/* ---- callbacks ------------------------------------------------------------------------------ */
+
+static void callback_run(struct deferred *call)
+{
+        struct event_callback *cb = container_of(call, struct event_callback, call);
+        struct client *c = cb->event->context->client;
+        cb->fn(cb->event, cb->status, cb->user_data);
+        client_lock(c);
+        event_unhold(cb->event);
+        client_unlock(c);
+        mem_free(cb);
+}
+
+/* The callback is due: hand it to the progress thread. */
+static void callback_defer(cl_event e, struct event_callback *cb)
+{
+        cb->event = e;
+        cb->status = e->status < 0 ? e->status : cb->type;
+        event_hold(e);
+        client_defer(e->context->client, &cb->call, callback_run);
+}
+
+int event_on(cl_event e, cl_int type, void(CL_CALLBACK *fn)(cl_event, cl_int, void *),
+             void *user_data)
+{
+        struct client *c = e->context->client;
+        int r = e->status <= type ? 0 : event_watch(e);
+        if (r < 0)
+                return r;
+        struct event_callback *cb = mem_alloc(sizeof(*cb));
+        if (!cb)
+                return SP_E_NOMEM;
+        *cb = (struct event_callback){
+                .next = e->callbacks, .type = type, .fn = fn, .user_data = user_data
+        };
+        if (e->status <= type) {
+                callback_defer(e, cb);
+                return 0;
+        }
+        if (!e->callbacks && e->server) {
+                c->interests++;
+                progress_wake(c);
+        }
+        e->callbacks = cb;
+        if (e->server)
+                server_kick(e->server);
+        return 0;
+}
+
+/* ---- completion ----------------------------------------------------------------------------- */
+
+void event_complete(cl_event e, cl_int status)
+{
+        if (event_is_done(e))
+                return;
+        struct client *c = e->context->client;
+        struct event_callback *callbacks = e->callbacks;
+        e->status = status;
+        e->parts = 0;
+        e->callbacks = NULL;
+        list_remove(&e->queue_link);
+        if (callbacks && e->server)
+                c->interests--;
+        if (e->tail)
+                c->interests--;
+        struct event_callback *first = NULL; /* in order of registration */
+        while (callbacks) {
+                struct event_callback *cb = callbacks;
+                callbacks = cb->next;
+                cb->next = first;
+                first = cb;
+        }
+        for (struct event_callback *next; first; first = next) {
+                next = first->next;
+                callback_defer(e, first);
+        }
+        /* User events, events without a peer link, and those whose server can't tell any more. */
+        bool lost = e->server && e->server->state == SERVER_LOST;
+        event_tell(e, e->server && !lost ? e->relay : e->imported);
+        client_changed(c);
+        if (e->queue && e->queue->fence == e)
+                e->queue->fence = NULL;
+        release_followers(e);
+        if (e->tracked) {
+                e->tracked = false;
+                map_del(&c->events, e->id);
+                event_unhold(e);
+        }
+}
+
+void event_part_done(cl_event e, cl_int status)
+{
+        if (event_is_done(e))
+                return;
+        if (status < 0 && !e->result)
+                e->result = status;
+        if (--e->parts == 0)
+                event_complete(e, e->result);
+        else if (e->parts == 1 && e->tail)
+                e->tail->run(e->tail, e, e->result);
+}
+
+void event_set_tail(cl_event e, struct event_tail *tail)
+{
+        struct client *c = e->context->client;
+        e->tail = tail;
+        e->lags = true;
+        e->parts++;
+        c->interests++; /* it is to happen also when nobody waits */
+        progress_wake(c);
+}
+
+int event_watch(cl_event e)
+{
+        struct session *session = e->watched || !e->server ? NULL : server_session(e->server);
+        if (!session || event_is_done(e))
+                return 0;
+        int r = queue_watch_event(e->queue, session, e->id);
+        e->watched = r == 0;
+        return r;
+}
+
+void events_watch(cl_command_queue q)
+{
+        bool ordered = queue_in_order(q) && !q->failed, some = false;
+        list_each(e, &q->commands, struct _cl_event, queue_link)
+        {
+                some |= e->imported && !e->watched;
+                /* The last one tells of all before it. */
+                bool tells = ordered ? some && e->queue_link.next == &q->commands : e->imported;
+                if (tells && event_watch(e) < 0)
+                        e->server->lost_status = SP_E_NOMEM;
+        }
+}
+
+void events_passed(cl_command_queue q, uint64_t id)
+{
+        queue_hold(q);
+        list_each(e, &q->commands, struct _cl_event, queue_link)
+        {
+                if (e->id > id)
+                        break;
+                if (e->watched)
+                        continue;
+                e->watched = e->heard = true;
+                event_part_done(e, CL_COMPLETE);
+        }
+        queue_unhold(q);
+}
+
+int event_set_user(cl_event e, cl_int status)
+{
+        if (!e->parts)
+                return SP_E_BUSY;
+        event_complete(e, status);
+        return 0;
+}
+
+/* When the command ran, in the client's clock and in order whatever the clocks' error. */
+static void take_times(cl_event e, const struct server *s, const uint64_t times[3], bool timed)
+{
+        uint64_t now = client_now_ns(s->client), last = e->queued_ns;
+        cl_ulong *to[3] = { &e->submit_ns, &e->start_ns, &e->end_ns };
+        for (int i = 0; i < 3; i++) {
+                uint64_t t = timed ? server_local_ns(s, times[i]) : now;
+                if (t > now)
+                        t = now;
+                if (t < last)
+                        t = last;
+                *to[i] = last = t;
+        }
+}
+
+int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
+                const uint64_t times[3], bool timed)
+{
+        struct client *c = s->client;
+        TRACE(heard, id);
+        cl_event e = map_get(&c->events, id);
+        int r = status < 0 ? incoming_failed(s, id) : 0;
+        if (r < 0 || (e && (e->server != s || e->heard))) /* it has one word only */
+                return r;
+        if (e)
+                e->watched = e->heard = true;
+        cl_command_queue q = e ? e->queue : queue ? map_get(&c->queues, queue) : NULL;
+        if (q && q->device->server == s) {
+                bool first = status < 0 && !q->failed;
+                q->failed |= status < 0;
+                if (first)
+                        events_watch(q);
+                else if (!q->failed && id > q->completed)
+                        q->completed = id;
+                if (status == CL_COMPLETE && !q->failed && queue_in_order(q))
+                        events_passed(q, id);
+        }
+        if (status < 0)
+                log_debug("client", "a command failed on %s: %d", server_name(s), status);
+        if ((!e || e->stands_in) && status < 0 && q && !q->deferred_error)
+                q->deferred_error = status;
+        if (!e) {
+                migration_ended(s, id, status, times, timed);
+                if (status < 0 && !q)
+                        arrival_failed(s, id);
+                return 0;
+        }
+        if (e->queue->properties & CL_QUEUE_PROFILING_ENABLE)
+                take_times(e, s, times, timed);
+        event_part_done(e, status);
+        return 0;
+}
+
+void events_fail(struct server *s, cl_int status)
+{
+        struct client *c = s->client;
+        struct map_walk walk = { 0 };
+        cl_event e;
+        while ((e = map_walk_next(&c->events, &walk))) {
+                if (e->server != s)
+                        continue;
+                event_complete(e, status);
+                map_walk_changed(&walk);
+        }
+}
+
+void events_relay(struct server *a, struct server *b)
+{
+        cl_event e;
+        for (size_t pos = 0; (e = map_next(&a->client->events, &pos));) {
+                if (e->server == a)
+                        e->relay |= e->imported & 1ull << b->index;
+                if (e->server == b)
+                        e->relay |= e->imported & 1ull << a->index;
+                if (e->relay && event_watch(e) < 0)
+                        e->server->lost_status = SP_E_NOMEM;
+        }
+}
+
+/* ---- use in wait lists ---------------------------------------------------------------------- */
+
+/* Is the client to be told how e ends, which servers tell each other? It may become the client's to tell
+ * (events_relay), and has to be forgotten some time: later events of an order tell that, of which some are told. */
+static bool to_be_watched(cl_event e)
+{
+        enum { UNWATCHED = 64 };
+        cl_command_queue q = e->queue;
+        if (!q || !queue_in_order(q) || q->failed || ++q->unwatched == UNWATCHED) {
+                if (q)
+                        q->unwatched = 0;
+                return true;
+        }
+        return false;
+}
+
+int event_reach(cl_event e, struct server *s)
+{
+        uint64_t bit = 1ull << s->index;
+        if (e->status == CL_COMPLETE)
+                return 0;
+        if (e->server == s || e->imported & bit)
+                return 1;
+        struct session *to = server_session(s);
+        if (!to)
+                return SP_E_GONE;
+        bool peers = e->server && !event_is_done(e) && server_introduce(e->server, s) == 0;
+        int r = !peers || to_be_watched(e) ? event_watch(e) : 0;
+        if (r < 0)
+                return r;
+        if (peers) {
+                struct session *from = server_session(e->server);
+                if (!from)
+                        return SP_E_GONE;
+                r = session_send(from, event_subscribe, .event = e->id, .peer = s->peer_id);
+                if (r < 0)
+                        return r;
+                server_kick(e->server);
+        }
+        r = session_send(to, event_import, .event = e->id, .peer = peers ? e->server->peer_id : 0);
+        if (r < 0)
+                return r;
+        e->imported |= bit;
+        if (!peers)
+                e->relay |= bit;
+        if (!event_is_done(e))
+                return 1;
+        r = session_send(to, event_done, .event = e->id, .status = e->status);
+        return r < 0 ? r : 1;
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+cl_int event_status(cl_event e)
+{
+        if (!event_is_done(e)) {
+                /* The first look asks: whether it is complete is known when the answer to what follows the
+                 * question is there. Then the server tells. */
+                if (!e->watched && event_watch(e) == 0 && e->watched)
+                        (void)!server_round_trip(e->server);
+                client_poll(e->context->client);
+        }
+        return e->status;
+}
+
+bool event_is_settled(void *event)
+{
+        cl_event e = event;
+        return event_is_done(e) || (e->server && server_refuses(e->server));
+}
+
+struct wait {
+        struct client *client;
+        cl_uint count;
+        const cl_event *events;
+        bool refused;
+};
+
+/* Is one of them of a server that is disconnected? */
+static bool any_refused(const struct wait *w)
+{
+        for (cl_uint i = 0; i < w->count; i++)
+                if (!event_is_done(w->events[i]) && event_is_settled(w->events[i]))
+                        return true;
+        return false;
+}
+
+static bool all_done(void *arg)
+{
+        struct wait *w = arg;
+        w->refused = w->client->disconnected && any_refused(w);
+        if (w->refused)
+                return true;
+        /* From the end: the last is mostly the last to finish. */
+        while (w->count) {
+                if (!event_is_done(w->events[w->count - 1]))
+                        return false;
+                w->count--;
+        }
+        return true;
+}
+
+cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
+{
+        struct wait w = { c, count, events, false };
+        for (cl_uint i = 0; i < count; i++) {
+                int r = event_watch(events[i]);
+                if (r < 0)
+                        return status_to_cl(r);
+        }
+        for (cl_uint i = 0; i < count; i++) {
+                event_hold(events[i]);
+                cl_command_queue q = events[i]->queue;
+                if (q && q->properties & CL_QUEUE_PROFILING_ENABLE && !event_is_done(events[i]))
+                        server_ask_clock(q->device->server);
+        }
+        client_wait(c, all_done, &w);
+        bool failed = false;
+        for (cl_uint i = 0; i < count; i++) {
+                failed |= events[i]->status < 0;
+                event_unhold(events[i]);
+        }
+        if (w.refused)
+                return CL_DEVICE_NOT_AVAILABLE;
+        return failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
+}

@@ -1,0 +1,913 @@
+#include "core/command/transfer.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/command/command_buffer.h"
+#include "core/command/queue.h"
+#include "core/link/server.h"
+#include "core/memory/content_size.h"
+#include "core/memory/image.h"
+#include "core/memory/mem.h"
+#include "core/memory/migration.h"
+#include "session/arrivals.h"
+
+static uint64_t box_size(const struct host_box *b)
+{
+        return (uint64_t)b->region[0] * b->region[1] * b->region[2];
+}
+
+/* Where byte `offset` of the box without gaps lies, and how many follow it in one piece. */
+static uint8_t *box_at(const struct host_box *b, uint64_t offset, size_t *ret_len)
+{
+        uint64_t rows = b->region[1], width = b->region[0];
+        bool whole_rows = b->row_pitch == width;
+        if (whole_rows && (b->region[2] == 1 || b->slice_pitch == width * rows)) {
+                *ret_len = (size_t)(box_size(b) - offset);
+                return b->at + offset;
+        }
+        uint64_t row = offset / width, x = offset % width;
+        uint64_t slice = row / rows, y = row % rows;
+        *ret_len = (size_t)(width - x);
+        if (whole_rows)
+                *ret_len += (size_t)((rows - y - 1) * width);
+        return b->at + slice * b->slice_pitch + y * b->row_pitch + x;
+}
+
+struct incoming {
+        uint64_t transfer;
+        struct server *server;
+        cl_event event; /* that it is a part of; held */
+        cl_mem keep;    /* what is read; held */
+        struct host_box to;
+        /* Where its bytes are meanwhile, if others are still on their way there that it comes after;
+         * owned. NULL: they go where they belong. */
+        uint8_t *aside;
+        bool unwanted; /* the command has failed, or its call does not wait any more */
+        struct arrivals placed, came;
+};
+
+/* ---- to servers ----------------------------------------------------------------------------- */
+
+struct outgoing {
+        struct session_bulk bulk;
+        struct client *client;
+        struct list link; /* the client's */
+        struct host_box from;
+        uint8_t *copy;  /* `from` is it; owned. NULL: the application's memory, or that of `keep` */
+        cl_event event; /* that it is a part of, held; NULL: none */
+        cl_mem root;    /* whose initial data it is, held; NULL: none */
+        cl_mem keep;    /* whose memory it is, held; NULL: the application's */
+        struct sent *sent;
+};
+
+static const void *outgoing_at(struct session_bulk *b, uint64_t offset, size_t *ret_len)
+{
+        return box_at(&container_of(b, struct outgoing, bulk)->from, offset, ret_len);
+}
+
+/* Lane 1 of every server is that of threads that wait. Has nobody (`aside`) to wait for these bytes, or is what is on
+ * its way enough for them? */
+static bool goes_wide(const struct client *c, uint64_t size, bool aside)
+{
+        enum { SMALL = 256 << 10 };
+        return size >= SMALL && (aside || c->moving + size >= SESSION_WIDE_DEFAULT);
+}
+
+static void outgoing_done(struct session_bulk *b, int status)
+{
+        struct outgoing *o = container_of(b, struct outgoing, bulk);
+        o->client->moving -= o->bulk.total;
+        if (o->sent) {
+                *o->sent = (struct sent){ true, status };
+                client_changed(o->client);
+        }
+        if (o->event) {
+                event_part_done(o->event, CL_SUCCESS);
+                event_unhold(o->event);
+        }
+        if (o->root) {
+                o->root->sending--;
+                mem_drop_initial(o->root);
+                mem_unhold(o->root);
+        }
+        if (o->keep)
+                mem_unhold(o->keep);
+        list_remove(&o->link);
+        mem_free(o->copy);
+        mem_free(o);
+}
+
+static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct host_box from,
+                                     bool aside)
+{
+        struct outgoing *o = mem_zalloc(sizeof(*o));
+        if (!o)
+                return NULL;
+        o->client = c;
+        o->from = from;
+        list_append(&c->outgoing, &o->link);
+        o->bulk = (struct session_bulk){
+                .transfer = transfer,
+                .total = box_size(&from),
+                .at = outgoing_at,
+                .done = outgoing_done,
+                .wide = goes_wide(c, box_size(&from), aside),
+        };
+        c->moving += o->bulk.total;
+        return o;
+}
+
+/* The message that announces it is sent. */
+static void outgoing_start(struct outgoing *o, struct server *s, struct session *session)
+{
+        server_want_bulk(s, o->bulk.total);
+        int r = session_bulk_send(session, &o->bulk, o->bulk.total);
+        s->fresh_bulk |= session_bulk_pending(session);
+        if (r == 0)
+                return;
+        /* The server would wait for it for ever. */
+        s->lost_status = r;
+        outgoing_done(&o->bulk, r);
+}
+
+/* Where the box begins and ends. */
+static const uint8_t *box_end(const struct host_box *b)
+{
+        return b->at + (b->region[2] - 1) * b->slice_pitch + (b->region[1] - 1) * b->row_pitch +
+               b->region[0];
+}
+
+static bool boxes_meet(const struct host_box *a, const struct host_box *b)
+{
+        return a->at < box_end(b) && b->at < box_end(a);
+}
+
+/* Are bytes on their way into that memory, or, if `written`, still to be copied from it? */
+static bool is_to_come(struct client *c, const struct host_box *box, bool written)
+{
+        struct incoming *in;
+        for (size_t pos = 0; (in = map_next(&c->incoming, &pos));)
+                if (!in->unwanted && boxes_meet(box, &in->to))
+                        return true;
+        list_each(copy, &c->host_copies, struct host_copy, link)
+        {
+                const struct host_box to = host_bytes(copy->to, copy->size),
+                                      from = host_bytes(copy->from, copy->size);
+                if (boxes_meet(box, &to) || (written && boxes_meet(box, &from)))
+                        return true;
+        }
+        return false;
+}
+
+static void outgoing_start_held(cl_event e)
+{
+        struct outgoing *o = steal(e->held);
+        struct session *session = server_session(e->server);
+        if (session)
+                outgoing_start(o, e->server, session);
+        else
+                outgoing_done(&o->bulk, SP_E_GONE);
+}
+
+int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct sent *sent)
+{
+        struct outgoing *o = outgoing_new(m->client, m->id, from, !m->enqueue->blocking);
+        if (!o) {
+                m->server->lost_status = SP_E_NOMEM; /* it would wait for it for ever */
+                return SP_E_NOMEM;
+        }
+        o->sent = sent;
+        o->keep = keep;
+        if (keep)
+                mem_hold(keep);
+        if (m->event) {
+                o->event = m->event;
+                event_hold(m->event);
+                m->event->parts++;
+        }
+        /* Its bytes may be those of a read that it comes after. */
+        if (m->event && m->event->before && is_to_come(m->client, &from, false))
+                m->event->held = o;
+        else
+                outgoing_start(o, m->server, m->session);
+        return 0;
+}
+
+/* From now on the bytes are in memory of its own. */
+static void outgoing_detach(struct outgoing *o, struct server *s)
+{
+        size_t len, size = box_size(&o->from);
+        o->sent = NULL;
+        o->copy = mem_alloc(size);
+        if (!o->copy) {
+                s->lost_status = SP_E_NOMEM; /* nothing is sent any more */
+                return;
+        }
+        for (uint64_t at = 0; at < size; at += len) {
+                const uint8_t *from = box_at(&o->from, at, &len);
+                memcpy(o->copy + at, from, len);
+        }
+        o->from = host_bytes(o->copy, size);
+}
+
+struct sending {
+        struct server *server;
+        struct sent sent;
+};
+
+static bool is_sent(void *arg)
+{
+        const struct sending *w = arg;
+        return w->sent.done || server_refuses(w->server);
+}
+
+/* Does a blocking write end with its command, and not as soon as its bytes have been taken?
+ * clEnqueueSVMMemcpy "does not return until the buffer data has been copied". */
+static bool waits_for_end(const struct enqueue *q)
+{
+        return q->wait_count || q->type == CL_COMMAND_SVM_MEMCPY;
+}
+
+/* The write goes on without the call. */
+static void let_go(struct command *m, const struct sent *sent)
+{
+        m->queue->last_event = m->id;
+        list_each(o, &m->client->outgoing, struct outgoing, link)
+        {
+                if (o->sent == sent)
+                        outgoing_detach(o, m->server);
+        }
+}
+
+cl_int transfer_finish_write(struct command *m, int r, struct host_box from)
+{
+        struct sending w = { .server = m->server };
+        bool only_data = m->enqueue->blocking && !waits_for_end(m->enqueue);
+        if (r == 0)
+                r = transfer_send(m, from, NULL, only_data ? &w.sent : NULL);
+        if (r == 0 && only_data) {
+                if (w.sent.done)
+                        server_kick(m->server);
+                else /* sends, too, and needs no progress thread for the rest */
+                        client_wait(m->client, is_sent, &w);
+                r = w.sent.status < 0 || !w.sent.done ? SP_E_GONE : 0;
+                if (!w.sent.done)
+                        let_go(m, &w.sent);
+        }
+        return command_end(m, r, m->enqueue->blocking && !only_data);
+}
+
+bool transfer_needs_event(const struct enqueue *q, uint64_t size)
+{
+        if (q->blocking)
+                return waits_for_end(q);
+        return size > SESSION_INLINE_DEFAULT; /* the memory is read after the call */
+}
+
+/* ---- from servers --------------------------------------------------------------------------- */
+
+static bool is_small(const struct host_box *b)
+{
+        return box_size(b) <= SESSION_INLINE_DEFAULT;
+}
+
+/* Could bytes of a read come before those of one that it comes after, into the same memory? Not if all that
+ * is to come from its server, as it itself, travels behind messages. */
+static bool may_overtake(const struct command *m, const struct host_box *to)
+{
+        if (!m->event->before)
+                return false;
+        if (is_small(to) && list_empty(&m->client->host_copies) &&
+            m->client->incoming.count == m->server->small_incoming)
+                return false;
+        return is_to_come(m->client, to, true);
+}
+
+/* Not the application's memory, but that of the mapped object. */
+static bool is_map(const struct _cl_event *e)
+{
+        return e->command == CL_COMMAND_MAP_BUFFER || e->command == CL_COMMAND_MAP_IMAGE ||
+               e->command == CL_COMMAND_SVM_MAP;
+}
+
+/* The view of what was mapped has the bytes, or will not have them. */
+static void tell_view(const struct incoming *in, bool came)
+{
+        struct placement *p = &mem_root(in->keep)->placement;
+        if (is_map(in->event) && came)
+                placement_view_arrived(p, in->transfer);
+        else if (is_map(in->event))
+                placement_arrival_failed(p, PLACEMENT_VIEW, in->transfer);
+}
+
+/* The bytes that were put aside go where they belong. */
+static void incoming_settle(const struct incoming *in)
+{
+        size_t len;
+        for (uint64_t at = 0; at < box_size(&in->to); at += len) {
+                uint8_t *to = box_at(&in->to, at, &len);
+                memcpy(to, in->aside + at, len);
+        }
+}
+
+static void incoming_end(struct incoming *in, cl_int status)
+{
+        cl_event e = in->event;
+        cl_mem keep = in->keep;
+        if (in->aside && status == CL_SUCCESS && !in->unwanted)
+                incoming_settle(in);
+        tell_view(in, status == CL_SUCCESS && !in->unwanted);
+        map_del(&in->server->client->incoming, in->transfer);
+        in->server->client->moving -= box_size(&in->to);
+        in->server->small_incoming -= is_small(&in->to);
+        mem_free(in->aside);
+        arrivals_fini(&in->placed);
+        arrivals_fini(&in->came);
+        mem_free(in);
+        event_part_done(e, status);
+        event_unhold(e);
+        mem_unhold(keep);
+}
+
+int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
+{
+        struct incoming *in = mem_zalloc(sizeof(*in));
+        if (!in)
+                return SP_E_NOMEM;
+        in->transfer = m->id;
+        in->server = m->server;
+        in->event = m->event;
+        in->to = to;
+        in->keep = keep;
+        bool overtakes = may_overtake(m, &to);
+        if (overtakes)
+                in->aside = mem_alloc(box_size(&to));
+        int r = overtakes && !in->aside ? SP_E_NOMEM
+                                        : map_put(&m->client->incoming, in->transfer, in);
+        if (r < 0) {
+                mem_free(in->aside);
+                mem_free(in);
+                return r;
+        }
+        m->server->small_incoming += is_small(&to);
+        event_hold(in->event);
+        mem_hold(keep);
+        in->event->parts++;
+        in->event->lags = true;
+        m->wide = goes_wide(m->client, box_size(&to), false);
+        m->client->moving += box_size(&to);
+        server_want_bulk(m->server, box_size(&to));
+        return 0;
+}
+
+int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                   void **ret)
+{
+        struct server *s = user;
+        struct incoming *in = map_get(&s->client->incoming, transfer);
+        if (!in || in->server != s || offset >= box_size(&in->to) ||
+            *len > box_size(&in->to) - offset || arrivals_meet(&in->placed, offset, offset + *len))
+                return SP_E_PROTO;
+        size_t fits = sizeof(s->sink);
+        if (in->unwanted) {
+                *ret = s->sink;
+        } else if (in->aside) {
+                *ret = in->aside + offset;
+                fits = *len;
+        } else {
+                *ret = box_at(&in->to, offset, &fits);
+        }
+        if (*len > fits)
+                *len = fits;
+        return arrivals_add(&in->placed, offset, offset + *len);
+}
+
+int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                     uint64_t *ret_below)
+{
+        struct server *s = user;
+        struct incoming *in = map_get(&s->client->incoming, transfer);
+        if (!in)
+                return SP_E_PROTO;
+        int r = arrivals_add(&in->came, offset, offset + len);
+        if (r < 0)
+                return r;
+        *ret_below = in->came.below;
+        if (in->came.below < box_size(&in->to))
+                return 0;
+        if (!in->aside || !in->event->before)
+                incoming_end(in, CL_SUCCESS);
+        return 1;
+}
+
+int transfer_cut(void *user, const struct wire_transfer_cut *m)
+{
+        struct server *s = user;
+        struct incoming *in = map_get(&s->client->incoming, m->transfer);
+        if (!in || in->server != s || in->to.region[1] != 1 || in->to.region[2] != 1 ||
+            is_small(&in->to) || m->size <= SESSION_INLINE_DEFAULT || m->size > box_size(&in->to) ||
+            arrivals_meet(&in->placed, m->size, box_size(&in->to)))
+                return SP_E_PROTO;
+        s->client->moving -= box_size(&in->to) - m->size;
+        in->to.region[0] = (size_t)m->size;
+        if (in->came.below < m->size)
+                return 0;
+        int r = session_ack(s->session, m->transfer, m->size);
+        if (!in->aside || !in->event->before)
+                incoming_end(in, CL_SUCCESS);
+        return r;
+}
+
+void transfer_turn(cl_event e)
+{
+        struct incoming *in = map_get(&e->context->client->incoming, e->id);
+        if (e->held)
+                outgoing_start_held(e);
+        if (in && in->aside && in->came.below == box_size(&in->to))
+                incoming_end(in, CL_SUCCESS);
+}
+
+void transfer_detach(cl_event e)
+{
+        struct client *c = e->context->client;
+        struct incoming *in = map_get(&c->incoming, e->id);
+        if (in && !is_map(e))
+                in->unwanted = true;
+        list_each(o, &c->outgoing, struct outgoing, link)
+        {
+                if (o->event == e && !o->keep && !o->root)
+                        outgoing_detach(o, e->server);
+        }
+}
+
+int transfer_restart(void *user)
+{
+        struct server *s = user;
+        struct incoming *in;
+        int r = 0;
+        for (size_t pos = 0; r == 0 && (in = map_next(&s->client->incoming, &pos));) {
+                if (in->server != s)
+                        continue;
+                arrivals_fini(&in->came);
+                arrivals_fini(&in->placed);
+                in->placed.below = in->came.below;
+                r = session_ack(s->session, in->transfer, in->came.below);
+        }
+        return r;
+}
+
+void incoming_cancel(struct client *c, uint64_t transfer)
+{
+        struct incoming *in = map_get(&c->incoming, transfer);
+        if (!in)
+                return;
+        in->unwanted = true;
+        incoming_end(in, CL_SUCCESS);
+}
+
+int incoming_failed(struct server *s, uint64_t transfer)
+{
+        struct incoming *in = map_get(&s->client->incoming, transfer);
+        if (!in || in->server != s)
+                return 0;
+        bool some = in->placed.below || in->placed.count;
+        if (some && in->came.below < box_size(&in->to))
+                return SP_E_PROTO; /* they may just be written where they belong */
+        incoming_cancel(s->client, transfer);
+        return 0;
+}
+
+void incoming_fail(struct server *s)
+{
+        struct map_walk walk = { 0 };
+        struct incoming *in;
+        while ((in = map_walk_next(&s->client->incoming, &walk))) {
+                if (in->server != s)
+                        continue;
+                incoming_end(in, CL_DEVICE_NOT_AVAILABLE);
+                map_walk_changed(&walk);
+        }
+}
+
+/* ---- from server to server ------------------------------------------------------------------ */
+
+/* What these commands wait for only orders them: a writer that failed leaves the bytes as they were, or
+ * undefined, but readable (COMMAND_REGARDLESS). */
+
+/* Event ids, a few without allocation. */
+struct ids {
+        uint64_t few[PLACEMENT_WRITERS_MAX + 1];
+        size_t count;
+};
+
+/* Where the command's device has the bytes of `root`. */
+static unsigned command_domain(const struct command *m, const struct _cl_mem *root)
+{
+        return mem_domain(root, m->queue->device);
+}
+
+enum which_writers {
+        WRITERS_ALL,
+        WRITERS_ARRIVALS,
+        WRITERS_OTHER,
+};
+
+/* The commands at the replica that wrote in r. */
+static struct ids replica_waits(const struct replica *at, struct range r, enum which_writers which)
+{
+        struct ids ids = { .count = 0 };
+        for (size_t i = 0; at && i < at->writer_count && ids.count < array_size(ids.few); i++) {
+                const struct writer *w = &at->writers[i];
+                bool meant = which == WRITERS_ALL || w->arrival == (which == WRITERS_ARRIVALS);
+                if (w->event && range_overlaps(w->range, r) && meant)
+                        ids.few[ids.count++] = w->event;
+        }
+        return ids;
+}
+
+static struct wire_u64s ids_waits(const struct ids *ids)
+{
+        return (struct wire_u64s){ ids->few, ids->count };
+}
+
+void arrival_failed(struct server *s, uint64_t event)
+{
+        struct handle *h;
+        for (size_t pos = 0; (h = map_next(&s->client->objects, &pos));) {
+                cl_mem m = h->type == HANDLE_MEM ? (cl_mem)h : NULL;
+                if (m && placement_arrival_failed(&m->placement, s->index, event))
+                        log_error("client", "data of a buffer could not be brought to %s",
+                                  server_name(s));
+        }
+        migrations_avoid(s, event);
+}
+
+/* A command behind these that has failed if one of them has; with `flags` COMMAND_REGARDLESS it never does. */
+static int mark_behind(struct server *s, uint64_t queue, const struct ids *ids, uint64_t flags,
+                       uint64_t *ret)
+{
+        if (!server_session(s))
+                return SP_E_GONE;
+        uint64_t id = client_new_id(s->client, OBJECT_EVENT);
+        int r = session_send(server_session(s), marker, .event = id, .queue = queue, .flags = flags,
+                             .waits = ids_waits(ids));
+        if (r == 0)
+                *ret = id;
+        return r;
+}
+
+/* Too many writers to name: one marker for all that later users wait for, which must not start when bytes did not
+ * come, and one for the others, of which only what needs their bytes has to wait. */
+static int collapse(cl_mem root, struct server *s, unsigned domain)
+{
+        struct replica *at = placement_find(&root->placement, s->index, domain);
+        uint64_t queue, event;
+        if (!at || at->writer_count < PLACEMENT_WRITERS_MAX)
+                return 0;
+        int r = queue_side(root->context, s, domain, &queue);
+        for (unsigned awaited = 0; awaited < 2 && r == 0; awaited++) {
+                struct ids ids = { .count = 0 };
+                for (size_t i = 0; i < at->writer_count && ids.count < array_size(ids.few); i++)
+                        if (at->writers[i].awaited == awaited)
+                                ids.few[ids.count++] = at->writers[i].event;
+                if (ids.count < 2)
+                        continue;
+                r = mark_behind(s, queue, &ids, awaited ? 0 : COMMAND_REGARDLESS, &event);
+                if (r == 0)
+                        replica_collapse(at, awaited, event);
+        }
+        return r;
+}
+
+/* Where the pixels of an image are, all of them: an image is brought as a whole. */
+static const uint64_t image_origin[3];
+
+struct image_size {
+        uint64_t v[3];
+};
+
+static struct image_size image_size(const struct _cl_mem *root)
+{
+        size_t all[3];
+        image_region(&root->image, all);
+        return (struct image_size){ { all[0], all[1], all[2] } };
+}
+
+int transfer_bring_read(struct session *session, cl_mem root, struct range part,
+                        const struct wire_buffer_read *m)
+{
+        struct image_size all = image_size(root);
+        if (mem_is_image(root))
+                return session_send(session, image_read, .event = m->event, .queue = m->queue,
+                                    .flags = COMMAND_REGARDLESS | m->flags, .image = root->id,
+                                    .origin = { image_origin, 3 }, .region = { all.v, 3 },
+                                    .peer = m->peer, .transfer = m->transfer, .waits = m->waits);
+        return session_send(session, buffer_read, .event = m->event, .queue = m->queue,
+                            .flags = COMMAND_REGARDLESS | m->flags, .buffer = root->id,
+                            .offset = part.begin, .size = part.end - part.begin, .peer = m->peer,
+                            .transfer = m->transfer, .waits = m->waits);
+}
+
+int transfer_bring_write(struct session *session, cl_mem root, struct range part,
+                         const struct wire_buffer_write *m)
+{
+        struct image_size all = image_size(root);
+        if (mem_is_image(root))
+                return session_send(session, image_write, .event = m->event, .queue = m->queue,
+                                    .flags = COMMAND_REGARDLESS | m->flags, .image = root->id,
+                                    .origin = { image_origin, 3 }, .region = { all.v, 3 },
+                                    .peer = m->peer, .transfer = m->transfer, .waits = m->waits);
+        return session_send(session, buffer_write, .event = m->event, .queue = m->queue,
+                            .flags = COMMAND_REGARDLESS | m->flags, .buffer = root->id,
+                            .offset = part.begin, .size = part.end - part.begin, .peer = m->peer,
+                            .transfer = m->transfer, .waits = m->waits);
+}
+
+static struct host_box host_part(const struct _cl_mem *root, struct range part)
+{
+        const uint8_t *from = root->initial ? root->initial : root->host_ptr;
+        size_t all[3];
+        if (!mem_is_image(root))
+                return host_bytes(from + part.begin, (size_t)(part.end - part.begin));
+        image_region(&root->image, all);
+        return image_box(root, all, root->row_pitch, root->slice_pitch, from);
+}
+
+/* Is it worth to follow how it goes? Between two servers there is nothing to choose. */
+static bool is_followed(const struct client *c, struct range part)
+{
+        return c->server_count > 2 && part.end - part.begin >= placement_chain_bytes;
+}
+
+/* Of the command that takes what is brought. */
+static uint64_t write_flags(const struct client *c, struct range part)
+{
+        return is_followed(c, part) ? COMMAND_NOTIFY : 0;
+}
+
+static int bring_from_host(struct command *m, cl_mem root, struct range part, uint64_t id,
+                           uint64_t queue)
+{
+        struct ids waits = replica_waits(
+                placement_find(&root->placement, m->server->index, command_domain(m, root)), part,
+                WRITERS_ARRIVALS);
+        struct outgoing *o = outgoing_new(m->client, id, host_part(root, part), true);
+        if (!o)
+                return SP_E_NOMEM;
+        int r = transfer_bring_write(
+                m->session, root, part,
+                &(struct wire_buffer_write){ .event = id,
+                                             .queue = queue,
+                                             .flags = write_flags(m->client, part),
+                                             .transfer = id,
+                                             .waits = ids_waits(&waits) });
+        if (r < 0) {
+                list_remove(&o->link);
+                mem_free(o);
+                return r;
+        }
+        o->root = root;
+        root->sending++;
+        mem_hold(root);
+        /* Others get it from that server; what is kept of it here can go. */
+        if (root->initial)
+                r = placement_drop(&root->placement, PLACEMENT_HOST, 0, part);
+        outgoing_start(o, m->server, m->session);
+        return r;
+}
+
+int transfer_reroute_host(struct server *to, cl_mem root, struct range part, uint64_t event)
+{
+        struct client *c = to->client;
+        if (!root->initial && !root->host_ptr)
+                return SP_E_GONE;
+        uint64_t id = client_new_id(c, OBJECT_EVENT);
+        struct outgoing *o = outgoing_new(c, id, host_part(root, part), true);
+        if (!o)
+                return SP_E_NOMEM;
+        o->root = root;
+        root->sending++;
+        mem_hold(root);
+        int r = session_send(to->session, transfer_reroute, .event = event, .transfer = id);
+        if (r < 0)
+                outgoing_done(&o->bulk, r);
+        else
+                outgoing_start(o, to, to->session);
+        return r;
+}
+
+static void ids_add(struct ids *ids, const struct ids *more)
+{
+        for (size_t i = 0; i < more->count && ids->count < array_size(ids->few); i++)
+                ids->few[ids->count++] = more->few[i];
+}
+
+/* What a read of `part` on `s`, in `queue`, comes after. It fails if bytes did not arrive there; if all that it needs of what
+ * arrives comes by one command, it goes on as that does. `content`: where there is the number of bytes that mean
+ * something; NULL: nowhere. */
+static int writers_of(cl_mem root, struct server *s, uint64_t queue, const struct replica *at,
+                      struct range part, const struct replica *content, struct ids *ret,
+                      uint64_t *ret_flags)
+{
+        struct ids writers = replica_waits(at, part, WRITERS_OTHER);
+        struct ids arrivals = replica_waits(at, part, WRITERS_ARRIVALS);
+        ret->count = 0;
+        if (content) {
+                *ret = replica_waits(content, content_size_range(root), WRITERS_ALL);
+                /* Rather not cut than too early. */
+                if (ret->count + writers.count + arrivals.count > array_size(ret->few))
+                        ret->count = 0;
+        }
+        ids_add(ret, &writers);
+        *ret_flags = arrivals.count ? COMMAND_FOLLOW : 0;
+        if (arrivals.count > 1) {
+                int r = mark_behind(s, queue, &arrivals, 0, &arrivals.few[0]);
+                if (r < 0)
+                        return r;
+                arrivals.count = 1;
+        }
+        ids_add(ret, &arrivals);
+        return 0;
+}
+
+static int bring_from_server(struct command *m, cl_mem root, struct range part, struct server *from,
+                             unsigned from_domain, uint64_t id, uint64_t queue)
+{
+        uint64_t from_queue, to_peer = PEER_SELF, from_peer = PEER_SELF, flags = 0;
+        if (from != m->server) {
+                int r = server_introduce(from, m->server);
+                if (r < 0)
+                        return r;
+                to_peer = m->server->peer_id;
+                from_peer = from->peer_id;
+        }
+        int r = queue_side(m->queue->context, from, from_domain, &from_queue);
+        if (r < 0)
+                return r;
+        struct session *session = server_session(from);
+        if (server_refuses(from))
+                return SP_E_GONE;
+        struct placement *p = &root->placement;
+        const struct replica *content = content_size_at(root, part, from->index, from_domain);
+        struct ids before;
+        r = writers_of(root, from, from_queue, placement_find(p, from->index, from_domain), part,
+                       content, &before, &flags);
+        if (r < 0)
+                return r;
+        uint64_t event = client_new_id(m->client, OBJECT_EVENT);
+        r = content ? content_size_tell(session, root, event) : 0;
+        if (r < 0)
+                return r;
+        r = transfer_bring_read(session, root, part,
+                                &(struct wire_buffer_read){ .event = event,
+                                                            .queue = from_queue,
+                                                            .flags = flags,
+                                                            .peer = to_peer,
+                                                            .transfer = id,
+                                                            .waits = ids_waits(&before) });
+        if (r < 0)
+                return r;
+        struct ids waits =
+                replica_waits(placement_find(p, m->server->index, command_domain(m, root)), part,
+                              WRITERS_ARRIVALS);
+        r = transfer_bring_write(m->session, root, part,
+                                 &(struct wire_buffer_write){ .event = id,
+                                                              .queue = queue,
+                                                              .flags = write_flags(m->client, part),
+                                                              .peer = from_peer,
+                                                              .transfer = id,
+                                                              .waits = ids_waits(&waits) });
+        if (from != m->server)
+                server_kick(from);
+        return r;
+}
+
+/* Bring one part that one source has. */
+static int bring(struct command *m, cl_mem root, const struct share *share)
+{
+        struct client *c = m->client;
+        struct range part = share->part;
+        unsigned domain = command_domain(m, root);
+        uint32_t from_server = share->server, from_domain = share->domain;
+        uint64_t queue;
+        int r = queue_side(m->queue->context, m->server, domain, &queue);
+        if (r < 0)
+                return r;
+        uint64_t id = client_new_id(c, OBJECT_EVENT);
+        if (from_server == PLACEMENT_HOST)
+                r = bring_from_host(m, root, part, id, queue);
+        else
+                r = bring_from_server(m, root, part, c->servers[from_server], from_domain, id,
+                                      queue);
+        if (r < 0)
+                return r;
+        r = placement_copy(&root->placement, m->server->index, domain, part, id);
+        if (r == 0)
+                migration_begin(root, share, m->server, domain, id, is_followed(c, part));
+        if (r == 0)
+                r = collapse(root, m->server, domain);
+        log_debug("client", "bytes %llu to %llu of a memory object go to %s",
+                  (unsigned long long)part.begin, (unsigned long long)part.end,
+                  server_name(m->server));
+        return r;
+}
+
+/* Bring what `from`, and maybe others, have. */
+static int bring_part(struct command *m, cl_mem root, struct range part, const struct replica *from)
+{
+        struct share shares[PLACEMENT_SHARES_MAX];
+        unsigned count = migration_plan(m->server, root, part, from, shares);
+        int r = 0;
+        for (unsigned i = 0; i < count && r == 0; i++)
+                r = bring(m, root, &shares[i]);
+        return r;
+}
+
+/* Where it is used first; "failure to allocate memory for [...] objects specified as arguments" elsewhere. */
+static int use_pipe(struct command *m, cl_mem pipe)
+{
+        unsigned domain = m->queue->device->domain;
+        if (!pipe->pipe_server) {
+                pipe->pipe_server = m->server;
+                pipe->pipe_domain = domain;
+        }
+        if (pipe->pipe_server != m->server || pipe->pipe_domain != domain)
+                return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        return mem_declare(pipe, m->server);
+}
+
+/* Servers that can't be asked for anything, or can't reach that one. */
+static uint64_t avoided(const struct server *to)
+{
+        const struct client *c = to->client;
+        uint64_t all = to->peers_bad;
+        for (unsigned i = 0; i < c->server_count; i++)
+                if (server_refuses(c->servers[i]))
+                        all |= 1ull << i;
+        return all;
+}
+
+static int bring_stale(struct command *m, cl_mem root, unsigned domain, struct range r)
+{
+        struct placement *p = &root->placement;
+        uint32_t server = m->server->index;
+        const struct replica *from;
+        struct range part;
+        int e = 0;
+        if (!placement_stale(p, server, domain, r, &part, &from))
+                return 0;
+        p->avoid = avoided(m->server);
+        while (e == 0 && placement_stale(p, server, domain, r, &part, &from)) {
+                r.begin = part.begin; /* nothing before it, however much nobody has */
+                e = bring_part(m, root, part, from);
+        }
+        return e;
+}
+
+int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
+{
+        if (mem_is_pipe(mem))
+                return use_pipe(m, mem);
+        if (m->enqueue->record)
+                return record_use(m, mem, r, bring_it);
+        cl_mem root = mem_root(mem);
+        struct placement *p = &root->placement;
+        uint32_t server = m->server->index, domain = command_domain(m, root);
+        int e = mem_declare(mem, m->server);
+        struct replica *at = placement_find(p, server, domain);
+        if (e == 0 && bring_it && !(at && range_set_has(&at->current, r))) {
+                e = bring_stale(m, root, domain, r);
+                at = placement_find(p, server, domain);
+        }
+        uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;
+        for (size_t i = 0; e == 0 && at && i < at->writer_count; i++) {
+                struct writer *w = &at->writers[i];
+                if (!w->awaited || !range_overlaps(w->range, r) || (queue && w->seen == queue))
+                        continue;
+                e = command_wait_for(m, w->event);
+                w->seen = queue ? queue : w->seen;
+        }
+        return e;
+}
+
+int command_wrote(struct command *m, cl_mem mem, struct range r)
+{
+        if (mem_is_pipe(mem))
+                return 0;
+        if (m->enqueue->record)
+                return record_wrote(m, mem, r);
+        cl_mem root = mem_root(mem);
+        unsigned domain = command_domain(m, root);
+        if (m->wait_count)
+                placement_follow(&root->placement, m->server->index, domain, r, m->waits,
+                                 m->wait_count);
+        int e = placement_write(&root->placement, m->server->index, domain, r, m->id,
+                                queue_in_order(m->queue) ? m->queue->id : 0);
+        if (e == 0 && m->enqueue->blocking)
+                placement_await(&root->placement, m->server->index, domain, m->id);
+        if (e == 0)
+                e = collapse(root, m->server, domain);
+        if (e < 0) /* nobody knows any more which bytes are right */
+                m->server->lost_status = e;
+        return e;
+}

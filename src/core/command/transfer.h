@@ -1,0 +1,62 @@
+/* Bulk data between the application's memory and servers, and from server to server. Lock held. */
+#ifndef SPANCL_CORE_TRANSFER_H
+#define SPANCL_CORE_TRANSFER_H
+
+#include "core/command/command.h"
+
+/* Bytes of the application: `region` as clEnqueueReadBufferRect has it; origin 0. */
+struct host_box {
+        uint8_t *at;
+        size_t region[3], row_pitch, slice_pitch;
+};
+
+static inline struct host_box host_bytes(const void *at, size_t size)
+{
+        return (struct host_box){ (uint8_t *)(uintptr_t)at, { size, 1, 1 }, size, size };
+}
+
+/* Bytes that the client copies from one place of the application's memory to another when all that the
+ * event waits for is done. */
+struct host_copy {
+        struct event_tail tail;
+        struct list link; /* the client's, until it is done */
+        void *to;
+        const void *from;
+        size_t size;
+};
+
+/* Set when the last byte has been read from the application's memory. */
+struct sent {
+        bool done;
+        int status;
+};
+
+/* Send the bytes as the transfer of m, whose message is sent. Its event, if any, is not complete before
+ * they have gone. `keep`, whose memory it is, and `sent` may be NULL. */
+SP_NODISCARD int transfer_send(struct command *m, struct host_box from, cl_mem keep,
+                               struct sent *sent);
+
+/* Does somebody have to know when a write of `size` bytes is over? */
+bool transfer_needs_event(const struct enqueue *q, uint64_t size);
+
+/* The message of a write is sent, if not r < 0; now its data, and command_end. A blocking write without a
+ * wait list is over when the data has been taken; otherwise a failed wait list is to be reported. */
+cl_int transfer_finish_write(struct command *m, int r, struct host_box from);
+
+/* Receive the transfer of m, which has an event; before its message is sent. The event is not complete
+ * before all have come; `keep`, what is read, is held until then. */
+SP_NODISCARD int transfer_expect(struct command *m, struct host_box to, cl_mem keep);
+
+/* The messages of a migration, at the server that has the bytes and at the one that gets them; of an image
+ * they are about all pixels. */
+SP_NODISCARD int transfer_bring_read(struct session *session, cl_mem root, struct range part,
+                                     const struct wire_buffer_read *m);
+SP_NODISCARD int transfer_bring_write(struct session *session, cl_mem root, struct range part,
+                                      const struct wire_buffer_write *m);
+
+/* What was to come to `to` by its command `event` from another server comes from here, where it is, too. SP_E_GONE: it
+ * is not any more. */
+SP_NODISCARD int transfer_reroute_host(struct server *to, cl_mem root, struct range part,
+                                       uint64_t event);
+
+#endif

@@ -1,0 +1,70 @@
+/* Telling the application that devices go and come (include/spancl/availability.h). */
+#include "base/mem.h"
+#include "core/device.h"
+#include "core/link/server.h"
+
+/* What is to be told next. An outage that is over already is told all the same: a call may have failed for it,
+ * or the application may have asked meanwhile, and waits for word. */
+static bool next_word(const cl_device_id d, bool *available)
+{
+        *available = device_present(d)->available && !(d->watch.told && d->watch.gone);
+        return d->watch.fn && *available != d->watch.told;
+}
+
+/* In the progress thread, without the lock; whatever changed since it was deferred is told at once. */
+static void tell(struct deferred *call)
+{
+        cl_device_id d = container_of(call, struct _cl_device_id, watch.call);
+        struct client *c = d->client;
+        bool available;
+        client_lock(c);
+        d->watch.due = false;
+        while (next_word(d, &available)) {
+                spancl_availability_fn fn = d->watch.fn;
+                void *user_data = d->watch.user_data;
+                d->watch.told = available;
+                d->watch.gone = false;
+                c->telling = d;
+                c->teller = pthread_self();
+                client_unlock(c);
+                fn(d, available ? CL_TRUE : CL_FALSE, user_data);
+                client_lock(c);
+                c->telling = NULL;
+                client_changed(c);
+        }
+        device_unhold(d);
+        client_unlock(c);
+}
+
+void device_changed(cl_device_id d)
+{
+        if (!device_present(d)->available)
+                d->watch.gone = true;
+        if (!d->watch.fn || d->watch.due)
+                return;
+        device_hold(d);
+        d->watch.due = true;
+        client_defer(d->client, &d->watch.call, tell);
+}
+
+static bool is_told(void *arg)
+{
+        cl_device_id d = arg;
+        return d->client->telling != d;
+}
+
+void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
+{
+        struct client *c = d->client;
+        if (fn && !d->watch.fn)
+                progress_watch(c);
+        if (!fn && d->watch.fn)
+                progress_unwatch(c);
+        d->watch.fn = fn;
+        d->watch.user_data = user_data;
+        d->watch.told = device_is_available(d);
+        d->watch.gone = false;
+        /* Of the one before. */
+        if (c->telling == d && !pthread_equal(c->teller, pthread_self()))
+                client_wait(c, is_told, d);
+}

@@ -1,0 +1,226 @@
+/* Servers whose sessions have ended: new sessions with them, behind the devices that the application knows.
+ *
+ * A session is a struct server of its own, with a number of its own, so that nothing of an earlier one can
+ * reach it: contexts, and all that is in them, stay with the devices, and so with the session, that they were
+ * made with. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/device.h"
+#include "core/link/server.h"
+#include "proto/info.h"
+
+enum {
+        PAUSE_FIRST_NS = 20000000, /* after a session that brought no devices, doubled each time */
+        PAUSE_MAX_NS = 1000000000,
+};
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+static bool has_context(const struct server *s)
+{
+        list_each(x, &s->client->contexts, struct _cl_context,
+                  link) if (context_uses(x, s)) return true;
+        return false;
+}
+
+/* Does nothing know it by its number any more? */
+static bool is_forgotten(const struct server *s)
+{
+        const struct client *c = s->client;
+        return s->state == SERVER_LOST && s->reaped && s->first->last != s && !s->receiving &&
+               s != c->svm_address_owner && s != c->arena.server && list_empty(&s->sub_devices) &&
+               !has_context(s);
+}
+
+/* The first one has the devices that the application knows. */
+static void retire(struct server *s)
+{
+        struct client *c = s->client;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *other = c->servers[i];
+                other->peers &= ~(1ull << s->index);
+                other->peers_turned &= ~(1ull << s->index);
+                other->peers_bad &= ~(1ull << s->index);
+                other->relays[s->index] = 0;
+        }
+        if (s == s->first)
+                list_append(&c->retired, &s->retired);
+        else
+                server_free(s, false);
+}
+
+/* `quiet`: no call is in the midst of anything. CLIENT_SERVERS_MAX: there is none now. */
+static unsigned find_number(struct client *c, bool quiet)
+{
+        if (c->server_count < CLIENT_SERVERS_MAX)
+                return c->server_count;
+        for (unsigned i = 0; quiet && i < c->server_count; i++) {
+                if (!is_forgotten(c->servers[i]))
+                        continue;
+                retire(c->servers[i]);
+                return i;
+        }
+        return CLIENT_SERVERS_MAX;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct server *s)
+{
+        const struct client *c = s->client;
+        return c->io->open && c->reconnect_ns && !c->closing && !s->spec->in_process &&
+               s->first->last == s && s->first->device_count;
+}
+
+static int open_anew(struct server *s, bool quiet)
+{
+        struct client *c = s->client;
+        struct server *n;
+        unsigned number = find_number(c, quiet);
+        if (number == CLIENT_SERVERS_MAX)
+                return SP_E_LIMIT;
+        int r = server_new(c, number, s->spec, &n);
+        if (r < 0)
+                return r;
+        n->first = s->first;
+        n->fruitless = s->device_count ? 0 : s->fruitless + 1;
+        unsigned shift = n->fruitless < 8 ? n->fruitless : 8;
+        uint64_t pause = (uint64_t)PAUSE_FIRST_NS << shift >> 1;
+        pause = pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
+        r = c->io->open(c->io_user, n->spec, n->session,
+                        client_now_ns(c) + (n->fruitless ? pause : 0), &n->link);
+        if (r < 0) {
+                server_free(n, false);
+                return r;
+        }
+        if (number == c->server_count)
+                c->server_count++;
+        c->servers[number] = n;
+        n->first->last = n;
+        return 0;
+}
+
+void server_begin_session(struct server *s)
+{
+        struct client *c = s->client;
+        if (!is_wanted(s))
+                return;
+        if (open_anew(s, false) < 0)
+                c->sessions_due = true;
+        progress_wake(c);
+        c->io->wake(c->io_user);
+}
+
+void servers_begin_sessions(struct client *c)
+{
+        if (!c->sessions_due || c->waiters || c->pumping)
+                return;
+        c->sessions_due = false;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                if (s->state == SERVER_LOST && is_wanted(s) && open_anew(s, true) < 0)
+                        c->sessions_due = true;
+        }
+}
+
+/* ---- the new session ------------------------------------------------------------------------ */
+
+static cl_device_id find_same(const struct server *first, const struct server *s,
+                              const struct _cl_device_id *d)
+{
+        for (cl_uint i = 0; i < first->device_count; i++) {
+                cl_device_id shown = first->devices[i];
+                if (shown->present->server != s && device_is_same(shown, d))
+                        return shown;
+        }
+        return NULL;
+}
+
+/* What came takes the place of what the application knows; what did not stays away. */
+static void take_place(struct server *s)
+{
+        struct client *c = s->client;
+        struct server *first = s->first;
+        for (cl_uint i = 0; i < first->device_count; i++)
+                first->devices[i]->present = first->devices[i];
+        for (cl_uint i = 0; i < s->device_count; i++) {
+                cl_device_id d = s->devices[i], shown = find_same(first, s, d);
+                if (!shown) {
+                        log_warn("client", "%s has a device that it did not have before: %s",
+                                 server_name(s), device_text(d, CL_DEVICE_NAME));
+                        continue;
+                }
+                d->shown = shown;
+                d->svm = shown->svm;
+                shown->present = d;
+                device_changed(shown);
+        }
+        for (cl_uint i = 0; i < first->device_count; i++)
+                if (first->devices[i]->present->server != s)
+                        log_warn("client", "%s does not have this device any more: %s",
+                                 server_name(s), device_text(first->devices[i], CL_DEVICE_NAME));
+        if (c->svm_address_owner && c->svm_address_owner->first == first)
+                c->svm_address_owner = s;
+}
+
+/* Those that were made with one of its earlier sessions. */
+static bool was_used(const struct _cl_context *x, const struct server *s)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->server->first == s->first)
+                        return true;
+        return false;
+}
+
+static void tell(struct server *s)
+{
+        char line[256];
+        log_warn("client", "the server %s is there again, with a new session", server_name(s));
+        snprintf(
+                line, sizeof(line),
+                "SpanCL: the server %s is there again, with a new session, for contexts that are made "
+                "from now on",
+                server_name(s));
+        list_each(x, &s->client->contexts, struct _cl_context, link) if (was_used(x, s))
+                context_notify(x, line);
+}
+
+static void devices_came(struct request *q)
+{
+        struct server *s = q->user;
+        if (s->state == SERVER_UP) {
+                int r = q->status ? SP_E_PROTO : server_take_devices(s, &q->info);
+                if (r < 0) {
+                        server_lost(s, r, "it could not tell its devices");
+                } else {
+                        take_place(s);
+                        tell(s);
+                        client_changed(s->client);
+                }
+        }
+        buf_fini(&q->info);
+}
+
+bool server_opening(struct server *s)
+{
+        struct client *c = s->client;
+        if (s->receiving || !s->link)
+                return false;
+        s->receiving = true;
+        int r = c->io->receive(c->io_user, s->link);
+        s->receiving = false;
+        if (r < 0)
+                server_lost(s, r, status_text(r));
+        if (r <= 0)
+                return r != 0;
+        struct io_connect at = { .spec = s->spec, .session = s->session, .link = s->link };
+        c->io->opened(c->io_user, s->link, &at);
+        memcpy(s->id, at.id, sizeof(s->id));
+        memcpy(s->key, at.key, sizeof(s->key));
+        s->ask.notify = devices_came;
+        s->ask.user = s;
+        server_connected(s, &at, &s->ask);
+        return true;
+}

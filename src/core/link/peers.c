@@ -1,0 +1,273 @@
+/* Servers among themselves: who connects to whom, and what is done where nobody can. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/loopback.h"
+#include "core/link/server.h"
+
+/* Is the server on the client's own host? */
+static bool is_local(const struct server_spec *spec)
+{
+        if (spec->in_process || !strncmp(spec->address, "unix:", 5))
+                return true;
+        const char *at = strchr(spec->address, ':') + 1;
+        char host[256];
+        snprintf(host, sizeof(host), "%.*s", (int)(strrchr(spec->address, ':') - at), at);
+        return loopback_host(host);
+}
+
+/* Without what says whether the link is encrypted. */
+static const char *bare_host(const char *host)
+{
+        return host + (strncmp(host, "tls:", 4) && strncmp(host, "tcp:", 4) ? 0 : 4);
+}
+
+/* The target's host as peer_open has it: with the key that it must have. If it has none, the user's `tcp:` for the server
+ * counts for its peer-host, too: servers do not go unencrypted to another host without being told to. */
+static void peer_host(const struct server *target, char *ret, size_t size)
+{
+        const char *host = target->spec->peer_host;
+        bool ip = strncmp(host, "unix:", 5) != 0, keyed = ip && *target->identity;
+        bool plain = ip && !keyed && bare_host(host) == host &&
+                     !strncmp(target->spec->address, "tcp:", 4);
+        snprintf(ret, size, "%s%s%s%s", plain ? "tcp:" : "", host, keyed ? "#" : "",
+                 keyed ? target->identity : "");
+}
+
+/* How well `dialler` can reach `target`: 0 not at all. */
+static int reach(const struct server_spec *dialler, const struct server_spec *target)
+{
+        if (target->in_process || !target->peer_host)
+                return 0;
+        if (!strncmp(target->peer_host, "unix:", 5))
+                return is_local(dialler) ? 1 : 0;
+        if (loopback_host(bare_host(target->peer_host)))
+                return is_local(dialler) ? 2 : 0;
+        return 3;
+}
+
+/* The server that `s` calls `peer`. NULL: none. */
+static struct server *peer_named(const struct server *s, uint64_t peer)
+{
+        for (unsigned i = 0; i < s->client->server_count; i++)
+                if (s->client->servers[i]->peer_id == peer && s->client->servers[i] != s)
+                        return s->client->servers[i];
+        return NULL;
+}
+
+static void mark(uint64_t *a_set, uint64_t *b_set, const struct server *a, const struct server *b)
+{
+        *a_set |= 1ull << b->index;
+        *b_set |= 1ull << a->index;
+}
+
+/* Have `dialler` connect to `target`. */
+static int introduce(struct server *dialler, struct server *target)
+{
+        struct client *c = dialler->client;
+        struct session *to_dialler = server_session(dialler), *to_target = server_session(target);
+        if (!to_dialler || !to_target)
+                return SP_E_GONE;
+        uint64_t token[2];
+        char host[1024];
+        peer_host(target, host, sizeof(host));
+        c->io->random(c->io_user, token, sizeof(token));
+        int r = session_send(to_target, peer_expect, .peer = dialler->peer_id, .token_hi = token[0],
+                             .token_lo = token[1]);
+        if (r < 0)
+                return r;
+        server_send(target); /* the earlier it is there, the less the dialler waits */
+        return session_send(to_dialler, peer_open, .peer = target->peer_id, .host = bytes_str(host),
+                            .port = target->spec->peer_port, .session_hi = target->id[0],
+                            .session_lo = target->id[1], .token_hi = token[0], .token_lo = token[1],
+                            .local_path =
+                                    bytes_str(target->spec->peer_given ? "" : target->local_path));
+}
+
+/* What they relay is relayed from now on, or begins anew: both sides forget what was on its way. */
+static int relay_begin(struct server *a, struct server *b)
+{
+        struct session *to_a = server_session(a), *to_b = server_session(b);
+        if (!to_a || !to_b)
+                return SP_E_GONE;
+        uint64_t number = ++a->client->relayed;
+        int r = session_send(to_a, peer_relay, .peer = b->peer_id, .number = number);
+        if (r == 0)
+                r = session_send(to_b, peer_relay, .peer = a->peer_id, .number = number);
+        if (r < 0)
+                return r;
+        a->relays[b->index] = b->relays[a->index] = number;
+        server_send(a);
+        server_send(b);
+        return 0;
+}
+
+/* What they have to say to each other goes through here from now on. */
+static int relay(struct server *a, struct server *b)
+{
+        struct client *c = a->client;
+        log_warn("client",
+                 "%s and %s can't reach each other: what they exchange goes through this program. "
+                 "Give one a name that the other knows, with #peer-host in SPANCL_SERVERS",
+                 server_name(a), server_name(b));
+        int r = relay_begin(a, b);
+        if (r < 0)
+                return r;
+        c->interests++; /* also when the application does not wait */
+        progress_wake(c);
+        return 0;
+}
+
+int server_introduce(struct server *a, struct server *b)
+{
+        if (a->peers_bad & 1ull << b->index)
+                return SP_E_HOST;
+        if (a->peers & 1ull << b->index)
+                return 0;
+        int there = reach(a->spec, b->spec), back = reach(b->spec, a->spec);
+        int r = !there && !back ? relay(a, b) : there >= back ? introduce(a, b) : introduce(b, a);
+        if (r == 0)
+                mark(&a->peers, &b->peers, a, b);
+        return r;
+}
+
+/* `s` can't connect to `other`: the other way round, or else through here. While it is, they try in turn, for either way
+ * may be there one day. */
+static int find_way(struct server *s, struct server *other)
+{
+        uint64_t bit = 1ull << other->index;
+        bool back = reach(other->spec, s->spec) > 0;
+        if (s->peers_bad & bit || !server_session(s) || !server_session(other))
+                return 0;
+        int r = 0;
+        if (s->relays[other->index]) {
+                if (back)
+                        r = introduce(other, s);
+        } else if (s->peers_turned & bit || !back) {
+                r = relay(s, other);
+        } else {
+                mark(&s->peers_turned, &other->peers_turned, s, other);
+                r = introduce(other, s);
+        }
+        server_send(other);
+        return r;
+}
+
+int peers_lost(void *user, const struct wire_peer_lost *m)
+{
+        struct server *s = user;
+        struct server *other = peer_named(s, m->peer);
+        if (s->client->closing || !other) /* it goes away because of us */
+                return 0;
+        if (m->status == SP_E_LINK) {
+                log_info("client", "%s can't reach %s: %.*s", server_name(s), server_name(other),
+                         (int)m->text.size, (const char *)m->text.data);
+                int r = find_way(s, other);
+                server_send(s);
+                return r;
+        }
+        log_warn("client", "%s has lost %s: %.*s", server_name(s), server_name(other),
+                 (int)m->text.size, (const char *)m->text.data);
+        mark(&s->peers_bad, &other->peers_bad, s, other);
+        events_relay(s, other);
+        struct session *session = server_session(other);
+        if (session &&
+            session_send(session, peer_lost, .peer = s->peer_id, .status = m->status) == 0)
+                server_send(other);
+        return 0;
+}
+
+/* ---- relaying ------------------------------------------------------------------------------- */
+
+/* Where a message of `s` for `peer` goes on to. NULL: it is lost meanwhile, or they reach each other. SP_E_PROTO: none
+ * such. */
+static int relay_to(struct server *s, uint64_t peer, struct server **ret)
+{
+        struct server *other = peer_named(s, peer);
+        if (!other)
+                return SP_E_PROTO;
+        *ret = s->relays[other->index] && server_session(other) ? other : NULL;
+        return 0;
+}
+
+/* They do not need this client any more. */
+static void unrelay(struct server *a, struct server *b)
+{
+        if (!a->relays[b->index])
+                return;
+        a->relays[b->index] = b->relays[a->index] = 0;
+        a->client->interests--;
+}
+
+void peers_part(struct server *s)
+{
+        struct client *c = s->client;
+        for (unsigned i = 0; i < c->server_count; i++)
+                unrelay(s, c->servers[i]);
+}
+
+int peers_direct(void *user, const struct wire_peer_direct *m)
+{
+        struct server *s = user;
+        struct server *other = peer_named(s, m->peer);
+        if (!other)
+                return SP_E_PROTO;
+        if (s->relays[other->index] != m->number)
+                return 0;
+        log_warn(
+                "client",
+                "%s and %s reach each other now: nothing of theirs goes through this program any more",
+                server_name(s), server_name(other));
+        unrelay(s, other);
+        return 0;
+}
+
+/* The message for `to` is in its outbox, or could not be put there. */
+static void passed(struct server *to, int r)
+{
+        if (r < 0) /* a gap in what the other side is to have */
+                to->lost_status = r;
+        server_send(to);
+}
+
+int peers_relay_hello(void *user, const struct wire_relay_hello *m)
+{
+        struct server *s = user, *to;
+        int r = relay_to(s, m->peer, &to);
+        if (r == 0 && to)
+                passed(to, session_send(to->session, relay_hello, .peer = s->peer_id,
+                                        .number = m->number, .generation = m->generation,
+                                        .next_seq = m->next_seq));
+        return r;
+}
+
+int peers_relay_again(void *user, const struct wire_relay_again *m)
+{
+        struct server *s = user, *other;
+        int r = relay_to(s, m->peer, &other);
+        /* Both may ask: once is enough. */
+        if (r == 0 && other && s->relays[other->index] == m->number)
+                r = relay_begin(s, other);
+        return r;
+}
+
+int peers_relay_data(void *user, const struct wire_relay_data *m)
+{
+        struct server *s = user, *to;
+        int r = relay_to(s, m->peer, &to);
+        if (r == 0 && to)
+                passed(to, session_send(to->session, relay_data, .peer = s->peer_id,
+                                        .lane = m->lane, .data = m->data));
+        return r;
+}
+
+int peers_relay_taken(void *user, const struct wire_relay_taken *m)
+{
+        struct server *s = user, *to;
+        int r = relay_to(s, m->peer, &to);
+        if (r == 0 && to)
+                passed(to, session_send(to->session, relay_taken, .peer = s->peer_id,
+                                        .lane = m->lane, .size = m->size));
+        return r;
+}

@@ -1,0 +1,73 @@
+#include "base/mem.h"
+#include "core/link/server.h"
+
+int request_begin(struct client *c, struct server *s, struct request *r)
+{
+        r->id = ++c->next_id;
+        r->done = false;
+        r->status = CL_SUCCESS;
+        r->info = (struct buf){ 0 };
+        r->server = s;
+        if (server_refuses(s))
+                return SP_E_GONE;
+        int e = map_put(&c->requests, r->id, r);
+        if (e < 0)
+                return e;
+        if (r->notify) {
+                c->interests++;
+                progress_wake(c);
+        }
+        return 0;
+}
+
+static void finish(struct client *c, struct request *r, cl_int status)
+{
+        map_del(&c->requests, r->id);
+        r->status = status;
+        r->done = true;
+        if (r->notify) {
+                c->interests--;
+                r->notify(r);
+        }
+        client_changed(c);
+}
+
+void request_done(struct client *c, uint64_t id, cl_int status, struct bytes info)
+{
+        struct request *r = map_get(&c->requests, id);
+        if (!r)
+                return;
+        if (buf_put(&r->info, info.data, info.size) < 0)
+                status = CL_OUT_OF_HOST_MEMORY;
+        finish(c, r, status);
+}
+
+void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes info)
+{
+        const struct request *r = map_get(&s->client->requests, id);
+        if (r && r->server == s)
+                request_done(s->client, id, status, info);
+}
+
+void requests_fail(struct server *s, cl_int status)
+{
+        struct client *c = s->client;
+        struct map_walk walk = { 0 };
+        struct request *r;
+        while ((r = map_walk_next(&c->requests, &walk))) {
+                if (r->server != s)
+                        continue;
+                finish(c, r, status);
+                map_walk_changed(&walk);
+        }
+}
+
+static bool is_done(void *r)
+{
+        return ((struct request *)r)->done;
+}
+
+void request_wait(struct client *c, struct request *r)
+{
+        client_wait(c, is_done, r);
+}

@@ -1,0 +1,412 @@
+/* The insides of the client and its servers, for the files of core/ that move messages. Everything is
+ * guarded by the client's lock. */
+#ifndef SPANCL_CORE_SERVER_H
+#define SPANCL_CORE_SERVER_H
+
+#include "base/config.h"
+#include "core/client.h"
+#include "core/link/io.h"
+
+/* AWAY: its connections are lost, and made again; the session and what is in flight are kept. */
+enum server_state { SERVER_NEW, SERVER_UP, SERVER_DISCONNECTED, SERVER_LOST };
+
+struct server {
+        struct client *client;
+        unsigned index;
+        const struct server_spec *spec;
+        enum server_state state;
+        int lost_status;   /* found while sending; server_broken follows (0: none) */
+        uint64_t progress; /* when a connection was lost last: messages that had come through */
+        unsigned losses;   /* of connections in a row through which none came */
+        bool receiving;    /* its session is dispatching: it must stay */
+        bool reaped;       /* lost, and connections and session are freed */
+        bool redialled;    /* disconnected, and being connected again */
+        bool refusing;     /* disconnected, and calls do not wait for it any more */
+        uint64_t refuse_at_ns;
+
+        /* Its session may be one of several with the same server, one after the other (new_session.c). */
+        struct server *first; /* whose devices the application knows; itself */
+        struct server *last;  /* of the first: the newest */
+        unsigned fruitless;   /* sessions before it that brought no devices */
+        struct request ask;   /* for the devices of a later one */
+        struct list retired;  /* client's: a first one without a number */
+
+        struct session *session;
+        struct io_link *link;
+        uint64_t id[2], key[2];
+
+        struct buf info; /* the server_info block; devices borrow from it */
+        cl_device_id *devices;
+        cl_uint device_count;
+        struct list sub_devices;
+
+        struct map known;  /* contents that were sent (core/program/content.c) */
+        uint64_t peer_id;  /* names it on the other servers */
+        char identity[65]; /* what its key is known by, in hex; "": it has none */
+        char local_path[WIRE_LOCAL_PATH_MAX +
+                        1]; /* a Unix socket where servers of its host reach it; "": none */
+        /* Bits per server. */
+        uint64_t peers;        /* introduced to each other */
+        uint64_t peers_turned; /* not the one that was to connect first does, but the other */
+        uint64_t peers_bad;    /* their session has ended */
+        /* peer_relay's, with each: what they exchange goes through the client; 0: it does not. */
+        uint64_t relays[CLIENT_SERVERS_MAX];
+
+        struct {
+                uint32_t mb_s; /* 0: not known */
+                uint64_t at_ns;
+        } rates[CLIENT_SERVERS_MAX]; /* with which the last large copy came from each other server */
+
+        size_t small_incoming; /* reads whose bytes come behind messages (core/command/transfer.c) */
+        bool bulk_lane;        /* lane 1 was asked for */
+        bool backlog;          /* the last send left something: it waits for room */
+        uint64_t unsent_since; /* when server_kick first left something; 0: nothing */
+        uint64_t last_traffic; /* when something was last sent or received */
+        bool fresh_bulk;       /* a transfer was begun since the last send */
+
+        /* remote clock = client's + clock_offset, as the exchange with the least round trip showed. */
+        int64_t clock_offset;
+        uint64_t clock_rtt_ns, clock_at_ns, clock_asked_ns;
+        unsigned clock_pings;  /* to be sent yet */
+        uint64_t pings, pongs; /* clock_query sent, and answered */
+
+        uint8_t sink[4096]; /* for bytes that nobody wants any more */
+};
+
+struct client {
+        const struct client_io *io;
+        void *io_user;
+        pthread_mutex_t lock;
+        cl_platform_id platform;
+        struct server_spec *own_specs; /* from the configuration */
+        size_t own_spec_count;
+        bool misconfigured; /* that was logged */
+        const struct server_spec *specs;
+        size_t spec_count;
+        unsigned server_count;
+        struct server *servers[CLIENT_SERVERS_MAX];
+        bool connecting, connected; /* tries to, tried to */
+        bool closing;
+        cl_device_id *devices;
+        cl_uint device_count;
+
+        uint64_t next_id; /* one counter for all types */
+        uint64_t relayed; /* the last peer_relay's number */
+        struct map requests, events, incoming, migrations, queues;
+        uint64_t small_migrations
+                [64]; /* in turn: of which nobody tells that they have ended; 0: none */
+        unsigned next_small_migration;
+        struct list followers; /* those whose turn has come */
+        bool following;        /* somebody works them off */
+        struct list
+                host_copies; /* struct host_copy (core/command/transfer.h) that are to be made */
+        struct list contexts;
+        uint64_t reconnect_ns, wait_ns, answer_ns; /* struct client_params */
+        unsigned disconnected;                     /* servers */
+        bool sessions_due;                         /* to be tried again by servers_begin_sessions */
+        struct list retired;
+        struct list outgoing; /* struct outgoing (transfer.c), all */
+        uint64_t moving;      /* bytes that go to all servers and come from them */
+        struct map objects;   /* memory objects and samplers, by their address (client_object) */
+        uint64_t gone;        /* counts those of them, and queues, that are there no more */
+        struct buf args;      /* room for those of a launch, while it is put into its message */
+
+        /* Shared virtual memory (svm.c). */
+        struct server
+                *svm_address_owner; /* whose device chooses the addresses; NULL: the client does */
+        struct server *svm_sharer;  /* the one in this process that uses the client's memory */
+        unsigned svm_base;          /* where addresses are looked for */
+        uint64_t svm_offset;
+
+        struct arena {
+                struct server *server; /* that has it, too; NULL: there is none */
+                int fd;
+                uint64_t size;
+                struct range_set free;
+                unsigned used;        /* struct storage of buffers */
+                struct list released; /* struct storage that the server may still use */
+        } arena;                      /* storage.c */
+
+        /* Waiting (client.c). */
+        pthread_cond_t progress; /* something was dispatched, or the receiver's place is free */
+        unsigned waiters;        /* in client_wait */
+        uint64_t waits;          /* how often somebody had to wait there */
+        bool pumping;            /* somebody receives */
+        bool progress_pumping;   /* it is the progress thread */
+        bool sleeping;           /* in io->wait */
+
+        /* The progress thread (progress.c). */
+        pthread_t progress_thread;
+        pthread_cond_t progress_cond;
+        bool progress_started, progress_stop;
+        bool progress_idle;    /* sleeps until it is signalled */
+        bool progress_calling; /* in a callback */
+        struct list deferred;
+        unsigned interests;   /* callbacks that wait for a server's word */
+        unsigned watchers;    /* those that want to know that servers go and come, sometime soon */
+        cl_device_id telling; /* the callback about it runs (availability.c) */
+        pthread_t teller;
+        struct client *abandoned_next;
+};
+
+/* ---- client.c ------------------------------------------------------------------------------- */
+
+/* As client_wait, but not longer than until deadline_ns. True: done. */
+bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns);
+
+/* Something that a waiter may look at has changed. */
+void client_changed(struct client *c);
+
+/* Receive what is there without waiting (and send what is unsent). True: something was received. */
+bool client_poll(struct client *c);
+
+/* Send what is unsent on all servers. */
+void client_flush(struct client *c);
+
+/* One round of the receiver: send, receive, and, if nothing came and `done` (may be NULL) does not say true,
+ * sleep until the deadline, and receive. The caller has checked that nobody is `pumping`. */
+void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg), void *arg,
+                 uint64_t deadline_ns);
+
+/* ---- server.c ------------------------------------------------------------------------------- */
+
+/* SP_E_NOMEM. */
+SP_NODISCARD int server_new(struct client *c, unsigned index, const struct server_spec *spec,
+                            struct server **ret);
+struct server *server_free(struct server *s, bool after_fork);
+
+/* In the child of a fork: close the descriptors; it is lost here. */
+void server_abandon(struct server *s);
+
+/* Connect to all servers and ask for their devices. Those that fail are logged and have none. */
+void servers_connect(struct client *c);
+
+/* Lane 0 is up: ask for the devices. */
+struct io_connect;
+void server_connected(struct server *s, const struct io_connect *at, struct request *q);
+/* Make the devices of one answer; takes the memory of `info`. SP_E_NOMEM, SP_E_PROTO. */
+SP_NODISCARD int server_take_devices(struct server *s, struct buf *info);
+
+/* Tell the servers that the client ends, and disconnect. `exiting`: the process ends; then those inside it
+ * are left alone, because the native implementations may have ended already. */
+void servers_close(struct client *c, bool exiting);
+
+/* The server is gone: complete with errors what it had, tell the contexts. */
+void server_lost(struct server *s, int status, const char *text);
+
+/* Before calls that use it end with errors: bytes on their way touch no memory of the application any more. */
+void server_halt(struct server *s);
+
+/* The connection is lost (SP_E_LINK), or the session has ended: it is disconnected, or gone. */
+void server_broken(struct server *s, int status);
+
+/* Send / receive without blocking; may lose the server. True: something was received. */
+void server_send(struct server *s);
+bool server_receive(struct server *s);
+
+/* Lanes for bulk of `size` bytes, when it will not travel inline: more than one if that or what moves is much. */
+void server_want_bulk(struct server *s, uint64_t size);
+
+/* Wait until the server has answered what was sent up to now. SP_E_*. Lock held, released meanwhile. */
+SP_NODISCARD int server_round_trip(struct server *s);
+
+/* A time of the server's clock in the client's. */
+uint64_t server_local_ns(const struct server *s, uint64_t remote_ns);
+/* Ask for the server's clock when the last answer is old; just before a wait, so that the answer is seen
+ * as soon as it comes. */
+void server_ask_clock(struct server *s);
+
+/* ---- peers.c -------------------------------------------------------------------------------- */
+
+/* Make two servers able to reach each other. SP_E_HOST: their session has ended. */
+SP_NODISCARD int server_introduce(struct server *a, struct server *b);
+
+/* It is lost: nothing of its is passed on any more. */
+void peers_part(struct server *s);
+
+/* Handlers of what servers say of each other, and of what is to be passed on. */
+int peers_lost(void *user, const struct wire_peer_lost *m);
+int peers_direct(void *user, const struct wire_peer_direct *m);
+int peers_relay_hello(void *user, const struct wire_relay_hello *m);
+int peers_relay_again(void *user, const struct wire_relay_again *m);
+int peers_relay_data(void *user, const struct wire_relay_data *m);
+int peers_relay_taken(void *user, const struct wire_relay_taken *m);
+
+/* ---- disconnected.c --------------------------------------------------------------------------------- */
+
+/* Set what CL_DEVICE_AVAILABLE says of its devices. */
+void server_set_available(struct server *s, bool available);
+
+/* Is it worth waiting for, having been lost with that status? */
+bool server_may_return(const struct server *s, int status);
+
+/* Its connection is lost, as several before it were, and nothing came through any of them: enough of it. */
+bool server_tries_in_vain(struct server *s);
+/* Was it found while sending that the session is over? Where only the connections are, it goes on: what is said to
+ * the server meanwhile is sent when it is back. */
+static inline bool server_ends(const struct server *s)
+{
+        return s->lost_status && !server_may_return(s, s->lost_status);
+}
+void server_disconnected(struct server *s);
+
+/* The receiver's part, while it is disconnected: to have it connected again. SP_E_*: it is lost. */
+SP_NODISCARD int server_redial(struct server *s);
+/* It is connected again. */
+void server_back(struct server *s);
+
+/* Let servers that calls have waited for long enough refuse from now on. */
+void servers_refuse(struct client *c);
+
+/* Look at the clocks of all sessions (session_tick); on the thread that receives. A server that owes something for too long
+ * is disconnected. */
+void servers_tick(struct client *c);
+
+/* When that is due, or servers_refuse. */
+uint64_t servers_deadline(const struct client *c);
+
+/* ---- availability.c ------------------------------------------------------------------------- */
+
+/* Called when the availability of a device that is shown may have changed. */
+void device_changed(cl_device_id d);
+
+/* ---- new_session.c -------------------------------------------------------------------------------- */
+
+/* Its session has ended: begin another one, with another struct server, if it is to come back. */
+void server_begin_session(struct server *s);
+/* Begin the sessions that server_begin_session had to put off. Called when no call is in the midst of anything. */
+void servers_begin_sessions(struct client *c);
+/* The receiver's part, while the session is being opened. True: something came. */
+bool server_opening(struct server *s);
+
+/* ---- request.c ------------------------------------------------------------------------------ */
+
+void request_done(struct client *c, uint64_t id, cl_int status, struct bytes info);
+/* By that server, if it is the one that was asked. */
+void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes info);
+void requests_fail(struct server *s, cl_int status);
+
+/* Does it have a device there? */
+bool context_uses(cl_context x, const struct server *s);
+
+/* ---- event.c -------------------------------------------------------------------------------- */
+
+/* A command's event with an object, known to the client's map until it is complete; one part: the
+ * server's word. `app`: with a reference of the application; in both cases one hold is the caller's.
+ * SP_E_NOMEM. */
+SP_NODISCARD int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app,
+                           cl_event *ret);
+
+/* Somebody looks at it: the server has to tell how it ends. SP_E_NOMEM. */
+SP_NODISCARD int event_watch(cl_event e);
+
+/* Everything of the queue up to that id has ended, and what failed was told. */
+void events_passed(cl_command_queue q, uint64_t id);
+
+/* Has the client itself something to do for e, or for an event that has to end before e? */
+static inline bool event_lags(const struct _cl_event *e)
+{
+        return e->status > CL_COMPLETE && (e->lags || e->before);
+}
+
+/* e must not be complete before `first`, if that lags. SP_E_NOMEM. */
+SP_NODISCARD int event_follow(cl_event e, cl_event first);
+
+/* One of e->parts is done. */
+void event_part_done(cl_event e, cl_int status);
+
+/* Give it a last part, `tail`, which it owns from now on; before its message is sent. */
+void event_set_tail(cl_event e, struct event_tail *tail);
+
+/* Complete with `status`, whatever is still open. */
+void event_complete(cl_event e, cl_int status);
+
+/* The server's word on an event. SP_E_PROTO. */
+SP_NODISCARD int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
+                             const uint64_t times[3], bool timed);
+
+/* All events of a server that is lost. */
+void events_fail(struct server *s, cl_int status);
+
+/* Make sure that `s` knows or will be told of e, so that its id may stand in a wait list there. 1: yes;
+ * 0: not necessary, it is complete; negative: SP_E_*. */
+SP_NODISCARD int event_reach(cl_event e, struct server *s);
+
+/* The link between two servers is lost: what either waits for comes through the client. */
+void events_relay(struct server *a, struct server *b);
+
+/* Has `e` ended, one way or the other? For client_wait. */
+bool event_is_done(void *event);
+/* The same, or its server is not waited for any more. */
+bool event_is_settled(void *event);
+
+/* ---- queue.c -------------------------------------------------------------------------------- */
+
+/* Does anything lag that the next command of q has to come after? `all`: it is a marker or barrier without wait
+ * list. */
+bool queue_lags(const struct _cl_command_queue *q, bool all);
+/* e, the queue's newest, must not be complete before that. SP_E_NOMEM. */
+SP_NODISCARD int queue_follow(cl_command_queue q, cl_event e, bool all);
+
+/* Have the server tell how an event of the queue's ends: the last command's message says so itself if it has
+ * not left yet. SP_E_NOMEM. */
+SP_NODISCARD int queue_watch_event(cl_command_queue q, struct session *session, uint64_t event);
+
+/* The side queue for migrations of a domain. SP_E_*. */
+SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uint64_t *ret_id);
+
+/* ---- transfer.c ----------------------------------------------------------------------------- */
+
+/* All that e comes after is done: the bytes that were held for it may go to or from the application's
+ * memory. */
+void transfer_turn(cl_event e);
+/* The call that sends or waits for e's bytes ends without them: the application's memory is not its any
+ * more. */
+void transfer_detach(cl_event e);
+
+/* The servers will not send what was asked for. */
+void incoming_fail(struct server *s);
+/* A command without an event has failed; if it brought data to the server, they are not there. */
+void arrival_failed(struct server *s, uint64_t event);
+/* No bytes come: it was not asked for. */
+void incoming_cancel(struct client *c, uint64_t transfer);
+/* Its command has failed: no bytes come, or all of them have. SP_E_PROTO: some have. */
+SP_NODISCARD int incoming_failed(struct server *s, uint64_t transfer);
+
+/* Not all of it comes. */
+int transfer_cut(void *user, const struct wire_transfer_cut *m);
+
+/* session_ops for bulk data; user is the server. */
+int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                   void **ret);
+int transfer_restart(void *user);
+int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                     uint64_t *ret_below);
+
+/* ---- progress.c ------------------------------------------------------------------------------- */
+
+/* There is something for the progress thread: starts it at first, wakes it when it sleeps. */
+void progress_wake(struct client *c);
+/* Somebody begins to watch, or does not any more (client.watchers). */
+void progress_watch(struct client *c);
+void progress_unwatch(struct client *c);
+/* The last waiter has left: does the progress thread have to take over? */
+void progress_relieve(struct client *c);
+/* End the thread, unless it is in a callback. Lock held; released meanwhile. */
+void progress_stop(struct client *c);
+/* The child of a fork has no progress thread. */
+void progress_forget(struct client *c);
+
+/* ---- stats.c -------------------------------------------------------------------------------- */
+
+/* Write what crossed each link to the file of SPANCL_STATS, if set; asks the servers for theirs. */
+void stats_write(struct client *c);
+
+/* ---- tracing.c ------------------------------------------------------------------------------ */
+
+/* Record if SPANCL_TRACE is set; on a server that has just been connected; and write it all. */
+void tracing_start(void);
+void tracing_server(struct server *s);
+void tracing_write(struct client *c);
+
+#endif

@@ -1,0 +1,36 @@
+/* cl_pocl_content_size 1.0.0: a buffer that holds how many bytes of another one mean something. A hint: the number
+ * is asked for by the server that has the bytes, when they are read, and the others are left out. */
+#ifndef SPANCL_CORE_CONTENT_SIZE_H
+#define SPANCL_CORE_CONTENT_SIZE_H
+
+#include "core/command/command.h"
+
+struct replica;
+
+#define CONTENT_SIZE_VERSION CL_MAKE_VERSION(1, 0, 0)
+
+CL_API_ENTRY cl_int CL_API_CALL clSetContentSizeBufferPoCL(cl_mem buffer,
+                                                           cl_mem content_size_buffer);
+
+/* Lock held. */
+void content_size_set(cl_mem buffer, cl_mem size);
+
+/* The command reads `size` bytes of mem: have the number on its device, too, if there is one. SP_E_*. */
+SP_NODISCARD int content_size_use(struct command *m, cl_mem mem, size_t size);
+
+/* Between command_ready and the command's own message. */
+SP_NODISCARD int content_size_send(struct command *m, cl_mem mem, size_t size);
+
+/* For a migration of that range of `root`: where the number is at a location, if it is there. NULL: it is not, or
+ * does not matter. */
+const struct replica *content_size_at(cl_mem root, struct range part, uint32_t server,
+                                      uint32_t domain);
+
+/* Its bytes in its root. */
+struct range content_size_range(const struct _cl_mem *root);
+
+/* Tell a server of a read of `root`, which comes next. */
+SP_NODISCARD int content_size_tell(struct session *session, const struct _cl_mem *root,
+                                   uint64_t event);
+
+#endif

@@ -1,0 +1,40 @@
+/* Buffers in place: the bytes of a large buffer lie in memory that this process has in common with a
+ * server of the same host (transport_shm), and its devices, which work on the host's memory, use them there. So
+ * mapping moves nothing, and a blocking transfer is a copy by the thread that asks for it.
+ *
+ * One server of the client has it. The client cuts the memory up; a part is used again when the server has said
+ * that nothing has it any more, since a buffer may be released before the commands that use it have run.
+ * Everything with the lock held. */
+#ifndef SPANCL_CORE_STORAGE_H
+#define SPANCL_CORE_STORAGE_H
+
+#include "core/link/server.h"
+
+struct storage {
+        uint64_t id; /* the server's name for it */
+        struct server *server;
+        uint64_t offset;        /* in the memory */
+        size_t size;            /* a multiple of VM_GRANULE */
+        void *address;          /* here */
+        bool declared;          /* the server knows it */
+        struct request request; /* to release it */
+        struct list link;       /* client's arena.released */
+};
+
+/* All devices of all servers are known: find the server. */
+void storage_settle(struct client *c);
+void storage_fini(struct client *c);
+
+/* For a buffer of `size` bytes in the context; NULL: it gets none. */
+struct storage *storage_new(cl_context x, size_t size);
+
+/* No buffer has it any more. NULL is allowed. */
+struct storage *storage_free(struct storage *s);
+
+/* Before the buffer is declared at its server. */
+SP_NODISCARD int storage_declare(struct storage *s, struct session *session);
+
+/* Does that device work on it? */
+bool storage_is_here(const struct storage *s, const struct _cl_device_id *d);
+
+#endif

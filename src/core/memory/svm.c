@@ -1,0 +1,556 @@
+#include "core/memory/svm.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vm.h"
+#include "core/command/transfer.h"
+#include "core/link/server.h"
+#include "core/memory/mem.h"
+
+enum {
+        CHUNK = 4 << 20,
+        ALIGN = 512, /* more than any data type needs, and as much as devices want of buffers */
+        TRIES = 8,
+};
+
+/* Where there is normally nothing on a 64-bit host; the last one is for programs under ThreadSanitizer,
+ * which allows little else. Behind them: where this process has room. */
+static const uint64_t bases[] = { 0x110000000000, 0x280000000000, 0x3f0000000000, 0x7e8000000000 };
+
+/* ---- who has it ----------------------------------------------------------------------------- */
+
+void svm_settle(struct client *c)
+{
+        unsigned domain = 0;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                for (cl_uint k = 0; k < s->device_count; k++) {
+                        const struct _cl_device_id *d = s->devices[k];
+                        if (d->svm == INFO_SVM_OWN_ADDRESSES && !c->svm_address_owner) {
+                                c->svm_address_owner = s;
+                                domain = d->domain;
+                        }
+                        if (d->svm == INFO_SVM_SHARES && !c->svm_sharer)
+                                c->svm_sharer = s;
+                }
+        }
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                for (cl_uint k = 0; k < s->device_count; k++) {
+                        cl_device_id d = s->devices[k];
+                        /* Two that choose would choose differently; and in one process an address
+                         * is one memory only. */
+                        bool can = d->svm == INFO_SVM_OWN_ADDRESSES
+                                           ? s == c->svm_address_owner && d->domain == domain
+                                           : s != c->svm_address_owner;
+                        if (d->svm == INFO_SVM_SHARES)
+                                can = s == c->svm_sharer;
+                        if (!can)
+                                d->svm = INFO_SVM_NONE;
+                }
+        }
+        c->io->random(c->io_user, &c->svm_offset, sizeof(c->svm_offset));
+        c->svm_offset = c->svm_offset % (1ull << 36) / VM_GRANULE * VM_GRANULE;
+}
+
+bool svm_any(const struct _cl_context *x)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->svm)
+                        return true;
+        return false;
+}
+
+bool svm_in_one_place(const struct _cl_context *x)
+{
+        const struct server *s = NULL; /* a server's domains have such memory in common */
+        for (cl_uint i = 0; i < x->device_count; i++) {
+                const struct _cl_device_id *d = x->devices[i];
+                if (d->svm && s && d->server != s)
+                        return false;
+                s = d->svm ? d->server : s;
+        }
+        return true;
+}
+
+bool svm_is_here(const struct _cl_mem *root, const struct server *s)
+{
+        return root->chunk && s == s->client->svm_sharer;
+}
+
+/* The context's device that stands for the server; NULL: none has SVM. */
+static cl_device_id server_device(cl_context x, const struct server *s)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->server == s && x->devices[i]->svm)
+                        return x->devices[i];
+        return NULL;
+}
+
+/* ---- chunks --------------------------------------------------------------------------------- */
+
+struct ask {
+        struct request request;
+        bool sent;
+};
+
+static void ask_send(struct ask *a, const struct svm_chunk *chunk, cl_device_id d)
+{
+        struct client *c = d->client;
+        struct session *session = server_session(d->server);
+        if (!session || request_begin(c, d->server, &a->request) < 0)
+                return;
+        a->sent = true;
+        if (session_send(session, svm_create, .request = a->request.id, .svm = chunk->id,
+                         .device = d->index, .address = chunk->address, .size = chunk->size) < 0)
+                request_done(c, a->request.id, CL_OUT_OF_HOST_MEMORY, (struct bytes){ 0 });
+        else
+                server_send(d->server);
+}
+
+/* SP_E_BUSY: it can't be at that address. */
+static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s)
+{
+        if (!a->sent) /* the server is gone, and with it its devices; or disconnected, and will want it then */
+                return server_session(s) ? SP_E_GONE : 0;
+        request_wait(s->client, &a->request);
+        cl_int status = a->request.status;
+        uint64_t address = chunk->address;
+        if (status == CL_SUCCESS && a->request.info.size == 8)
+                address = bytes_get_u64(a->request.info.data);
+        buf_fini(&a->request.info);
+        if (status == CL_SUCCESS) {
+                chunk->servers |= 1ull << s->index;
+                /* Where something is mapped here already is not the server's to choose. */
+                if (!chunk->address)
+                        chunk->address = address;
+                return chunk->address == address ? 0 : SP_E_BUSY;
+        }
+        if (status == CL_DEVICE_NOT_AVAILABLE)
+                return server_session(s) ? SP_E_GONE : 0;
+        return status == CL_INVALID_HOST_PTR ? SP_E_BUSY : SP_E_LIMIT;
+}
+
+/* Servers let go of what they have. */
+static void take_back(struct client *c, struct svm_chunk *chunk)
+{
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = chunk->servers & 1ull << i ? c->servers[i] : NULL;
+                struct session *session = s ? server_session(s) : NULL;
+                /* Without memory the server keeps it until the session ends. */
+                if (session && session_send(session, release, .object = chunk->id) == 0)
+                        server_kick(s);
+        }
+        chunk->servers = 0;
+}
+
+static int ask_one(cl_context x, struct svm_chunk *chunk, struct server *s)
+{
+        struct ask a = { .sent = false };
+        ask_send(&a, chunk, server_device(x, s));
+        int r = ask_take(&a, chunk, s);
+        return r == 0 && !chunk->servers ? SP_E_GONE : r;
+}
+
+/* All but the one that was asked already, at the same time. */
+static int ask_others(cl_context x, struct svm_chunk *chunk)
+{
+        struct client *c = x->client;
+        struct ask *all = mem_zalloc(CLIENT_SERVERS_MAX * sizeof(*all));
+        uint64_t asked = chunk->servers;
+        int r = all ? 0 : SP_E_NOMEM;
+        unsigned count = c->server_count;
+        for (unsigned i = 0; all && i < count; i++) {
+                cl_device_id d = server_device(x, c->servers[i]);
+                if (d && !(asked & 1ull << i))
+                        ask_send(&all[i], chunk, d);
+        }
+        for (unsigned i = 0; all && i < count; i++) {
+                if (asked & 1ull << i || !server_device(x, c->servers[i]))
+                        continue;
+                int one = ask_take(&all[i], chunk, c->servers[i]);
+                r = r ? r : one;
+        }
+        mem_free(all);
+        return r;
+}
+
+/* Where to look next: there, or, if that was no good, elsewhere. */
+static uint64_t next_address(struct client *c, size_t size, bool elsewhere)
+{
+        size_t count = array_size(bases);
+        if (elsewhere)
+                c->svm_base = (c->svm_base + 1) % (count + 1);
+        uint64_t at = c->svm_offset;
+        c->svm_offset += size;
+        return c->svm_base == count ? 0 : bases[c->svm_base] + at;
+}
+
+static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again)
+{
+        struct client *c = x->client;
+        struct server *address_owner = c->svm_address_owner;
+        int r = 0;
+        chunk->id = client_new_id(c, OBJECT_SVM);
+        if (address_owner && server_device(x, address_owner)) {
+                chunk->address = 0;
+                r = ask_one(x, chunk, address_owner);
+        } else {
+                chunk->address = next_address(c, chunk->size, again);
+        }
+        if (r < 0)
+                return r;
+        r = vm_map(chunk->address, chunk->size, &chunk->address);
+        if (r == 0) {
+                r = ask_others(x, chunk);
+                if (r == 0 && !chunk->servers)
+                        r = SP_E_GONE;
+                if (r < 0)
+                        vm_unmap(chunk->address, chunk->size);
+        }
+        /* A device that is this process's own works on the very bytes. */
+        if (r == 0 && chunk->usm && !(c->svm_sharer && server_device(x, c->svm_sharer)))
+                vm_close(chunk->address, chunk->size);
+        return r;
+}
+
+static void chunk_free(cl_context x, struct svm_chunk *chunk)
+{
+        take_back(x->client, chunk);
+        vm_unmap(chunk->address, chunk->size);
+        list_remove(&chunk->link);
+        range_set_fini(&chunk->free);
+        mem_free(chunk->live);
+        mem_free(chunk);
+}
+
+/* Chunks that did not fit are given back at the end, so that the next try is another one. */
+static int chunk_agree(cl_context x, struct svm_chunk *chunk)
+{
+        struct svm_chunk tried[TRIES];
+        unsigned count = 0;
+        int r = SP_E_BUSY;
+        for (bool again = false; r == SP_E_BUSY && count < TRIES; again = true) {
+                chunk->servers = 0;
+                r = chunk_place(x, chunk, again);
+                if (r < 0)
+                        tried[count++] = *chunk;
+        }
+        while (count)
+                take_back(x->client, &tried[--count]);
+        return r;
+}
+
+static int chunk_new(cl_context x, size_t size, bool usm, struct svm_chunk **ret)
+{
+        struct svm_chunk *chunk = mem_zalloc(sizeof(*chunk));
+        if (!chunk)
+                return SP_E_NOMEM;
+        list_init(&chunk->link);
+        chunk->usm = usm;
+        chunk->size = size > CHUNK ? (size + VM_GRANULE - 1) / VM_GRANULE * VM_GRANULE : CHUNK;
+        int r = range_set_add(&chunk->free, (struct range){ 0, chunk->size });
+        if (r == 0)
+                r = chunk_agree(x, chunk);
+        if (r < 0) {
+                range_set_fini(&chunk->free);
+                mem_free(chunk);
+                return r;
+        }
+        log_debug("client", "%zu bytes of shared virtual memory at %#llx", chunk->size,
+                  (unsigned long long)chunk->address);
+        list_append(&x->svm_chunks, &chunk->link);
+        *ret = chunk;
+        return 0;
+}
+
+void svm_end(cl_context x)
+{
+        list_each(chunk, &x->svm_chunks, struct svm_chunk, link)
+        {
+                chunk_free(x, chunk);
+        }
+}
+
+/* ---- allocations ---------------------------------------------------------------------------- */
+
+/* The first allocation that begins behind `at`. */
+static size_t live_after(const struct svm_chunk *chunk, const void *at)
+{
+        size_t lo = 0, hi = chunk->live_count;
+        while (lo < hi) {
+                size_t mid = lo + (hi - lo) / 2;
+                if ((uintptr_t)chunk->live[mid]->host_ptr <= (uintptr_t)at)
+                        lo = mid + 1;
+                else
+                        hi = mid;
+        }
+        return lo;
+}
+
+static int live_reserve(struct svm_chunk *chunk)
+{
+        if (chunk->live_count < chunk->live_cap)
+                return 0;
+        size_t cap = chunk->live_cap ? chunk->live_cap * 2 : 16;
+        cl_mem *more = mem_realloc(chunk->live, cap * sizeof(cl_mem));
+        if (!more)
+                return SP_E_NOMEM;
+        chunk->live = more;
+        chunk->live_cap = cap;
+        return 0;
+}
+
+static void live_add(struct svm_chunk *chunk, cl_mem m)
+{
+        size_t i = live_after(chunk, m->host_ptr);
+        memmove(chunk->live + i + 1, chunk->live + i,
+                (chunk->live_count - i) * sizeof(*chunk->live));
+        chunk->live[i] = m;
+        chunk->live_count++;
+}
+
+/* `align`: a power of two; 0: any offset in the chunk will do. */
+static bool find_room(const struct svm_chunk *chunk, size_t size, size_t align, struct range *ret)
+{
+        for (size_t i = 0; i < chunk->free.count; i++) {
+                const struct range *r = &chunk->free.ranges[i];
+                uint64_t begin =
+                        r->begin + (align ? -(chunk->address + r->begin) & (align - 1) : 0);
+                if (begin > r->end || r->end - begin < size)
+                        continue;
+                *ret = (struct range){ begin, begin + size };
+                return true;
+        }
+        return false;
+}
+
+static size_t with_align(size_t size)
+{
+        return (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align, cl_device_id usm,
+              cl_mem *ret)
+{
+        struct svm_chunk *chunk = NULL;
+        struct range room;
+        size_t need = with_align(size);
+        if (need < size || need > WIRE_BULK_MAX - align)
+                return SP_E_LIMIT;
+        list_each(at, &x->svm_chunks, struct svm_chunk, link)
+        {
+                if (!chunk && at->usm == (usm != NULL) && find_room(at, need, align, &room))
+                        chunk = at;
+        }
+        int r = 0;
+        if (!chunk) {
+                /* The address of the chunk may be one that the server chose. */
+                r = chunk_new(x, need + align, usm != NULL, &chunk);
+                if (r == 0 && !find_room(chunk, need, align, &room))
+                        r = SP_E_NOMEM;
+        }
+        if (r == 0)
+                r = live_reserve(chunk);
+        if (r == 0)
+                r = range_set_remove(&chunk->free, room);
+        if (r < 0)
+                return r;
+        cl_mem m;
+        r = mem_new_svm(x, flags, chunk, (size_t)room.begin, size, &m);
+        if (r < 0) {
+                if (range_set_add(&chunk->free, room) < 0) /* it stays unused */
+                        log_error("client", "out of memory: an address range is lost");
+                return r;
+        }
+        m->usm = usm;
+        if (usm)
+                atomic_store_explicit(&x->usm, true, memory_order_relaxed);
+        chunk->used++;
+        live_add(chunk, m);
+        *ret = m;
+        return 0;
+}
+
+cl_mem svm_find(cl_context x, const void *at)
+{
+        list_each(chunk, &x->svm_chunks, struct svm_chunk, link)
+        {
+                uint64_t offset = (uint64_t)(uintptr_t)at - chunk->address;
+                if ((uint64_t)(uintptr_t)at < chunk->address || offset >= chunk->size)
+                        continue;
+                size_t i = live_after(chunk, at);
+                cl_mem m = i ? chunk->live[i - 1] : NULL;
+                return m && svm_at(m, at) < m->size ? m : NULL;
+        }
+        return NULL;
+}
+
+cl_mem svm_find_usm(cl_context x, const void *at)
+{
+        if (!atomic_load_explicit(&x->usm, memory_order_relaxed))
+                return NULL;
+        client_lock(x->client);
+        cl_mem m = svm_find(x, at);
+        client_unlock(x->client);
+        return m && m->usm ? m : NULL;
+}
+
+bool svm_is_foreign(cl_context x, const void *at)
+{
+        list_each(other, client_contexts(x->client), struct _cl_context, link)
+        {
+                if (other != x && svm_find(other, at))
+                        return true;
+        }
+        return false;
+}
+
+bool svm_free(cl_context x, const void *at, bool usm)
+{
+        cl_mem m = svm_find(x, at);
+        if (!m || m->host_ptr != at || (m->usm != NULL) != usm)
+                return false;
+        struct svm_chunk *chunk = m->chunk;
+        size_t i = live_after(chunk, at);
+        memmove(chunk->live + i - 1, chunk->live + i,
+                (chunk->live_count - i) * sizeof(*chunk->live));
+        chunk->live_count--;
+        mem_unhold(m);
+        return true;
+}
+
+/* Is there another one with nothing in it? */
+static bool has_spare(const struct svm_chunk *chunk, cl_context x)
+{
+        list_each(other, &x->svm_chunks, struct svm_chunk, link)
+        {
+                if (other != chunk && other->usm == chunk->usm && !other->used &&
+                    other->size == CHUNK)
+                        return true;
+        }
+        return false;
+}
+
+void svm_ended(cl_mem m)
+{
+        struct svm_chunk *chunk = m->chunk;
+        size_t begin = svm_offset(m);
+        if (range_set_add(&chunk->free, (struct range){ begin, begin + with_align(m->size) }) < 0)
+                log_error("client", "out of memory: an address range is lost");
+        /* One is kept for the next allocation. */
+        if (--chunk->used == 0 && (chunk->size != CHUNK || has_spare(chunk, m->context)))
+                chunk_free(m->context, chunk);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+/* A command that does nothing, whose event ends with `tail`, which it owns. */
+static cl_int enqueue_tail(const struct enqueue *q, struct event_tail *tail)
+{
+        struct command m;
+        int r = command_begin(&m, q);
+        if (r == 0 && !tail)
+                r = SP_E_NOMEM;
+        if (r == 0)
+                r = command_ready(&m, true);
+        if (r == 0) {
+                event_set_tail(m.event, tail);
+                tail = NULL;
+                r = command_send_nothing(&m);
+        }
+        if (tail)
+                tail->free(tail);
+        return command_end(&m, r, q->blocking);
+}
+
+static void host_copy_run(struct event_tail *t, cl_event e, cl_int status)
+{
+        struct host_copy *copy = container_of(t, struct host_copy, tail);
+        if (status == CL_SUCCESS)
+                memcpy(copy->to, copy->from, copy->size);
+        list_remove(&copy->link);
+        event_part_done(e, CL_SUCCESS);
+}
+
+static void host_copy_free(struct event_tail *t)
+{
+        struct host_copy *copy = container_of(t, struct host_copy, tail);
+        list_remove(&copy->link);
+        mem_free(copy);
+}
+
+cl_int enqueue_host_copy(const struct enqueue *q, void *to, const void *from, size_t size)
+{
+        struct client *c = q->queue->context->client;
+        struct host_copy *copy = mem_alloc(sizeof(*copy));
+        if (!copy)
+                return enqueue_tail(q, NULL);
+        *copy = (struct host_copy){
+                .tail = { host_copy_run, host_copy_free }, .to = to, .from = from, .size = size
+        };
+        client_lock(c);
+        list_append(&c->host_copies, &copy->link);
+        client_unlock(c);
+        return enqueue_tail(q, &copy->tail);
+}
+
+struct freeing {
+        struct event_tail tail;
+        struct deferred call;
+        cl_event event; /* held while the callback is to come */
+        void(CL_CALLBACK *fn)(cl_command_queue, cl_uint, void **, void *);
+        void *user_data;
+        cl_uint count;
+        void *pointers[];
+};
+
+/* On the progress thread, without the lock. */
+static void freeing_call(struct deferred *d)
+{
+        struct freeing *f = container_of(d, struct freeing, call);
+        cl_event e = f->event;
+        struct client *c = e->context->client;
+        f->fn(e->queue, f->count, f->count ? f->pointers : NULL, f->user_data);
+        client_lock(c);
+        event_part_done(e, CL_SUCCESS);
+        event_unhold(e);
+        client_unlock(c);
+}
+
+static void freeing_run(struct event_tail *t, cl_event e, cl_int status)
+{
+        struct freeing *f = container_of(t, struct freeing, tail);
+        if (status == CL_SUCCESS && f->fn) {
+                f->event = e;
+                event_hold(e);
+                client_defer(e->context->client, &f->call, freeing_call);
+                return;
+        }
+        for (cl_uint i = 0; status == CL_SUCCESS && i < f->count; i++)
+                (void)svm_free(e->context, f->pointers[i], false);
+        event_part_done(e, status);
+}
+
+static void freeing_free(struct event_tail *t)
+{
+        mem_free(container_of(t, struct freeing, tail));
+}
+
+cl_int enqueue_svm_free(const struct enqueue *q, cl_uint count, void *const *pointers,
+                        void(CL_CALLBACK *fn)(cl_command_queue, cl_uint, void **, void *),
+                        void *user_data)
+{
+        struct freeing *f = mem_zalloc(sizeof(*f) + count * sizeof(f->pointers[0]));
+        if (f) {
+                f->tail = (struct event_tail){ freeing_run, freeing_free };
+                f->fn = fn;
+                f->user_data = user_data;
+                f->count = count;
+                if (count)
+                        memcpy(f->pointers, pointers, count * sizeof(f->pointers[0]));
+        }
+        return enqueue_tail(q, f ? &f->tail : NULL);
+}

@@ -1,0 +1,84 @@
+/* Shared virtual memory, coarse-grained: allocations that have the same address here and at every device
+ * of their context that has SVM. An allocation is a mem object without a handle (mem->chunk), so that
+ * placement, migration and maps are those of buffers; the application's view of it is memory of this
+ * process, which is right between map and unmap.
+ *
+ * Device allocations of cl_intel_unified_shared_memory are the same, but that nothing maps them (mem->usm).
+ *
+ * Memory is agreed on in chunks, of which allocations are parts: a chunk costs a round trip, an
+ * allocation in it nothing. Everything with the lock held, but svm_settle. */
+#ifndef SPANCL_CORE_SVM_H
+#define SPANCL_CORE_SVM_H
+
+#include "core/command/command.h"
+
+struct svm_chunk {
+        struct list link; /* context's */
+        bool usm; /* of device allocations: no device of this process has it, so nothing in this process may touch it */
+        uint64_t id, address;
+        size_t size;
+        uint64_t servers;      /* bit per server: it has the memory */
+        struct range_set free; /* of the chunk's bytes */
+        cl_mem *live;          /* allocations, by address */
+        size_t live_count, live_cap;
+        size_t used; /* allocations, also freed ones that something still uses */
+};
+
+/* All devices of all servers are known: decide whose SVM can be had together (device->svm). */
+void svm_settle(struct client *c);
+
+/* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is the address. It is
+ * aligned for all data types, and to `align`, a power of two, if that is not 0. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no common address was found), SP_E_LIMIT (a device
+ * has no memory). */
+SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
+                           cl_device_id usm, cl_mem *ret);
+
+/* The allocation that begins there, made by clSVMAlloc or not, ends when nothing uses it any more. False: there is none. */
+bool svm_free(cl_context x, const void *at, bool usm);
+
+/* The allocation with the byte at `at`; NULL: none. */
+cl_mem svm_find(cl_context x, const void *at);
+
+/* The same, but a device allocation or NULL, and without the lock. */
+cl_mem svm_find_usm(cl_context x, const void *at);
+
+/* The offset in the allocation; the application's address of the first byte is host_ptr. */
+static inline size_t svm_at(const struct _cl_mem *m, const void *at)
+{
+        return (size_t)((const uint8_t *)at - (const uint8_t *)m->host_ptr);
+}
+
+/* The offset of the allocation in its chunk. */
+static inline size_t svm_offset(const struct _cl_mem *m)
+{
+        return (size_t)((uint64_t)(uintptr_t)m->host_ptr - m->chunk->address);
+}
+
+/* Does the device of that server work on the application's own view? */
+bool svm_is_here(const struct _cl_mem *root, const struct server *s);
+
+/* An allocation's last hold went. */
+void svm_ended(cl_mem m);
+
+/* The context ends, and with it its chunks. */
+void svm_end(cl_context x);
+
+bool svm_any(const struct _cl_context *x);
+
+/* Have the context's devices with SVM one memory? */
+bool svm_in_one_place(const struct _cl_context *x);
+
+/* Does it lie in what another context has? */
+bool svm_is_foreign(cl_context x, const void *at);
+
+/* ---- commands: as those of core/command/command.h --------------------------------------------------- */
+
+/* Neither is SVM. */
+cl_int enqueue_host_copy(const struct enqueue *q, void *to, const void *from, size_t size);
+
+/* `fn` NULL: free them. */
+cl_int enqueue_svm_free(const struct enqueue *q, cl_uint count, void *const *pointers,
+                        void(CL_CALLBACK *fn)(cl_command_queue, cl_uint, void **, void *),
+                        void *user_data);
+
+#endif

@@ -1,0 +1,64 @@
+/* Programs. A program has one id on all servers and is declared on a server when it is first built there
+ * (core/job). What its builds gave is in core/build. See docs/internals/program.md. */
+#ifndef SPANCL_CORE_PROGRAM_H
+#define SPANCL_CORE_PROGRAM_H
+
+#include "core/client.h"
+#include "core/program/content.h"
+
+enum program_kind {
+        PROGRAM_SOURCE = 0,
+        PROGRAM_BINARY = 1,
+        PROGRAM_IL = 2,
+        PROGRAM_BUILT_IN = 3,
+        PROGRAM_LINKED = 4
+};
+
+struct program_params {
+        enum program_kind kind;
+        const cl_device_id *devices; /* copied */
+        cl_uint device_count;
+        /* One of them, taken over (mem_free) also on failure: */
+        char *source; /* with a final NUL that source_size does not count */
+        size_t source_size;
+        void *il;
+        size_t il_size;
+        struct bytes *binaries; /* as the devices' implementations made them; array and data */
+        char *kernel_names;
+};
+
+/* SP_E_NOMEM. Lock held. */
+SP_NODISCARD int program_new(cl_context x, const struct program_params *params, cl_program *ret);
+
+/* Make sure that the server knows the program: sends program_create once per server. Its bytes go as `mode`
+ * says; with CONTENT_SEND they are sent also if it is declared already. SP_E_*, cl_int. Lock held. */
+SP_NODISCARD int program_declare(cl_program p, struct server *s, enum content_mode mode);
+
+/* clSetProgramSpecializationConstant behind its checks: SP_E_NOMEM. Lock held. */
+SP_NODISCARD int program_constant(cl_program p, cl_uint id, struct bytes value);
+
+/* What there is for device i of the program's: CL_PROGRAM_BINARY_TYPE. Lock held. */
+cl_program_binary_type program_binary_type(const struct _cl_program *p, cl_uint i);
+
+/* Index of a device in the program's; -1: none of them. */
+int program_device(const struct _cl_program *p, cl_device_id d);
+
+/* Has some device an executable? Lock held. */
+bool program_is_built(const struct _cl_program *p);
+
+/* Ask the servers what the implementations say of the program's binaries: ret_status has room for each device, and is
+ * CL_SUCCESS or the error that clCreateProgramWithBinary gives it. SP_E_* or cl_int: a server can't be asked. Lock held;
+ * released while it waits. */
+SP_NODISCARD int program_inspect(cl_program p, cl_int *ret_status);
+
+/* Fill in p->executables: asks the servers what is not known yet. SP_E_* or cl_int. Lock held; released
+ * while it waits. */
+SP_NODISCARD int program_fetch_binaries(cl_program p);
+
+/* What program_fetch_binaries got is no longer so. Lock held. */
+void program_drop_binaries(cl_program p);
+
+/* The servers may forget the program. Lock held. */
+void program_undeclare(cl_program p);
+
+#endif
