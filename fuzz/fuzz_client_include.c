@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/program/include.h"
-#include "engine/include.h"
+#include "engine/program/include.h"
 #include "proto/option.h"
 
 static char folder[PATH_MAX];

@@ -1,8 +1,8 @@
 #include "engine/device.h"
 
 #include "base/mem.h"
-#include "engine/peer.h"
 #include "engine/state.h"
+#include "engine/transfer/peer.h"
 
 struct sub_device {
         unsigned number;

@@ -1,7 +1,7 @@
 #include "engine/limits.h"
 
 #include "base/log.h"
-#include "engine/event.h"
+#include "engine/command/event.h"
 #include "engine/object.h"
 
 enum { COUNT, BYTES, TIME };

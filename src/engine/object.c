@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vm.h"
-#include "engine/command.h"
+#include "engine/command/command.h"
+#include "engine/completion/untracked.h"
 #include "engine/device.h"
-#include "engine/untracked.h"
 
 int engine_object_add(struct engine *e, struct object *o)
 {

@@ -3,7 +3,7 @@
 #ifndef SPANCL_ENGINE_OBJECT_H
 #define SPANCL_ENGINE_OBJECT_H
 
-#include "engine/peer.h"
+#include "engine/transfer/peer.h"
 
 struct object {
         struct engine *engine;
@@ -95,7 +95,7 @@ SP_NODISCARD cl_int engine_sampler_native(struct sampler *s, unsigned domain,
 
 struct recording;
 
-/* Commands in flight of which only the event's id is kept (engine/untracked.h), oldest first. Their numbers count
+/* Commands in flight of which only the event's id is kept (engine/completion/untracked.h), oldest first. Their numbers count
  * all that the queue ever had; number n is entries[n % cap]. */
 struct untracked {
         struct list link; /* engine's untracked_queues, while there are some */
@@ -130,7 +130,7 @@ struct queue {
         struct untracked untracked; /* in-order: those of them that are not kept */
         struct list dirty;          /* engine's dirty_queues */
 
-        /* Out-of-order: engine/chain_queue.h. */
+        /* Out-of-order: engine/completion/chain_queue.h. */
         struct queue *chain_queue; /* held; NULL: there is none, yet */
         uint64_t last_launch;      /* event id */
         size_t chain;              /* launches in a row that each waited for the one before */

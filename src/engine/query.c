@@ -1,7 +1,7 @@
 #include "engine/query.h"
 
 #include "base/mem.h"
-#include "engine/kernel.h"
+#include "engine/program/kernel.h"
 
 enum { VALUE_MAX = 64 }; /* as in kernel_answer */
 

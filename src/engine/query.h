@@ -2,7 +2,7 @@
 #ifndef SPANCL_ENGINE_QUERY_H
 #define SPANCL_ENGINE_QUERY_H
 
-#include "engine/program.h"
+#include "engine/program/program.h"
 
 enum { QUERY_WAITING_MAX = 1024 }; /* for one program; more fail */
 

@@ -10,10 +10,10 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/pool.h"
-#include "engine/build.h"
-#include "engine/content.h"
 #include "engine/engine.h"
-#include "engine/staging.h"
+#include "engine/program/build.h"
+#include "engine/program/content.h"
+#include "engine/transfer/staging.h"
 
 /* What one client may make the engine hold. Past them its session ends with SP_E_LIMIT, unless said
  * otherwise. */
@@ -52,7 +52,7 @@ struct engine {
         size_t peer_count;
 
         struct map sub_devices; /* engine/device.c: by number, those that the client may name */
-        struct cache_key *device_keys; /* engine/cached_build.c; NULL: there is no cache */
+        struct cache_key *device_keys; /* engine/program/cached_build.c; NULL: there is no cache */
         uint64_t activity;             /* counts what arrives */
 
         struct map objects, events, transfers;

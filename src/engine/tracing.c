@@ -1,6 +1,6 @@
 /* What this process recorded (trace/trace.h), for the client's timeline. */
 #include "base/mem.h"
-#include "engine/peer.h"
+#include "engine/transfer/peer.h"
 #include "trace/trace.h"
 
 static int put_thread(void *user, const struct trace_thread *t)

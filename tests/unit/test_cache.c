@@ -13,8 +13,8 @@
 #include "base/blake2b.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "engine/cache.h"
-#include "engine/include.h"
+#include "engine/program/cache.h"
+#include "engine/program/include.h"
 
 /* RFC 7693 has one vector of BLAKE2b-512; these are of other implementations (Python's hashlib), of
  * bytes (7 i + 1) mod 256, around the size of a block. */

@@ -1,7 +1,7 @@
 /* Two engines, composite: events and bytes that go from one to the other, and domains of one engine that do the same. */
 #include "support/check.h"
 
-#include "engine/content.h"
+#include "engine/program/content.h"
 #include "support/world.h"
 
 /* ---- events ------------------------------------------------------------------------------------- */

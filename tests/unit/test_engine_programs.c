@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "engine/content.h"
-#include "engine/include.h"
-#include "engine/program.h"
+#include "engine/program/content.h"
+#include "engine/program/include.h"
+#include "engine/program/program.h"
 #include "support/world.h"
 
 TEST(queries_are_answered)

@@ -1,0 +1,131 @@
+#include "engine/completion/coalesced.h"
+
+bool engine_coalesced_allowed(const struct command *c)
+{
+        const struct queue *q = c->queue;
+        return !q->object.engine->params.limits.max[LIMIT_RUN_NS] &&
+               q->object.engine->be->event_report && !q->in_order && !q->profiling &&
+               !c->after_all && !c->transfer && !c->asking && !c->batch && !c->is_barrier &&
+               c->event && c->status >= 0 && !engine_event_is_observed(c->event, q->domain);
+}
+
+static void stand_for(struct command *c, struct command *before)
+{
+        list_remove(&before->unreported);
+        list_append(c->coalesced.next, &before->unreported); /* in front */
+}
+
+static void stand_for_unreported(struct command *c, struct command *before)
+{
+        if (before->event && before->event->unreported)
+                stand_for(c, before);
+}
+
+/* Submitted, and behind all of its queue: stands for those since the last such one, which stands for those before. */
+static void stand_for_newest(struct command *c)
+{
+        const struct list *all = &c->queue->order;
+        for (struct list *l = c->order.prev; l != all; l = l->prev) {
+                struct command *before = list_entry(l, struct command, order);
+                if (before->after_all)
+                        break;
+                stand_for_unreported(c, before);
+        }
+}
+
+/* Complete, and behind all of its queue: the client takes it for the end of them, so what fails has to be told
+ * before. The newest first, as where each stands for the one before. None is looked at again: who is behind all
+ * and before it has nothing left to stand for. */
+static void stand_for_all(struct command *c)
+{
+        const struct list *all = &c->queue->order;
+        while (!list_empty(&c->order)) {
+                struct command *before = list_entry(all->next, struct command, order);
+                list_remove(&before->order);
+                stand_for_unreported(c, before);
+        }
+}
+
+static void stand_for_dependencies(struct command *c)
+{
+        for (size_t i = 0; i < c->dep_count; i++) {
+                const struct event *ev = c->deps[i].event;
+                struct command *before = ev && ev->native ? ev->unreported : NULL;
+                if (before && ev->domain == c->queue->domain)
+                        stand_for(c, before);
+        }
+}
+
+void engine_coalesced_submitted(struct command *c, bool unreported)
+{
+        if (unreported) {
+                c->event->unreported = c;
+                list_append(&c->queue->object.engine->unreported, &c->unreported);
+        }
+        if (c->after_all)
+                stand_for_newest(c);
+        stand_for_dependencies(c);
+}
+
+/* It is complete: others may have taken them over meanwhile, and those may not be. */
+static void stand_again(struct command *c)
+{
+        if (c->after_all)
+                stand_for_all(c);
+        stand_for_dependencies(c);
+}
+
+void engine_coalesced_report(struct command *c)
+{
+        struct engine *e = c->queue->object.engine;
+        list_remove(&c->unreported);
+        if (c->event->native &&
+            e->be->event_report(c->queue->native, c->event->native, c) == CL_SUCCESS) {
+                c->event->unreported = NULL;
+                list_remove(&c->order);
+        } else {
+                list_append(&e->unreported, &c->unreported); /* tried again */
+        }
+}
+
+void engine_coalesced_report_all(struct engine *e)
+{
+        struct list all;
+        list_init(&all);
+        list_each(c, &e->unreported, struct command, unreported)
+        {
+                list_remove(&c->unreported);
+                list_append(&all, &c->unreported);
+        }
+        while (!list_empty(&all))
+                engine_coalesced_report(list_entry(all.next, struct command, unreported));
+}
+
+/* Those that `c` itself stands for. */
+static void take(struct command *c, struct list *all)
+{
+        stand_again(c);
+        while (!list_empty(&c->coalesced)) {
+                struct command *before = list_entry(c->coalesced.next, struct command, unreported);
+                list_remove(&before->unreported);
+                list_append(all, &before->unreported);
+                before->event->unreported = NULL;
+        }
+}
+
+void engine_coalesced_take(struct command *c, struct list *all)
+{
+        take(c, all);
+        for (const struct list *l = all->next; l != all; l = l->next)
+                take(list_entry(l, struct command, unreported), all);
+}
+
+void engine_coalesced_uncertain(struct command *c)
+{
+        stand_again(c);
+        while (!list_empty(&c->coalesced)) {
+                struct list *first = c->coalesced.next;
+                list_remove(first);
+                list_append(&c->queue->object.engine->unreported, first);
+        }
+}

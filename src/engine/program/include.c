@@ -1,0 +1,203 @@
+#include "engine/program/include.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "base/mem.h"
+#include "proto/info.h"
+#include "proto/option.h"
+
+/* Absolute, with neither "." nor ".." nor empty names, so that it stays below the root. */
+static bool path_valid(struct bytes path)
+{
+        const char *p = path.data;
+        if (path.size < 2 || path.size >= PATH_MAX || p[0] != '/' || memchr(p, '\0', path.size))
+                return false;
+        for (size_t i = 1; i <= path.size;) {
+                const char *slash = memchr(p + i, '/', path.size - i);
+                size_t n = slash ? (size_t)(slash - p) - i : path.size - i;
+                if (!n || n > NAME_MAX || (n == 1 && p[i] == '.') ||
+                    (n == 2 && p[i] == '.' && p[i + 1] == '.'))
+                        return false;
+                i += n + 1;
+        }
+        return true;
+}
+
+bool engine_include_valid(struct bytes headers)
+{
+        struct info_entry e;
+        struct bytes path, text;
+        while (info_next(&headers, &e))
+                if (e.key != INFO_HEADER || info_check(e.value) < 0 ||
+                    !info_find(e.value, INFO_HEADER_PATH, &path) ||
+                    !info_find(e.value, INFO_HEADER_TEXT, &text) || !path_valid(path))
+                        return false;
+        return true;
+}
+
+static int write_file(const char *path, struct bytes text)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+                return SP_E_LIMIT;
+        const char *p = text.data;
+        size_t left = text.size;
+        while (left) {
+                ssize_t n = write(fd, p, left);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        break;
+                p += n;
+                left -= (size_t)n;
+        }
+        close(fd);
+        return left ? SP_E_LIMIT : 0;
+}
+
+static int write_header(const char *root, struct bytes header)
+{
+        struct bytes path, text;
+        if (!info_find(header, INFO_HEADER_PATH, &path) ||
+            !info_find(header, INFO_HEADER_TEXT, &text))
+                return SP_E_INVAL;
+        struct buf full = { 0 };
+        int r = buf_put(&full, root, strlen(root));
+        if (!r)
+                r = buf_put(&full, path.data, path.size);
+        if (!r)
+                r = buf_put(&full, "", 1);
+        if (!r) {
+                char *name = strrchr((char *)full.data, '/');
+                *name = '\0';
+                r = folder_make((const char *)full.data);
+                *name = '/';
+        }
+        if (!r)
+                r = write_file((const char *)full.data, text);
+        buf_fini(&full);
+        return r;
+}
+
+int engine_include_write(const char *root, struct bytes headers)
+{
+        if (mkdir(root, 0700) < 0 && errno != EEXIST)
+                return SP_E_LIMIT;
+        struct info_entry e;
+        while (info_next(&headers, &e)) {
+                int r = write_header(root, e.value);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+/* Append `path` without ".", ".." and empty names, each remaining one behind a "/". */
+static int put_normal(struct buf *b, const char *path)
+{
+        size_t start = b->size;
+        while (*path) {
+                size_t n = strcspn(path, "/");
+                if (n == 2 && !memcmp(path, "..", 2)) {
+                        while (b->size > start && b->data[--b->size] != '/') {
+                        }
+                } else if (n && !(n == 1 && *path == '.')) {
+                        int r = buf_put(b, "/", 1);
+                        if (!r)
+                                r = buf_put(b, path, n);
+                        if (r < 0)
+                                return r;
+                }
+                path += n + (path[n] == '/');
+        }
+        return 0;
+}
+
+/* A name for `folder` that every compiler takes: not all understand quotes. */
+static int put_link(struct buf *out, const char *root, const char *folder, unsigned number)
+{
+        char name[32];
+        size_t start = out->size;
+        int n = snprintf(name, sizeof(name), "/.folder-%u", number);
+        int r = buf_put(out, root, strlen(root));
+        if (!r)
+                r = buf_put(out, name, (size_t)n + 1);
+        if (r < 0)
+                return r;
+        out->size--;
+        return symlink(folder, (const char *)out->data + start) < 0 ? SP_E_LIMIT : 0;
+}
+
+/* Append the option for a folder of the client. */
+static int put_folder(struct buf *out, const char *root, const char *folder, unsigned number)
+{
+        struct buf full = { 0 };
+        int r = buf_put(&full, root, strlen(root));
+        if (!r)
+                r = put_normal(&full, folder);
+        if (!r)
+                r = buf_put(&full, "", 1);
+        if (!r) {
+                /* A folder that can't be made is one where nothing will be found. */
+                (void)!folder_make((const char *)full.data);
+                r = buf_put(out, "-I ", 3);
+        }
+        const char *path = (const char *)full.data;
+        if (!r)
+                r = strpbrk(path, OPTION_SPACES "\"'\\") ? put_link(out, root, path, number)
+                                                         : buf_put(out, path, strlen(path));
+        buf_fini(&full);
+        return r;
+}
+
+int engine_include_rewrite(const char *root, const char *options, char **ret)
+{
+        struct buf out = { 0 }, word = { 0 };
+        const char *begin, *end;
+        unsigned folders = 0;
+        int r;
+        while ((r = option_next(&options, &word, &begin, &end)) > 0) {
+                r = out.size ? buf_put(&out, " ", 1) : 0;
+                if (r < 0)
+                        break;
+                if (option_with_argument(&word) != 'I') {
+                        r = buf_put(&out, begin, (size_t)(end - begin));
+                } else {
+                        const char *folder = option_argument(&options, &word, &end, &r);
+                        if (folder)
+                                r = put_folder(&out, root, folder, folders++);
+                }
+                if (r < 0)
+                        break;
+        }
+        if (!r)
+                r = buf_put(&out, "", 1);
+        buf_fini(&word);
+        if (r < 0) {
+                buf_fini(&out);
+                return r;
+        }
+        *ret = (char *)out.data;
+        return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+        (void)st, (void)type, (void)at;
+        (void)remove(path);
+        return 0;
+}
+
+void engine_include_remove(const char *root)
+{
+        (void)nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}

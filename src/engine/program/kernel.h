@@ -1,0 +1,63 @@
+/* Kernels: one per (kernel, domain) at the backend, and the values of their arguments. A launch takes a
+ * snapshot of the values, so that it may be submitted later than launches that follow it. */
+#ifndef SPANCL_ENGINE_KERNEL_H
+#define SPANCL_ENGINE_KERNEL_H
+
+#include "engine/program/program.h"
+
+/* One argument's value, immutable; shared by the kernel, launches and what is set natively. */
+struct value {
+        size_t refs;
+        struct pool *pool; /* NULL: it is too large for one */
+        struct arg arg;    /* arg.value is in `bytes` */
+        uint8_t bytes[];
+};
+
+struct kernel_replica {
+        struct backend_kernel *native;
+        struct value **set; /* what it has; arg_count entries or fewer */
+        size_t set_count;
+        /* The kernel's version whose values these are, and the engine's releases when their objects were
+         * looked up. */
+        uint64_t version, releases;
+};
+
+struct kernel {
+        struct object object;
+        struct program *program; /* held */
+        char *name;
+        struct value **args; /* NULL entries: not set yet */
+        size_t arg_count;
+        uint64_t version;                 /* counts changes of `args` */
+        struct kernel_replica replicas[]; /* as the program's */
+};
+
+struct kernel *engine_kernel_find(struct engine *e, uint64_t id);
+
+/* Take over the changes of a launch. SP_E_NOMEM. */
+SP_NODISCARD int engine_kernel_update(struct kernel *k, struct bytes args);
+
+/* Size of blocks for values up to a few bytes. */
+extern const size_t engine_value_block;
+
+/* NULL: out of memory. */
+struct value *engine_value_new(struct engine *e, const struct arg *a);
+void engine_value_ref(struct value *v);
+void engine_value_unref(struct value *v);
+
+/* The object that an argument's value names (arg_is_object). CL_INVALID_MEM_OBJECT,
+ * CL_INVALID_SAMPLER: there is none of that kind, *ret is NULL. */
+SP_NODISCARD cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **ret);
+
+/* The kernel in a domain with `values` set (`objects`: those that values are ids of). */
+SP_NODISCARD cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **values,
+                                          struct object **objects, size_t count,
+                                          struct backend_kernel **ret);
+
+/* The same with the values that the kernel has now; nothing is looked up that was before. */
+SP_NODISCARD cl_int engine_kernel_current(struct kernel *k, unsigned domain,
+                                          struct backend_kernel **ret);
+
+int engine_handle_kernel_create(void *user, const struct wire_kernel_create *m);
+
+#endif

@@ -1,0 +1,84 @@
+/* Programs: one per (program, domain) at the backend. */
+#ifndef SPANCL_ENGINE_PROGRAM_H
+#define SPANCL_ENGINE_PROGRAM_H
+
+#include "engine/object.h"
+#include "engine/program/cache.h"
+#include "engine/program/content.h"
+
+/* Kinds of program_create, and what program_link makes. */
+enum program_kind_number {
+        PROGRAM_KIND_SOURCE,
+        PROGRAM_KIND_BINARY,
+        PROGRAM_KIND_IL,
+        PROGRAM_KIND_BUILT_IN,
+        PROGRAM_KIND_LINKED,
+};
+
+struct build_input;
+
+struct program_replica {
+        unsigned domain;
+        struct backend_program *native; /* made when first needed */
+        /* It came from the compile cache, as built with this for all devices of the domain; NULL: it
+         * did not. */
+        struct build_input *cached;
+        /* What it was built, compiled or linked from, as the compile cache names it, if `named`. */
+        struct cache_key name;
+        bool named;
+        /* The binaries that it was made of, if it is not built, or is to be made of (cached_build_binaries). */
+        struct buf binaries;
+};
+
+struct program {
+        struct object object;
+        unsigned kind;
+        unsigned *devices; /* those it may be built for */
+        size_t device_count;
+        uint8_t digest[BLAKE2B_SIZE]; /* of its parts */
+        struct content *parts;        /* held; NULL: they are not here */
+        bool building;                /* the client waits for a build */
+        bool loading;                 /* it does not any more, but launches and questions do */
+        bool busy;                    /* a builder's thread uses the native programs */
+        struct list questions;        /* these: engine/query.h */
+        size_t question_count;
+        unsigned shared; /* others that only read them: links that have it as input, the cache */
+        struct program_replica *replicas; /* one for each domain that its devices have */
+        size_t replica_count;
+};
+
+struct program *engine_program_find(struct engine *e, uint64_t id);
+
+/* A program of `kind` for some devices of the engine, in the table; without parts. SP_E_PROTO, SP_E_NOMEM,
+ * SP_E_LIMIT. */
+SP_NODISCARD int engine_program_new(struct engine *e, uint64_t id, unsigned kind,
+                                    struct wire_u64s devices, struct program **ret);
+
+/* What a message names or holds, for the caller to unref: NULL: it is named and not here. SP_E_PROTO: it
+ * does both; SP_E_NOMEM. */
+SP_NODISCARD int engine_content_take(struct engine *e, struct bytes data, struct bytes digest,
+                                     uint8_t ret_digest[BLAKE2B_SIZE], struct content **ret);
+
+/* Have the parts come meanwhile? */
+bool engine_program_complete(struct program *p);
+
+/* Its replica in a domain; NULL: none of its devices is there. */
+struct program_replica *engine_program_replica(struct program *p, unsigned domain);
+
+/* Put `native`, which may be NULL, in the place of the one in a domain; both are taken over. */
+void engine_program_replace(struct program *p, unsigned domain, struct backend_program *native,
+                            struct build_input *cached);
+
+/* The program in a domain. */
+SP_NODISCARD cl_int engine_program_native(struct program *p, unsigned domain,
+                                          struct backend_program **ret);
+
+/* Is `device` one of its devices? */
+bool engine_program_has(const struct program *p, uint64_t device);
+
+int engine_handle_content(void *user, const struct wire_content *m);
+int engine_handle_program_create(void *user, const struct wire_program_create *m);
+int engine_handle_program_inspect(void *user, const struct wire_program_inspect *m);
+int engine_handle_program_binaries_query(void *user, const struct wire_program_binaries_query *m);
+
+#endif

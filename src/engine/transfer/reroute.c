@@ -1,0 +1,85 @@
+#include "engine/transfer/reroute.h"
+
+bool engine_reroute_ask(struct command *c)
+{
+        struct transfer *t = c->transfer;
+        if (!t->peer || !t->peer->id || t->hopeless)
+                return false;
+        if (!list_empty(&t->orphaned))
+                return true;
+        t->refs++;
+        t->orphaned_event = c->event->id;
+        list_append(&t->engine->orphaned, &t->orphaned);
+        peer_send(engine_client(t->engine), transfer_orphaned, .event = c->event->id);
+        return true;
+}
+
+void engine_reroute_settled(struct command *c)
+{
+        while (c->given_up) {
+                struct transfer *t = c->given_up;
+                c->given_up = t->before;
+                engine_transfer_leave(t, c);
+        }
+}
+
+/* It begins again with all of the bytes: those that are written already are the same. */
+static void begin_again(struct command *c, struct transfer *next)
+{
+        struct transfer *old = c->transfer;
+        old->writer = NULL;
+        old->before = c->given_up;
+        c->given_up = old;
+        c->transfer = next;
+        c->sent = c->parts = 0;
+        c->stale = c->running;
+        if (!c->stale)
+                engine_reroute_settled(c);
+        engine_command_poke(c);
+}
+
+static struct transfer *find_orphaned(struct engine *e, uint64_t event)
+{
+        list_each(t, &e->orphaned, struct transfer, orphaned)
+        {
+                if (t->orphaned_event == event)
+                        return t;
+        }
+        return NULL;
+}
+
+static int reroute(struct transfer *t, const struct wire_transfer_reroute *m)
+{
+        struct engine *e = t->engine;
+        struct command *c = t->writer; /* NULL: it has ended meanwhile */
+        struct peer *from = engine_peer_find(e, m->peer);
+        struct transfer *next;
+        if (m->status < 0) {
+                t->hopeless = true;
+                if (c)
+                        engine_command_poke(c);
+                return 0;
+        }
+        if (!from || !m->transfer)
+                return SP_E_PROTO;
+        int r = engine_transfer_expect(e, from, m->transfer, t->announced, t->step, c, &next);
+        if (r < 0)
+                return r;
+        if (c)
+                begin_again(c, next);
+        else /* they come, and nobody wants them */
+                engine_transfer_disown(next);
+        return 0;
+}
+
+int engine_handle_transfer_reroute(void *user, const struct wire_transfer_reroute *m)
+{
+        struct engine *e = ((struct peer *)user)->engine;
+        struct transfer *t = find_orphaned(e, m->event);
+        if (!t)
+                return SP_E_PROTO;
+        list_remove(&t->orphaned);
+        int r = reroute(t, m);
+        engine_transfer_disown(t);
+        return r;
+}

@@ -1,0 +1,859 @@
+#include "engine/transfer/transfer.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "engine/command/command.h"
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+enum {
+        /* Parts of a transfer: a quarter of it, so that the device works on what came while the rest
+         * comes, but not so small that the commands cost more than that saves. */
+        PARTS = 4,
+        PART_MIN = 512 << 10,
+        PART_MAX = 1 << 20,
+        /* Between two domains nothing comes any slower: few commands, and one if that is enough. */
+        LOCAL_PART_MIN = 1 << 20,
+        LOCAL_PART_MAX = STAGING_CHUNK,
+        /* Bytes that a read is ahead of what the other end has received. */
+        READ_AHEAD = 16 << 20,
+        /* Chunks that one is ahead of the write on this server: they stay in the processor's cache. */
+        LOCAL_AHEAD = 4,
+        /* Bytes that may be here beyond the session's limit: what came inline is here already, and can't wait. */
+        INLINE_BEYOND = SESSION_WINDOW_DEFAULT,
+};
+/* What one packed frame holds has one place (session_ops.bulk_place). */
+static_assert(STAGING_CHUNK % FRAME_PLAIN_MAX == 0 && PART_MIN % FRAME_PLAIN_MAX == 0,
+              "chunks and parts are whole packed frames");
+
+static void *bounce_get(void *user)
+{
+        struct engine *e = user;
+        uint64_t size = 0;
+        uint8_t *base = e->params.ops->bounce ? e->params.ops->bounce(e->params.user, &size) : NULL;
+        if (!base || size - e->bounced < STAGING_SLAB)
+                return NULL;
+        e->bounced += STAGING_SLAB;
+        return base + e->bounced - STAGING_SLAB;
+}
+
+static void bounce_put(void *user, void *slab)
+{
+        struct engine *e = user;
+        (void)slab; /* the last one */
+        e->bounced -= STAGING_SLAB;
+}
+
+void engine_transfer_init_staging(struct engine *e)
+{
+        e->staging =
+                (struct staging){ .bounce_get = bounce_get, .bounce_put = bounce_put, .user = e };
+}
+
+/* Where transfers with a domain have their memory. */
+static struct staging *staging_of(struct engine *e, unsigned domain)
+{
+        struct staging *s = map_get(&e->stagings, domain + 1);
+        if (!s) {
+                s = mem_alloc(sizeof(*s));
+                if (!s)
+                        return &e->staging;
+                *s = (struct staging){ .be = e->be,
+                                       .backend = e->backend,
+                                       .domain = domain,
+                                       .bounce_get = bounce_get,
+                                       .bounce_put = bounce_put,
+                                       .user = e };
+                if (map_put(&e->stagings, domain + 1, s) < 0) {
+                        mem_free(s);
+                        return &e->staging;
+                }
+        }
+        return s->be || s->slab_count ? s : &e->staging;
+}
+
+static bool may_have_chunk(const struct transfer *t)
+{
+        uint64_t has = t->engine->transfer_bytes;
+        if (t->early) /* of which there is a limit of its own */
+                return true;
+        if (t->total <= WIRE_INLINE_MAX)
+                has -= has < INLINE_BEYOND ? has : INLINE_BEYOND;
+        return !engine_limit_exceeded(t->engine, LIMIT_TRANSFERS, has, t->chunk_size);
+}
+
+static uint8_t *chunk_get(struct transfer *t)
+{
+        struct engine *e = t->engine;
+        t->lack = CL_OUT_OF_RESOURCES;
+        if (!may_have_chunk(t))
+                return NULL;
+        t->lack = CL_OUT_OF_HOST_MEMORY;
+        if (t->chunk_size > SIZE_MAX / 2)
+                return NULL;
+        uint8_t *chunk = staging_get(t->staging, (size_t)t->chunk_size);
+        if (!chunk)
+                return NULL;
+        e->transfer_bytes += t->chunk_size;
+        e->leaving_bytes += t->leaves ? t->chunk_size : 0;
+        return chunk;
+}
+
+static void chunk_put(struct transfer *t, uint8_t **chunk)
+{
+        struct engine *e = t->engine;
+        if (!*chunk)
+                return;
+        staging_put(t->staging, *chunk, (size_t)t->chunk_size);
+        *chunk = NULL;
+        e->transfer_bytes -= t->chunk_size;
+        e->leaving_bytes -= t->leaves ? t->chunk_size : 0;
+        engine_transfer_uncrowd(e);
+}
+
+/* No room for the bytes at `offset` now, but there will be: some are on their way to the client or the device. What
+ * waits for other commands is not counted on, since these may wait for this one. */
+static bool over_quota(const struct transfer *t, uint64_t offset)
+{
+        const struct engine *e = t->engine;
+        uint64_t max = e->params.limits.max[LIMIT_TRANSFERS];
+        return max && !t->target && !t->chunks[offset / t->chunk_size] &&
+               e->transfer_bytes + t->chunk_size > max && (e->leaving_bytes || e->transfer_parts);
+}
+
+bool engine_transfer_over_quota(struct command *c)
+{
+        if (!over_quota(c->transfer, c->sent))
+                return false;
+        list_remove(&c->over_quota);
+        list_append(&c->transfer->engine->over_quota, &c->over_quota);
+        return true;
+}
+
+void engine_transfer_uncrowd(struct engine *e)
+{
+        if (e->closing)
+                return;
+        while (!list_empty(&e->over_quota)) {
+                struct command *c = list_entry(e->over_quota.next, struct command, over_quota);
+                list_remove(&c->over_quota);
+                engine_command_poke(c);
+        }
+        if (e->lanes_over_quota) {
+                e->lanes_over_quota = false;
+                engine_peer_retry_all(e);
+        }
+}
+
+uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len)
+{
+        uint64_t i = offset / t->chunk_size, in = offset % t->chunk_size;
+        uint64_t left = t->total - offset, len = t->chunk_size - in;
+        if (t->target) {
+                *ret_len = left;
+                return t->target + offset;
+        }
+        if (!t->chunks[i])
+                t->chunks[i] = chunk_get(t);
+        *ret_len = len < left ? len : left;
+        return t->chunks[i] ? t->chunks[i] + in : NULL;
+}
+
+uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret_len)
+{
+        uint8_t *at = engine_transfer_at(t, offset, ret_len);
+        if (*ret_len > t->part_size)
+                *ret_len = t->part_size;
+        return at;
+}
+
+uint64_t engine_transfer_window(const struct transfer *t)
+{
+        /* Not from what was freed: that waits for lanes that are yet to say that they sent it, after which nobody
+         * would look again. */
+        uint64_t ahead = t->bulk.acked + READ_AHEAD;
+        if (!t->peer)
+                ahead = t->chunks == &t->only ? t->total : t->freed + LOCAL_AHEAD * t->chunk_size;
+        return ahead > t->total || ahead < t->bulk.acked ? t->total : ahead;
+}
+
+void engine_transfer_pass(struct transfer *t, uint64_t offset)
+{
+        while (t->freed < t->total && (t->freed + t->chunk_size <= offset || offset == t->total)) {
+                chunk_put(t, &t->chunks[t->freed / t->chunk_size]);
+                t->freed += t->chunk_size;
+        }
+        if (!t->peer && t->reader)
+                engine_command_poke(t->reader); /* it may read on */
+}
+
+static uint64_t part_size(uint64_t total, uint64_t step, bool local)
+{
+        uint64_t size = local ? LOCAL_PART_MIN : PART_MIN;
+        while (size < (local ? LOCAL_PART_MAX : PART_MAX) && size < total / PARTS)
+                size *= 2;
+        if (local && total <= LOCAL_PART_MAX)
+                size = LOCAL_PART_MAX;
+        if (!local && total < 2 * PART_MIN)
+                size = PART_MAX;
+        if (!step)
+                return size;
+        return size > step ? size / step * step : step;
+}
+
+/* Of boxes only what stays here comes in several pieces of memory. */
+static uint64_t chunk_size(uint64_t total, uint64_t step, bool local, uint64_t part)
+{
+        if (total < STAGING_CHUNK || (step && (!local || part > STAGING_CHUNK)))
+                return total;
+        return step ? STAGING_CHUNK / part * part : STAGING_CHUNK;
+}
+
+static int transfer_set_total(struct transfer *t, uint64_t total, uint64_t step)
+{
+        t->total = t->announced = total;
+        t->step = step;
+        t->part_size = part_size(total, step, !t->peer);
+        t->chunk_size = chunk_size(total, step, !t->peer, t->part_size);
+        uint64_t count = total ? (total - 1) / t->chunk_size + 1 : 1;
+        t->chunks = &t->only;
+        if (count > 1)
+                t->chunks = count > SIZE_MAX / 16 ? NULL : mem_zalloc(count * sizeof(*t->chunks));
+        return t->chunks ? 0 : SP_E_NOMEM;
+}
+
+static void transfer_unref(struct transfer *t)
+{
+        if (--t->refs)
+                return;
+        struct engine *e = t->engine;
+        e->transfer_count--;
+        arrivals_fini(&t->placed);
+        arrivals_fini(&t->came);
+        if (t->chunks) {
+                engine_transfer_pass(t, t->total);
+                if (t->chunks != &t->only)
+                        mem_free(t->chunks);
+        }
+        pool_put(&e->transfer_pool, t);
+}
+
+/* `user`: the command that works with its memory; NULL: not known yet. */
+static int transfer_new(struct engine *e, const struct command *user, struct peer *peer,
+                        uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
+{
+        if (e->transfer_count >= ENGINE_TRANSFERS_MAX)
+                return SP_E_LIMIT;
+        struct transfer *t = pool_get(&e->transfer_pool, sizeof(*t));
+        if (!t)
+                return SP_E_NOMEM;
+        t->peer = peer;
+        if (transfer_set_total(t, total, step) < 0) {
+                pool_put(&e->transfer_pool, t);
+                return SP_E_NOMEM;
+        }
+        t->good = UINT64_MAX;
+        list_init(&t->orphaned);
+        t->engine = e;
+        t->staging = user ? staging_of(e, user->queue->domain) : &e->staging;
+        t->id = id;
+        t->refs = 1;
+        e->transfer_count++;
+        *ret = t;
+        return 0;
+}
+
+/* A new one in the table, which takes over its reference. */
+static int transfer_enter(struct engine *e, const struct command *user, struct peer *peer,
+                          uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
+{
+        struct transfer *t;
+        int r = transfer_new(e, user, peer, id, total, step, &t);
+        if (r < 0)
+                return r;
+        r = map_put(&e->transfers, id, t);
+        if (r < 0) {
+                transfer_unref(t);
+                return r;
+        }
+        *ret = t;
+        return 0;
+}
+
+static void let_go_of_target(struct transfer *t)
+{
+        if (t->target_of)
+                engine_object_unref(&steal(t->target_of)->object);
+}
+
+/* Nothing will be looked up under its id any more. */
+static void transfer_leave_table(struct transfer *t)
+{
+        let_go_of_target(t);
+        map_del(&t->engine->transfers, t->id);
+        transfer_unref(t);
+}
+
+/* It failed: its writer, now or when it comes, fails too. */
+static void transfer_fail(struct transfer *t, cl_int status)
+{
+        if (!t->status)
+                t->status = status;
+        if (t->writer)
+                engine_command_poke(t->writer);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+/* Was it announced before its command, by inlined data or a failure? */
+static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, uint64_t step)
+{
+        struct engine *e = t->engine;
+        if (t->peer != from)
+                return SP_E_PROTO;
+        t->early = false;
+        e->early_transfers--;
+        e->early_bytes -= t->only ? (size_t)t->total : 0;
+        uint64_t cut = t->cut;
+        if (t->swallow) {
+                int r = transfer_set_total(t, total, step);
+                if (r < 0)
+                        return r;
+                engine_peer_retry_all(e);
+        }
+        /* What a server sends is not the client's fault. */
+        if ((t->announced != total || cut > total) && !t->status)
+                t->status = CL_INVALID_VALUE;
+        else if (cut)
+                t->total = cut;
+        return 0;
+}
+
+int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uint64_t total,
+                           uint64_t step, struct command *writer, struct transfer **ret)
+{
+        struct transfer *t = map_get(&e->transfers, id);
+        bool all_there = false;
+        int r;
+        if (!t) {
+                r = transfer_enter(e, writer, from, id, total, step, &t);
+                if (r < 0)
+                        return r;
+                if (from)
+                        engine_peer_retry_all(e);
+        } else if (t->early && from) {
+                r = adopt_early(t, from, total, step);
+                if (r < 0)
+                        return r;
+                all_there = !t->swallow;
+        } else {
+                if (t->peer || from || t->writer || t->announced != total ||
+                    t->part_size != part_size(total, step, true))
+                        return SP_E_PROTO;
+                all_there = true; /* both ends are */
+        }
+        if (from && from->lost && !all_there) {
+                t->status = t->status ? t->status : CL_DEVICE_NOT_AVAILABLE;
+                all_there = true;
+        }
+        t->writer = writer;
+        t->refs++;
+        if (all_there)
+                transfer_leave_table(t);
+        *ret = t;
+        return 0;
+}
+
+int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64_t total,
+                          uint64_t step, struct command *reader, struct transfer **ret)
+{
+        struct transfer *t;
+        int r;
+        if (to) {
+                r = transfer_new(e, reader, to, id, total, step, &t);
+                if (r < 0)
+                        return r;
+                t->reader = reader;
+                t->leaves = !to->id;
+                *ret = t;
+                return 0;
+        }
+        t = map_get(&e->transfers, id);
+        if (!t) {
+                r = transfer_enter(e, reader, NULL, id, total, step, &t);
+                if (r < 0)
+                        return r;
+                t->refs++;
+        } else {
+                if (t->peer || t->reader || t->early || t->announced != total ||
+                    t->part_size != part_size(total, step, true))
+                        return SP_E_PROTO;
+                t->refs++;
+                transfer_leave_table(t);
+        }
+        t->reader = reader;
+        *ret = t;
+        return 0;
+}
+
+int engine_transfer_local(struct engine *e, uint64_t total, uint64_t step, struct command *reader,
+                          struct transfer **ret)
+{
+        struct transfer *t;
+        int r = transfer_new(e, reader, NULL, 0, total, step, &t);
+        if (r < 0)
+                return r;
+        t->refs++;
+        t->reader = reader;
+        reader->transfer = t;
+        *ret = t;
+        return 0;
+}
+
+void engine_transfer_adopt(struct transfer *t, struct command *writer)
+{
+        t->writer = writer;
+        writer->transfer = t;
+}
+
+void engine_transfer_disown(struct transfer *t)
+{
+        t->unwanted = true;
+        if (t->reader)
+                engine_command_poke(t->reader);
+        transfer_unref(t);
+}
+
+void engine_transfer_aim(struct transfer *t, uint8_t *target, struct buffer *b)
+{
+        if (!t->peer || t->peer->id || t->status < 0 || t->placed.below || t->placed.count)
+                return;
+        t->target = target;
+        t->target_of = b;
+        engine_object_ref(&b->object);
+}
+
+void engine_transfer_taken(struct transfer *t)
+{
+        t->unwanted = !t->peer;
+        if (t->unwanted && t->reader)
+                engine_command_poke(t->reader);
+}
+
+bool engine_transfer_times(const struct transfer *t, const struct command *writer,
+                           struct backend_times *ret)
+{
+        if (!t || t->writer != writer || !t->last_ns || t->total != t->announced || t->status < 0)
+                return false;
+        *ret = (struct backend_times){ t->first_ns, t->first_ns, t->last_ns };
+        return true;
+}
+
+void engine_transfer_leave(struct transfer *t, struct command *c)
+{
+        if (t->reader == c)
+                t->reader = NULL;
+        if (t->writer == c)
+                t->writer = NULL;
+        transfer_unref(t);
+}
+
+/* ---- outgoing ------------------------------------------------------------------------------- */
+
+static const void *bulk_at(struct session_bulk *b, uint64_t offset, size_t *ret_len)
+{
+        static const uint8_t zeros[4096];
+        struct transfer *t = container_of(b, struct transfer, bulk);
+        uint64_t len;
+        if (offset >= t->good) {
+                *ret_len = sizeof(zeros);
+                return zeros;
+        }
+        const uint8_t *p = engine_transfer_at(t, offset, &len);
+        *ret_len = (size_t)(len < t->good - offset ? len : t->good - offset);
+        return p;
+}
+
+static void bulk_passed(struct session_bulk *b, uint64_t offset)
+{
+        struct transfer *t = container_of(b, struct transfer, bulk);
+        if (offset < t->good)
+                engine_transfer_pass(t, offset);
+        if (t->reader)
+                engine_command_poke(t->reader); /* it may read on */
+}
+
+static void bulk_done(struct session_bulk *b, int status)
+{
+        struct transfer *t = container_of(b, struct transfer, bulk);
+        (void)status;
+        t->sending = false;
+        /* A failed reader waits for this. */
+        if (t->reader && t->status < 0 && !t->engine->closing)
+                engine_command_finish(t->reader);
+        else if (t->reader)
+                engine_command_poke(t->reader); /* the peer may be lost */
+        transfer_unref(t);
+}
+
+static cl_int bulk_start(struct transfer *t, uint64_t ready)
+{
+        t->bulk = (struct session_bulk){
+                .transfer = t->id,
+                .total = t->total,
+                .at = bulk_at,
+                .done = bulk_done,
+                .passed = bulk_passed,
+                .wide = t->reader && t->reader->wide,
+        };
+        t->sending = true;
+        t->refs++;
+        int r = session_bulk_send(t->peer->session, &t->bulk, ready);
+        t->peer->dirty = true;
+        if (r < 0) {
+                t->sending = false;
+                transfer_unref(t);
+                return CL_OUT_OF_HOST_MEMORY;
+        }
+        return CL_SUCCESS;
+}
+
+cl_int engine_transfer_progress(struct transfer *t, uint64_t ready)
+{
+        if (!t->peer) {
+                t->arrived = ready;
+                if (t->writer)
+                        engine_command_poke(t->writer);
+                return CL_SUCCESS;
+        }
+        bool first = !t->arrived;
+        t->arrived = ready;
+        if (t->peer->lost)
+                return CL_DEVICE_NOT_AVAILABLE;
+        if (first)
+                return bulk_start(t, ready);
+        session_bulk_ready(t->peer->session, &t->bulk, ready);
+        t->peer->dirty = true;
+        return CL_SUCCESS;
+}
+
+bool engine_transfer_abort(struct transfer *t, cl_int status)
+{
+        if (!t->status)
+                t->status = status;
+        if (!t->peer) {
+                transfer_fail(t, status);
+                return false;
+        }
+        if (t->peer->lost)
+                return false;
+        if (t->peer->id && t->arrived < t->total)
+                peer_send(t->peer, transfer_failed, .transfer = t->id, .status = status,
+                          .started = t->sending);
+        if (t->sending && t->arrived < t->total) {
+                /* A transfer can't be taken back: the rest goes out as zeros. */
+                t->good = t->arrived;
+                t->arrived = t->total;
+                session_bulk_ready(t->peer->session, &t->bulk, t->total);
+                t->peer->dirty = true;
+        }
+        /* The client must not hear of the end while bytes are still to come. */
+        return t->sending && !t->peer->id;
+}
+
+/* ---- incoming ------------------------------------------------------------------------------- */
+
+/* Inlined data of a peer whose command has not come from the client yet: keep all of it. */
+static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len, void **ret)
+{
+        struct engine *e = p->engine;
+        struct transfer *t;
+        if (!p->id || offset)
+                return SP_E_PROTO;
+        if (e->early_transfers >= ENGINE_EARLY_TRANSFERS || len > ENGINE_EARLY_BYTES ||
+            e->early_bytes > ENGINE_EARLY_BYTES - len)
+                return SP_E_LIMIT;
+        int r = transfer_enter(e, NULL, p, id, len, len, &t);
+        if (r < 0)
+                return r;
+        t->early = true;
+        e->early_transfers++;
+        uint64_t all;
+        *ret = engine_transfer_at(t, 0, &all);
+        if (!*ret) {
+                e->early_transfers--;
+                transfer_leave_table(t);
+                return SP_E_NOMEM;
+        }
+        e->early_bytes += len;
+        return 0;
+}
+
+/* Where bytes go whose command failed. */
+static int place_sink(struct peer *p, bool inlined, size_t *len, void **ret)
+{
+        if (!p->sink)
+                p->sink = mem_alloc(2 * (size_t)PEER_SINK_SIZE);
+        if (!p->sink)
+                return SP_E_NOMEM;
+        if (*len > PEER_SINK_SIZE)
+                *len = PEER_SINK_SIZE;
+        *ret = p->sink + (inlined ? PEER_SINK_SIZE : 0);
+        return 0;
+}
+
+int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                          void **ret)
+{
+        struct peer *p = user;
+        struct transfer *t = map_get(&p->engine->transfers, transfer);
+        if (!t && inlined)
+                return place_early(p, transfer, offset, *len, ret);
+        if (!t) {
+                p->waiting = true;
+                return SP_E_AGAIN;
+        }
+        if (t->early && !inlined) {
+                p->waiting = true;
+                return SP_E_AGAIN; /* an early failure whose bytes come nevertheless */
+        }
+        /* Each byte comes once, from the one who was named. */
+        if (t->peer != p || t->early || offset >= t->total || *len > t->total - offset ||
+            arrivals_meet(&t->placed, offset, offset + *len))
+                return SP_E_PROTO;
+        bool wanted = t->writer && t->writer->status >= 0 && !t->status;
+        uint64_t fits;
+        if (wanted && !inlined && over_quota(t, offset)) {
+                p->waiting = t->engine->lanes_over_quota = true;
+                return SP_E_AGAIN;
+        }
+        uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;
+        if (place) {
+                /* Where it belongs, the sender only has to hear of it. */
+                if (t->target && fits > PART_MAX - offset % PART_MAX)
+                        fits = PART_MAX - offset % PART_MAX;
+                if (*len > fits)
+                        *len = (size_t)fits;
+                *ret = place;
+        } else {
+                t->hopeless |= wanted;
+                if (wanted)
+                        transfer_fail(t, t->lack);
+                int r = place_sink(p, inlined, len, ret);
+                if (r < 0)
+                        return r;
+        }
+        t->placing += *len;
+        if (!t->first_ns && p->id)
+                t->first_ns = p->engine->params.ops->now_ns(p->engine->params.user);
+        return arrivals_add(&t->placed, offset, offset + *len);
+}
+
+int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                            uint64_t *ret_below)
+{
+        struct peer *p = user;
+        struct engine *e = p->engine;
+        struct transfer *t = map_get(&e->transfers, transfer);
+        if (!t || t->peer != p)
+                return SP_E_PROTO;
+        t->placing -= t->placing < len ? t->placing : len;
+        int r = arrivals_add(&t->came, offset, offset + len);
+        if (r < 0)
+                return r;
+        *ret_below = t->arrived = t->came.below;
+        bool last = t->arrived == t->total;
+        if (last && p->id)
+                t->last_ns = e->params.ops->now_ns(e->params.user);
+        if (t->early)
+                return last;
+        if (t->writer)
+                engine_command_poke(t->writer);
+        if (last)
+                transfer_leave_table(t);
+        engine_run(e);
+        return last;
+}
+
+int engine_transfer_restart(void *user)
+{
+        struct peer *p = user;
+        struct transfer *t;
+        int r = 0;
+        for (size_t pos = 0; r == 0 && (t = map_next(&p->engine->transfers, &pos));) {
+                if (t->peer != p || t->early)
+                        continue;
+                arrivals_fini(&t->came);
+                arrivals_fini(&t->placed);
+                t->placed.below = t->came.below;
+                t->placing = 0;
+                r = session_ack(p->session, t->id, t->came.below);
+        }
+        return r;
+}
+
+void engine_transfer_cut(struct transfer *t, uint64_t size)
+{
+        t->total = size;
+        if (t->peer && !t->peer->lost)
+                peer_send(t->peer, transfer_cut, .transfer = t->id, .size = size);
+        else if (t->writer)
+                engine_command_poke(t->writer);
+}
+
+/* The command that takes it has not come yet. */
+static int cut_early(struct peer *p, const struct wire_transfer_cut *m)
+{
+        struct engine *e = p->engine;
+        struct transfer *t;
+        if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
+                return SP_E_LIMIT;
+        int r = transfer_enter(e, NULL, p, m->transfer, 0, 0, &t);
+        if (r < 0)
+                return r;
+        t->early = t->swallow = true;
+        t->cut = m->size;
+        e->early_transfers++;
+        return 0;
+}
+
+int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m)
+{
+        struct peer *p = user;
+        struct engine *e = p->engine;
+        struct transfer *t = map_get(&e->transfers, m->transfer);
+        if (!t)
+                return cut_early(p, m);
+        if (t->peer != p || t->early || m->size > t->total ||
+            arrivals_meet(&t->placed, m->size, t->total))
+                return SP_E_PROTO;
+        t->total = m->size;
+        int r = 0;
+        if (t->came.below == t->total) {
+                r = session_ack(p->session, t->id, t->total);
+                p->dirty = true;
+                transfer_leave_table(t);
+        }
+        if (t->writer)
+                engine_command_poke(t->writer);
+        return r;
+}
+
+int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m)
+{
+        struct peer *p = user;
+        struct engine *e = p->engine;
+        cl_int status =
+                m->status < 0 && m->status >= INT32_MIN ? (cl_int)m->status : CL_OUT_OF_RESOURCES;
+        struct transfer *t = map_get(&e->transfers, m->transfer);
+        if (!t) {
+                if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
+                        return SP_E_LIMIT;
+                int r = transfer_enter(e, NULL, p, m->transfer, 0, 0, &t);
+                if (r < 0)
+                        return r;
+                t->early = true;
+                t->swallow = m->started;
+                t->status = status;
+                e->early_transfers++;
+                return 0;
+        }
+        if (t->peer == p && t->early && t->cut && !t->status) {
+                t->status = status;
+                t->swallow = m->started;
+                return 0;
+        }
+        if (t->peer != p || t->early || (!m->started && (t->placed.below || t->placed.count)))
+                return SP_E_PROTO;
+        transfer_fail(t, status);
+        if (!m->started)
+                transfer_leave_table(t);
+        return 0;
+}
+
+/* May a lane be writing to places that it was given? One whose connection is closed while another thread works with it is
+ * down only when that thread is done. */
+static bool may_write(const struct peer *p)
+{
+        bool up = false;
+        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
+                up |= session_lane_is_up(p->session, lane);
+        return up;
+}
+
+void engine_transfer_fail_peer(struct peer *p, cl_int status)
+{
+        struct engine *e = p->engine;
+        /* Leaving changes the table, so first collect: nobody is asked about one that has not failed yet. */
+        struct list gone;
+        list_init(&gone);
+        size_t pos = 0;
+        struct transfer *t;
+        while ((t = map_next(&e->transfers, &pos))) {
+                if (t->peer != p || t->early || t->status)
+                        continue;
+                transfer_fail(t, status);
+                /* Its memory stays, then until the end. */
+                if (!t->placing || !may_write(p))
+                        list_append(&gone, &t->orphaned);
+        }
+        while (!list_empty(&gone)) {
+                t = list_entry(gone.next, struct transfer, orphaned);
+                list_remove(&t->orphaned);
+                transfer_leave_table(t);
+        }
+        list_each(c, &e->commands, struct command, link)
+        {
+                if (c->transfer && c->transfer->peer == p)
+                        engine_command_poke(c); /* a read that waits for room */
+        }
+}
+
+void engine_transfer_abandon_all(struct engine *e)
+{
+        size_t pos = 0;
+        struct transfer *t;
+        while ((t = map_next(&e->transfers, &pos)))
+                let_go_of_target(t);
+}
+
+void engine_transfer_free_all(struct engine *e)
+{
+        size_t pos = 0;
+        struct transfer *t;
+        while ((t = map_next(&e->transfers, &pos)))
+                transfer_unref(t);
+        map_fini(&e->transfers);
+        list_each(s, &e->orphaned, struct transfer, orphaned)
+        {
+                list_remove(&s->orphaned);
+                transfer_unref(s);
+        }
+}
+
+void engine_transfer_count_staging(struct engine *e, size_t *ret_all, size_t *ret_free)
+{
+        size_t pos = 0;
+        const struct staging *s;
+        *ret_all = *ret_free = 0;
+        while ((s = map_next(&e->stagings, &pos))) {
+                *ret_all += s->slab_count * STAGING_SLAB;
+                *ret_free += s->count * STAGING_CHUNK;
+        }
+        s = &e->staging;
+        *ret_all += s->slab_count ? s->slab_count * STAGING_SLAB : s->count * STAGING_CHUNK;
+        *ret_free += e->staging.count * STAGING_CHUNK;
+}
+
+void engine_transfer_free_staging(struct engine *e)
+{
+        size_t pos = 0;
+        struct staging *s;
+        while ((s = map_next(&e->stagings, &pos))) {
+                staging_fini(s);
+                mem_free(s);
+        }
+        map_fini(&e->stagings);
+        staging_fini(&e->staging);
+}
