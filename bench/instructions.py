@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-BUDGETS = {  # user instructions; what was measured when they were set: bench/RESULTS.md
+BUDGETS = {  # user instructions; measured when they were set: bench/results, entries on instructions
     "launch": 4750,  # 4480; 3 % more beside other work
     "finish": 16500,  # how often two threads look for each other varies
     "args": 6050,

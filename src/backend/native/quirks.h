@@ -8,7 +8,8 @@ enum arg_info {
         ARG_INFO_KEEP, /* don't add it: harmful, or the information is there anyway */
 };
 
-/* How the completion of a command is noticed; see bench/RESULTS.md for the figures. */
+/* How the completion of a command is noticed.
+ * Figures: bench/results/2026-11-21-completion-callback-or-wait.md. */
 enum completion {
         COMPLETION_CALLBACK, /* clSetEventCallback, reported on the thread that calls it */
         /* The polling thread looks (notify_poll); when it sleeps, a thread for each queue: in clWaitForEvents,
