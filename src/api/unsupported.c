@@ -1,5 +1,5 @@
 /* Entry points whose objects no device supports yet: they check what they can and return what the
- * specification names for such a device. docs/STATUS.md lists them. */
+ * specification names for such a device. docs/CONFORMANCE.md lists them. */
 #include <CL/cl.h>
 #include <CL/cl_egl.h>
 #include <CL/cl_ext.h>

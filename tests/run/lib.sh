@@ -50,7 +50,7 @@ server_start() {
                 vendors=("OCL_ICD_VENDORS=$NATIVE_VENDORS")
         fi
         # Compiled programs are kept for as long as the servers of one run. A folder for each server's
-        # PoCL: links failed now and then when two shared one (docs/STATUS.md).
+        # PoCL: links failed now and then when two shared one (docs/LIMITS.md).
         env -u SPANCL_SERVERS -u SPANCL_STATS "${vendors[@]}" \
                 POCL_CACHE_DIR="${POCL_CACHE_DIR:-$build/pocl}/$n" \
                 "$build/bin/spancld" "${listen[@]}" --ready-fd 9 \

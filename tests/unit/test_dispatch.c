@@ -1,4 +1,4 @@
-/* The dispatch table: nothing of the registry is missing in it, by name, or in docs/STATUS.md. */
+/* The dispatch table: nothing of the registry is missing in it, by name, or in docs/CONFORMANCE.md. */
 #include "support/check.h"
 
 #include <stdio.h>
@@ -35,13 +35,13 @@ TEST(every_entry_point_is_found_by_name)
         assert_null(dispatch_find(NULL));
 }
 
-TEST(every_entry_point_stands_in_the_status_page)
+TEST(every_entry_point_stands_in_the_conformance_page)
 {
         const char *folder = getenv("SPANCL_SOURCE_DIR");
         if (!folder)
                 skip();
         char path[4096];
-        snprintf(path, sizeof(path), "%s/docs/STATUS.md", folder);
+        snprintf(path, sizeof(path), "%s/docs/CONFORMANCE.md", folder);
         FILE *f = fopen(path, "r");
         assert_non_null(f);
         static char text[1 << 20];
@@ -56,7 +56,7 @@ TEST(every_entry_point_stands_in_the_status_page)
                                                            p[n]))
                         p += n;
                 if (!p)
-                        print_error("docs/STATUS.md does not mention %s\n", names[i]);
+                        print_error("docs/CONFORMANCE.md does not mention %s\n", names[i]);
                 assert_non_null(p);
         }
 }
@@ -66,7 +66,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_entry_point_has_its_slot),
                 cmocka_unit_test(every_entry_point_is_found_by_name),
-                cmocka_unit_test(every_entry_point_stands_in_the_status_page),
+                cmocka_unit_test(every_entry_point_stands_in_the_conformance_page),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
