@@ -15,7 +15,7 @@ struct worker *workers_find(struct supervisor *s, uint64_t hi, uint64_t lo);
 /* Return a sentence on why the supervisor ended that session; NULL: it did not, or long ago. */
 const char *workers_why_ended(const struct supervisor *s, uint64_t hi, uint64_t lo);
 
-/* Find a worker without a session: WORKER_WARM, or WORKER_WARMING too. */
+/* Find a worker with these rights in this state; NULL: none. */
 struct worker *workers_find_free(struct supervisor *s, const struct gate_grant *grant,
                                  enum worker_state state);
 
