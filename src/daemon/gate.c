@@ -106,9 +106,8 @@ static bool find_code(const struct gate *g, uint8_t secret[CRYPTO_SECRET])
         if (valid && --p.tries)
                 valid = keys_pairing_write(g->folder, &p, text) == 0;
         else
-                keys_remove(
-                        g->folder,
-                        KEYS_PAIRING); /* used up: this was the last try, or the code is too old */
+                /* Used up: this was the last try, or the code is too old. */
+                keys_remove(g->folder, KEYS_PAIRING);
         if (valid)
                 memcpy(secret, p.secret, CRYPTO_SECRET);
         explicit_bzero(&p, sizeof(p));

@@ -123,8 +123,8 @@ static void run(struct janitor *j)
         if (copies[0] >= 0) {
                 char byte;
                 close(copies[1]);
-                while (read(copies[0], &byte, 1) < 0 &&
-                       errno == EINTR) /* until the child has closed its copies */
+                /* Wait until the child has closed its copies. */
+                while (read(copies[0], &byte, 1) < 0 && errno == EINTR)
                         ;
                 close(copies[0]);
         }

@@ -75,8 +75,8 @@ static void look_around(struct walls *ret)
         ret->user = geteuid();
         ret->no_privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
         int mode = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
-        ret->filter = mode == SECCOMP_MODE_FILTER ||
-                      (mode < 0 && errno == EPERM); /* the filter refuses the question */
+        /* EPERM: the filter refuses the prctl. */
+        ret->filter = mode == SECCOMP_MODE_FILTER || (mode < 0 && errno == EPERM);
         ret->capabilities =
                 sets[0].effective | sets[1].effective | sets[0].permitted | sets[1].permitted;
         for (size_t i = 0; i < array_size(namespaces); i++) {
