@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILER = "aarch64-linux-gnu-gcc"
-# Headers that the cross compiler's C library lacks, as OpenCL's, come from the host's folders.
+# The host's folders have headers that the cross compiler's C library lacks, such as OpenCL's.
 HOST = [f for f in ("/usr/include", *map(str, Path("/usr/include").glob("*-linux-gnu"))) if Path(f).is_dir()]
 X86_ONLY = "-DSPANCL_IPSEC_MB"
 

@@ -1,4 +1,4 @@
-# Sourced: packages_install PACKAGE... installs what is missing, on Debian and Ubuntu.
+# For sourcing. packages_install PACKAGE...: install the missing packages, on Debian and Ubuntu.
 
 packages_missing() {
         local package
@@ -28,7 +28,7 @@ packages_install() {
         fi
 }
 
-# What a release may not have: installed when there, and what needs them is skipped when not.
+# Install the packages that this release has. Tests that need the others are skipped.
 packages_try() {
         local package
         for package in $(packages_missing "$@"); do
@@ -36,7 +36,7 @@ packages_try() {
         done
 }
 
-# What packages depend on, without themselves.
+# Print the dependencies of packages, without the packages.
 packages_needs() {
         command -v apt-cache >/dev/null &&
                 apt-cache depends "$@" 2>/dev/null | sed -n 's/^ *|\{0,1\}Depends: \([^<]*\)$/\1/p'
@@ -48,16 +48,17 @@ packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
 packages_test="libcmocka-dev clang lld iproute2 nftables python3-yaml"
 # AES-GCM for wide instructions (src/tls/gcm.h), on amd64 only.
 packages_tls="libipsec-mb-dev"
-# To compile for another processor than this one (tools/cross.py).
+# The compiler for another processor (tools/cross.py).
 packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
-# An accelerator that runs compiled kernels (docs/internals/riscv.md).
+# The emulator of an accelerator that runs compiled kernels (docs/internals/riscv.md).
 packages_riscv="qemu-system-misc"
-# A machine with soft-RoCE (tests/emulated), whose kernel is Debian's linux-image-amd64: unpacked, not installed.
+# The emulator of a machine with soft-RoCE (tests/emulated). Its kernel, Debian's linux-image-amd64, is unpacked, but
+# not installed.
 packages_emulated="qemu-system-x86 busybox-static ibverbs-providers"
 # tests/system/readme.py makes bare systems with these.
 packages_bare="mmdebstrap git"
 packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako piglit clfft-client python3-gpyfft"
-# Other native implementations. Of Mesa's what it needs: tests/run/with-platforms unpacks it itself.
+# Other native implementations. Only the dependencies of Mesa's are installed: tests/run/with-platforms unpacks it.
 packages_native="oclgrind"
 packages_native_needs="mesa-opencl-icd"
 packages_slurm="slurmctld slurmd slurm-client"

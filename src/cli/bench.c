@@ -1,4 +1,4 @@
-/* bench: what a link, native OpenCL and SpanCL take for the same things. */
+/* spancl bench: times of the same operations over a link alone, native OpenCL and SpanCL. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct bench {
         char folder[PATH_MAX];
 };
 
-/* The path of a benchmark program. An error was printed. */
+/* Find the path of a benchmark program. On an error it has printed it. */
 static int find_program(const struct bench *b, const char *name, char out[PATH_MAX + 32])
 {
         snprintf(out, PATH_MAX + 32, "%s/%s", b->folder, name);
@@ -40,7 +40,7 @@ static int read_all(int fd, struct buf *out)
         }
 }
 
-/* Run a benchmark and append what it prints. An error was printed. */
+/* Run a benchmark and append its output. On an error it has printed it. */
 static int run(const struct bench *b, const char *name, char **args, struct buf *out)
 {
         char program[PATH_MAX + 32];
@@ -74,7 +74,7 @@ static int run(const struct bench *b, const char *name, char **args, struct buf 
         return r;
 }
 
-/* One member of the results: {"name": what the program prints. */
+/* Append one member of the results: {"name": the program's output}. */
 static int add(const struct bench *b, const char *key, const char *name, char **args,
                struct buf *out)
 {
@@ -87,7 +87,7 @@ static int add(const struct bench *b, const char *key, const char *name, char **
         return r < 0 ? r : run(b, name, args, out);
 }
 
-/* The link, native OpenCL as this process finds it, SpanCL. */
+/* Measure the link, native OpenCL as this process finds it, and SpanCL. */
 static int measure(const struct bench *b, const char *servers, char **args, struct buf *out)
 {
         char *native[32] = { mem_strdup("--native") };
@@ -146,7 +146,8 @@ static int plot(const struct bench *b, const char *servers, char **args)
         return r < 0 ? 1 : 0;
 }
 
-/* The links' own figures first, for comparison; then bench_opencl in place of this program. */
+/* Print the link's own figures first, for comparison; then execute bench_opencl in place of this
+ * program. */
 static int show(const struct bench *b, char *servers, char **args)
 {
         char program[PATH_MAX + 32], server_option[] = "--server";
@@ -165,7 +166,7 @@ static int show(const struct bench *b, char *servers, char **args)
         return command_execute(argv);
 }
 
-/* "--NAME FILE" at the front. */
+/* Take "--NAME FILE" off the front. */
 static bool take_file(int *argc, char ***argv, const char *name, const char **ret)
 {
         if (*argc < 2 || strcmp(**argv, name) != 0)

@@ -1,4 +1,4 @@
-/* config and protocol: what the tables in the source say. */
+/* spancl config and spancl protocol: they print the tables in the source. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static void print(void *user, const char *text)
         fputs(text, stdout);
 }
 
-/* 1: --markdown, 0: nothing, -1: something else. */
+/* Parse the arguments. 1: --markdown; 0: none; -1: something else. */
 static int wants_markdown(const char *command, int argc, char **argv)
 {
         if (argc == 1 && !strcmp(argv[0], "--markdown"))

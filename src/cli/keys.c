@@ -1,5 +1,5 @@
-/* spancl keys: the keys of a client and of its servers, which know each other. For jobs and containers, whose keys are made
- * where they are started. */
+/* spancl keys: makes the keys of a client and of its servers, which know each other. For jobs and
+ * containers, whose keys are made where they are started. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 
 struct side {
         char folder[KEYS_PATH_MAX];
-        struct keys_entry entry; /* what the other side keeps of it */
+        struct keys_entry entry; /* the entry in the other side's list */
 };
 
-/* A new folder with a new identity. */
+/* Make a new folder with a new identity. */
 static int make_side(const struct crypto_ops *crypto, const char *parent, const char *name,
                      struct side *ret, char text[KEYS_TEXT_MAX])
 {
@@ -42,7 +42,7 @@ static int make_both(const char *parent, char text[KEYS_TEXT_MAX])
         const struct crypto_ops *crypto = tls_crypto(text);
         if (!crypto)
                 return SP_E_UNSUPP;
-        (void)mkdir(parent, 0700); /* if it fails, so does what is made in it */
+        (void)mkdir(parent, 0700); /* on an error the folders in it fail, too */
         int r = make_side(crypto, parent, "client", &client, text);
         if (!r)
                 r = make_side(crypto, parent, "server", &server, text);

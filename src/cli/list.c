@@ -1,4 +1,4 @@
-/* list and ping. */
+/* spancl list and spancl ping. */
 #include <CL/cl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
-/* The median of many round trips, in µs. */
+/* Measure the median of many round trips, in µs. */
 static int median_ping(struct remote *r, double *ret_us)
 {
         uint64_t ns[PINGS];
@@ -34,7 +34,7 @@ static int median_ping(struct remote *r, double *ret_us)
 
 enum { TEXT_MAX = 256 };
 
-/* The text of a query, as a terminal may have it. */
+/* Get the text of a query, made safe for a terminal. */
 static const char *text_of(struct bytes block, uint32_t key, char out[TEXT_MAX])
 {
         struct bytes v;
@@ -55,7 +55,7 @@ static const char *type_name(uint64_t type)
         return "custom";
 }
 
-/* A value of 4 or 8 bytes. */
+/* Get a value of 4 or 8 bytes. */
 static uint64_t number_of(struct bytes block, uint32_t key)
 {
         struct bytes v;
@@ -81,7 +81,8 @@ static bool chosen(const struct server_spec *spec, unsigned number)
         for (size_t i = 0; i < spec->device_count; i++)
                 if (spec->device_list[i] == number)
                         return true;
-        return !spec->device_count || spec->in_process; /* there the engine has filtered */
+        return !spec->device_count ||
+               spec->in_process; /* of an in-process server the engine has filtered */
 }
 
 static int list_remote(struct remote *r, const struct server_spec *spec, bool quick)
@@ -117,7 +118,8 @@ static void on_told(void *user, const struct wire_session_stats *m)
                 (void)look_print_service(m);
 }
 
-/* Sessions do not have them, so that a session can't tell. */
+/* Print the devices out of service. Sessions do not get them, so this takes a query of the
+ * server. */
 static void list_out_of_service(const struct server_spec *spec, int timeout_ms)
 {
         if (!spec->in_process)

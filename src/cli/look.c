@@ -10,7 +10,7 @@
 #include "proto/info.h"
 #include "session/hello.h"
 
-/* The next exchange into `b`. 1: it is there, 0: the server has closed. */
+/* Receive the next exchange into `b`. 1: it has arrived; 0: the server has closed. */
 static int receive(struct conn *c, struct buf *b, uint64_t deadline_ns)
 {
         b->size = 0;
@@ -38,7 +38,7 @@ static int receive(struct conn *c, struct buf *b, uint64_t deadline_ns)
         }
 }
 
-/* The server says its last by closing. */
+/* Receive all messages. The server closes behind the last one. */
 static int hear_all(struct conn *conn, uint64_t deadline_ns,
                     void (*each)(void *user, const struct wire_session_stats *m), void *user)
 {

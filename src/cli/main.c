@@ -1,4 +1,4 @@
-/* spancl: looks at servers, and runs programs on their devices. */
+/* spancl: the tool that queries servers, and runs programs on their devices. */
 #include <stdio.h>
 #include <string.h>
 

@@ -17,7 +17,7 @@ static int add_server(char **servers, const char *one)
         return 0;
 }
 
-/* 1: argv[*i] was an option of ours, 0: not, negative: an error that was printed. */
+/* Take an option. 1: argv[*i] was one; 0: it was none; negative: an error, which was printed. */
 static int take(int argc, char **argv, int *i, const char *const *flags, bool *ret_flags,
                 char **servers)
 {

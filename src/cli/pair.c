@@ -1,4 +1,4 @@
-/* spancl pair: this user and a server on another host become known to each other. */
+/* spancl pair: makes this user and a server on another host known to each other. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,11 +8,11 @@
 #include "loop/dial.h"
 #include "transport/tls.h"
 
-/* What one pairing needs. */
+/* The state of one pairing. */
 struct pairing {
         const struct crypto_ops *crypto;
         char folder[KEYS_PATH_MAX];
-        char hex[KEYS_HEX + 1]; /* what this user is known by */
+        char hex[KEYS_HEX + 1]; /* the fingerprint of this user's key */
         char text[KEYS_TEXT_MAX];
 };
 
@@ -34,7 +34,7 @@ static int find_keys(struct pairing *p)
         return 0;
 }
 
-/* The code as it was given, or typed. */
+/* Take the code from the arguments, or ask for it. */
 static int ask_code(const char *given, char ret[KEYS_CODE_MAX])
 {
         char line[128];
@@ -53,7 +53,7 @@ static int ask_code(const char *given, char ret[KEYS_CODE_MAX])
         return SP_E_INVAL;
 }
 
-/* The line that the server puts into its list. */
+/* Write the line that the server puts into its list. */
 static void describe(const struct pairing *p, char *ret, size_t size)
 {
         char host[64] = "", user[64] = "";
@@ -106,7 +106,7 @@ static int pair(struct pairing *p, const char *address, const char *code, int ti
         return r;
 }
 
-/* HOST[:PORT] as the address of its TLS. */
+/* Convert HOST[:PORT] to the address of its TLS. */
 static int parse_host(const char *text, char ret[300])
 {
         struct server_spec *specs;
@@ -124,7 +124,7 @@ static int parse_host(const char *text, char ret[300])
         return tcp ? 0 : SP_E_INVAL;
 }
 
-/* From now on this user has another key. */
+/* Give this user a new key. */
 static int rotate(struct pairing *p)
 {
         int r = keys_rotate(p->crypto, p->folder, p->text);

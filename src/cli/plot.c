@@ -73,7 +73,7 @@ static bool take_char(struct scan *s, char c)
         return true;
 }
 
-/* Longer ones are cut: none of those that count is. Escapes stay as they are written. */
+/* Take a text. Long texts are cut, but no name that matters is long. Escapes stay as written. */
 static bool take_text(struct scan *s, char ret[TEXT_MAX])
 {
         size_t n = 0;
@@ -89,7 +89,7 @@ static bool take_text(struct scan *s, char ret[TEXT_MAX])
         return take_char(s, '"');
 }
 
-/* NULL: there are too many. */
+/* Find or add the row of a name. NULL: there are too many. */
 static struct row *row_of(struct plot *p, const char *name)
 {
         for (size_t i = 0; i < p->count; i++)
@@ -101,7 +101,7 @@ static struct row *row_of(struct plot *p, const char *name)
         return &p->rows[p->count++];
 }
 
-/* A value at side / measurement / field. */
+/* Take a value at side / measurement / field. */
 static void take_value(struct scan *s, int depth, const char *text)
 {
         if (depth != 3)
@@ -155,7 +155,7 @@ static bool scan_value(struct scan *s, int depth)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* What the link alone takes for what a row measures. */
+/* Return the link's own value for a row's measurement. */
 static double floor_of(struct plot *p, const struct row *row)
 {
         static const char *const waits[] = { "empty_kernel_finish", "write_4b", "read_4b" };

@@ -25,20 +25,20 @@ struct remote {
         uint64_t id[2], key[2], next;
         uint64_t connect_ns;
         struct session_bulk bulk;
-        uint8_t *data; /* of the transfer under way */
+        uint8_t *data; /* of the transfer in flight */
         size_t size;
-        /* What has been answered. */
+        /* The answers that have arrived. */
         bool have_info, have_clock;
         int64_t info_status;
         struct buf info;
         uint64_t done_event;
         int64_t done_status;
         size_t arrived;
-        int end; /* why the server closed the session */
+        int end; /* the reason for which the server closed the session */
         char end_text[256];
 };
 
-/* ---- what the server sends ------------------------------------------------------------------- */
+/* ---- messages of the server ------------------------------------------------------------------ */
 
 static int on_server_info(void *user, const struct wire_server_info *m)
 {
@@ -398,7 +398,7 @@ int remote_measure(struct remote *r, unsigned device, size_t size, struct remote
         r->data = mem_zalloc(size);
         status = r->data ? measure(r, device, &speed) : SP_E_NOMEM;
         if (status < 0)
-                link_down(&r->lanes[1]); /* before the memory that it may still be given */
+                link_down(&r->lanes[1]); /* before the memory that it may still receive into */
         mem_free(steal(r->data));
         r->size = 0;
         if (!status)

@@ -1,4 +1,4 @@
-/* run: other programs in an environment where SpanCL is their OpenCL. */
+/* spancl run: executes a program in an environment where its OpenCL is SpanCL. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ bool command_folder(char out[PATH_MAX])
         return true;
 }
 
-/* libspancl as it lies beside this program: in the build tree, in the prefix it was installed to. */
+/* Find libspancl relative to this program: in the build tree, or in the installation prefix. */
 static bool find_library(char out[PATH_MAX])
 {
         static const char *const places[] = {
@@ -54,8 +54,8 @@ int command_environment(const char *servers)
                                 "../" SPANCL_LIBDIR "\n");
                 return SP_E_NOENT;
         }
-        /* ocl-icd takes a library for OCL_ICD_VENDORS; Khronos' loader finds no folder of that name and
-         * takes OCL_ICD_FILENAMES. */
+        /* ocl-icd accepts a library in OCL_ICD_VENDORS. Khronos' loader finds no folder of that
+         * name, and uses OCL_ICD_FILENAMES. */
         if ((servers && setenv("SPANCL_SERVERS", servers, 1)) ||
             setenv("OCL_ICD_VENDORS", library, 1) || setenv("OCL_ICD_FILENAMES", library, 1)) {
                 fprintf(stderr, "spancl: out of memory\n");
@@ -71,7 +71,7 @@ int command_prepare(const char *servers)
         int r = command_servers(servers, &specs, &count);
         if (r < 0)
                 return r;
-        /* Named from now on: the program is to say when it is not there. */
+        /* The server was implied; name it, so that the program reports its absence. */
         if (!servers && count && specs[0].implied)
                 servers = specs[0].name;
         r = command_environment(servers);

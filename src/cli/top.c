@@ -1,4 +1,4 @@
-/* top: what has crossed the links of all sessions on servers. */
+/* spancl top: prints the counters of the links of all sessions on servers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static const char *size_text(uint64_t bytes, char out[16])
         return out;
 }
 
-/* Of the bulk bytes, if there are such. */
+/* Print the fabric's share of the bulk bytes, if there is one. */
 static void print_fabric(struct bytes link)
 {
         char bytes[2][16];
@@ -84,7 +84,7 @@ static void print_head(const struct server_spec *spec)
 
 struct shown {
         const struct server_spec *spec;
-        uint64_t process; /* whose links come */
+        uint64_t process; /* the process that the next links belong to */
 };
 
 static void on_told(void *user, const struct wire_session_stats *m)

@@ -11,8 +11,9 @@
 #include "daemon/control.h"
 #include "sandbox/namespaces.h"
 
-/* This process's number and its parent's, as the supervisor has them. In a new namespace getpid(2) has others, but the /proc
- * that is still mounted is the supervisor's. */
+/* Find the numbers of this process and its parent as the supervisor sees them. In a new PID
+ * namespace getpid(2) returns other numbers. But the /proc that is still mounted is the
+ * supervisor's. */
 static bool look_up(pid_t *ret_self, pid_t *ret_parent)
 {
         char text[512];
@@ -30,7 +31,7 @@ static bool look_up(pid_t *ret_self, pid_t *ret_parent)
         return true;
 }
 
-/* Wait until the process between has ended. False: the supervisor is gone. */
+/* Wait until the intermediate process has ended. False: the supervisor is gone. */
 static bool is_adopted(pid_t supervisor, pid_t *ret_self)
 {
         pid_t parent;

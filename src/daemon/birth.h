@@ -1,5 +1,5 @@
-/* The birth of a worker: it is forked from a process between, so that it can have namespaces of its own, and the supervisor
- * adopts it. No state. */
+/* The start of a worker process. The worker's parent is an intermediate process, which prepares
+ * namespaces for it and exits. The supervisor then adopts the worker. No state. */
 #ifndef SPANCL_DAEMON_BIRTH_H
 #define SPANCL_DAEMON_BIRTH_H
 
@@ -7,8 +7,9 @@
 
 #include "base/config.h"
 
-/* Fork the worker, and end this process: it has one thread, and CONTROL_FD is the worker's. Only the worker returns, when it is
- * a child of `supervisor`, which it has told its number (CONTROL_PID). False: the supervisor is gone. */
+/* Fork the worker, and end the calling process, which is the intermediate one: it has one thread,
+ * and its CONTROL_FD becomes the worker's. Only the worker returns, once it is a child of
+ * `supervisor` and has sent its process number (CONTROL_PID). False: the supervisor is gone. */
 bool birth(const struct config_options *o, pid_t supervisor);
 
 #endif

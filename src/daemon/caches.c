@@ -30,7 +30,7 @@ static bool base_folder(const struct config_options *o, char ret[PATH_MAX])
         return true;
 }
 
-/* The folder of all clients' folders. False: there is none. */
+/* Find the folder that contains the clients' folders. False: there is none. */
 static bool clients_folder(const struct config_options *o, char ret[PATH_MAX])
 {
         if (!base_folder(o, ret))
@@ -39,8 +39,9 @@ static bool clients_folder(const struct config_options *o, char ret[PATH_MAX])
         return true;
 }
 
-/* The folder of the drivers that compile for `owner`, which is never within one that a session may write to: it could put a
- * link in its place. --cache-size bounds it. False: there is none. */
+/* Find the folder of the drivers that compile for `owner`. It is never inside a folder that a
+ * session may write to, because a session could replace it with a link. --cache-size bounds it.
+ * False: there is none. */
 static bool drivers_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX])
 {
         if (!*owner ? !base_folder(o, ret) : !clients_folder(o, ret))
@@ -60,7 +61,8 @@ void caches_use(const struct config_options *o, const char *owner, const char *s
 {
         char own[PATH_MAX] = "", drivers[PATH_MAX], nv[PATH_MAX];
         bool named = base_folder(o, own) && drivers_folder(o, owner, drivers);
-        /* This host's sessions have SpanCL's files where clients' own processes do. */
+        /* For this host's sessions SpanCL's files are in the folder that clients' own processes
+         * use. */
         if (named && *owner)
                 snprintf(own, sizeof(own), "%.*s/spancl", PATH_MAX - 8, drivers);
         if (!named || !make(drivers) || !make(own)) {
@@ -71,7 +73,7 @@ void caches_use(const struct config_options *o, const char *owner, const char *s
                 snprintf(drivers, sizeof(drivers), "%s", scratch_dir);
         }
         setenv("XDG_CACHE_HOME", drivers, 1);
-        if (*owner) /* else a folder that the administrator has named for this user */
+        if (*owner) /* else the administrator has named a folder for this user */
                 unsetenv("POCL_CACHE_DIR");
         snprintf(nv, sizeof(nv), "%.*s/nv", PATH_MAX - 8, drivers);
         setenv("CUDA_CACHE_PATH", nv, *owner != 0);

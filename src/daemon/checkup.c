@@ -42,7 +42,8 @@ static void on_complete(void *user, void *cookie, cl_int status, const struct ba
         pthread_mutex_unlock(&c->lock);
 }
 
-/* Run a command and wait for its end, which may never come: the supervisor has a clock. */
+/* Run a command and wait until it completes. It may never complete; the supervisor has a
+ * time-out. */
 static cl_int run(const struct backend_ops *ops, struct backend_queue *q, struct backend_command c)
 {
         struct command wait = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0 };
@@ -68,7 +69,7 @@ static bool failed(const char *what, cl_int r, char why[TEXT_MAX])
         return r < 0;
 }
 
-/* Write a buffer, fill half of it and read it. Returns true if the device did what it was told. */
+/* Write a buffer, fill half of it and read it. Returns true if the bytes are right. */
 static bool check(const struct backend_ops *ops, struct backend *b, unsigned device,
                   char why[TEXT_MAX])
 {
@@ -106,7 +107,7 @@ static bool check(const struct backend_ops *ops, struct backend *b, unsigned dev
 
 int checkup_run(const struct config_options *o, const char *scratch_dir)
 {
-        /* Accelerators have no labels: they are not checked. */
+        /* Accelerators have no labels, so they are not checked. */
         const struct backend_ops *ops = backend_find(config_option_text(o, CONFIG_backend));
         const struct backend_params params = {
                 .devices = config_option_text(o, CONFIG_devices),

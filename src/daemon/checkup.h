@@ -1,5 +1,5 @@
-/* The check of a device: a worker that gets no session opens the device, moves a few KiB through it, tells the
- * supervisor (daemon/health.h) and ends. */
+/* The check of a device. A worker without a session opens the device, moves a few KiB through it,
+ * sends the supervisor the result (daemon/health.h) and exits. */
 #ifndef SPANCL_DAEMON_CHECKUP_H
 #define SPANCL_DAEMON_CHECKUP_H
 
@@ -7,11 +7,12 @@
 
 #include "base/config.h"
 
-/* Does the supervisor want a check of this worker? Takes nothing from the control socket. */
+/* Return true if the supervisor wants this worker to make a check. Receives nothing from the
+ * control socket. */
 bool checkup_is_wanted(void);
 
-/* Check the devices of --devices, one after the other. Returns the process's exit status. The process then ends without
- * freeing anything: a driver that is out of order may not survive that. */
+/* Check the devices of --devices, one after the other. Returns the process's exit status. The
+ * process then ends without freeing anything, because a faulty driver may crash while it frees. */
 int checkup_run(const struct config_options *o, const char *scratch_dir);
 
 #endif

@@ -11,10 +11,10 @@
 #include "base/passing.h"
 
 enum {
-        READ_SIZE = 32 << 10, /* at a time, before it is somebody else's turn */
-        LAST_READS = 64,      /* of a dead process; its children may still write */
+        READ_SIZE = 32 << 10, /* bytes of one read; then other sources get a turn */
+        LAST_READS = 64,      /* reads after a process's death; its children may still write */
         WRITE_MAX_US = 100000,
-        PAUSE_NS = 10000000, /* between reads from one that writes too much */
+        PAUSE_NS = 10000000, /* between reads from a process that writes too much */
 };
 static const uint64_t tell_each_ns = 10000000000ull, second_ns = 1000000000ull;
 
@@ -34,8 +34,8 @@ int child_log_open(struct child_log *l, struct child_log_budget *all, int *ret_e
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* The size of the printable character of UTF-8 at `p`; 0: there is none. Characters that would change the order of what
- * stands around them, or begin a line, are none. */
+/* Return the size of the printable UTF-8 character at `p`; 0: there is none. Characters that
+ * would begin a line, or reorder the text around them, do not count as printable. */
 static size_t printable(const uint8_t *p, size_t left)
 {
         uint32_t c = *p;
@@ -57,7 +57,7 @@ static size_t printable(const uint8_t *p, size_t left)
         return order || none ? 0 : size;
 }
 
-/* `text` to `out`, which has four times its size. */
+/* Escape `text` into `out`, which has four times its size. */
 static size_t escape(const char *text, size_t size, char *out)
 {
         static const char digits[] = "0123456789abcdef";
@@ -77,7 +77,7 @@ static size_t escape(const char *text, size_t size, char *out)
         return n;
 }
 
-/* May so many more bytes be written, at `rate` in a second? Counts them if `take`. */
+/* Return true if so many more bytes may be written at `rate` per second. Counts them if `take`. */
 static bool may_spend(struct child_log_budget *b, uint64_t bytes, uint64_t rate, uint64_t burst,
                       uint64_t now_ns, bool take)
 {
@@ -149,7 +149,7 @@ static void take(struct child_log *l, const char *who, const char *data, size_t 
         }
 }
 
-/* 1: there may be more; 0: not now; negative: nothing more will come. */
+/* Read once. 1: there may be more; 0: nothing now; negative: nothing more will come. */
 static int read_some(struct child_log *l, const char *who, uint64_t now_ns)
 {
         char data[READ_SIZE];

@@ -25,7 +25,8 @@ int dial_request_put(struct buf *b, uint64_t number, const struct dial_params *p
         return r < 0 ? r : buf_put(b, p->address, length);
 }
 
-/* Letters, digits and what stands in names, addresses and paths: no space and nothing that is not ASCII. */
+/* Return true if `text` has only letters, digits and the signs of names, addresses and paths: no
+ * space, and ASCII only. */
 static bool is_plain(struct bytes text)
 {
         const char *p = text.data;
@@ -44,7 +45,7 @@ static bool take_text(struct bytes text, char *ret, size_t size)
         return true;
 }
 
-/* Behind the head: a hello exchange, and what follows it. */
+/* Split the bytes behind the head: a hello exchange, and the rest. */
 static int split(struct bytes data, struct bytes *ret_hello, struct bytes *ret_rest)
 {
         struct bytes behind =

@@ -26,11 +26,12 @@
 #define LOG "dialler"
 
 enum {
-        AT_ONCE = 32,      /* threads for one session; further requests wait in its socket */
-        PER_S = 64,        /* of one session */
-        BURST = 512,       /* of one session at once: a link has several lanes */
-        CALLERS_MORE = 64, /* than sessions: workers that have none yet, or are about to end */
-        OURS = 2,          /* the first entries to poll */
+        AT_ONCE = 32, /* threads for one session; further requests wait in its socket */
+        PER_S = 64,   /* requests of one session in a second */
+        BURST = 512,  /* requests of one session at once: a link has several lanes */
+        /* Callers in addition to sessions: workers without a session yet, or about to end. */
+        CALLERS_MORE = 64,
+        OURS = 2, /* the dialler's own entries, first in the poll array */
 };
 
 /* A session's worker. */
@@ -137,11 +138,11 @@ static bool is_due(const struct caller *c, uint64_t now, uint64_t *ret_ns)
         return *ret_ns <= now;
 }
 
-/* Take one request and start a thread for it. False: the worker is gone, or its request is malformed; the dialler does not
- * read its socket any more. */
+/* Receive one request and start a thread for it. False: the worker is gone, or its request is
+ * malformed; then the dialler does not read its socket any more. */
 static bool caller_hear(struct dialler *d, struct caller *c)
 {
-        static struct control asked; /* large; only the main thread uses it */
+        static struct control asked; /* static because it is large; only the main thread uses it */
         uint64_t now = clock_now_ns();
         int r = control_receive(c->socket, &asked);
         if (!r)
@@ -180,10 +181,10 @@ static bool caller_hear(struct dialler *d, struct caller *c)
 
 /* ---- the process ---------------------------------------------------------------------------- */
 
-/* False: the supervisor is gone. */
+/* Receive the supervisor's message. False: the supervisor is gone. */
 static bool hear_supervisor(struct dialler *d)
 {
-        static struct control c; /* large */
+        static struct control c; /* static because it is large */
         int r = control_receive(CONTROL_FD, &c);
         if (!r && c.fd >= 0 && c.kind == CONTROL_DIALLER)
                 caller_new(d, c.fd);
@@ -192,7 +193,8 @@ static bool hear_supervisor(struct dialler *d)
         return r != SP_E_LINK;
 }
 
-/* Fill in what to poll for, behind ours; frees callers that are gone. Returns how many entries. */
+/* Fill in the poll entries behind the dialler's own, and free callers that are gone. Returns the
+ * number of entries. */
 static nfds_t collect(struct dialler *d, struct pollfd *fds, struct caller **of, uint64_t *ret_ns)
 {
         nfds_t n = OURS;
@@ -220,7 +222,7 @@ static nfds_t collect(struct dialler *d, struct pollfd *fds, struct caller **of,
         return n;
 }
 
-/* Both have room for OURS and as many as there may be callers. */
+/* Poll and serve. Both arrays have room for OURS and the largest number of callers. */
 static void run(struct dialler *d, struct pollfd *fds, struct caller **of)
 {
         for (;;) {
@@ -236,7 +238,8 @@ static void run(struct dialler *d, struct pollfd *fds, struct caller **of)
                         (void)!eventfd_read(d->wake_fd, &v);
                 for (nfds_t i = OURS; i < n; i++) {
                         struct caller *c = of[i];
-                        /* A worker that is gone may have left requests; nobody waits for the answers. */
+                        /* A worker that is gone may have left requests, but nothing waits for the
+                         * answers. */
                         c->gone = fds[i].revents & (POLLHUP | POLLERR);
                         heard |= fds[i].revents & POLLIN;
                         if (!c->gone && fds[i].revents & POLLIN)
@@ -278,5 +281,5 @@ int dialler_main(const struct config_options *o)
         if (!fds || !of)
                 return 1;
         run(&d, fds, of);
-        _exit(0); /* threads may be at work */
+        _exit(0); /* other threads may still run */
 }

@@ -16,7 +16,7 @@
 
 enum { ANSWER_S = 60 }; /* an attempt takes 10 s, and may wait for others of the session */
 
-/* A waiting thread. The lock guards it while it is listed. */
+/* A thread that waits for an answer. The lock guards it while it is listed. */
 struct asking {
         struct list link;
         uint64_t number;
@@ -30,8 +30,8 @@ struct asking {
 static struct {
         pthread_mutex_t lock;
         pthread_cond_t changed;
-        struct list all; /* of waiting threads */
-        uint64_t number; /* of the last request */
+        struct list all; /* the waiting threads */
+        uint64_t number; /* the number of the last request */
         int socket;
 } asked = { .lock = PTHREAD_MUTEX_INITIALIZER,
             .changed = PTHREAD_COND_INITIALIZER,
@@ -76,7 +76,7 @@ int dialling_connect(void *user, const struct dial_params *p, struct conn **ret,
 
 int dialling_socket(void)
 {
-        return asked.socket; /* nobody but the main thread changes it */
+        return asked.socket; /* only the main thread changes it */
 }
 
 void dialling_begin(int socket)
@@ -96,7 +96,7 @@ void dialling_begin(int socket)
         pthread_mutex_unlock(&asked.lock);
 }
 
-/* With the lock. */
+/* Store the answer for the thread that waits for it. Lock held. */
 static void take(struct asking *a, const struct dial_answer *m, int *fd)
 {
         a->answered = true;
@@ -114,7 +114,7 @@ static void take(struct asking *a, const struct dial_answer *m, int *fd)
 
 void dialling_hear(void)
 {
-        static struct control c; /* large; only the main thread uses it */
+        static struct control c; /* static because it is large; only the main thread uses it */
         struct dial_answer m;
         int r = control_receive(asked.socket, &c);
         if (r == SP_E_LINK)

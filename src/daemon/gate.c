@@ -18,11 +18,12 @@
 
 #define LOG "gate"
 
-enum { TLS_HANDSHAKE = 0x16 }; /* the first byte of every TLS connection; ours is 'S' */
+enum { TLS_HANDSHAKE = 0x16 }; /* the first byte of every TLS connection; SpanCL's is 'S' */
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-/* --keys, what systemd gives a service for its state, or the user's own. */
+/* Find the folder of the keys: --keys, the state folder that systemd gives a service, or the
+ * user's own. */
 static int find_folder(const struct config_options *o, char ret[KEYS_PATH_MAX])
 {
         const char *given = config_option_text(o, CONFIG_server_keys);
@@ -31,7 +32,8 @@ static int find_folder(const struct config_options *o, char ret[KEYS_PATH_MAX])
         return keys_folder(given, ret);
 }
 
-/* Now, and not when one of them comes: a name may be looked up over the network. */
+/* Resolve the names of --socket-users at the start, not for each connection, because that may
+ * take a network request. */
 static void find_socket_users(struct gate *g)
 {
         const char *p = config_option_text(g->options, CONFIG_socket_users);
@@ -69,7 +71,7 @@ void gate_fini(struct gate *g)
         g->socket_users = NULL;
 }
 
-/* A file of the folder; NULL: it is not there or not good; the latter is logged. */
+/* Read a file of the folder. NULL: it is missing or unusable; the latter is logged. */
 static char *read_keys(const struct gate *g, const char *file)
 {
         char text[KEYS_TEXT_MAX], *data;
@@ -92,7 +94,7 @@ static bool drop(char *data)
         return true;
 }
 
-/* The code that is shown now; each look at it is a try. */
+/* Find the code on show. Each call counts as a try. */
 static bool find_code(const struct gate *g, uint8_t secret[CRYPTO_SECRET])
 {
         char text[KEYS_TEXT_MAX], *data = read_keys(g, KEYS_PAIRING);
@@ -104,8 +106,8 @@ static bool find_code(const struct gate *g, uint8_t secret[CRYPTO_SECRET])
         if (valid && --p.tries)
                 valid = keys_pairing_write(g->folder, &p, text) == 0;
         else
-                keys_remove(g->folder,
-                            KEYS_PAIRING); /* used up: this was the last try, or too late */
+                /* Used up: this was the last try, or the code is too old. */
+                keys_remove(g->folder, KEYS_PAIRING);
         if (valid)
                 memcpy(secret, p.secret, CRYPTO_SECRET);
         explicit_bzero(&p, sizeof(p));
@@ -132,7 +134,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
                a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Was the key replaced? */
+/* Return true if the key file was replaced. */
 static bool is_old(const struct gate *g)
 {
         char path[KEYS_PATH_MAX + 32];
@@ -151,7 +153,7 @@ int gate_keys(struct gate *g)
         int r = *g->folder ? tls_server_new(g->folder, find_secret, g, &tls, text) : SP_E_NOENT;
         if (r < 0) {
                 log_error(LOG, "%s", text);
-                return g->tls ? 0 : r; /* the old one is as good as it was */
+                return g->tls ? 0 : r; /* the loaded key stays valid */
         }
         snprintf(path, sizeof(path), "%s/%s", g->folder, KEYS_IDENTITY);
         (void)!stat(path, &g->file);
@@ -181,7 +183,7 @@ bool gate_has_friends(const struct gate *g)
 
 /* ---- connections ---------------------------------------------------------------------------- */
 
-/* Is the user of this number one of --socket-users? */
+/* Return true if this user is one of --socket-users. */
 static bool may_use_socket(const struct gate *g, unsigned uid)
 {
         bool may = uid == geteuid() || !uid || g->socket_any;
@@ -248,7 +250,8 @@ int gate_listen(struct gate *g, struct conn **c)
 
 /* ---- decisions ------------------------------------------------------------------------------ */
 
-/* A client whose key hands over to the one that it has now: from now on it is known by this one alone. */
+/* Return true if the client's new key follows a known one. From then on the list of clients has
+ * only the new key. */
 static bool is_heir(const struct gate *g, const struct tls_peer *peer, const char *clients,
                     struct keys_entry *ret)
 {
@@ -279,7 +282,7 @@ static bool is_own(const struct gate *g, const struct tls_peer *peer)
         return own;
 }
 
-/* A client that showed who it is. */
+/* Return true if the client has proved that it is known, and fill in its rights. */
 static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct gate_grant *ret)
 {
         char hex[KEYS_HEX + 1];
@@ -322,7 +325,7 @@ int gate_admit(const struct gate *g, const struct gate_origin *from, const struc
                         "this server takes encrypted connections only: say tls: in front of its name";
                 return from->local ? 0 : SP_E_AUTH;
         }
-        /* A peer shows the token that the client gave both: the worker knows it. */
+        /* A peer proves itself to the worker, by the token that the client gave both servers. */
         if (m->role == 1 || is_friend(g, peer, ret))
                 return 0;
         *ret_text =

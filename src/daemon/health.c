@@ -16,17 +16,17 @@
 #include "session/hello.h"
 
 enum {
-        FAILURES = 3,        /* in a row, until a device is out of service */
-        CHECKS_MAX = 4,      /* at a time */
-        CHECK_MS = 10000,    /* that commands of a check may take */
-        HOLD_MS = 5000,      /* that new sessions wait for a check */
+        FAILURES = 3,        /* failures in a row that put a device out of service */
+        CHECKS_MAX = 4,      /* checks at a time */
+        CHECK_MS = 10000,    /* for the commands of one check */
+        HOLD_MS = 5000,      /* new sessions wait so long for a check */
         AGAIN_MS = 1000,     /* between checks for a new reason, and after the first failures */
-        PAUSE_MS = 60000,    /* between checks of a device that is out of service; it doubles */
-        PAUSE_DOUBLINGS = 5, /* so often */
-        GUESSES =
-                4, /* of devices that are searched for, and none works: the driver does not work at all */
-        HAD_SESSIONS_MS =
-                PAUSE_MS /* the same, when a session has ended that may have been the reason */
+        PAUSE_MS = 60000,    /* between checks of a device out of service; it doubles */
+        PAUSE_DOUBLINGS = 5, /* number of doublings */
+        /* If so many guessed devices all fail, the driver does not work at all. */
+        GUESSES = 4,
+        /* The same pause after a session ended that may have caused the failure. */
+        HAD_SESSIONS_MS = PAUSE_MS
 };
 
 static bool is_out(const struct health_device *d)
@@ -42,7 +42,7 @@ static struct health_device *find(struct supervisor *s, unsigned number)
         return NULL;
 }
 
-/* NULL: there are too many. */
+/* Add a device. NULL: there are too many. */
 static struct health_device *add(struct health *h, unsigned number, const char *name)
 {
         if (h->count == HEALTH_DEVICES)
@@ -80,8 +80,8 @@ void health_learn(struct supervisor *s, const char *text)
         }
 }
 
-/* A device that hangs or crashes its driver from the start keeps every worker from coming up, so that none tells which
- * devices there are: try one number after the other. */
+/* Search for working devices by their numbers, one after the other. This is needed if a device
+ * hangs or crashes its driver at once: then no worker comes up to report the devices. */
 static void search(struct supervisor *s)
 {
         struct health *h = &s->health;
@@ -90,7 +90,7 @@ static void search(struct supervisor *s)
         for (size_t i = 0; i < h->count; i++)
                 kept_out += h->devices[i].guessed && h->devices[i].kept_out;
         if (h->searching && kept_out >= GUESSES && kept_out == h->count) {
-                h->count = 0; /* it is no single device */
+                h->count = 0; /* no single device is at fault */
                 h->searching = false;
                 h->searched = true;
         }
@@ -106,7 +106,8 @@ static void search(struct supervisor *s)
         }
 }
 
-/* ---- what follows from it ----------------------------------------------------------------------- */
+/* ---- consequences
+ * -------------------------------------------------------------------------------- */
 
 static bool wants_hold(const struct supervisor *s)
 {
@@ -119,7 +120,7 @@ static bool wants_hold(const struct supervisor *s)
         return false;
 }
 
-/* Workers that wait for sessions have other devices than those that are made now. */
+/* End the workers that wait for sessions: their device filter is out of date. */
 static void retire_workers(struct supervisor *s)
 {
         list_each(w, &s->workers, struct worker, link)
@@ -130,7 +131,8 @@ static void retire_workers(struct supervisor *s)
         s->spawn_ns = 0;
 }
 
-/* Something has changed. */
+/* Apply changes of the record: update the devices that new sessions do not get, and serve waiting
+ * connections. */
 static void settle(struct supervisor *s)
 {
         uint64_t now = clock_now_ns();
@@ -245,7 +247,7 @@ static void failed(struct supervisor *s, struct health_device *d, const char *wh
         settle(s);
 }
 
-/* The check said nothing about the device. */
+/* Repeat a check later that had no result. */
 static void postpone(struct supervisor *s, struct health_device *d)
 {
         d->begun_ns = 0;
@@ -254,7 +256,8 @@ static void postpone(struct supervisor *s, struct health_device *d)
         settle(s);
 }
 
-/* The device that the worker checks; NULL: it has its verdict. */
+/* Find the device that the worker checks, and end its check. NULL: the check already has a
+ * result. */
 static struct health_device *take(struct supervisor *s, struct worker *w)
 {
         struct health_device *d = w->told ? NULL : find(s, w->checks);
@@ -280,7 +283,7 @@ void health_hear(struct supervisor *s, struct worker *w, const struct control *c
                 d = take(s, w);
                 if (d && d->guessed) {
                         drop(&s->health, d);
-                        s->health.searching = false; /* there are no more */
+                        s->health.searching = false; /* the search is complete */
                         settle(s);
                 } else if (d) {
                         failed(s, d, (const char *)c->data);
@@ -342,7 +345,7 @@ void health_session_ended(struct supervisor *s)
         }
 }
 
-/* An earlier check whose process is still there; NULL: there is none. */
+/* Find an earlier check whose process still exists; NULL: none. */
 static struct worker *find_check(struct supervisor *s, const struct health_device *d)
 {
         list_each(w, &s->workers, struct worker, link)
@@ -353,7 +356,8 @@ static struct worker *find_check(struct supervisor *s, const struct health_devic
         return NULL;
 }
 
-/* A process that no signal ends may be followed by another one for each check: no more are started then. */
+/* Start a check of the device. If no signal ends the process of the last check, start none: each
+ * check could leave another such process. */
 static void begin(struct supervisor *s, struct health_device *d)
 {
         uint64_t now = clock_now_ns();
@@ -400,7 +404,8 @@ uint64_t health_deadline(const struct supervisor *s)
         return d;
 }
 
-/* ---- those who look ----------------------------------------------------------------------------- */
+/* ---- reports
+ * ------------------------------------------------------------------------------------- */
 
 int health_tell(const struct supervisor *s, struct buf *out)
 {

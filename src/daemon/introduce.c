@@ -12,7 +12,7 @@
 
 enum {
         AGAIN_MS = 1000, /* after a failure */
-        ANEW_MS = 100,   /* after an end that the dialler wanted (files_outdated) */
+        ANEW_MS = 100,   /* after the dialler ended on purpose (files_outdated) */
 };
 
 static void gone(struct supervisor *s)
@@ -97,7 +97,7 @@ void introduce(struct supervisor *s, struct worker *w)
                 log_warn(LOG, "out of descriptors: a session gets no links to other servers");
                 return;
         }
-        /* The dialler takes no descriptors from a worker, nor does the supervisor. */
+        /* Neither the dialler nor the supervisor takes descriptors from a worker. */
         passing_refuse(pair[0]);
         if (control_send(s->dialler.control, CONTROL_DIALLER, nothing, pair[0]) < 0 ||
             control_send(w->control, CONTROL_DIALLER, nothing, pair[1]) < 0)

@@ -23,12 +23,12 @@
 #define LOG "janitor"
 
 enum {
-        GRACE_S = 60, /* while others may build: what was written since stays */
+        GRACE_S = 60, /* while others may build: newer files stay */
         FINI_MS = 5000,
-        WORK_S = 600, /* of one process: what is removed may be added to all the time */
+        WORK_S = 600, /* limit for one process, because sessions may add files all the time */
         NICE = 10,
-        LAST = 2 << 13 |
-               7, /* ioprio_set(2): behind others, but not idle, which waits on a busy host for ever */
+        /* ioprio_set(2): lowest, but not idle, which starves on a busy host. */
+        LAST = 2 << 13 | 7,
 };
 
 struct job {
@@ -47,7 +47,8 @@ static void job_free(struct job *job)
         mem_free(job);
 }
 
-/* Caches of --user lie where that user can change every folder above them: they are trimmed with no more power than his. */
+/* Become the user of --user before trimming its caches. That user can change every folder above
+ * them, so the janitor must have no more rights than the user. */
 static bool become_user(const char *name)
 {
         const struct passwd *user = *name && !geteuid() ? getpwnam(name) : NULL;
@@ -61,7 +62,7 @@ static bool become_user(const char *name)
         return true;
 }
 
-/* Its caches are trimmed once: has an earlier job seen to it? */
+/* Return true if an earlier job trims the same caches; each is trimmed once. */
 static bool is_done(const struct janitor *j, const struct job *job)
 {
         list_each(earlier, &j->running, struct job, link)
@@ -89,7 +90,7 @@ static void work(const struct janitor *j)
         }
         if (!become_user(config_option_text(j->options, CONFIG_user)))
                 return;
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* again: a change of user has undone it */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* again: a change of user has cleared it */
         list_each(job, &j->running, struct job, link)
         {
                 if (!is_done(j, job))
@@ -98,7 +99,7 @@ static void work(const struct janitor *j)
         }
 }
 
-/* Do what waits, unless it is being done. */
+/* Run the waiting jobs in a child process, unless one is running. */
 static void run(struct janitor *j)
 {
         if (j->pid || list_empty(&j->waiting))
@@ -113,7 +114,8 @@ static void run(struct janitor *j)
                 copies[0] = copies[1] = -1;
         j->pid = fork();
         if (!j->pid) {
-                /* A listener would keep its port, and what the supervisor closes its place in epoll. */
+                /* An inherited listener would keep its port. A descriptor that the supervisor
+                 * closes would keep its place in epoll. */
                 (void)close_range(STDERR_FILENO + 1, ~0u, 0);
                 work(j);
                 _exit(0);
@@ -121,7 +123,8 @@ static void run(struct janitor *j)
         if (copies[0] >= 0) {
                 char byte;
                 close(copies[1]);
-                while (read(copies[0], &byte, 1) < 0 && errno == EINTR) /* its copies are closed */
+                /* Wait until the child has closed its copies. */
+                while (read(copies[0], &byte, 1) < 0 && errno == EINTR)
                         ;
                 close(copies[0]);
         }
@@ -197,7 +200,7 @@ void janitor_fini(struct janitor *j)
         }
         if (j->pid)
                 log_warn(LOG, "files of ended sessions are left to the next spancld");
-        /* Both lists. */
+        /* `running` and `waiting`. */
         list_each(job, &j->running, struct job, link)
         {
                 job_free(job);

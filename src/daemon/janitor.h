@@ -1,5 +1,6 @@
-/* Takes ended sessions' files away: scratch folders, and of caches what is beyond --cache-size. A child process of low
- * priority does it, one at a time, so the supervisor never waits for a disk. Owner: the supervisor. */
+/* The removal of ended sessions' files: scratch folders, and the part of caches beyond
+ * --cache-size. A child process of low priority removes them, one at a time, so the supervisor
+ * never waits for a disk. Owner: the supervisor. */
 #ifndef SPANCL_DAEMON_JANITOR_H
 #define SPANCL_DAEMON_JANITOR_H
 
@@ -12,17 +13,17 @@ struct janitor {
         struct list waiting, running;
 };
 
-/* Begin with scratch folders that nobody holds, and the caches of all clients. */
+/* Start. The first jobs are scratch folders without an owner, and the caches of all clients. */
 void janitor_init(struct janitor *j, const struct config_options *o);
 
-/* Remove this scratch folder ("": none), then close its lock (-1: none), and trim the caches of `owner`. `shared`: other sessions
- * use them, so their newest files stay. */
+/* Remove this scratch folder ("": none), then close its lock (-1: none), and trim the caches of
+ * `owner`. `shared`: other sessions use these caches, so their newest files stay. */
 void janitor_add(struct janitor *j, const char *scratch, int lock, const char *owner, bool shared);
 
-/* A child process has ended. True: it was the janitor's. */
+/* A child process has ended. Returns true if it was the janitor's. */
 bool janitor_ended(struct janitor *j, pid_t pid);
 
-/* Do what is left, and wait for it, but not for longer than some seconds. */
+/* Run the remaining jobs, and wait for them, for some seconds at most. */
 void janitor_fini(struct janitor *j);
 
 #endif

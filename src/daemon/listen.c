@@ -37,14 +37,14 @@ static bool is_loopback(const struct listener *l, unsigned *ret_port)
         *ret_port = 0;
         if (getsockname(l->fd, (struct sockaddr *)&a, &len) < 0)
                 return false;
-        /* The port is at the same place of both kinds of address. */
+        /* Both kinds of address have the port at the same place. */
         struct sockaddr_in in;
         memcpy(&in, &a, sizeof(in));
         *ret_port = ntohs(in.sin_port);
         return loopback_address((struct sockaddr *)&a);
 }
 
-/* Every connection to this address has to authenticate. SP_E_AUTH: none could. */
+/* Make sure that connections to this address can authenticate. SP_E_AUTH: none could. */
 static int require_keys(struct gate *gate, const struct listener *one)
 {
         const char *where = one->address + 4;
@@ -88,7 +88,7 @@ static int open_tcp(struct listeners *l, const char *host, unsigned port, bool t
         return add(l, one, tls_only);
 }
 
-/* "localhost": IPv4 and IPv6 with one port. A host may lack one of them. */
+/* Listen on "localhost": IPv4 and IPv6 with one port. A host may lack one of them. */
 static int open_localhost(struct listeners *l, unsigned port, bool tls_only)
 {
         int r = 0;
@@ -102,14 +102,15 @@ static int open_localhost(struct listeners *l, unsigned port, bool tls_only)
                 r = open_tcp(l, "[::1]", got, tls_only, &got6);
                 if (r != SP_E_BUSY || port)
                         break;
-                /* The system's choice is taken on the other side: let it choose again. */
+                /* The port that the kernel chose for one is in use on the other: let it choose
+                 * again. */
                 l->port = 0;
                 listener_close(l->all[--l->count].listener);
         }
         return r == SP_E_HOST ? 0 : r;
 }
 
-/* "HOST", "HOST:PORT", "[V6]", "[V6]:PORT". */
+/* Split "HOST", "HOST:PORT", "[V6]" or "[V6]:PORT". */
 static int split(const char *text, char host[256], unsigned *ret_port)
 {
         const char *end = text[0] == '[' ? strchr(text, ']') : text;
@@ -161,7 +162,7 @@ static int open_listen(struct listeners *l, const char *text)
         return r;
 }
 
-/* Warn of the first folder on the way to `path` that keeps out everybody but this user. */
+/* Warn of the first folder on the way to `path` that only this user can enter. */
 static void check_folders(const char *path)
 {
         char folder[300];
@@ -183,8 +184,8 @@ static int open_socket(struct listeners *l, const char *path)
         struct listener *one;
         bool shared = *config_option_text(l->gate->options, CONFIG_socket_users);
         int n = snprintf(address, sizeof(address), "unix:%s", path);
-        /* The file is made with its final mode, so that there is no moment with another one, and no chmod of a name that
-         * stands for another file by then. The gate checks which of the other users may come in. */
+        /* The file gets its final mode at once. So it never has another one, and no chmod can hit
+         * a file that has taken its name. The gate decides which other users may connect. */
         mode_t before = umask(shared ? 0111 : 0177);
         int r = n < (int)sizeof(address) ? transport_unix.listen(address, &one) : SP_E_INVAL;
         umask(before);
@@ -203,8 +204,8 @@ static int open_socket(struct listeners *l, const char *path)
         return r;
 }
 
-/* Where servers of the same user and host find this one, for their sessions with each other; without it they
- * connect as those of other hosts do. */
+/* Make the socket for sessions with other servers of the same user and host. Without it they
+ * connect as servers of other hosts do. */
 static int open_local_path(struct listeners *l)
 {
         char address[sizeof(l->local_path) + 5];
@@ -221,7 +222,8 @@ static int open_local_path(struct listeners *l)
         return add(l, one, false);
 }
 
-/* A user that names a fabric wants it between servers of one host, too. */
+/* Return true if this server wants that socket. Not with --fabric: its user wants the fabric
+ * between servers of one host, too. */
 static bool wants_local_path(const struct config_options *o)
 {
         const char *fabric = config_option_text(o, CONFIG_fabric);

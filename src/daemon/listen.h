@@ -1,4 +1,4 @@
-/* What spancld listens on: the addresses of --listen and --socket. */
+/* The listening sockets of spancld: the addresses of --listen and --socket. */
 #ifndef SPANCL_DAEMON_LISTEN_H
 #define SPANCL_DAEMON_LISTEN_H
 
@@ -12,7 +12,7 @@
 
 struct listening {
         struct listener *listener;
-        bool tls_only; /* "tls:HOST:PORT": connections from this host must be encrypted, too */
+        bool tls_only; /* "tls:HOST:PORT": this host's connections need TLS, too */
 };
 
 struct listeners {
@@ -26,9 +26,9 @@ struct listeners {
         int local_path_lock;
 };
 
-/* Listen on everything that the options name; beyond loopback, and with "tls:", only if the gate knows anybody, or
- * strangers are welcome (--insecure). An error was logged, with what to do. The result is freed
- * with listeners_close, also after an error. */
+/* Listen on all addresses that the options name. Addresses beyond loopback, and with "tls:", are
+ * opened only if the gate knows a client or --insecure admits strangers. On an error the log says
+ * what to do. The caller frees the result with listeners_close, also after an error. */
 SP_NODISCARD int listeners_open(const struct config_options *o, struct gate *gate,
                                 struct listeners *ret);
 

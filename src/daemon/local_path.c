@@ -7,7 +7,7 @@
 
 #include "daemon/scratch.h"
 
-/* Is it a server of our own user that listens there? */
+/* Return true if a server of this process's own user listens there. */
 static bool is_own(int fd)
 {
         struct ucred who;

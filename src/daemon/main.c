@@ -50,7 +50,7 @@ static void print_help(void)
         }
 }
 
-/* The part that this process plays: the supervisor, unless something is set. */
+/* The part that this process plays: the supervisor, unless a member is set. */
 struct part {
         bool pair, rotate, zygote, dialler, sandbox_test;
         const char *scratch_dir, *owner; /* a worker's */
@@ -92,9 +92,11 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
 
 int main(int argc, char **argv)
 {
-        /* Workers are started as "spancld --worker SCRATCH_DIR OWNER" and the supervisor's own
-         * options, what they are forked from as "spancld --zygote", what makes links to other
-         * servers as "spancld --dialler", and what measures sessions as "spancld --meter MEMORY TASKS". */
+        /* The supervisor starts the other processes with its own options and, in front of them:
+         *   a worker   "--worker SCRATCH_DIR OWNER"
+         *   the zygote, from which workers are forked   "--zygote"
+         *   the dialler, which makes links to other servers   "--dialler"
+         *   the meter, which measures sessions   "--meter MEMORY TASKS" */
         struct part part = { 0 };
         if (argc >= 4 && !strcmp(argv[1], "--worker")) {
                 part.scratch_dir = argv[2];

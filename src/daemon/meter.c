@@ -28,42 +28,43 @@
 #define MS  1000000ull /* ns */
 
 enum {
-        PERIOD_MS = 1000,  /* between measurements of a session ... */
-        PERIOD_PARTS = 10, /* ... or as many times as long as the last one took, */
+        PERIOD_MS = 1000,  /* between measurements of a session, and at least ... */
+        PERIOD_PARTS = 10, /* ... so many times as long as the last one took */
         PERIOD_MAX_MS = 5000,
-        WALK_PARTS = 20, /* the same of walks */
+        WALK_PARTS = 20, /* the same for walks of its folders */
         WALK_MAX_MS = 10000,
-        MEASURE_MS = 2000, /* that one measurement may take */
-        TRIES = 8,         /* while processes end in the middle of it */
-        MOVING_MAX = 30,   /* measurements in a row in which that does not help */
-        CLOSED_MAX = 3,    /* in which a process could not be looked into */
+        MEASURE_MS = 2000, /* limit for one measurement */
+        TRIES = 8,         /* when processes end during a measurement */
+        MOVING_MAX = 30,   /* measurements in a row in which all tries failed */
+        CLOSED_MAX = 3,    /* in which a process could not be inspected */
         IN_FLIGHT = 16,
-        IN_FLIGHT_MANY = 5, /* in which more descriptors than that are in sockets, */
-        IN_FLIGHT_ANY = 30, /* or some are */
+        IN_FLIGHT_MANY = 5, /* in which sockets hold more than IN_FLIGHT descriptors */
+        IN_FLIGHT_ANY = 30, /* in which sockets hold any */
         TRIM_MS = 10000,    /* between requests to trim caches */
         PRIORITY = -10,
-        FILE_LEAST = 16 << 10, /* bytes that any file counts, which bounds a walk */
-        DISK_LEAST = 64 << 20, /* bytes that a session may have on a disk that is nearly full */
+        FILE_LEAST = 16 << 10, /* bytes that any file counts at least, which bounds a walk */
+        DISK_LEAST = 64 << 20, /* bytes that a session may have even on a nearly full disk */
 };
 
 struct metered {
         struct list link;
-        uint64_t number; /* the supervisor's */
+        uint64_t number; /* as the supervisor numbers it */
         pid_t pid;
         int folder;       /* /proc/PID */
-        bool closed;      /* this process was never allowed to look into it */
+        bool closed;      /* the meter could never inspect this process */
         uint64_t control; /* inode of its CONTROL_FD, where connections may wait */
         time_t since;
         char scratch[SCRATCH_PATH_MAX];
         char owner[KEYS_HEX + 1];
         uint64_t due_ns, trim_ns;
         unsigned moving, shut, flights, flights_of_many; /* measurements in a row */
-        uint64_t
-                doubt; /* its files, with a name or without, may be too much: as many walks had begun; 0: no doubt */
-        uint64_t doubted_bytes; /* the least without a name since then */
-        /* Of the walking thread, under the lock: */
+        /* The files with and without a name may together be too much: the number of walks begun
+         * at that time; 0: no doubt. */
+        uint64_t doubt;
+        uint64_t doubted_bytes; /* the smallest size of files without a name since then */
+        /* Written by the walking thread, lock held: */
         uint64_t walk_ns;      /* when to walk again */
-        uint64_t begun, ended; /* walks */
+        uint64_t begun, ended; /* numbers of walks */
         uint64_t disk_max;     /* 0: not known yet */
         uint64_t named_bytes;  /* UINT64_MAX: more than disk_max */
         bool caches_full;
@@ -72,11 +73,11 @@ struct metered {
 struct meter {
         const struct config_options *options;
         uint64_t memory_max, tasks_max, disk_max; /* 0: no limit */
-        bool counts_tasks;    /* a session's processes have a limit, whoever keeps it */
-        pthread_mutex_t lock; /* of the list, and of what its items say */
+        bool counts_tasks;    /* a session's processes are limited, by the meter or by others */
+        pthread_mutex_t lock; /* guards the list and its items */
         pthread_cond_t changed;
         struct list sessions;
-        bool told; /* the log says that processes can't be looked into */
+        bool told; /* the log says that processes can't be inspected */
 };
 
 /* ---- walking -------------------------------------------------------------------------------- */
@@ -97,7 +98,7 @@ static struct metered *find(struct meter *m, uint64_t number)
         return NULL;
 }
 
-/* The next one to walk, whose time may be to come. */
+/* Find the session whose walk is due first, which may be in the future. */
 static struct metered *next_walk(struct meter *m)
 {
         struct metered *next = NULL;
@@ -109,7 +110,8 @@ static struct metered *next_walk(struct meter *m)
         return next;
 }
 
-/* Half of what is free when it begins, if the option allows more. */
+/* Return a session's limit: the option, or half of the disk that is free at its start if that is
+ * less. */
 static uint64_t disk_max_of(const struct meter *m, const char *scratch)
 {
         struct statvfs fs;
@@ -120,7 +122,7 @@ static uint64_t disk_max_of(const struct meter *m, const char *scratch)
         return half < m->disk_max ? half : m->disk_max;
 }
 
-/* Walk its folders, without the lock. */
+/* Walk the session's folders. Lock not held. */
 static void walk(struct meter *m, struct metered *copy)
 {
         if (!copy->disk_max)
@@ -153,7 +155,7 @@ static void *walk_all(void *arg)
                 pthread_mutex_unlock(&m->lock);
                 walk(m, &copy);
                 pthread_mutex_lock(&m->lock);
-                one = find(m, copy.number); /* it may have ended */
+                one = find(m, copy.number); /* the session may have ended */
                 if (!one)
                         continue;
                 one->ended++;
@@ -172,12 +174,13 @@ static void tell(const struct metered *one, enum meter_verdict verdict)
 {
         char text[32];
         int n = snprintf(text, sizeof(text), "%llu %c", (unsigned long long)one->number, verdict);
-        /* If it does not arrive, the next measurement says the same. */
+        /* If it is lost, the next measurement sends it again. */
         (void)!control_send(CONTROL_FD, CONTROL_OVER, bytes_of(text, (size_t)n), -1);
 }
 
-/* Does it take too much of the disk? A file that loses its name between a walk and a measurement is in both: in doubt the
- * next walk decides. */
+/* Return true if the session exceeds its limit of disk space. A file that loses its name between
+ * a walk and a measurement counts in both. So if only the sum is too large, the next walk
+ * decides. */
 static bool is_over_disk(struct metered *one, uint64_t unnamed)
 {
         if (!one->disk_max)
@@ -198,14 +201,14 @@ static bool is_over_disk(struct metered *one, uint64_t unnamed)
         return one->ended > one->doubt && one->named_bytes + one->doubted_bytes > one->disk_max;
 }
 
-/* How often in a row something was so. */
+/* Return true if a condition held in `max` measurements in a row. */
 static bool counts(unsigned *count, bool is_so, unsigned max)
 {
         *count = is_so ? *count + 1 : 0;
         return *count >= max;
 }
 
-/* The list is locked. */
+/* Compare a measurement with the limits, and report the first that is exceeded. Lock held. */
 static void judge(struct meter *m, struct metered *one, const struct usage *u)
 {
         bool moving = counts(&one->moving, u->moving, MOVING_MAX) && m->counts_tasks;
@@ -246,7 +249,7 @@ static int measure_once(const struct meter *m, const struct metered *one, bool s
         return usage_measure(&params, ret);
 }
 
-/* As exactly as it takes to judge. */
+/* Measure a session; if the quick count exceeds a limit, count shared pages exactly. */
 static int measure(const struct meter *m, const struct metered *one, struct usage *ret)
 {
         uint64_t deadline = clock_now_ns() + MEASURE_MS * MS;
@@ -267,7 +270,7 @@ static void forget(struct meter *m, struct metered *one)
         mem_free(one);
 }
 
-/* Measure those that are due. The time of the next. */
+/* Measure the sessions that are due. Returns the time of the next. */
 static uint64_t measure_all(struct meter *m)
 {
         uint64_t next = UINT64_MAX;
@@ -295,9 +298,9 @@ static uint64_t measure_all(struct meter *m)
         return next;
 }
 
-/* ---- the supervisor's words ------------------------------------------------------------------ */
+/* ---- the supervisor's messages --------------------------------------------------------------- */
 
-/* A session, as CONTROL_MEASURE says. */
+/* Add a session, as CONTROL_MEASURE describes it. */
 static void add(struct meter *m, struct control *c)
 {
         const char *scratch = (const char *)c->data + strlen((const char *)c->data) + 1;
@@ -328,10 +331,10 @@ static void add(struct meter *m, struct control *c)
         pthread_mutex_unlock(&m->lock);
 }
 
-/* False: the supervisor is gone, or wants no meter any more. */
+/* Receive the supervisor's message. False: the supervisor is gone, or needs no meter any more. */
 static bool hear(struct meter *m)
 {
-        static struct control c; /* large */
+        static struct control c; /* static because it is large */
         int r;
         while (!(r = control_receive(CONTROL_FD, &c))) {
                 if (c.kind == CONTROL_MEASURE && c.fd >= 0)

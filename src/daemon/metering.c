@@ -21,7 +21,7 @@ static bool is_measured(const struct worker *w)
         return w->state == WORKER_BUSY && !w->gone;
 }
 
-/* May clients share memory with their workers? */
+/* Return true if clients may share memory with their workers. */
 static bool shares_memory(const struct supervisor *s)
 {
         bool local = false;
@@ -30,7 +30,7 @@ static bool shares_memory(const struct supervisor *s)
         return local && config_option_number(s->options, CONFIG_share);
 }
 
-/* The bounce buffer is for data on its way, so it comes on top. */
+/* Return a session's memory limit. The bounce buffer for data in transit comes on top. */
 static uint64_t memory_max(const struct supervisor *s)
 {
         uint64_t bytes = s->cgroups.memory ? 0 : s->cgroups.memory_bytes;
@@ -42,7 +42,7 @@ static uint64_t tasks_max(const struct supervisor *s)
         return s->cgroups.pids ? 0 : s->cgroups.process_count;
 }
 
-/* Is there a session, and a limit that nothing else keeps? */
+/* Return true if there is a session, and a limit that only the meter can keep. */
 static bool is_wanted(const struct supervisor *s)
 {
         return !s->stopping && workers_count(s, WORKER_BUSY) &&
@@ -83,12 +83,12 @@ static int start(struct supervisor *s)
         return r;
 }
 
-/* False: it has to be told again. */
+/* Send a session to the meter. False: try again later. */
 static bool tell(struct supervisor *s, struct worker *w)
 {
         char text[64 + SCRATCH_PATH_MAX + sizeof(w->grant.owner)], path[32];
         snprintf(path, sizeof(path), "/proc/%d", (int)w->pid);
-        /* Its number is its own until its end has been waited for. */
+        /* The process number stays the worker's until the supervisor has waited for it. */
         int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (folder < 0)
                 return false;
@@ -159,7 +159,7 @@ static const char *why(enum meter_verdict verdict)
 
 void meter_hear(struct supervisor *s)
 {
-        static struct control c; /* large */
+        static struct control c; /* static because it is large */
         int r = SP_E_AGAIN;
         for (int i = 0; i < HEAR_BATCH && s->meter.control >= 0 &&
                         !(r = control_receive(s->meter.control, &c));

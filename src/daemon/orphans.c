@@ -21,7 +21,7 @@ void orphans_adopt(void)
                 log_warn(LOG, "processes that sessions leave behind are not ended");
 }
 
-/* Filters of system calls that a process has; -1: it has ended, or the kernel does not tell. */
+/* Count the system call filters of a process; -1: it has ended, or the kernel does not say. */
 static long filters_of(pid_t pid)
 {
         static const char name[] = "\nSeccomp_filters:";
@@ -47,7 +47,7 @@ static bool is_ours(const struct supervisor *s, pid_t pid)
         return false;
 }
 
-/* The children's numbers as text. */
+/* Read the numbers of the children, as text. */
 static int read_children(struct buf *text)
 {
         char path[64];
@@ -66,7 +66,8 @@ static int read_children(struct buf *text)
         return 0;
 }
 
-/* A worker that has a filter has told its number before, but that may not have been read yet. */
+/* Receive from workers whose number is not known yet. A worker with a filter has already sent it,
+ * but the supervisor may not have read it. */
 static void hear_unborn(struct supervisor *s)
 {
         list_each(w, &s->workers, struct worker, link)
@@ -88,7 +89,7 @@ static bool end_once(struct supervisor *s, long filters, struct buf *text)
                 hear_unborn(s);
                 if (is_ours(s, pid))
                         continue;
-                /* Nobody else collects our children: the number is its own. */
+                /* Only this process waits for its children, so the number can't have been reused. */
                 (void)kill(pid, SIGKILL);
                 some = true;
         }

@@ -1,16 +1,16 @@
-/* Processes that sessions have left behind: the supervisor, which adopts them, ends them. */
+/* The processes that sessions leave behind: the supervisor adopts and ends them. */
 #ifndef SPANCL_DAEMON_ORPHANS_H
 #define SPANCL_DAEMON_ORPHANS_H
 
 #include "daemon/supervising.h"
 
-/* Adopt processes whose parents have ended. */
+/* Make this process adopt the processes whose parents have ended. */
 void orphans_adopt(void);
 
-/* End those that are children of this process and were begun in a session's sandbox, which is known by its filter of
- * system calls: nothing takes that away from a process. Others that were adopted, or that were children before spancld
- * was run in this process, are left alone. Their own children are adopted when they have ended, which is
- * another SIGCHLD. True: some have yet to end. */
+/* End the children of this process that came from a session's sandbox. Their filter of system
+ * calls identifies them, because a process can't remove its filter. Other adopted processes stay,
+ * and so do children from before spancld ran in this process. When an orphan ends, this process
+ * adopts its children, which is another SIGCHLD. Returns true if some orphans have yet to end. */
 bool orphans_end(struct supervisor *s);
 
 #endif

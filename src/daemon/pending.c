@@ -15,14 +15,16 @@ enum {
         PENDING_MAX = 1024,       /* connections whose hello has not come */
         PENDING_OF_HOST_MAX = 64, /* the same from one other host */
         WAITING_MAX = 256,        /* new sessions that wait for a worker */
-        HELLO_MS = 10000,         /* how long a hello may take */
-        WAIT_MS = 60000,          /* how long a worker may take */
-        RESPAWN_MS = 300, /* before the next warm worker is made, out of the new session's way */
-        ACCEPT_PAUSE_MS = 100, /* when out of descriptors */
+        HELLO_MS = 10000,         /* for a hello to arrive */
+        WAIT_MS = 60000,          /* for a worker to become ready */
+        /* Delay before the next warm worker starts, so that it does not slow the new session. */
+        RESPAWN_MS = 300,
+        ACCEPT_PAUSE_MS = 100, /* when there are no descriptors */
         ACCEPT_BATCH = 64,
 };
 
-/* Forget the pending connection, whose connection is closed; its memory stays until the events at hand are done. */
+/* Drop the pending connection, whose conn is closed. Its memory stays until the events at hand
+ * are done. */
 static void pending_gone(struct supervisor *s, struct pending *v)
 {
         list_remove(&v->link);
@@ -55,7 +57,7 @@ void pending_bury(struct supervisor *s)
         }
 }
 
-/* Answer why not. The caller lets the pending connection leave. */
+/* Answer with the reason of a refusal. The caller drops the pending connection. */
 static void refuse(struct pending *v, int status, const char *text)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
@@ -84,16 +86,18 @@ void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant
         }
 }
 
-/* ---- looking ------------------------------------------------------------------------------------ */
+/* ---- statistics queries
+ * ------------------------------------------------------------------------- */
 
-/* Send all of it or nothing more: what is told here fits into any socket's buffer, many times. */
+/* Send all of it; after a partial send the caller drops the connection. Any socket's buffer holds
+ * these messages many times. */
 static bool tell(struct pending *v, const struct buf *b)
 {
         struct iovec iov = { b->data, b->size };
         return v->conn->ops->sendv(v->conn, &iov, 1) == (ssize_t)b->size;
 }
 
-/* The place of the worker's look with this number; NULL: it has none. */
+/* Find the worker's slot for the query with this number; NULL: it has none. */
 static uint64_t *look_slot(struct worker *w, uint64_t look)
 {
         for (int i = 0; i < WORKER_LOOKS; i++)
@@ -102,7 +106,8 @@ static uint64_t *look_slot(struct worker *w, uint64_t look)
         return NULL;
 }
 
-/* Ask all sessions for their counters. True: the answers will come, until the pending connection's time is over. */
+/* Ask the workers of all sessions for their counters. True: answers will come, unless the pending
+ * connection's time is over. */
 static bool look(struct supervisor *s, struct pending *v, uint64_t version)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
@@ -131,7 +136,7 @@ void pending_pass_on(struct supervisor *s, struct worker *w, const struct contro
         uint64_t look = c->size >= 8 ? bytes_get_u64(c->data) : 0;
         uint64_t *slot = look ? look_slot(w, look) : NULL;
         if (!slot)
-                return; /* it was not asked, or has said its last */
+                return; /* it was not asked, or has already sent its last answer */
         if (c->size == 8)
                 *slot = 0;
         list_each(one, &s->pending, struct pending, link)
@@ -152,7 +157,7 @@ void pending_pass_on(struct supervisor *s, struct worker *w, const struct contro
 
 /* ---- routing ------------------------------------------------------------------------------------ */
 
-/* Give the connection to the worker. False: the worker is gone. */
+/* Hand the connection to the worker. False: the worker is gone. */
 static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
 {
         auto_clean(buf_fini) struct buf both = { 0 };
@@ -177,7 +182,7 @@ static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
         return r != SP_E_LINK;
 }
 
-/* Make known who showed the code. */
+/* Add the client that proved the code to the known clients. */
 static void pair(struct supervisor *s, struct pending *v, const struct wire_hello *m)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
@@ -199,7 +204,7 @@ static void pair(struct supervisor *s, struct pending *v, const struct wire_hell
 
 enum routed { ROUTED, ROUTED_WAIT };
 
-/* Decide on a whole hello. ROUTED: the pending connection may leave. */
+/* Decide on a complete hello. ROUTED: the caller may drop the pending connection. */
 static enum routed route(struct supervisor *s, struct pending *v)
 {
         struct wire_hello m;
@@ -288,7 +293,7 @@ static void start_waiting(struct supervisor *s, struct pending *v)
         workers_provide_at(s, s->crashes ? s->spawn_ns : 0);
 }
 
-/* Read no more than the hello. 1: it is whole, 0: more has to come, negative: not one of ours. */
+/* Read no more than the hello. 1: it is complete; 0: more has to come; negative: it is malformed. */
 static int read_hello(struct pending *v)
 {
         for (;;) {
@@ -312,12 +317,12 @@ static int read_hello(struct pending *v)
 void pending_event(struct supervisor *s, struct pending *v)
 {
         if (!v->conn)
-                return; /* it left while earlier events were handled */
-        if (v->look) {  /* it has seen enough */
+                return; /* an earlier event has dropped it */
+        if (v->look) {  /* the peer closed a query's connection, or wrote to it */
                 pending_drop(s, v);
                 return;
         }
-        if (v->waits) { /* it is gone, or says more before it was answered */
+        if (v->waits) { /* the peer closed it, or wrote before the answer */
                 pending_drop(s, v);
                 return;
         }
@@ -363,7 +368,7 @@ int pending_resume(struct supervisor *s)
         return 0;
 }
 
-/* The oldest pending connection of the same host, if these are too many; else NULL. */
+/* Find the oldest pending connection of the same host if that host has too many; else NULL. */
 static struct pending *oldest_of_crowd(struct supervisor *s, const struct pending *newest)
 {
         struct pending *oldest = NULL;

@@ -1,6 +1,7 @@
 #include "daemon/rate.h"
 
-/* FNV-1a with a seed: nobody can choose who shares a slot with whom. */
+/* Choose a host's slot by FNV-1a with a seed, so that no host can choose with which others it
+ * shares. */
 static unsigned slot_of(const struct rate *r, const uint8_t net[16])
 {
         uint64_t h = 0xcbf29ce484222325ull ^ r->seed;

@@ -11,7 +11,7 @@
 
 enum { KNOWN_MAX = 64, KNOWN_S = 60 };
 
-/* An address at which a SpanCL server has answered lately. */
+/* An address at which a SpanCL server has answered recently. */
 struct place {
         struct sockaddr_storage address;
         socklen_t size; /* 0: none */
@@ -65,14 +65,15 @@ static bool may_connect(const char *address, bool local)
                (local && begins(address, "unix:"));
 }
 
-/* The time that is left; at least a millisecond. */
+/* Return the time that is left; at least a millisecond. */
 static int left_ms(uint64_t deadline_ns)
 {
         int ms = clock_poll_ms(deadline_ns);
         return ms > 0 ? ms : 1;
 }
 
-/* Connect to the very address that another connection of `p` has reached: the name may resolve to another one now. */
+/* Connect to the address that another connection of `p` has reached: the name may now resolve to
+ * another one. */
 static int connect_again(const struct dial_params *p, const struct place *to, int timeout_ms,
                          struct conn **ret)
 {
@@ -87,7 +88,8 @@ static int connect_again(const struct dial_params *p, const struct place *to, in
         return transport_tcp.connect(numeric, timeout_ms, ret);
 }
 
-/* Without a key that says so, find out whether it is a server. `*conn` is replaced, or closed when it fails. */
+/* Find out whether the other side is a server, if no key proves it. `*conn` is replaced, or
+ * closed on an error. */
 static int check(const struct dial_params *p, uint64_t deadline_ns, struct conn **conn)
 {
         struct place place;

@@ -13,7 +13,7 @@
 
 #define LOG "sandbox"
 
-/* The kernel's structures, which may grow. */
+/* The kernel's structures, with room for later versions. */
 union request {
         struct seccomp_notif notif;
         char space[512];
@@ -24,10 +24,10 @@ union response {
         char space[512];
 };
 
-/* Take a line of what all sessions may have. Only the supervisor's thread calls it. */
+/* Take a line from the budget of all sessions. Only the supervisor's thread calls it. */
 static bool has_budget(void)
 {
-        static uint64_t due_ns; /* when all lines are paid for */
+        static uint64_t due_ns; /* the time at which the rate would have allowed all lines */
         uint64_t now = clock_now_ns();
         if (due_ns < now)
                 due_ns = now;
@@ -64,14 +64,14 @@ bool refusals_answer(struct refusals *r, int worker)
                 tell(r, worker, &request.notif.data);
                 response.resp.id = request.notif.id;
                 response.resp.error = -EPERM;
-                /* A thread that was ended meanwhile needs no answer. */
+                /* The send fails if the thread has ended meanwhile, and then needs no answer. */
                 (void)ioctl(r->fd, SECCOMP_IOCTL_NOTIF_SEND, &response);
                 if (++r->answers < REFUSALS_MAX)
                         return true;
                 log_warn(LOG, "worker %d: %d system calls were refused; more fail without a word",
                          worker, REFUSALS_MAX);
         } else if (any ? errno == ENOENT || errno == EINTR : !p.revents) {
-                return true; /* a signal has ended the thread, or the call */
+                return true; /* a signal has ended the thread or its call */
         }
         close(r->fd);
         r->fd = -1;

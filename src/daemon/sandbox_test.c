@@ -33,9 +33,9 @@
 
 enum {
         HANG_S = 60,       /* an attack takes less */
-        MEASURE_MS = 1000, /* between looks at its processes, as a server's meter has them */
+        MEASURE_MS = 1000, /* between measurements of its processes, as by a server's meter */
         BUSY = 0,          /* no outcome yet: the process ended in the attack */
-        FAILED = -1,       /* the process could not be shut in */
+        FAILED = -1,       /* the sandbox could not be set up */
 };
 
 struct entry {
@@ -51,15 +51,15 @@ static const struct entry entries[] = {
 
 static const char *const namespaces[] = { "user", "mnt", "pid", "ipc", "net", "uts", "cgroup" };
 
-/* The measures that keep a worker in, as it sees them itself. */
+/* The measures of the sandbox, as a process inside it sees them. */
 struct walls {
         uid_t user;
         bool no_privileges, filter;
-        bool capabilities; /* it has some */
+        bool capabilities; /* the process has some */
         ino_t namespaces[array_size(namespaces)];
 };
 
-/* In memory that the attacking process shares with this one. */
+/* A result, in memory that the attacking process shares with this one. */
 struct report {
         int outcome, error;
         struct walls walls;
@@ -75,7 +75,8 @@ static void look_around(struct walls *ret)
         ret->user = geteuid();
         ret->no_privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
         int mode = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
-        ret->filter = mode == SECCOMP_MODE_FILTER || (mode < 0 && errno == EPERM); /* it refuses */
+        /* EPERM: the filter refuses the prctl. */
+        ret->filter = mode == SECCOMP_MODE_FILTER || (mode < 0 && errno == EPERM);
         ret->capabilities =
                 sets[0].effective | sets[1].effective | sets[0].permitted | sets[1].permitted;
         for (size_t i = 0; i < array_size(namespaces); i++) {
@@ -117,7 +118,8 @@ static void attack_and_end(const struct config_options *o, const struct victims 
         int pair[2];
         (void)namespaces_enter(between);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        /* As a worker it has a socket to the supervisor open, and nothing else of it. */
+        /* Like a worker, the process has a socket to the supervisor, and no other descriptor of
+         * it. */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0 || dup2(pair[0], CONTROL_FD) < 0 ||
             close_range(CONTROL_FD + 1, ~0u, 0) < 0 ||
             !worker_shut_in(o, v->scratch, "", cache, NULL)) {
@@ -132,7 +134,8 @@ static void attack_and_end(const struct config_options *o, const struct victims 
         _exit(0);
 }
 
-/* The process between: what it forks can have namespaces of its own. It ends when that does. */
+/* Run as the intermediate process: the process that it forks can have namespaces of its own. It
+ * ends when that one does. */
 static void be_between(const struct config_options *o, const struct victims *v, int id,
                        struct report *report)
 {
@@ -148,7 +151,7 @@ static void be_between(const struct config_options *o, const struct victims *v, 
         _exit(0);
 }
 
-/* Does it have more processes than a server's meter lets a session have? */
+/* Return true if the process has more descendants than a server's meter allows a session. */
 static bool has_too_many(const struct config_options *o, pid_t pid)
 {
         char path[32];
@@ -169,7 +172,7 @@ static bool has_too_many(const struct config_options *o, pid_t pid)
 
 enum ending { BY_ITSELF, MEASURED, NEVER };
 
-/* Wait for the process. */
+/* Wait for the end of the attacking process. */
 static enum ending wait_for(const struct config_options *o, pid_t pid)
 {
         const struct timespec nap = { .tv_nsec = 1000000 };
@@ -208,12 +211,13 @@ static const char *run_one(const struct config_options *o, const struct victims 
                 return "BREACHED";
         case ATTACK_NOT_APPLICABLE:
                 return "not applicable here";
-        default: /* or the process was ended for it */
+        default: /* or the process was killed for the attack */
                 return "held";
         }
 }
 
-/* The log of a worker, and what a server does for one, are seen at a running server only. */
+/* Return true if the attack can be judged here. A worker's log, and a server's work for a worker,
+ * exist only at a running server. */
 static bool is_for_here(const struct entry *e)
 {
         return e->judge == ATTACK_SELF && strcmp(e->group, "log") != 0;

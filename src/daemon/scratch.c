@@ -24,7 +24,7 @@ static const char *base_folder(void)
         return base && *base == '/' ? base : "/tmp";
 }
 
-/* The folder `path`, locked, as a descriptor; -1: somebody else holds it, or it is gone. */
+/* Open and lock the folder `path`. -1: another process holds it, or it is gone. */
 static int lock_folder(const char *path)
 {
         struct stat st, still;
@@ -40,7 +40,7 @@ static int lock_folder(const char *path)
 
 int scratch_make(char path[SCRATCH_PATH_MAX], int *ret_lock)
 {
-        /* Another spancld may sweep it away before it is locked. */
+        /* Another spancld may remove the folder before it is locked. */
         for (int i = 0; i < TRIES; i++) {
                 int n = snprintf(path, SCRATCH_PATH_MAX, "%s/" PREFIX "XXXXXX", base_folder());
                 if (n < 0 || n >= SCRATCH_PATH_MAX || !mkdtemp(path))

@@ -1,5 +1,5 @@
-/* A worker's private folder for temporary files. The supervisor holds a lock on it (flock) as long as it lives, so
- * that what one left behind that was killed is known by its being free. */
+/* A worker's private folder for temporary files. The supervisor holds a lock on it (flock) while
+ * the worker lives. A folder whose lock is free was left behind by a killed process. */
 #ifndef SPANCL_DAEMON_SCRATCH_H
 #define SPANCL_DAEMON_SCRATCH_H
 
@@ -7,15 +7,17 @@
 
 enum { SCRATCH_PATH_MAX = 256 };
 
-/* Make one below $TMPDIR or /tmp, for this user alone, and lock it: *ret_lock is the caller's to close.
- * SP_E_INVAL: it can't be made there; SP_E_LIMIT: there are no descriptors. Nothing is left of it then. */
+/* Make a folder below $TMPDIR or /tmp, for this user alone, and lock it. The caller closes
+ * *ret_lock. SP_E_INVAL: it can't be made there; SP_E_LIMIT: there are no descriptors. After an
+ * error no folder is left. */
 SP_NODISCARD int scratch_make(char path[SCRATCH_PATH_MAX], int *ret_lock);
 
-/* The Unix socket `name` in such a folder of this user, by its path: a descriptor (O_PATH), for what is no link and has
- * no other name: a worker may do what it wants in its own folder. -1: it is not. */
+/* Open the Unix socket `name` in a scratch folder of this user, by path. Returns a descriptor
+ * (O_PATH). -1: it is no such socket, or is a link, or has another name: a worker can put
+ * anything into its own folder. */
 int scratch_socket(const char *path, const char *name);
 
-/* Remove those of this user that nobody holds. */
+/* Remove the scratch folders of this user that no process holds. */
 void scratch_sweep(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Descriptors that are kept for when there are no others: connections take all that there are, and a worker must be
- * startable nevertheless. One owner. */
+/* A reserve of descriptors: connections may take all others, but a worker must still be able to
+ * start. One owner. */
 #ifndef SPANCL_DAEMON_SPARE_H
 #define SPANCL_DAEMON_SPARE_H
 
@@ -7,12 +7,12 @@
 
 enum { SPARE_COUNT = 12 }; /* a worker's start takes 9 */
 
-/* Zeroed memory is one that keeps none. */
+/* A reserve. Zeroed memory is an empty one. */
 struct spare {
         int fds[SPARE_COUNT]; /* 0: not kept */
 };
 
-/* Keep all. False: there are not enough. */
+/* Fill the reserve. False: there are not enough descriptors. */
 bool spare_fill(struct spare *s);
 void spare_give(struct spare *s);
 

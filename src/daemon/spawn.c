@@ -19,8 +19,8 @@
 
 enum { FINI_MS = 2000 };
 
-/* The environment without what opens doors of the host to our user: no driver needs it, and a worker runs what
- * clients send. */
+/* Copy the environment without the variables that give access to the host as this user. No driver
+ * needs them, and a worker runs clients' code. */
 static char **worker_environment(void)
 {
         static const char *const ours[] = {
@@ -82,7 +82,8 @@ int run_self(const struct spawner *s, char *const *first, char *const *last, int
         posix_spawn_file_actions_addclosefrom_np(&files, CONTROL_FD + 1);
         posix_spawnattr_setsigmask(&attr, &none);
         posix_spawnattr_setsigdefault(&attr, &standard);
-        /* A process group of its own: a terminal's ^C is for the supervisor. */
+        /* The worker gets a process group of its own, so that a terminal's ^C reaches the
+         * supervisor only. */
         posix_spawnattr_setpgroup(&attr, 0);
         posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
                                                 POSIX_SPAWN_SETPGROUP);
@@ -170,7 +171,7 @@ int spawn_worker(struct spawner *s, const char *scratch_dir, const struct gate_g
         static char word[] = "--worker", option[] = "--devices";
         char *const first[] = { word, (char *)(uintptr_t)scratch_dir, (char *)(uintptr_t)owner,
                                 NULL };
-        /* The last one counts. */
+        /* If an option comes twice, the last one counts. */
         char *const last[] = { *devices ? option : NULL, (char *)(uintptr_t)devices, NULL };
         return run_self(s, first, last, control, log, &between);
 }

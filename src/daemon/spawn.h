@@ -1,5 +1,5 @@
-/* Starting workers: as our own program anew, or forked from a zygote (zygote.h) where there is one. Owner: the
- * supervisor. */
+/* The start of worker processes. The supervisor runs its own program anew, or has the zygote
+ * (zygote.h), if there is one, fork them. Owner: the supervisor. */
 #ifndef SPANCL_DAEMON_SPAWN_H
 #define SPANCL_DAEMON_SPAWN_H
 
@@ -9,37 +9,39 @@
 #include "daemon/child_log.h"
 #include "daemon/gate.h"
 
-#define SPAWN_ZYGOTE "zygote" /* its name in the log */
+#define SPAWN_ZYGOTE "zygote" /* the zygote's name in the log */
 
 struct spawner {
-        int argc; /* the supervisor's own */
+        int argc; /* the supervisor's own arguments */
         char **argv;
-        int zygote; /* its control socket; -1: there is none */
+        int zygote; /* the zygote's control socket; -1: no zygote */
         pid_t zygote_pid;
-        struct child_log log;               /* the zygote's */
-        struct child_log_budget log_budget; /* its own and all workers' */
-        bool loading;                       /* it is not known yet whether it can be used */
+        struct child_log log;               /* of the zygote */
+        struct child_log_budget log_budget; /* of the zygote and all workers together */
+        bool loading;                       /* the zygote has not yet said whether it is usable */
 };
 
-/* Start the zygote, if the options want one: its socket and its log are to be listened to, spawner_hear and
- * child_log_read. */
+/* Start the zygote, if the options want one. The caller polls its socket and its log
+ * (spawner_hear, child_log_read). */
 void spawner_init(struct spawner *s, const struct config_options *o, int argc, char **argv);
-/* Also waits a little for all other children. */
+/* End the zygote. Also waits a little for all other children. */
 void spawner_fini(struct spawner *s);
 
-/* The zygote does not do what it is told: end it. */
+/* End a zygote that does not follow its orders. */
 void spawner_give_up(struct spawner *s);
 
-/* The zygote has said something or is gone. False: the latter. */
+/* Receive the zygote's message. False: the zygote is gone. */
 bool spawner_hear(struct spawner *s);
 
-/* Start a worker with this folder, for sessions that have this, with `control` as its CONTROL_FD and `log` as its standard
- * error. It will tell its number (CONTROL_PID). SP_E_LIMIT, SP_E_NOMEM. */
+/* Start a worker with this folder, for sessions with these rights. `control` becomes its
+ * CONTROL_FD and `log` its standard error. The worker then sends its number (CONTROL_PID).
+ * SP_E_LIMIT, SP_E_NOMEM. */
 SP_NODISCARD int spawn_worker(struct spawner *s, const char *scratch_dir,
                               const struct gate_grant *grant, int control, int log);
 
-/* Run our own program with `log` as its standard error and `control` as its CONTROL_FD, the last one that it gets of ours: `first` arguments, NULL
- * behind the last, the supervisor's own, and `last` ones. SP_E_LIMIT, SP_E_NOMEM. */
+/* Run this program anew, with `log` as its standard error and `control` as its CONTROL_FD, the
+ * highest descriptor that it inherits. Its arguments are `first`, the supervisor's own, and
+ * `last`; NULL ends `first` and `last`. SP_E_LIMIT, SP_E_NOMEM. */
 SP_NODISCARD int run_self(const struct spawner *s, char *const *first, char *const *last,
                           int control, int log, pid_t *ret_pid);
 

@@ -1,5 +1,5 @@
-/* The supervisor's state, for its files: supervisor (start, loop, end), pending connections (connections that no worker has
- * yet), workers (processes that have sessions, or will). */
+/* The supervisor's state, which its files share: supervisor (start, loop, end), pending
+ * connections (which no worker has yet), and workers (processes that have sessions, or will). */
 #ifndef SPANCL_DAEMON_SUPERVISING_H
 #define SPANCL_DAEMON_SUPERVISING_H
 
@@ -34,7 +34,7 @@ enum source_kind {
         SOURCE_METER,
 };
 
-/* The source that an epoll event names: the first member of each. */
+/* The source of an epoll event: the first member of each struct that epoll names. */
 struct source {
         enum source_kind kind;
 };
@@ -47,16 +47,16 @@ struct listener_source {
 /* A connection that no worker has yet. */
 struct pending {
         struct source source;
-        struct list link;  /* supervisor's pending connections, waiting or dead */
-        struct conn *conn; /* NULL: dead */
+        struct list link;  /* supervisor's list: pending, waiting or dead */
+        struct conn *conn; /* NULL: dropped */
         struct gate_origin from;
-        bool heard; /* its first byte: whether it is TLS is known */
+        bool heard; /* whether it is TLS is known */
         bool waits;
         uint64_t deadline_ns;
         struct buf hello;
-        uint64_t look;    /* it looks at this server, under this number; 0: it does not */
-        unsigned answers; /* that it still gets */
-        struct buf state; /* of the connection, for the worker */
+        uint64_t look;    /* number of its statistics query; 0: it made none */
+        unsigned answers; /* workers that have yet to answer */
+        struct buf state; /* the connection's state, for the worker */
         struct gate_grant grant;
 };
 
@@ -66,38 +66,38 @@ enum worker_state {
         WORKER_WARMING,
         WORKER_WARM,
         WORKER_BUSY,
-        WORKER_CHECKING, /* it never has a session: daemon/health.h */
+        WORKER_CHECKING, /* it checks a device and never has a session (daemon/health.h) */
 };
 
 struct worker {
         struct source source, log_source, calls_source;
         struct list link;
         enum worker_state state;
-        pid_t pid; /* 0: it has not told yet */
+        pid_t pid; /* 0: not received yet */
         int control;
         struct child_log log;
         struct refusals refusals;
-        uint64_t id[2]; /* its session */
-        char name[64];  /* the client's program */
+        uint64_t id[2]; /* of its session */
+        char name[64];  /* of the client's program */
         char scratch[SCRATCH_PATH_MAX];
         int scratch_lock;
-        unsigned group;          /* its control group; 0: none */
-        struct gate_grant grant; /* for sessions that have this */
-        bool shut_in;            /* it can hand us no descriptor any more */
-        uint64_t ready_by_ns;    /* warming: when it is given up */
-        uint64_t heard_due_ns;   /* when as many packets as came would have come at their rate */
-        uint64_t hear_ns;        /* it says too much: when to listen again; 0: now */
-        uint64_t looks
-                [WORKER_LOOKS]; /* it was asked for its counters under these numbers; 0: none */
+        unsigned group;          /* number of its control group; 0: none */
+        struct gate_grant grant; /* the rights of the sessions that it can serve */
+        bool shut_in;            /* it can send no more descriptors */
+        uint64_t ready_by_ns;    /* the deadline of its start, while it is warming */
+        uint64_t heard_due_ns;   /* when its packets would have come at their rate */
+        uint64_t hear_ns;        /* it sends too much: when to receive again; 0: now */
+        /* The numbers of the statistics queries that it has yet to answer; 0: none. */
+        uint64_t looks[WORKER_LOOKS];
         unsigned checks;        /* the number of the device that it checks */
-        uint64_t measured;      /* the meter knows it by this number; 0: it does not */
+        uint64_t measured;      /* its number at the meter; 0: not measured */
         uint64_t control_inode; /* of the worker's end */
-        bool open;              /* the meter may look into it */
+        bool open;              /* the meter may inspect it */
         bool over;              /* it exceeded a limit, and the log says so */
-        bool told;              /* it said why it can't serve, or what its check found */
-        bool stuck;             /* it says that a driver keeps its session for ever */
-        bool short_slices;      /* its threads take them, and it knows (daemon/time_slice.h) */
-        bool gone;              /* it hears nothing any more; SIGCHLD will follow */
+        bool told;              /* it sent why it can't serve, or its check's result */
+        bool stuck;             /* it reported a driver's call that never returns */
+        bool short_slices;      /* its threads have short slices (daemon/time_slice.h) */
+        bool gone;              /* its control socket is closed; SIGCHLD will follow */
 };
 
 struct dialler_process {
@@ -105,21 +105,21 @@ struct dialler_process {
         struct child_log log;
         int control;       /* -1: none */
         pid_t pid;         /* 0: none */
-        uint64_t again_ns; /* when to start one; UINT64_MAX: there is one */
+        uint64_t again_ns; /* when to start one; UINT64_MAX: one runs */
 };
 
 struct meter_process {
         struct source source;
         int control;       /* -1: none */
         pid_t pid;         /* 0: none */
-        uint64_t last;     /* number given last to a session */
+        uint64_t last;     /* the number of the newest session */
         uint64_t again_ns; /* when to try again; 0: nothing failed */
 };
 
-/* A session that was ended here, for its client, which comes back to it. */
+/* A session that the supervisor ended. Its client learns why when it reconnects. */
 struct ended {
         uint64_t id[2];
-        const char *why; /* NULL: there was none yet */
+        const char *why; /* NULL: unused */
 };
 
 enum { ENDED_MAX = 64 };
@@ -143,20 +143,20 @@ struct supervisor {
         int epoll, signals;
         struct list pending; /* in order of arrival */
         size_t pending_count;
-        struct list waiting; /* whose hello asks for a new session */
+        struct list waiting; /* connections whose hello asks for a new session */
         size_t waiting_count;
         struct list workers;
         struct list dead;  /* pending connections to free once the events at hand are done */
-        uint64_t spawn_ns; /* when to make a warm worker; UINT64_MAX: when one is asked for */
-        uint64_t
-                trim_ns; /* when to trim the caches of sessions that go on; UINT64_MAX: there are none */
+        uint64_t spawn_ns; /* when to make a warm worker; UINT64_MAX: on demand */
+        /* When to trim the caches of running sessions; UINT64_MAX: there are none. */
+        uint64_t trim_ns;
         uint64_t accept_ns;   /* when to accept again; UINT64_MAX: accepting */
         unsigned crashes;     /* failed starts in a row */
-        unsigned rate_per_s;  /* 0: any */
-        unsigned start_s;     /* that a worker may take to become ready */
-        uint64_t looks;       /* how often somebody looked */
-        bool namespaces_told; /* the log says that sessions have none of their own */
-        bool unreaped;        /* children may have ended that were not looked at yet */
+        unsigned rate_per_s;  /* 0: no limit */
+        unsigned start_s;     /* deadline for a worker's start */
+        uint64_t looks;       /* number of the newest statistics query */
+        bool namespaces_told; /* the log says that sessions lack namespaces */
+        bool unreaped;        /* children may have ended that were not collected yet */
         bool stopping;
 };
 

@@ -101,7 +101,7 @@ static void run_events(struct supervisor *s, int timeout_ms)
                 }
         }
         pending_bury(s);
-        if (signalled) /* last: it frees workers, which events above may name */
+        if (signalled) /* last: it frees workers, which earlier events may name */
                 on_signal(s);
         if (s->unreaped)
                 s->unreaped = workers_reap(s);
@@ -123,7 +123,7 @@ static int tell_ready(struct supervisor *s)
         return 0;
 }
 
-/* Descriptors for many connections: as many as this user may have. */
+/* Raise the limit of descriptors as far as this user may, for many connections. */
 static void raise_limits(void)
 {
         struct rlimit r;
@@ -176,7 +176,7 @@ static int prepare(struct supervisor *s)
 
 int supervisor_main(const struct config_options *o, int argc, char **argv)
 {
-        static struct supervisor s; /* large */
+        static struct supervisor s; /* static because it is large */
         s = (struct supervisor){
                 .options = o,
                 .spawner = { .zygote = -1, .log.fd = -1 },

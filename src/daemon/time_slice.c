@@ -15,11 +15,13 @@
 #include "daemon/workers.h"
 
 enum {
-        SHORT_NS = 100000,  /* the shortest that Linux takes (sched(7)) */
-        THREADS_MAX = 4096, /* of a worker; one may make threads as fast as they are looked at */
+        SHORT_NS = 100000, /* the shortest that Linux takes (sched(7)) */
+        /* Threads of a worker that are set: it may make threads as fast as this loop visits them. */
+        THREADS_MAX = 4096,
 };
 
-/* Other schedulers' threads were given to them by somebody who knows better. 0: the kernel's own. */
+/* Set the slice of a thread; 0: the kernel's default. A thread with another scheduler keeps it,
+ * because somebody chose it on purpose. */
 static void set_turn(pid_t thread, uint64_t ns)
 {
         const struct {
@@ -36,7 +38,7 @@ static void set_turn(pid_t thread, uint64_t ns)
                 log_debug(LOG, "no short time slices: %s", strerror(errno));
 }
 
-/* Threads made later do as those that made them. */
+/* Set the slices of all threads of a worker. Later threads inherit from their makers. */
 static void set_time_slice(pid_t worker, uint64_t ns)
 {
         char path[64];
@@ -58,7 +60,7 @@ void time_slices_share(struct supervisor *s)
                 if (w->state != WORKER_BUSY || w->gone || !w->pid || w->short_slices == several)
                         continue;
                 if (control_send(w->control, CONTROL_SHARED, bytes_str(several ? "1" : ""), -1) < 0)
-                        continue; /* it is told the next time, or gone */
+                        continue; /* it is gone, or the next call notifies it */
                 set_time_slice(w->pid, several ? SHORT_NS : 0);
                 w->short_slices = several;
         }

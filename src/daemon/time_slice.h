@@ -1,14 +1,19 @@
-/* How long the threads of sessions keep a core while others want it. */
+/* The time slices of sessions' threads: how long one keeps a core while others want it. */
 #ifndef SPANCL_DAEMON_TIME_SLICE_H
 #define SPANCL_DAEMON_TIME_SLICE_H
 
 #include "daemon/supervising.h"
 
-/* Sessions beside others take short turns, so that one that keeps the cores busy does not keep one that has little to do
- * waiting for the milliseconds of a usual turn at each of its steps. One alone takes usual turns: its threads would only
- * interrupt each other, and its client. Each is told (CONTROL_SHARED), so that none yields a core to all of the others. To be called when a session begins or ends, or its worker's pid is
- * told. Kernels before 6.12 have one turn for all; workers of another user (--user) keep the usual
- * one where spancld lacks CAP_SYS_NICE, as in some containers. */
+/* Set the time slices of all sessions, and notify each of its neighbours (CONTROL_SHARED). The
+ * caller does so when a session begins or ends, or when a worker's pid arrives.
+ *
+ * Sessions beside others get short slices. A session with little to do then does not wait at each
+ * step for the usual milliseconds of a busy one. A single session gets usual slices, because its
+ * threads would only interrupt each other and its client. The notification keeps a session from
+ * yielding its core to all others.
+ *
+ * Kernels before 6.12 have one slice for all. Workers of another user (--user) keep the usual
+ * slice where spancld lacks CAP_SYS_NICE, as in some containers. */
 void time_slices_share(struct supervisor *s);
 
 #endif

@@ -20,10 +20,10 @@
 enum {
         DEPTH_MAX = 24,    /* deeper folders are moved to the top first */
         PASSES_MAX = 4096, /* over a folder that changes all the time */
-        INODE_COST = 512,  /* bytes, of a name that has no blocks */
+        INODE_COST = 512,  /* bytes that a name without blocks counts */
 };
 
-/* A file or folder: how long ago it was written, and what it takes. */
+/* A file or folder: the time of its last write, and its size. */
 struct item {
         int64_t time;
         uint64_t cost;
@@ -33,18 +33,18 @@ struct walk {
         dev_t device;
         int root;
         int64_t now;
-        bool trims;         /* else everything goes */
-        bool counts;        /* nothing goes: items are put into `items` */
+        bool trims;         /* remove the oldest; else remove everything */
+        bool counts;        /* remove nothing: put items into `items` */
         int64_t until;      /* items written later stay */
-        uint64_t left;      /* bytes to be removed yet */
+        uint64_t left;      /* bytes still to be removed */
         uint64_t removed;   /* bytes */
-        unsigned moved;     /* folders, in this pass */
-        unsigned long name; /* given last to one that was moved */
+        unsigned moved;     /* folders moved in this pass */
+        unsigned long name; /* the last name given to a moved folder */
         bool failed;
         struct buf items;
 };
 
-/* A folder as a descriptor, which its owner may read and change, whatever its mode was; -1: it is none. */
+/* Open a folder, and let its owner read and change it whatever its mode was. -1: it is no folder. */
 static int open_folder(int dir, const char *name, struct stat *st)
 {
         static const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -94,7 +94,8 @@ static void take(struct walk *w, int dir, const char *name, const struct stat *s
         w->removed += item.cost;
 }
 
-/* Folders are as deep as a session likes, and descriptors are few. */
+/* Move a deep folder to the top. Sessions can nest folders without limit, but descriptors are
+ * few. */
 static void move_up(struct walk *w, int dir, const char *name)
 {
         char to[48];
@@ -133,7 +134,7 @@ static void walk_one(struct walk *w, int dir, const char *name, unsigned depth)
                 take(w, dir, name, &st, AT_REMOVEDIR);
 }
 
-/* Closes `fd`. */
+/* Remove or collect the contents of a folder. Closes `fd`. */
 static void walk_folder(struct walk *w, int fd, unsigned depth)
 {
         DIR *folder = fdopendir(fd);
@@ -147,7 +148,7 @@ static void walk_folder(struct walk *w, int fd, unsigned depth)
         closedir(folder);
 }
 
-/* Go over all of it, again as long as folders were too deep. */
+/* Walk the whole tree, again while folders were too deep. */
 static void walk_all(struct walk *w)
 {
         for (unsigned i = 0; i < PASSES_MAX; i++) {
@@ -171,7 +172,7 @@ static bool start(struct walk *w, const char *path)
         return w->root >= 0;
 }
 
-/* Closes `fd`. False: it is more than `w->left`. */
+/* Add up the sizes below a folder. Closes `fd`. False: they exceed `w->left`. */
 static bool measure(struct walk *w, int fd, unsigned depth, uint64_t least)
 {
         struct stat st;

@@ -25,12 +25,12 @@ enum {
         SOCKET_COST = 256 << 10, /* bytes that a socket's buffer may take */
         PIPE_COST = 64 << 10,
         DEVICES_MAX = 16,
-        CLOCK_TICKS = 256, /* items between looks at the clock */
+        CLOCK_TICKS = 256, /* items between clock reads */
 };
 
 enum place { ON_DISK, IN_MEMORY, IN_BUFFERS };
 
-/* A file that is counted once, however many descriptors and mappings it has. */
+/* A file, which counts once, however many descriptors and mappings it has. */
 struct file {
         uint64_t device, inode, bytes;
         enum place place;
@@ -43,7 +43,7 @@ struct process {
 struct scan {
         const struct usage_params *p;
         struct usage u;
-        struct buf processes; /* struct process: found, and looked at up to the present one */
+        struct buf processes; /* struct process: those found; inspected up to the present one */
         struct buf files;     /* struct file */
         struct buf spaces;    /* pid_t: one process of each address space, in the kernel's order */
         struct buf text;
@@ -71,7 +71,7 @@ static void put(struct scan *s, struct buf *b, const void *data, size_t size)
                 s->error = SP_E_NOMEM;
 }
 
-/* The number behind `name`, which begins a line. False: there is none. */
+/* Find the number behind `name` at the start of a line. False: there is none. */
 static bool number_of(const char *text, const char *name, uint64_t *ret)
 {
         size_t n = strlen(name);
@@ -89,7 +89,7 @@ static uint64_t kib_of(const char *text, const char *name)
         return number_of(text, name, &kib) ? kib << 10 : 0;
 }
 
-/* The whole file, with a NUL behind; false: it can't be read. */
+/* Read the whole file, with a NUL behind. False: it can't be read. */
 static bool read_all(struct scan *s, int dir, const char *path)
 {
         ssize_t n = -1;
@@ -108,7 +108,7 @@ static bool read_all(struct scan *s, int dir, const char *path)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* Are files of this device in memory? `name` is a link to one of them. */
+/* Return true if files of this device are in memory. `name` is a link to one of them. */
 static bool is_memory(struct scan *s, int dir, const char *name, uint64_t device)
 {
         char path[64];
@@ -143,7 +143,7 @@ static void add_unnamed(struct scan *s, int dir, const char *name, const struct 
                  is_memory(s, dir, name, device) ? IN_MEMORY : ON_DISK);
 }
 
-/* No network file system is asked. */
+/* Look up a file's status without asking a network file system. */
 static int look_up(int dir, const char *name, struct statx *ret)
 {
         return statx(dir, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT,
@@ -164,7 +164,7 @@ static void look_at_socket(struct scan *s, int process, const char *table, const
         add_file(s, st, SOCKET_COST, IN_BUFFERS);
 }
 
-/* A table of descriptors: `table` is "" or "task/NUMBER/". */
+/* Count the files of a descriptor table: `table` is "" or "task/NUMBER/". */
 static void look_at_table(struct scan *s, int process, const char *table)
 {
         char path[64];
@@ -200,7 +200,8 @@ static void look_at_table(struct scan *s, int process, const char *table)
         closedir(folder);
 }
 
-/* A line of maps: "START-END MODE OFFSET MAJOR:MINOR INODE PATH". A file without a name has " (deleted)" behind its path. */
+/* Count a mapping. The line of maps is "START-END MODE OFFSET MAJOR:MINOR INODE PATH". A file
+ * without a name has " (deleted)" behind its path. */
 static void look_at_mapping(struct scan *s, int process, const char *line, char last[32])
 {
         static const char deleted[] = " (deleted)";
@@ -214,10 +215,10 @@ static void look_at_mapping(struct scan *s, int process, const char *line, char 
             sscanf(line, "%lx-%lx %*s %*s %x:%x %lu", &start, &end, &major, &minor, &inode) != 5)
                 return;
         snprintf(key, sizeof(key), "%x:%x %lx", major & 0xffff, minor & 0xfffff, inode);
-        if (!strcmp(key, last)) /* a library has several, side by side */
+        if (!strcmp(key, last)) /* a library has several mappings in a row */
                 return;
         memcpy(last, key, sizeof(key));
-        /* The kernel lets none but root follow the link. */
+        /* Only root may follow the link. */
         snprintf(path, sizeof(path), "map_files/%lx-%lx", start, end);
         if (look_up(process, path, &st) == 0 && S_ISREG(st.stx_mode) && !st.stx_nlink &&
             st.stx_mtime.tv_sec >= s->p->since)
@@ -226,7 +227,7 @@ static void look_at_mapping(struct scan *s, int process, const char *line, char 
 
 static void look_at_mappings(struct scan *s, int process)
 {
-        static const size_t line_max = 8192; /* more than a path has */
+        static const size_t line_max = 8192; /* longer than any path */
         char last[32] = "";
         int fd = openat(process, "maps", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         ssize_t n = 1;
@@ -257,7 +258,7 @@ static long compare(pid_t a, pid_t b, int what)
         return syscall(SYS_kcmp, a, b, what, 0, 0); /* 0: the same; 1: less; 2: more; -1: unknown */
 }
 
-/* The first process that has this address space? */
+/* Return true if this process is the first with its address space. */
 static bool is_new_space(struct scan *s, pid_t pid)
 {
         pid_t *known = (pid_t *)(void *)s->spaces.data;
@@ -325,7 +326,7 @@ static void add_children(struct scan *s, int process, pid_t pid, const char *tas
         }
 }
 
-/* A thread may have a table of descriptors of its own. */
+/* Count the descriptor tables of a process's threads, if they have their own. */
 static void look_at_threads(struct scan *s, int process, pid_t pid)
 {
         char table[32];
@@ -345,14 +346,15 @@ static void look_at_threads(struct scan *s, int process, pid_t pid)
                 snprintf(table, sizeof(table), "task/%d/", (int)task);
                 bool moving = s->u.moving;
                 look_at_table(s, process, table);
-                s->u.moving = moving || clock_now_ns() > s->p->deadline_ns; /* it just ended */
+                s->u.moving = moving || clock_now_ns() > s->p->deadline_ns; /* it has just ended */
                 before = task;
         }
         if (folder)
                 closedir(folder);
 }
 
-/* `process`: its folder in /proc. False: it has ended, or is none of the session. */
+/* Inspect a process. `process`: its folder in /proc. False: it has ended, or is not the
+ * session's. */
 static bool look_at_process(struct scan *s, int process, struct process of)
 {
         char status[TEXT_MAX], task[16];
@@ -368,7 +370,7 @@ static bool look_at_process(struct scan *s, int process, struct process of)
         s->u.over_tasks |= s->p->tasks_max && s->u.tasks > s->p->tasks_max;
         if (stops(s) || (threads <= 1 && (state[8] == 'Z' || state[8] == 'X')))
                 return state[8] != 'X';
-        /* Threads without the first one: nothing shows their memory. */
+        /* The first thread has ended, and others go on: then nothing shows their memory. */
         s->u.closed |= state[8] == 'Z';
         snprintf(task, sizeof(task), "%d", (int)of.pid);
         if (threads > 1)
@@ -421,7 +423,7 @@ static void add_up(struct scan *s)
                         sums[files[i].place] += files[i].bytes;
         }
         s->u.unnamed_bytes = sums[ON_DISK];
-        /* Most of what is mapped is in files that are seen as well. */
+        /* Most shared pages belong to files that are counted as well. */
         s->u.memory_bytes = s->private_bytes + sums[IN_BUFFERS] +
                             (sums[IN_MEMORY] > s->shared_bytes ? sums[IN_MEMORY] : s->shared_bytes);
 }

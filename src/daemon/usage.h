@@ -1,8 +1,10 @@
-/* A measurement of what the processes of a session hold: tasks, memory, and files without a name. It reads /proc only, so no disk
- * makes it wait, and its work is bounded by the limits that it is given. No state, one thread for each call.
+/* A measurement of what a session's processes hold: tasks, memory, and files without a name. It
+ * reads /proc only, so it never waits for a disk. The caller's limits bound its work. No state,
+ * one thread for each call.
  *
- * The processes are a process and its descendants: a worker is the first process of a PID namespace or adopts orphans
- * (PR_SET_CHILD_SUBREAPER), so no process of its session leaves them. Source: Documentation/filesystems/proc.rst of Linux. */
+ * The session's processes are a worker and its descendants. The worker is the first process of a
+ * PID namespace or adopts orphans (PR_SET_CHILD_SUBREAPER), so no process leaves this tree.
+ * Source: Documentation/filesystems/proc.rst of Linux. */
 #ifndef SPANCL_DAEMON_USAGE_H
 #define SPANCL_DAEMON_USAGE_H
 
@@ -13,35 +15,38 @@
 #include "base/status.h"
 
 enum {
-        USAGE_FILES_MAX = 65536,     /* descriptors of a session's processes together */
-        USAGE_MAPPINGS_MAX = 262144, /* the same of mappings */
+        USAGE_FILES_MAX = 65536,     /* descriptors of all the session's processes */
+        USAGE_MAPPINGS_MAX = 262144, /* mappings of all the session's processes */
 };
 
 struct usage_params {
         int folder; /* /proc/PID of the first process */
         pid_t pid;
         uint64_t tasks_max;   /* 0: no limit */
-        uint64_t deadline_ns; /* then the measurement stops */
-        time_t since; /* mapped files without a name that were written earlier are not the session's */
-        uint64_t
-                trusted; /* inode of a socket whose descriptors are not the session's doing; 0: none */
-        bool shares;     /* pages that processes share count once: exact, but slower */
+        uint64_t deadline_ns; /* the measurement stops at this time */
+        /* Mapped files without a name that were last written earlier are not the session's. */
+        time_t since;
+        /* The inode of a socket whose queued descriptors are not the session's doing; 0: none. */
+        uint64_t trusted;
+        bool shares; /* count shared pages once: exact, but slower */
 };
 
 struct usage {
         uint64_t tasks; /* processes and threads */
-        uint64_t
-                memory_bytes; /* of processes, of files in memory, and an estimate of the buffers of sockets and pipes */
-        uint64_t unnamed_bytes; /* on disks, of files that have no name any more */
+        /* Memory of processes and of files in memory, and an estimate of socket and pipe buffers. */
+        uint64_t memory_bytes;
+        uint64_t unnamed_bytes; /* on disks, of files without a name */
         uint64_t files, mappings;
-        uint64_t in_flight; /* descriptors in the session's sockets, which nobody sees there */
-        bool over_files;    /* USAGE_FILES_MAX or USAGE_MAPPINGS_MAX: the rest is not counted */
-        bool over_tasks;    /* the same of tasks_max */
-        bool closed;        /* a process may not be looked into */
-        bool moving; /* a process ended while it was looked at, or there was no time: there may be more */
+        /* Descriptors queued in the session's sockets, where nothing shows their files. */
+        uint64_t in_flight;
+        bool over_files; /* USAGE_FILES_MAX or USAGE_MAPPINGS_MAX: the rest is not counted */
+        bool over_tasks; /* more than tasks_max: the rest is not counted */
+        bool closed;     /* a process could not be inspected */
+        /* A process ended during the inspection, or time ran out: the count may be low. */
+        bool moving;
 };
 
-/* May this process look into that one? */
+/* Return true if this process may inspect that one. */
 bool usage_can_look(int folder);
 
 /* Measure. SP_E_GONE: the first process has ended; SP_E_NOMEM, SP_E_LIMIT (descriptors). */

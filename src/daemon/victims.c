@@ -90,7 +90,8 @@ static bool be_user(const struct config_options *o, const char *scratch_dir)
                user_become(&user, o, NULL);
 }
 
-/* A process of the workers' user, which is shut in if it is another session's worker. */
+/* Start a process of the workers' user. It enters the sandbox if it stands for another session's
+ * worker. */
 static pid_t make_process(const struct victims *v, const struct config_options *o, bool worker)
 {
         char scratch[PATH_MAX], cache[PATH_MAX], done = 0;
@@ -158,7 +159,7 @@ static unsigned port_of(int fd)
 
 /* ---- parameters ------------------------------------------------------------------------------- */
 
-/* One, with its NUL; "" if there is no such victim. */
+/* Append one parameter, with its NUL; "" if there is no such victim. */
 static int put(struct victims *v, bool is, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 
@@ -172,7 +173,7 @@ static int put(struct victims *v, bool is, const char *format, ...)
         return buf_put(&v->params, is ? text : "", is ? (size_t)n + 1 : 1);
 }
 
-/* In the order of params.def. */
+/* Append all parameters, in the order of params.def. */
 static int put_all(struct victims *v, const struct config_options *o)
 {
         uint64_t memory = config_option_number(o, CONFIG_session_memory);
@@ -190,10 +191,10 @@ static int put_all(struct victims *v, const struct config_options *o)
         r = r < 0 ? r : put(v, true, "%s/first", f);
         r = r < 0 ? r : put(v, *v->shared, "%s", v->shared);
         r = r < 0 ? r : put(v, true, "%d", (int)getpid());
-        r = r < 0 ? r : put(v, true, "%d", (int)getpid()); /* the zygote is forked from it, too */
+        r = r < 0 ? r : put(v, true, "%d", (int)getpid()); /* a zygote is forked from it, too */
         r = r < 0 ? r : put(v, v->worker != 0, "%d", (int)v->worker);
         r = r < 0 ? r : put(v, v->bystander != 0, "%d", (int)v->bystander);
-        r = r < 0 ? r : put(v, tcp != 0, "%u", tcp); /* the server's own */
+        r = r < 0 ? r : put(v, tcp != 0, "%u", tcp); /* the server's own port */
         r = r < 0 ? r : put(v, tcp != 0, "%u", tcp);
         r = r < 0 ? r : put(v, udp != 0, "%u", udp);
         r = r < 0 ? r : put(v, v->sockets[LOCAL] >= 0, "%s/service", f);
@@ -227,7 +228,7 @@ int victims_make(struct victims *v, const struct config_options *o)
         setenv("XDG_CACHE_HOME", path, 1);
         unsetenv("POCL_CACHE_DIR");
         unsetenv("CUDA_CACHE_PATH");
-        /* Another user's workers pass through it. */
+        /* The workers' user has to pass through the folder. */
         if (chmod(v->folder, OPEN_TO_ALL) < 0 || !make_files(v) ||
             scratch_make(v->scratch, &v->lock) < 0) {
                 log_error(LOG, "the files in %s can't be made: %s", v->folder, strerror(errno));

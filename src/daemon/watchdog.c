@@ -13,9 +13,9 @@
 #define LOG "worker"
 
 enum {
-        GRACE_S =
-                10, /* a loop that is only slow ends a session that takes too long itself, and tells why */
-        LOOK_S = 1, /* between looks; a quarter of the limit if that is more */
+        /* A loop that is only slow first ends an overlong session itself, with a reason. */
+        GRACE_S = 10,
+        LOOK_S = 1, /* between checks; a quarter of the limit if that is more */
 };
 
 static const uint64_t second = 1000000000;

@@ -1,5 +1,6 @@
-/* The worker's watch over its loop: a driver may keep the loop's thread in a call that never returns, and then the time
- * limits that this thread itself looks at do nothing. The worker's main thread only. */
+/* The watchdog of the worker's loop. A driver may keep the loop's thread in a call that never
+ * returns. Then that thread can't enforce its own time limits. Only the worker's main thread
+ * calls it. */
 #ifndef SPANCL_DAEMON_WATCHDOG_H
 #define SPANCL_DAEMON_WATCHDOG_H
 
@@ -9,19 +10,19 @@ struct server_loop;
 
 struct watchdog {
         struct server_loop *loop;
-        uint64_t limit_ns;  /* how long the loop may be silent; 0: any time */
-        uint64_t silent_ns; /* since when it has not answered; 0: it has */
-        uint64_t look_ns;   /* when to ask it the next time */
+        uint64_t limit_ns;  /* how long the loop may be silent; 0: no limit */
+        uint64_t silent_ns; /* the start of its silence; 0: it has answered */
+        uint64_t look_ns;   /* when to ask it again */
 };
 
-/* With --session-run-time as the limit. */
+/* Start to watch `l`, with --session-run-time as the limit. */
 void watchdog_init(struct watchdog *w, const struct config_options *o, struct server_loop *l);
 
-/* For poll(2): until the loop has to be looked at. */
+/* Return the time-out for poll(2) until watchdog_look is due. */
 int watchdog_poll_ms(const struct watchdog *w);
 
-/* If the loop is silent for too long: tell the supervisor, cut all connections, so that no client waits even if the kernel
- * can't end this process, and end the process. */
+/* End this process if the loop was silent for too long. First notifies the supervisor and cuts
+ * all connections, so that no client waits even if the kernel can't end this process. */
 void watchdog_look(struct watchdog *w);
 
 #endif

@@ -33,28 +33,28 @@
 
 enum {
         OUTPUT_PIPE_SIZE = 1 << 20,
-        ORPHAN_SECONDS = 5, /* to clean up when the supervisor died */
-        END_SECONDS = 10,   /* to let commands in flight end when the session has ended */
+        ORPHAN_SECONDS = 5, /* to clean up after the supervisor died */
+        END_SECONDS = 10,   /* for commands to complete after the session's end */
 };
 
 struct worker {
         struct server_loop *loop;
-        bool attached;                            /* a connection came */
-        bool unclean;                             /* a device, or its driver, ended the session */
+        bool attached;                            /* a connection has come */
+        bool unclean;                             /* a failed device or driver ended the session */
         char local_path[WIRE_LOCAL_PATH_MAX + 1]; /* where servers of this host reach the server */
-        char identity[KEYS_HEX + 1]; /* what the server's key is known by; "": it has none */
+        char identity[KEYS_HEX + 1]; /* the fingerprint of the server's key; "": none */
         int ended_fd;                /* an eventfd, set when the session is over */
-        char cache[PATH_MAX];        /* where compiled programs are kept; "": nowhere */
+        char cache[PATH_MAX];        /* the folder of compiled programs; "": none */
 };
 
-/* The supervisor died: the main thread sees that too and cleans up, but may hang in a driver. */
+/* The supervisor died. The main thread notices that too and cleans up, but may hang in a driver. */
 static void on_orphaned(int sig)
 {
         (void)sig;
         alarm(ORPHAN_SECONDS);
 }
 
-/* The first process of a namespace does not end by a signal that it has no handler for. */
+/* Exit. The first process of a namespace needs a handler: other signals do not end it. */
 static void on_overdue(int sig)
 {
         (void)sig;
@@ -72,7 +72,7 @@ static void watch_supervisor(void)
         prctl(PR_SET_PDEATHSIG, SIGHUP);
 }
 
-/* Everything printed to stdout, by kernels that is, goes into a pipe. The reading end, or -1. */
+/* Redirect stdout, which kernels print to, into a pipe. Returns the pipe's reading end, or -1. */
 static int capture_stdout(void)
 {
         int fds[2];
@@ -89,7 +89,8 @@ static int capture_stdout(void)
         return fds[0];
 }
 
-/* The client does not get what drivers printed while they were loaded. */
+/* Stop collecting stdout: the client does not get the text that drivers printed while they were
+ * loaded. */
 static void divert_output(int fd)
 {
         char text[4096];
@@ -113,7 +114,8 @@ static void tell(enum control_kind kind, const char *text)
                 log_debug(LOG, "the supervisor is gone");
 }
 
-/* The holder of this descriptor may allow what the filter refuses: the supervisor, not this process. */
+/* Send the filter's descriptor to the supervisor and close it here: its holder can allow calls
+ * that the filter refuses. */
 static void hand_over(int refusals)
 {
         if (control_send(CONTROL_FD, CONTROL_CALLS, bytes_str(""), refusals) < 0)
@@ -164,7 +166,7 @@ static struct engine_limits limits_of(const struct config_options *o)
                                        } };
 }
 
-/* The number of devices, and what each is known by. */
+/* Send the number of devices, and the label of each. */
 static void tell_ready(struct server_loop *l)
 {
         enum { NAME_MAX_SHOWN = 64 };
@@ -248,7 +250,7 @@ static int tell_links(struct worker *w, uint64_t number)
                 const uint8_t *begin = left.data;
                 more = info_next(&left, &e);
                 size_t size = (size_t)((const uint8_t *)left.data - begin);
-                /* One packet for as many as go into one. */
+                /* Send a packet when it is full. */
                 if (out.size > sizeof(number) && (!more || out.size + size > HELLO_LINKS_MAX)) {
                         r = control_send(CONTROL_FD, CONTROL_STATS, bytes_of(out.data, out.size),
                                          -1);
@@ -263,10 +265,10 @@ static int tell_links(struct worker *w, uint64_t number)
                      : control_send(CONTROL_FD, CONTROL_STATS, bytes_of(out.data, out.size), -1);
 }
 
-/* One message of the supervisor. False: it is gone. */
+/* Handle one message of the supervisor. False: the supervisor is gone. */
 static bool obey(struct worker *w)
 {
-        static struct control c; /* large; only this thread uses it */
+        static struct control c; /* static because it is large; only this thread uses it */
         struct conn *conn;
         switch (control_receive(CONTROL_FD, &c)) {
         case 0:
@@ -284,7 +286,7 @@ static bool obey(struct worker *w)
                 size_t local_path = size + KEYS_HEX, state = local_path + sizeof(w->local_path);
                 if (c.size < state) {
                         size = state = c.size;
-                } else if (first) { /* what the session's clients are told from now on */
+                } else if (first) { /* later replies to the session's clients have these */
                         memcpy(w->identity, c.data + size, KEYS_HEX);
                         memcpy(w->local_path, c.data + local_path, sizeof(w->local_path));
                         w->attached = true;
@@ -296,7 +298,7 @@ static bool obey(struct worker *w)
                         log_warn(LOG, "a connection could not be taken");
                 else
                         first = false;
-                if (first) /* nobody else comes to a session that never began */
+                if (first) /* no other connection comes for a session that never began */
                         server_loop_stop(w->loop, "its connection was lost");
                 explicit_bzero(&c, sizeof(c));
                 break;
@@ -320,8 +322,8 @@ static bool obey(struct worker *w)
         return true;
 }
 
-/* Of builds that count: is everything freed that was taken since there were `before` blocks? Threads that dial soon give
- * back what they hold. */
+/* In builds that count blocks: check that no more than `before` are left. Threads that dial soon
+ * free their blocks. */
 static void check_memory(long before)
 {
         for (int i = 0; mem_live() != before && i < 200; i++)
@@ -332,11 +334,10 @@ static void check_memory(long before)
 
 int worker_main(const struct config_options *o, const char *scratch_dir, const char *owner)
 {
-        static struct worker w; /* large */
+        static struct worker w; /* static because it is large */
         long blocks = mem_live();
         bool orphan = false, ended = false;
-        signal(SIGPIPE,
-               SIG_IGN); /* standard error is a socket of the supervisor, which may be gone */
+        signal(SIGPIPE, SIG_IGN); /* standard error is the supervisor's socket, which may be gone */
         watch_supervisor();
         int refusals;
         if (!worker_shut_in(o, scratch_dir, owner, w.cache, &refusals)) {
@@ -344,14 +345,14 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
                 return 1;
         }
         hand_over(refusals);
-        watch_supervisor(); /* again: a change of user has undone it */
+        watch_supervisor(); /* again: a change of user has cleared it */
         fabric_configure(config_option_text(o, CONFIG_fabric));
         if (checkup_is_wanted())
                 return checkup_run(o, scratch_dir);
         w.ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (w.ended_fd < 0)
                 return 1;
-        /* Children of drivers, compilers for instance, shall not hold it open. */
+        /* Children of drivers, such as compilers, must not keep the socket open. */
         (void)fcntl(CONTROL_FD, F_SETFD, FD_CLOEXEC);
         if (open_backend(&w, o, scratch_dir) < 0) {
                 close(w.ended_fd);
@@ -373,13 +374,14 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
                         orphan = !obey(&w);
                 ended = p[1].revents != 0;
         }
-        /* A kernel that never ends can't be waited for: then the alarm's signal ends the process. */
+        /* The worker can't wait for a kernel that never completes: the alarm's signal ends the
+         * process. */
         alarm(END_SECONDS);
         dialling_begin(-1);
         w.loop = server_loop_free(w.loop);
         close(w.ended_fd);
         check_memory(blocks);
-        if (orphan) /* its folder itself stays, for the next spancld */
+        if (orphan) /* the folder itself stays, for the next spancld */
                 tree_remove(scratch_dir);
         return w.unclean ? WORKER_UNCLEAN : 0;
 }

@@ -27,20 +27,20 @@
 
 enum {
         WARMING_MAX = 4,  /* workers that open their backends at a time */
-        CRASHES_TOLD = 3, /* failed starts after which clients are told */
+        CRASHES_TOLD = 3, /* failed starts after which clients get an error */
         BACKOFF_MAX_MS = 10000,
-        HEAR_RATE = 500,  /* packets of one worker in a second, */
-        HEAR_BURST_S = 4, /* so many seconds' worth at once; then there is a pause */
+        HEAR_RATE = 500,  /* packets of one worker in a second */
+        HEAR_BURST_S = 4, /* seconds' worth at once; then there is a pause */
         HEAR_PAUSE_MS = 50,
-        HEAR_BATCH = 64, /* packets of one worker before it is somebody else's turn */
-        REAP_BATCH =
-                64, /* ends of processes, the same: what a session leaves behind becomes ours */
+        HEAR_BATCH = 64, /* packets of one worker before other sources get a turn */
+        /* The same for ended processes: the supervisor adopts those that a session leaves. */
+        REAP_BATCH = 64,
         SHUTDOWN_MS = 5000,
         KILL_MS = 2000, /* until a process is dead */
-        TRIM_S = 60,    /* between looks at the caches of sessions that go on */
+        TRIM_S = 60,    /* between trims of running sessions' caches */
 };
 
-static const struct gate_grant grant_usual; /* what one worker is always warm for */
+static const struct gate_grant grant_usual; /* one worker with these rights is always warm */
 
 bool grant_is_same(const struct gate_grant *a, const struct gate_grant *b)
 {
@@ -80,7 +80,7 @@ struct worker *workers_find_free(struct supervisor *s, const struct gate_grant *
 
 /* ---- starting ----------------------------------------------------------------------------------- */
 
-/* Its name in the log. */
+/* Return the worker's name for the log. */
 static const char *name_of(const struct worker *w)
 {
         static char name[32];
@@ -88,7 +88,7 @@ static const char *name_of(const struct worker *w)
         return name;
 }
 
-/* Do other sessions use the caches that this one has used? */
+/* Return true if other sessions use the caches of this worker. */
 static bool has_company(const struct supervisor *s, const struct worker *worker)
 {
         list_each(w, &s->workers, struct worker, link)
@@ -100,7 +100,7 @@ static bool has_company(const struct supervisor *s, const struct worker *worker)
         return false;
 }
 
-/* With everything that it has started, and its files. */
+/* Free a worker. Also ends all processes that it has started, and removes its files. */
 static void worker_free(struct supervisor *s, struct worker *w)
 {
         list_remove(&w->link);
@@ -114,7 +114,7 @@ static void worker_free(struct supervisor *s, struct worker *w)
         mem_free(w);
 }
 
-/* One whose number is not known sees that nobody waits for it. */
+/* Kill a worker. If its number is not known, it ends when it finds its socket closed. */
 static void worker_kill(const struct worker *w)
 {
         if (w->pid)
@@ -123,7 +123,7 @@ static void worker_kill(const struct worker *w)
                 (void)shutdown(w->control, SHUT_RDWR);
 }
 
-/* Before it serves anybody: its process is known. */
+/* Move a worker into its control group, once its number is known and before it has a client. */
 static int worker_confine(struct supervisor *s, struct worker *w)
 {
         int r = cgroup_add(&s->cgroups, w->group, w->pid);
@@ -137,11 +137,11 @@ static int worker_confine(struct supervisor *s, struct worker *w)
         return r;
 }
 
-/* `state`: WORKER_WARMING, or WORKER_CHECKING of the device `checks`. */
+/* Start a worker. `state`: WORKER_WARMING, or WORKER_CHECKING of the device `checks`. */
 static int worker_start(struct supervisor *s, const struct gate_grant *grant,
                         enum worker_state state, unsigned checks)
 {
-        struct gate_grant has = *grant; /* what it is told, now */
+        struct gate_grant has = *grant; /* the grant with today's device filter */
         int pair[2] = { -1, -1 }, log = -1;
         struct stat st;
         struct worker *w = mem_zalloc(sizeof(*w));
@@ -197,7 +197,7 @@ int worker_check(struct supervisor *s, unsigned device)
         return worker_start(s, &grant_usual, WORKER_CHECKING, device);
 }
 
-/* A start failed: try again later, more and more rarely. */
+/* A start failed: try again later, with growing delays. */
 static void back_off(struct supervisor *s, const char *why)
 {
         uint64_t ms = 100ull << (s->crashes < 7 ? s->crashes : 7);
@@ -236,7 +236,7 @@ void workers_provide(struct supervisor *s)
         s->spawn_ns = UINT64_MAX;
         list_each(v, &s->waiting, struct pending, link)
         {
-                if (health_holds(s)) /* there may be a warm one, which they may not have yet */
+                if (health_holds(s)) /* new sessions may not get a warm worker yet */
                         break;
                 if (grant_is_same(&v->grant, &grant_usual))
                         waiting++;
@@ -273,13 +273,13 @@ const char *workers_why_ended(const struct supervisor *s, uint64_t hi, uint64_t 
         return NULL;
 }
 
-/* Tell the client, should it come back. */
+/* Record why a session ended, for a client that reconnects. */
 static void note_end(struct supervisor *s, const struct worker *w, const char *why)
 {
         s->ended[s->ended_count++ % ENDED_MAX] = (struct ended){ { w->id[0], w->id[1] }, why };
 }
 
-/* For lack of memory? The kernel then ends all of its processes. */
+/* Return true if the worker ended for lack of memory. The kernel then ends all of its processes. */
 static bool ran_out(struct supervisor *s, const struct worker *w)
 {
         static const char over[] = "it took more memory than this server permits "
@@ -294,7 +294,8 @@ static bool ran_out(struct supervisor *s, const struct worker *w)
         return true;
 }
 
-/* It says that a call of a driver keeps its session. That is its end, whether it is true or not. */
+/* End a worker that reports a driver's call that never returns. The session ends, even if the
+ * report is false. */
 static void worker_stuck(struct supervisor *s, struct worker *w)
 {
         log_error(LOG,
@@ -323,7 +324,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                        (WEXITSTATUS(status) && !(busy && WEXITSTATUS(status) == WORKER_UNCLEAN));
         char how[64];
         child_log_close(&w->log, name_of(w),
-                        clock_now_ns()); /* what it said of its end comes first */
+                        clock_now_ns()); /* first, the log that it wrote before its end */
         if (WIFSIGNALED(status))
                 snprintf(how, sizeof(how), "by signal %d", WTERMSIG(status));
         else
@@ -355,14 +356,14 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
         time_slices_share(s);
 }
 
-/* Its word alone could have another process killed. */
+/* Return true if `pid` is a child. A worker could otherwise have the supervisor kill any process. */
 static bool is_child(pid_t pid)
 {
         siginfo_t info;
         return pid > 0 && !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
 }
 
-/* It tells its number, before it runs anything of a client. */
+/* Take the number that a worker sends before it runs a client's code. */
 static void is_born(struct supervisor *s, struct worker *w, const char *text)
 {
         char *end;
@@ -384,7 +385,7 @@ static void is_born(struct supervisor *s, struct worker *w, const char *text)
         time_slices_share(s);
 }
 
-/* Count a packet. False: there are too many. */
+/* Count a packet. False: the worker sends too many. */
 static bool may_speak(struct worker *w, uint64_t now_ns)
 {
         const uint64_t second = 1000 * MS;
@@ -394,7 +395,8 @@ static bool may_speak(struct worker *w, uint64_t now_ns)
         return w->heard_due_ns <= now_ns + HEAR_BURST_S * second;
 }
 
-/* It has run nothing of a client so far: this descriptor it may hand us, once. */
+/* Take the filter's descriptor. This is safe once, because the worker has not run a client's code
+ * yet. */
 static void shut_in(struct supervisor *s, struct worker *w, struct control *c)
 {
         w->shut_in = true;
@@ -405,7 +407,7 @@ static void shut_in(struct supervisor *s, struct worker *w, struct control *c)
         c->fd = -1;
 }
 
-/* May its descriptors be looked at? */
+/* Return true if the worker's descriptors can be inspected. */
 static bool is_open(pid_t pid)
 {
         char path[32];
@@ -463,7 +465,8 @@ void worker_hear(struct supervisor *s, struct worker *w)
         }
         if (r != SP_E_LINK)
                 return;
-        /* An honest one is about to end. No other may go on where --sessions does not count it. */
+        /* An honest worker is about to end. A dishonest one must not go on uncounted by
+         * --sessions. */
         w->gone = true;
         supervisor_unwatch(s, w->control);
         worker_kill(w);
@@ -480,12 +483,12 @@ void worker_hear_log(struct supervisor *s, struct worker *w)
 
 void worker_dismiss(struct supervisor *s, struct worker *w)
 {
-        w->told = w->gone = true; /* it may be stuck so that no signal ends it */
+        w->told = w->gone = true; /* no signal may be able to end it */
         supervisor_unwatch(s, w->control);
         worker_kill(w);
 }
 
-/* A driver hangs, or the zygote. */
+/* End a worker that is not ready in time: a driver hangs, or the zygote. */
 static void give_up(struct supervisor *s, struct worker *w)
 {
         log_error(LOG, "%s did not open the devices in %u s (--start-time): a driver hangs",
@@ -550,13 +553,13 @@ bool workers_reap(struct supervisor *s)
         list_each(w, &s->workers, struct worker, link)
         {
                 if (!w->pid)
-                        worker_hear(s, w); /* its number: it may be among those */
+                        worker_hear(s, w); /* its number may be among the ended ones */
         }
         bool more = true;
         for (int i = 0; i < REAP_BATCH && more; i++) {
                 int status;
                 siginfo_t info = { 0 };
-                /* While its number is its own: what it has said, of its end for instance. */
+                /* First read the worker's last messages, while its number can't be reused. */
                 more = !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
                 if (!more)
                         break;
@@ -616,7 +619,7 @@ void workers_stop(struct supervisor *s, void (*run)(struct supervisor *s, int ti
                 log_warn(LOG, "worker %d did not end in time", (int)w->pid);
                 worker_kill(w);
         }
-        /* One that is stuck in a driver does not even end by SIGKILL. */
+        /* A process that hangs in a driver does not even end by SIGKILL. */
         deadline = clock_now_ns() + KILL_MS * MS;
         while (!list_empty(&s->workers) && clock_now_ns() < deadline)
                 run(s, clock_poll_ms(deadline));

@@ -28,7 +28,8 @@ static unsigned count_entries(const char *folder)
         return n;
 }
 
-/* A thread, or a descriptor, that a library makes when it is loaded would not be right in a forked process. */
+/* Load the libraries. False: a library has made a thread or a descriptor, which would be wrong in
+ * a forked process. */
 static bool load(const struct config_options *o)
 {
         const struct backend_ops *b = backend_find(config_option_text(o, CONFIG_backend));
@@ -68,7 +69,7 @@ static int be_worker(struct config_options *o, struct control *c, pid_t supervis
         return birth(o, supervisor) ? worker_main(o, scratch_dir, owner) : 1;
 }
 
-/* It becomes the worker by another fork, and ends soon. True: this is it. */
+/* Fork the intermediate process, which forks the worker and ends. True: this is the worker. */
 static bool fork_between(void)
 {
         pid_t between = fork();
@@ -84,7 +85,7 @@ static bool fork_between(void)
 
 int zygote_main(struct config_options *o)
 {
-        static struct control c; /* large */
+        static struct control c; /* static because it is large */
         pid_t supervisor = getppid();
         prctl(PR_SET_NAME, "spancld-zygote");
         if (!load(o) || !tell(CONTROL_READY, ""))

@@ -1,4 +1,4 @@
-/* calls.def as a table, for the filter and its test. */
+/* The rules of calls.def as a table, for the filter and its test. */
 #ifndef SPANCL_SANDBOX_CALL_TABLE_H
 #define SPANCL_SANDBOX_CALL_TABLE_H
 
@@ -15,13 +15,14 @@ enum rule {
         FCNTL,
         PRCTL,
         SELF,
-        PIN,       /* SELF, but runtimes name each of their threads, and go on if they can't */
-        BOTH_SELF, /* the second argument, too */
+        PIN,       /* as SELF; runtimes name each thread and go on without */
+        BOTH_SELF, /* SELF for the second argument, too */
         PRIORITY,
         PRIORITY_IO,
         PERSONALITY,
         FAMILY,
-        NETWORK, /* a connection that was handed over could be turned elsewhere */
+        /* Refused because it could redirect a connection that the supervisor handed over. */
+        NETWORK,
         PAIR,
         IOCTL,
 };

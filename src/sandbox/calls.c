@@ -35,9 +35,10 @@
 #endif
 
 #ifdef ARCH
-#include "sandbox/call_table.h" /* it names calls that other architectures may not have */
+#include "sandbox/call_table.h" /* names calls that other architectures lack */
 
-/* An argument's lower 32 bits, which are all that the kernel looks at in these calls: one of the tests has to hold. */
+/* A test of an argument's lower 32 bits, which are all that the kernel uses in these calls. A
+ * check passes if one of its tests holds. */
 struct test {
         uint32_t mask, value;
 };
@@ -56,14 +57,16 @@ struct check {
                 ARGUMENT, array_size(TESTS), TESTS \
         }
 
-/* New namespaces, a tracer's process, and a child of our own parent. */
+/* Flags of clone that are refused: new namespaces, a tracer's process, and a child of the
+ * caller's parent. */
 static const struct test clone_tests[] = {
         { CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                   CLONE_NEWPID | CLONE_NEWNET | CLONE_PTRACE | CLONE_PARENT,
           0 },
 };
 
-/* F_SETOWN and F_SETSIG would make the kernel send any signal to any process of the user; F_NOTIFY and F_SETLEASE watch others. */
+/* Not F_SETOWN and F_SETSIG: with these the kernel could send any signal to any process of the
+ * user. F_NOTIFY and F_SETLEASE watch other processes. */
 static const struct test fcntl_tests[] = {
         IS(F_DUPFD),      IS(F_DUPFD_CLOEXEC), IS(F_GETFD),     IS(F_SETFD),
         IS(F_GETFL),      IS(F_SETFL),         IS(F_GETLK),     IS(F_SETLK),
@@ -98,14 +101,15 @@ static const struct test prctl_tests[] = {
 #endif
 };
 
-static const struct test personality_tests[] = { IS(UINT32_MAX) }; /* only asks */
+static const struct test personality_tests[] = { IS(UINT32_MAX) }; /* the query only */
 static const struct test pair_tests[] = { IS(AF_UNIX) };
-/* Not SOCK_DGRAM: one of such a pair can send to any Unix socket of the host. */
+/* SOCK_DGRAM is not allowed: one end of such a pair can send to any Unix socket of the host. */
 static const struct test pair_type_tests[] = { { 0xf, SOCK_STREAM }, { 0xf, SOCK_SEQPACKET } };
 static const struct test process_tests[] = { IS(PRIO_PROCESS) };
 static const struct test process_io_tests[] = { IS(IOPRIO_WHO_PROCESS) };
 
-/* A type of requests whose numbers say which way data goes. Those of consoles, which share a type, say none. */
+/* A type of requests whose numbers contain the direction of data. The requests of consoles share
+ * a type, but contain no direction. */
 #define TYPE(LETTER)                  \
         {                             \
                 0xff00, (LETTER) << 8 \
@@ -116,8 +120,8 @@ static const struct test process_io_tests[] = { IS(IOPRIO_WHO_PROCESS) };
                 0xc000ff00, 0xc0000000 | (LETTER) << 8                                          \
         }
 
-/* No request that types into a terminal, selects in it or takes it over (TIOCSTI, TIOCLINUX, TIOCCONS), and none that
- * changes attributes of files. */
+/* Some requests are left out: TIOCSTI, TIOCLINUX and TIOCCONS, which type into a terminal, select
+ * in it or take it over; and those that change attributes of files. */
 static const struct test ioctl_tests[] = {
         TYPE('F'),      /* NVIDIA */
         TYPE(0),        /* NVIDIA's unified memory; files */
@@ -145,11 +149,11 @@ enum { CODE_MAX = 4096, JUMP_MAX = 255 }; /* BPF_MAXINSNS; the width of a jump *
 struct filter {
         const struct calls_params *params;
         struct test families[CALLS_FAMILIES_MAX];
-        struct test self[2]; /* how a call names its own process */
+        struct test self[2]; /* the ways in which a call names its own process */
         struct call sorted[array_size(calls)];
         struct sock_filter code[CODE_MAX];
         size_t size;
-        uint32_t refusal; /* the result of a call that is refused */
+        uint32_t refusal; /* the filter's result for a refused call */
 };
 
 static void emit(struct filter *f, unsigned code, uint32_t k, size_t if_true, size_t if_false)
@@ -164,7 +168,7 @@ static void emit_result(struct filter *f, uint32_t result)
         emit(f, BPF_RET | BPF_K, result, 0, 0);
 }
 
-/* Go on behind it if one of the tests holds, or return EPERM. */
+/* Emit a check: continue behind it if one of the tests holds, or return EPERM. */
 static void emit_check(struct filter *f, const struct check *c)
 {
         size_t left = 1; /* the instruction that returns */
@@ -213,7 +217,7 @@ static bool is_allowed(const struct filter *f, const struct call *c)
         }
 }
 
-/* The checks of a rule for arguments. 0: it has none. */
+/* Find the argument checks of a rule. Returns their number; 0: none. */
 static size_t find_checks(const struct filter *f, enum rule rule, struct check *c)
 {
         size_t n = 0;
@@ -262,7 +266,8 @@ static size_t find_checks(const struct filter *f, enum rule rule, struct check *
         return n;
 }
 
-/* All numbers of a segment have the same result. Its first number: that of `c`, or the one behind the call before. */
+/* A range of call numbers with the same result. It starts at the number of `c`, or behind the
+ * previous call. */
 struct segment {
         unsigned first;
         const struct call *call; /* NULL: no call */
@@ -281,7 +286,7 @@ static void emit_leaf(struct filter *f, const struct call *c)
                 emit_result(f, allowed || n ? SECCOMP_RET_ALLOW : f->refusal);
 }
 
-/* A search tree for the number, which is loaded: the segments s[0 .. n - 1], n >= 1. */
+/* Emit a search tree for the call number, which is loaded: the segments s[0 .. n - 1], n >= 1. */
 static void emit_tree(struct filter *f, const struct segment *s, size_t n)
 {
         if (n == 1) {
@@ -289,7 +294,7 @@ static void emit_tree(struct filter *f, const struct segment *s, size_t n)
                 return;
         }
         size_t at = f->size, half = n / 2;
-        f->size += 2; /* a jump may be too far for the instruction that compares */
+        f->size += 2; /* the jump may be too far for the comparing instruction */
         emit_tree(f, s, half);
         size_t left = f->size - at - 2;
         if (left > JUMP_MAX) {
@@ -313,7 +318,7 @@ static int by_number(const void *a, const void *b)
         return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Calls that stand beside each other and have no checks share a segment if they have the same result. */
+/* Return true if both calls can share a segment: they have no checks, and the same result. */
 static bool is_like(const struct filter *f, const struct call *a, const struct call *b)
 {
         struct check checks[2];
@@ -354,20 +359,22 @@ static void build(struct filter *f, const struct calls_params *p, uint32_t refus
         emit(f, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
         emit(f, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
         emit_result(f, SECCOMP_RET_ERRNO | ENOSYS);
-        /* Numbers of x32 are higher than any call's: they fail, too. */
+        /* The numbers of x32 are higher than any call's, so they fail, too. */
         emit(f, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
         emit_tree(f, segments, find_segments(f, segments));
 }
 
-/* The filter's descriptor if `refusal` makes notifications, else 0; -1: see errno. */
+/* Install the filter. Returns its descriptor if `refusal` makes notifications, else 0; -1: see
+ * errno. */
 static int install(const struct calls_params *p, uint32_t refusal)
 {
-        static struct filter f; /* large */
+        static struct filter f; /* static because it is large */
         build(&f, p, refusal);
         struct sock_fprog program = { .len = (unsigned short)f.size, .filter = f.code };
-        /* Kernels before 5.16 also keep the processor from loading ahead of stores, which makes it slower, unless they are told
-         * not to (seccomp(2), since 4.17). Secrets that an attacker could learn by that are in this process, and kernels of its only client
-         * may read there anyway where the device is a CPU. */
+        /* By default kernels before 5.16 also turn speculative store bypass off, which slows the
+         * process; this flag keeps it on (seccomp(2), since 4.17). An attack could read secrets
+         * of this process. But it has one client, and where the device is a CPU, that client's
+         * kernels can read here anyway. */
         unsigned long flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW;
         if (refusal == SECCOMP_RET_USER_NOTIF)
                 flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER;
@@ -383,7 +390,8 @@ bool calls_restrict(const struct calls_params *p, int *ret_refusals)
                 *ret_refusals = install(p, SECCOMP_RET_USER_NOTIF);
                 if (*ret_refusals >= 0)
                         return true;
-                /* An old kernel, or a filter of a container around us has such a descriptor already. */
+                /* The kernel is too old, or the filter of a container has such a descriptor
+                 * already. */
                 log_info(LOG, "refused system calls are not logged: %s", strerror(errno));
         }
         if (install(p, SECCOMP_RET_ERRNO | EPERM) == 0)
@@ -409,16 +417,16 @@ bool calls_describe(const struct seccomp_data *call, char text[CALLS_TEXT_MAX], 
                 snprintf(text, CALLS_TEXT_MAX, "%s(%s%#x)", c->name,
                          checks[0].argument ? ".., " : "", value);
                 *ret_key |=
-                        checks[0].tests == none.self ? 0 : value; /* of all processes one text */
+                        checks[0].tests == none.self ? 0 : value; /* one text for all processes */
         } else {
                 snprintf(text, CALLS_TEXT_MAX, "%s", c->name);
         }
-        /* Mesa and NVIDIA's driver look for services, linkers make what they have written executable. */
+        /* Mesa and NVIDIA's driver search for services; linkers make their output executable. */
         return c && (c->rule == FILES || c->rule == EXPECTED || c->rule == PIN ||
                      (c->rule == FAMILY && call->args[0] == AF_UNIX));
 }
 
-/* The number of letters that have to change. */
+/* Return the number of letters that differ. */
 static size_t distance(const char *a, size_t n, const char *b)
 {
         size_t row[32], m = strlen(b);

@@ -22,11 +22,11 @@
 #define SUPERVISOR "supervisor"
 
 enum {
-        NAME_SIZE = 48, /* of a folder of ours, with the end of the string */
+        NAME_SIZE = 48, /* of a folder of spancld, with the NUL */
         GROUP_SIZE = NAME_SIZE + sizeof("/" SUPERVISOR),
         TRIES = 8,
-        LOCK_MS = 3000,  /* for others that are being started */
-        SWEEP_MS = 1000, /* until what a dead spancld has left has ended */
+        LOCK_MS = 3000,  /* for other spanclds that start */
+        SWEEP_MS = 1000, /* for the processes of a dead spancld to end */
 };
 
 /* ---- a group's files ------------------------------------------------------------------------ */
@@ -38,7 +38,7 @@ static int write_file(int dir, const char *group, const char *file, const char *
         return text_file_write(dir, path, text);
 }
 
-/* "": it can't be read. */
+/* Read a group's file. "": it can't be read. */
 static void read_file(int dir, const char *group, const char *file, char *text, size_t size)
 {
         char path[GROUP_SIZE + 64];
@@ -46,7 +46,7 @@ static void read_file(int dir, const char *group, const char *file, char *text, 
         text_file_read(dir, path, text, size);
 }
 
-/* The number behind `name` in lines of "name number"; 0: there is no such line. */
+/* Find the number behind `name` in lines of "name number"; 0: there is no such line. */
 static unsigned long number_of(const char *text, const char *name)
 {
         size_t n = strlen(name);
@@ -75,9 +75,10 @@ static bool has_word(const char *text, const char *word)
         return false;
 }
 
-/* ---- what dead spanclds have left ------------------------------------------------------------ */
+/* ---- groups of dead spanclds
+ * ------------------------------------------------------------------- */
 
-/* Remove the folder `name` with the groups in it: false: processes are there yet. */
+/* Remove the folder `name` with the groups in it. False: there are still processes in it. */
 static bool remove_groups(int dir, const char *name)
 {
         int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -92,7 +93,8 @@ static bool remove_groups(int dir, const char *name)
         return !unlinkat(dir, name, AT_REMOVEDIR) || errno == ENOENT;
 }
 
-/* Does a process have another PID namespace than this one, in which it has another number? 0 is one that has none here. */
+/* Return true if a process is in another PID namespace than this one, so that its number differs
+ * there. Number 0: it has no number here. */
 static bool is_elsewhere(long pid)
 {
         char path[48];
@@ -102,8 +104,8 @@ static bool is_elsewhere(long pid)
                         its.st_ino != ours.st_ino);
 }
 
-/* Does the spancld live that has made this folder? Its name has fewer than NAME_SIZE bytes. A spancld whose
- * processes have other numbers here is taken to live. */
+/* Return true if the spancld that has made this folder is alive. The name has fewer than
+ * NAME_SIZE bytes. A spancld whose processes have other numbers here counts as alive. */
 static bool is_alive(int home, const char *name)
 {
         char group[GROUP_SIZE], pids[4096], *end;
@@ -118,7 +120,8 @@ static bool is_alive(int home, const char *name)
         return false;
 }
 
-/* Is it the folder of a spancld of this user that has died? One that is just being started makes it again. */
+/* Return true if a dead spancld of this user has left the folder. A spancld that is being started
+ * makes a removed one again. */
 static bool is_left(int home, const char *name)
 {
         struct stat st;
@@ -152,7 +155,7 @@ static void sweep(int home)
 
 /* ---- the group that spancld is in ------------------------------------------------------------ */
 
-/* The mount of cgroup v2, and the group that is its root. */
+/* Find the mount of cgroup v2, and the group that is its root. */
 static bool find_mount(char where[PATH_MAX], char root[PATH_MAX])
 {
         char *line = NULL;
@@ -184,7 +187,7 @@ static bool find_own(char path[PATH_MAX])
         return found;
 }
 
-/* The group that this process is in, as a folder; -1: `*ret_why` says why not. */
+/* Open the folder of this process's group; -1: `*ret_why` is the reason. */
 static int open_own(const char **ret_why)
 {
         char where[PATH_MAX], root[PATH_MAX], own[PATH_MAX], path[2 * PATH_MAX];
@@ -203,7 +206,7 @@ static int open_own(const char **ret_why)
         return fd;
 }
 
-/* Make the folder and move there. It may be swept away by another spancld before this process is in it. */
+/* Make the folder and move there. Until this process is in it, another spancld may remove it. */
 static int move_in(struct cgroups *c)
 {
         int r = -EAGAIN;
@@ -231,7 +234,7 @@ static int move_in(struct cgroups *c)
         return r;
 }
 
-/* Have `controller` in the workers' groups. 0 or an errno. */
+/* Enable `controller` in the workers' groups. Returns 0 or an errno. */
 static int enable(struct cgroups *c, const char *controller)
 {
         char text[256], word[16];
@@ -287,7 +290,8 @@ void cgroups_init(struct cgroups *c, const struct config_options *o)
                 say(mib, none, why);
                 return;
         }
-        /* One that is half-way looks dead to others. Everybody may hold the lock, so nobody waits for it for ever. */
+        /* A spancld that is half started looks dead to others, hence the lock. Any process can
+         * hold it, so the wait has a limit. */
         bool locked = lock(c->home);
         if (locked)
                 sweep(c->home);
@@ -310,7 +314,7 @@ void cgroups_init(struct cgroups *c, const struct config_options *o)
         c->pids = !r;
         if (r < 0 && c->memory)
                 say(false, "control groups do not limit processes", reason(r));
-        /* Sessions get equal shares, which is the default weight. The supervisor answers meanwhile. */
+        /* Sessions get equal shares, by the default weight. The supervisor still answers then. */
         if (!enable(c, "cpu"))
                 (void)write_file(c->base, SUPERVISOR, "cpu.weight", "1000");
         (void)enable(c, "io");
@@ -323,7 +327,7 @@ void cgroups_fini(struct cgroups *c)
                 cgroups_reap(c);
                 for (size_t i = 0; i < array_size(controllers); i++)
                         (void)write_file(c->base, ".", "cgroup.subtree_control", controllers[i]);
-                /* Back, if nothing in there forbids it; else the next spancld removes what is left. */
+                /* Move back, if no rule forbids it; else the next spancld removes the rest. */
                 if (write_file(c->home, ".", "cgroup.procs", "0") < 0) {
                         for (size_t i = 0; i < array_size(controllers); i++)
                                 (void)write_file(c->home, ".", "cgroup.subtree_control",
@@ -341,7 +345,8 @@ void cgroups_fini(struct cgroups *c)
         c->home = c->base = -1;
 }
 
-/* ---- a worker's ------------------------------------------------------------------------------ */
+/* ---- a worker's group
+ * -------------------------------------------------------------------------- */
 
 static void name_of(unsigned number, char name[16])
 {
@@ -356,7 +361,7 @@ static int limit(const struct cgroups *c, const char *group)
                 snprintf(text, sizeof(text), "%llu", (unsigned long long)c->memory_bytes);
                 if (c->memory_bytes)
                         r = write_file(c->base, group, "memory.max", text);
-                if (c->memory_bytes) /* which a kernel without swap does not have */
+                if (c->memory_bytes) /* a kernel without swap has no such file */
                         (void)write_file(c->base, group, "memory.swap.max", "0");
                 (void)write_file(c->base, group, "memory.oom.group", "1");
         }
@@ -410,7 +415,7 @@ enum cgroup_end cgroup_end_of(const struct cgroups *c, unsigned number)
         return c->memory_bytes && number_of(text, "oom") ? CGROUP_OVER_LIMIT : CGROUP_HOST_FULL;
 }
 
-/* False: there are processes in it yet. */
+/* Remove the group. False: there are still processes in it. */
 static bool try_remove(const struct cgroups *c, unsigned number)
 {
         char group[16];
@@ -426,7 +431,7 @@ void cgroup_end(struct cgroups *c, unsigned number)
         name_of(number, group);
         if (is_populated(c->base, group))
                 (void)write_file(c->base, group, "cgroup.kill", "1");
-        /* One that is forgotten is removed at the end. */
+        /* If the list has no memory for it, the group is removed at the end. */
         if (!try_remove(c, number))
                 (void)!buf_put(&c->ended, &number, sizeof(number));
 }

@@ -1,8 +1,8 @@
-/* The control groups (Linux' cgroup v2) of one spancld: a group for each worker limits its memory and processes, and
- * ends everything that the session has started. In the group that spancld was started in stands a folder
- * `spancld.PID` with a group `supervisor` and one group for each worker, named by a number. Only these are
- * touched, and no foreign process is moved. One thread; nothing but cgroups_init waits.
- * Source: Documentation/admin-guide/cgroup-v2.rst of Linux. */
+/* The control groups (Linux' cgroup v2) of one spancld. Each worker has a group, which limits its
+ * memory and processes, and ends all processes of its session. The group that spancld was started
+ * in gets a folder `spancld.PID`. In it are a group `supervisor`, and a group with a number for
+ * each worker. spancld touches only these groups, and moves no foreign process. One thread; only
+ * cgroups_init waits. Source: Documentation/admin-guide/cgroup-v2.rst of Linux. */
 #ifndef SPANCL_SANDBOX_CGROUP_H
 #define SPANCL_SANDBOX_CGROUP_H
 
@@ -24,28 +24,30 @@ struct cgroups {
 
 enum cgroup_end { CGROUP_ALIVE, CGROUP_OVER_LIMIT, CGROUP_HOST_FULL };
 
-/* Move this process into groups of its own, and remove the groups that dead spanclds have left. It waits 3 s at most for
- * spanclds that start at the same time, and 1 s at most until the processes in those groups have ended. If it may not make
- * groups, the log says why, and the other functions do nothing. */
+/* Move this process into groups of its own, and remove the groups of dead spanclds. It waits 3 s
+ * at most for spanclds that start at the same time, and 1 s at most until the processes in dead
+ * spanclds' groups have ended. If this process may not make groups, the log says why, and the
+ * other functions do nothing. */
 void cgroups_init(struct cgroups *c, const struct config_options *o);
 
-/* Remove the groups. Processes in them are ended. */
+/* Remove the groups, and end the processes in them. */
 void cgroups_fini(struct cgroups *c);
 
-/* Make a group for a worker. *ret_number 0: there are none here. SP_E_LIMIT. */
+/* Make a group for a worker. *ret_number 0: this host has no groups. SP_E_LIMIT. */
 SP_NODISCARD int cgroup_make(struct cgroups *c, unsigned *ret_number);
 
-/* Move that process, which is a child of this one, into the group `number` (0: none). SP_E_LIMIT: it is not in
- * there; the log says why. A process that has ended is no error. */
+/* Move that child of this process into the group `number` (0: none). SP_E_LIMIT: the move failed;
+ * the log says why. A process that has ended is no error. */
 SP_NODISCARD int cgroup_add(struct cgroups *c, unsigned number, pid_t pid);
 
-/* Has the kernel ended processes of the group for lack of memory, and of whose? */
+/* Return whether the kernel has ended processes of the group for lack of memory, and whether the
+ * group or the host lacked it. */
 enum cgroup_end cgroup_end_of(const struct cgroups *c, unsigned number);
 
 /* End every process in the group, and remove it now or in cgroups_reap. */
 void cgroup_end(struct cgroups *c, unsigned number);
 
-/* Remove the ended groups that are empty by now: to be called when processes have ended. */
+/* Remove the ended groups that are empty by now. The caller does so when processes have ended. */
 void cgroups_reap(struct cgroups *c);
 
 #endif

@@ -66,10 +66,11 @@ static void allow_paths(const struct rules *r, const struct paths *p)
                 allow(r, p->list[i].name, access[p->list[i].use]);
 }
 
-/* A set of rules that allows nothing yet. False: the log says why; `fd` -1: this kernel has no Landlock. */
+/* Start a set of rules, which allows nothing yet. False: the log says why; `fd` -1: this kernel
+ * has no Landlock. */
 static bool begin(struct rules *r)
 {
-        /* The members that later kernels have added stand behind the first. */
+        /* Later kernels have added members behind the first. */
         struct {
                 uint64_t fs, net, scoped;
         } attr = { 0 };
@@ -110,12 +111,12 @@ bool files_restrict(const struct paths *p)
         return enforce(&r);
 }
 
-/* Names are resolved with these; OpenSSL reads the last one. */
+/* The files of name resolution. OpenSSL reads the last one. */
 static const char *const resolves[] = { "/etc/hosts",         "/etc/resolv.conf",
                                         "/etc/nsswitch.conf", "/etc/host.conf",
                                         "/etc/gai.conf",      "/etc/mdns.allow",
                                         "/etc/ld.so.cache",   "/etc/ssl/openssl.cnf" };
-static unsigned readable; /* a bit for each: nothing but a rule can keep us from it */
+static unsigned readable; /* a bit for each: then only a rule can deny it */
 
 static bool is_denied(const char *path)
 {

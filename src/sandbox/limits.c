@@ -13,13 +13,13 @@
 #define LOG "sandbox"
 
 enum {
-        FILES_MAX =
-                8192, /* as many as the supervisor gives itself; a driver has some dozens for each GPU */
-        SIGNALS_MAX = 1024,    /* queued; POSIX timers count, too */
-        LOCKED_MAX = 64 << 20, /* bytes, where no device needs more */
-        THREADS_PER_CORE = 2,  /* of drivers, beyond --session-processes */
-        HEADROOM_MIB = 128,    /* of a session's memory, for what RLIMIT_DATA does not count ... */
-        HEADROOM_PARTS = 4,    /* ... and this part of it more */
+        /* As many as the supervisor's own limit; a driver has some dozens for each GPU. */
+        FILES_MAX = 8192,
+        SIGNALS_MAX = 1024,    /* queued signals; POSIX timers count, too */
+        LOCKED_MAX = 64 << 20, /* bytes, if no device needs more */
+        THREADS_PER_CORE = 2,  /* drivers' threads, beyond --session-processes */
+        HEADROOM_MIB = 128,    /* memory that RLIMIT_DATA does not count: this, ... */
+        HEADROOM_PARTS = 4,    /* ... and this part of the session's memory */
 };
 
 uint64_t limits_memory_bytes(const struct config_options *o)
@@ -35,7 +35,7 @@ uint64_t limits_task_count(const struct config_options *o)
         return count ? count + THREADS_PER_CORE * (uint64_t)(cores > 0 ? cores : 1) : 0;
 }
 
-/* Never above what it is. */
+/* Set a limit, never above its present value. */
 static void limit(int resource, rlim_t value)
 {
         struct rlimit r;
@@ -46,8 +46,8 @@ static void limit(int resource, rlim_t value)
                 log_warn(LOG, "a limit can't be set: %s", strerror(errno));
 }
 
-/* RDMA devices lock what they reach, and AMD's NPUs want to lock all of their buffers. Drivers of GPUs pin memory
- * without this limit. */
+/* Return true if a device locks much memory. RDMA devices lock the memory that they reach, and
+ * AMD's NPUs lock all of their buffers. Drivers of GPUs pin memory outside this limit. */
 static bool locks_much(void)
 {
         static const char *const devices[] = { "/dev/infiniband/*", "/dev/hfi1*", "/dev/accel/*" };
@@ -64,7 +64,7 @@ void limits_set(const struct config_options *o, bool own_user)
 {
         uint64_t memory = config_option_number(o, CONFIG_session_memory);
         uint64_t tasks = limits_task_count(o);
-        limit(RLIMIT_CORE, 0); /* a session's data is not for files */
+        limit(RLIMIT_CORE, 0); /* no file may contain a session's data */
         if (memory)
                 limit(RLIMIT_DATA, (rlim_t)memory << 20);
         if (tasks && own_user)
@@ -76,7 +76,8 @@ void limits_set(const struct config_options *o, bool own_user)
         limit(RLIMIT_RTPRIO, 0);
         if (!locks_much())
                 limit(RLIMIT_MEMLOCK, LOCKED_MAX);
-        /* This process adopts the orphans of the session's processes, and the supervisor adopts them when it ends. */
+        /* This process adopts the orphans of the session. When it ends, the supervisor adopts
+         * them. */
         if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
                 log_warn(LOG, "orphans of the session are not kept together: %s", strerror(errno));
 }

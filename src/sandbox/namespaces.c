@@ -14,7 +14,7 @@
 #include "base/text_file.h"
 #include "sandbox/sandbox.h"
 
-static pid_t number_outside; /* 0: there are no namespaces */
+static pid_t number_outside; /* 0: no namespaces */
 static bool has_users;
 
 static bool put(const char *file, const char *text)
@@ -24,7 +24,7 @@ static bool put(const char *file, const char *text)
         return !r;
 }
 
-/* In a new user namespace: the same user and group, and no others (user_namespaces(7)). */
+/* Map the same user and group, and no others, into a new user namespace (user_namespaces(7)). */
 static bool keep_user(uid_t user, gid_t group)
 {
         char users[64], groups[64];
@@ -34,14 +34,16 @@ static bool keep_user(uid_t user, gid_t group)
                put("/proc/self/uid_map", users);
 }
 
-/* Is /proc of this process's namespace? A new one can't be told from it otherwise. */
+/* Return true if /proc belongs to this process's PID namespace. Otherwise a new namespace can't
+ * be verified. */
 static bool knows_itself(void)
 {
         char text[16] = "";
         return readlink("/proc/self", text, sizeof(text) - 1) > 0 && atoi(text) == getpid();
 }
 
-/* Can it have namespaces that belong to a new user namespace? Another process tries, for there is no way back. 0 or an errno. */
+/* Find out if this process can have namespaces that belong to a new user namespace. A child tries
+ * it, because it can't be undone. Returns 0 or an errno. */
 static int try_users(int wanted, uid_t user, gid_t group)
 {
         int status = 0;
@@ -58,7 +60,7 @@ static int try_users(int wanted, uid_t user, gid_t group)
 
 int namespaces_leave(const struct config_options *o)
 {
-        /* libfabric's shm names processes by their numbers, and reads the memory of others. */
+        /* The shm provider of libfabric names processes by their numbers, and reads their memory. */
         if (!config_option_flag(o, CONFIG_sandbox) || !config_option_flag(o, CONFIG_namespaces) ||
             !strcmp(config_option_text(o, CONFIG_fabric), "shm"))
                 return 0;
@@ -70,7 +72,7 @@ int namespaces_leave(const struct config_options *o)
         gid_t group = getegid();
         if (!unshare(wanted))
                 return 0;
-        /* --user needs a user that a namespace of one user does not have. */
+        /* --user needs a second user, but a user namespace made here has only one. */
         if (errno != EPERM || (!user && *config_option_text(o, CONFIG_user)))
                 return errno;
         int error = try_users(wanted, user, group);
@@ -80,7 +82,7 @@ int namespaces_leave(const struct config_options *o)
         return has_users ? 0 : -1;
 }
 
-/* The parts of /proc that concern the whole host are not for root's number to write to. */
+/* Mount /proc. The parts of it that concern the whole host are read-only, even for uid 0. */
 static int mount_proc(void)
 {
         static const char *const host[] = { "/proc/sys", "/proc/sysrq-trigger",
@@ -99,9 +101,9 @@ static int mount_proc(void)
 
 int namespaces_enter(pid_t outside)
 {
-        if (getpid() != 1 || getppid()) /* the first process has no parent that it knows */
+        if (getpid() != 1 || getppid()) /* the first process of a namespace sees no parent */
                 return 0;
-        /* Mounts of a chroot would appear on the host. */
+        /* Without this, mounts of a chroot would appear on the host. */
         if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
                 return errno;
         number_outside = outside;

@@ -1,5 +1,5 @@
-/* Namespaces of a worker's own: it sees no process, no network interface, no mount and no System V object of the host. No
- * state. */
+/* The namespaces of a worker. In them it sees no process, no network interface, no mount and no
+ * System V object of the host. No state. */
 #ifndef SPANCL_SANDBOX_NAMESPACES_H
 #define SPANCL_SANDBOX_NAMESPACES_H
 
@@ -7,19 +7,21 @@
 
 #include "base/config.h"
 
-/* Give the process that is forked next namespaces of its own; it is the first one in them. For a process with one thread,
- * which ends after that fork. 0, also where the options want none; an errno: there can be none here, and nothing has changed;
- * -1: the process is of no use any more. */
+/* Give the next forked process namespaces of its own, as the first process in them. The caller
+ * has one thread, and ends after that fork. 0: done, or the options want none; an errno: not
+ * possible, and nothing has changed; -1: the calling process has become useless. */
 int namespaces_leave(const struct config_options *o);
 
-/* In the forked process, whose number outside is `outside`: have /proc show no others. Without namespaces nothing changes.
- * 0; an errno: it shows others. */
+/* Make /proc show only the processes of the new namespace. The forked process calls it; its
+ * number outside is `outside`. Without namespaces nothing changes. 0; an errno: /proc shows
+ * others. */
 int namespaces_enter(pid_t outside);
 
-/* The number given to namespaces_enter; 0: this process has no namespaces of its own. */
+/* Return the number given to namespaces_enter; 0: this process has no namespaces of its own. */
 pid_t namespaces_outside(void);
 
-/* Is one of them a user namespace? It has one user, who counts its processes apart from those outside (RLIMIT_NPROC). */
+/* Return true if one of them is a user namespace. It has one user, whose processes RLIMIT_NPROC
+ * counts apart from those outside. */
 bool namespaces_of_users(void);
 
 #endif

@@ -18,7 +18,7 @@
 
 struct finding {
         struct paths *paths;
-        bool failed; /* for want of memory */
+        bool failed; /* for lack of memory */
 };
 
 static void add(struct finding *f, const char *name, enum path_use use)
@@ -77,13 +77,13 @@ static void add_list(struct finding *f, const char *list)
                 add(f, path, PATH_NAMED);
 }
 
-/* The libraries that the ICD files of a folder name, wherever they are. */
+/* Add the folders of the libraries that a folder's ICD files name, wherever they are. */
 static void add_drivers(struct finding *f, const char *folder)
 {
         char path[PATH_MAX], line[PATH_MAX];
         DIR *dir = opendir(folder);
         for (struct dirent *e; dir && (e = readdir(dir));) {
-                if (*e->d_name == '.') /* "..": the folder of that is not ours to add */
+                if (*e->d_name == '.') /* ".." is skipped: that folder must not be added */
                         continue;
                 snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
                 add_folder_of(f, path); /* it may be a link */
@@ -100,13 +100,14 @@ static void add_drivers(struct finding *f, const char *folder)
                 closedir(dir);
 }
 
-/* May root's server hand this folder on? Another user who owns a folder above it could put a link in its place. */
+/* Return true if a server of root may give sessions this folder. Another user who owns a folder
+ * above it could replace it with a link. */
 static bool is_trusted(const char *path)
 {
         char part[PATH_MAX];
         struct stat st;
         if (getuid())
-                return true; /* then a link leads no further than this user may go */
+                return true; /* a link then leads no further than this user may go */
         snprintf(part, sizeof(part), "%s", path);
         for (char *p = part; *p;) {
                 p += 1 + strcspn(p + 1, "/");
@@ -119,7 +120,8 @@ static bool is_trusted(const char *path)
         return true;
 }
 
-/* A cache that this user may write to, by the name that it has without links: later this process may be root again. */
+/* Add a cache that this user may write to. Links in its name are resolved now, because later this
+ * process may be root again. */
 static void add_cache(struct finding *f, const char *path)
 {
         char real[PATH_MAX];
@@ -143,7 +145,8 @@ static void add_below(struct finding *f, const char *base, const char *name)
         add_cache(f, path);
 }
 
-/* The folders where drivers keep compiled programs. A folder that is missing is made: it can't be later. */
+/* Add the folders where drivers keep compiled programs. Missing folders are made now, because
+ * later they can't be. */
 static void add_caches(struct finding *f, const char *cache_dir)
 {
         static const char *const names[] = { "pocl", "mesa_shader_cache", "mesa_shader_cache_db",
@@ -164,7 +167,8 @@ static void add_caches(struct finding *f, const char *cache_dir)
         }
         for (size_t i = 0; i < array_size(names); i++)
                 add_below(f, cache, names[i]);
-        /* NVIDIA's. Without it each program that comes from our cache is translated anew. */
+        /* NVIDIA's folder. Without it the driver translates each program of the engine's cache
+         * anew. */
         if (home && *home == '/' && access("/dev/nvidiactl", F_OK) == 0) {
                 snprintf(nv, sizeof(nv), "%s/.nv", home);
                 (void)mkdir(nv, 0700);
@@ -182,7 +186,7 @@ static void add_caches(struct finding *f, const char *cache_dir)
         }
 }
 
-/* Accelerators: the memory and the files that --almaif names. */
+/* Add the memory and the files of accelerators that --almaif names. */
 static void add_accelerators(struct finding *f, const char *text)
 {
         if (!*text)
@@ -197,7 +201,7 @@ static void add_accelerators(struct finding *f, const char *text)
         }
 }
 
-/* The folders that are installed beside bin/spancld; not all that are there, which may be somebody's home. */
+/* Add the folders installed beside bin/spancld, but not their parent, which may be a user's home. */
 static void add_installed(struct finding *f)
 {
         static const char *const beside[] = { "bin",     "lib",   "lib64",
@@ -221,10 +225,12 @@ static void find_all(struct finding *f, const struct config_options *o, const ch
         static const char *const read[] = { "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
                                             "/etc", "/opt", "/proc", "/nix/store",
                                             "/var/lib/nvidia",
-                                            /* Of /sys, which has interfaces for debugging, too. */
+                                            /* Only these parts of /sys, because others are
+                                             * interfaces for debugging. */
                                             "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices",
                                             "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/module",
-                                            /* Of /run, where secrets of services are, too. */
+                                            /* Only these parts of /run, because others hold
+                                             * secrets of services. */
                                             "/run/opengl-driver*", "/run/nvidia*",
                                             "/run/systemd/resolve", "/run/NetworkManager",
                                             "/run/resolvconf", "/run/connman" };
@@ -245,7 +251,7 @@ static void find_all(struct finding *f, const struct config_options *o, const ch
                 add_matching(f, read[i], PATH_READ);
         for (size_t i = 0; i < array_size(devices); i++)
                 add_matching(f, devices[i], PATH_DEVICE);
-        /* All sessions' drivers share it; where none needs it, it is nobody's. */
+        /* All sessions' drivers share it, so it is added only where one needs it. */
         if (!access("/dev/kfd", F_OK) || !access("/dev/nvidiactl", F_OK))
                 add(f, "/dev/shm", PATH_DEVICE);
         add(f, "/proc/self", PATH_SELF);

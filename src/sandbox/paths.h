@@ -1,4 +1,5 @@
-/* The files that a worker can reach: one list, for its own root folder and for Landlock. Owner: the caller; one thread. */
+/* The list of files that a worker can reach, for its root folder and for Landlock. Owner: the
+ * caller; one thread. */
 #ifndef SPANCL_SANDBOX_PATHS_H
 #define SPANCL_SANDBOX_PATHS_H
 
@@ -10,10 +11,11 @@
 
 enum path_use {
         PATH_READ, /* read, execute */
-        PATH_NAMED, /* the same; the administrator has named it, so sessions may read it whatever user they have */
-        PATH_SELF,   /* /proc/self: write to files as well */
-        PATH_DEVICE, /* a node, or a folder of nodes: everything */
-        PATH_WRITE,  /* everything */
+        /* The same. The administrator has named it, so each session's user may read it. */
+        PATH_NAMED,
+        PATH_SELF,   /* /proc/self: read, execute, write to files */
+        PATH_DEVICE, /* a device node, or a folder of them: all rights */
+        PATH_WRITE,  /* all rights */
 };
 
 struct path {
@@ -26,15 +28,16 @@ struct paths { /* zeroed memory is an empty list */
         size_t count;
 };
 
-/* Find the paths that drivers and compilers need on this host, in this environment. The worker may write to `scratch_dir` and `cache_dir`
- * (NULL: none). Folders of caches are made. SP_E_NOMEM. */
+/* Find the paths that drivers and compilers need on this host, in this environment. The worker
+ * may write to `scratch_dir` and `cache_dir` (NULL: none). Folders of caches are made.
+ * SP_E_NOMEM. */
 SP_NODISCARD int paths_find(struct paths *p, const struct config_options *o,
                             const char *scratch_dir, const char *cache_dir);
 
 void paths_fini(struct paths *p);
 
-/* Take the first path off a list of paths separated by colons (NULL: an empty one), as environments have them. Those that are
- * not absolute are left out. False: there is no more. */
+/* Take the first absolute path off a list of paths separated by colons, as in environment
+ * variables (NULL: an empty list). Relative paths are skipped. False: the list is empty. */
 bool paths_take(const char **list, char ret[PATH_MAX]);
 
 #endif

@@ -20,22 +20,25 @@
 
 #define LOG "sandbox"
 
-enum { LINKS_MAX = 40 }; /* as many as Linux follows in one path */
+enum { LINKS_MAX = 40 }; /* as Linux follows in one path */
 
-/* A path of the list, without links. */
+/* A path of the list, with its links resolved. */
 struct place {
         char *real;
         enum path_use use;
 };
 
 struct tree {
-        const char *base; /* where the new root folder is while it is built, without links */
-        int users; /* the user namespace that maps root to the session's user; -1: it is root */
+        /* The place where the new root folder is built, with links resolved. */
+        const char *base;
+        /* The user namespace that maps root to the session's user; -1: files stay root's. */
+        int users;
         struct place *places;
         size_t count;
 };
 
-/* ---- what may be written to belongs to another user --------------------------------------------- */
+/* ---- the owner of writable files
+ * ---------------------------------------------------------------- */
 
 static bool put(pid_t pid, const char *name, const char *text)
 {
@@ -44,7 +47,8 @@ static bool put(pid_t pid, const char *name, const char *text)
         return !text_file_write(AT_FDCWD, file, text);
 }
 
-/* A user namespace in which 0 is `user`; -1. A process that does nothing else holds it until it is open. */
+/* Make a user namespace in which 0 is `user`. A child holds it until this process has opened it.
+ * Returns its descriptor, or -1. */
 static int map_root_to(uid_t user)
 {
         char map[32], file[64];
@@ -89,7 +93,7 @@ static int in_order(const void *a, const void *b)
         return r ? r : (int)q->use - (int)p->use;
 }
 
-/* In order: a folder comes before what is in it. */
+/* Find the places, sorted so that a folder comes before its contents. */
 static bool find_places(struct tree *t, const struct paths *p)
 {
         char real[PATH_MAX];
@@ -115,7 +119,7 @@ static void forget_places(struct tree *t)
         mem_free(t->places);
 }
 
-/* Is it in the tree already, with what is in front of it? */
+/* Return true if an earlier place already covers this one. */
 static bool is_covered(const struct tree *t, size_t i)
 {
         bool reads = t->places[i].use == PATH_NAMED && t->users < 0;
@@ -128,7 +132,7 @@ static bool is_covered(const struct tree *t, size_t i)
 
 /* ---- mounts ------------------------------------------------------------------------------------- */
 
-/* The folder that a path of the new tree is in, and those above it. */
+/* Make the folder of a path in the new tree, and the folders above it. */
 static bool make_parents(const char *path, size_t base)
 {
         char folder[PATH_MAX];
@@ -157,16 +161,17 @@ static bool make_target(const char *path, size_t base, bool folder)
         return fd >= 0;
 }
 
-/* A detached mount of a place, with the rights that it is to have; -1. `users`: root's files are another user's there. */
+/* Make a detached mount of a place, with its rights; -1: not possible. `users`: a user namespace
+ * under which root's files become another user's. */
 static int mount_with(const struct place *place, int users)
 {
         const unsigned all = AT_RECURSIVE;
-        bool is_proc = !strcmp(place->real, "/proc"); /* which has files that are written to */
+        bool is_proc = !strcmp(place->real, "/proc"); /* has files that the session writes to */
         struct mount_attr attr = {
                 .attr_set = MOUNT_ATTR_NOSUID | (place->use == PATH_DEVICE ? 0 : MOUNT_ATTR_NODEV) |
                             (place->use <= PATH_NAMED && !is_proc ? MOUNT_ATTR_RDONLY : 0) |
                             (users >= 0 ? MOUNT_ATTR_IDMAP : 0),
-                /* A mount that the host makes later would come without these rights. */
+                /* Without this, a later mount of the host would appear without these rights. */
                 .propagation = MS_PRIVATE,
                 .userns_fd = users >= 0 ? (uint64_t)users : 0,
         };
@@ -201,7 +206,8 @@ static bool attach(const struct tree *t, const struct place *place, int fd)
                syscall(SYS_move_mount, fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) == 0;
 }
 
-/* The new root folder lies over the scratch folder, of which a mount was made before. */
+/* Mount all places. The new root folder covers the scratch folder, so that folder's mount was
+ * made before. */
 static bool mount_all(const struct tree *t, int scratch)
 {
         for (size_t i = 0; i < t->count; i++) {
@@ -224,7 +230,7 @@ static bool mount_all(const struct tree *t, int scratch)
         return true;
 }
 
-/* The end of the first part of `path` that names a link; NULL: none does. */
+/* Find the end of the first part of `path` that is a link; NULL: there is none. */
 static char *first_link(char *path)
 {
         struct stat st;
@@ -240,7 +246,7 @@ static char *first_link(char *path)
         return NULL;
 }
 
-/* Have the links in the tree that lead to what is in it. */
+/* Copy the links that lead into the tree. */
 static void copy_links(const struct tree *t, const char *name)
 {
         char path[PATH_MAX], rest[PATH_MAX], to[PATH_MAX], link[PATH_MAX * 2], next[PATH_MAX * 3];
@@ -266,7 +272,8 @@ static void copy_links(const struct tree *t, const char *name)
         }
 }
 
-/* The folder stays the present one if it is in the tree: environments name libraries from there. */
+/* Enter the new root. The working folder stays the same if it is in the tree, because environment
+ * variables name libraries relative to it. */
 static bool enter(const char *base)
 {
         char present[PATH_MAX];
@@ -278,7 +285,7 @@ static bool enter(const char *base)
                      NULL) == 0;
 }
 
-/* The links that shells expect in /dev. */
+/* Make the links that shells expect in /dev. */
 static void link_streams(const struct tree *t)
 {
         static const char *const links[][2] = { { "/dev/fd", "/proc/self/fd" },
@@ -292,7 +299,8 @@ static void link_streams(const struct tree *t)
         }
 }
 
-/* Build the tree over its base, whose own mount is `scratch`, and enter it. False: the base is as it was. */
+/* Build the tree over its base, whose own mount is `scratch`, and enter it. False: the base is
+ * unchanged. */
 static bool build(const struct tree *t, const struct paths *p, int scratch)
 {
         if (mount("spancld", t->base, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m") < 0)
@@ -310,12 +318,12 @@ static bool build(const struct tree *t, const struct paths *p, int scratch)
         return false;
 }
 
-/* With the user namespace `users`. False: errno may say why. */
+/* Change the root, with the user namespace `users`. False: errno may be the reason. */
 static bool change(const struct paths *p, const char *base, int users)
 {
         struct tree t = { .base = base, .users = users };
         bool ok = find_places(&t, p);
-        /* A tree that has all of the host is none. */
+        /* A tree that contains the whole host is useless. */
         if (ok && t.count && !strcmp(t.places[0].real, "/")) {
                 errno = EBUSY;
                 ok = false;

@@ -25,7 +25,7 @@ bool worker_needs_network(const struct config_options *o)
         return fabric_needs_network(config_option_text(o, CONFIG_fabric));
 }
 
-/* Its own root folder and user, as far as this host lets it have them. */
+/* Enter a root folder and a user of the session's own, as far as the host allows. */
 static bool move(struct user *u, const struct config_options *o, const struct paths *p,
                  const char *scratch_dir)
 {
@@ -33,7 +33,7 @@ static bool move(struct user *u, const struct config_options *o, const struct pa
                 return false;
         user_choose(u, o);
         bool root = namespaces_outside() && root_change(p, scratch_dir, u->own ? u->uid : 0);
-        if (!root && u->own) { /* its files can't be given to it */
+        if (!root && u->own) { /* the session's own user would not get its files */
                 *u = (struct user){ 0 };
                 (void)root_change(p, scratch_dir, 0);
         }
@@ -62,7 +62,7 @@ bool sandbox_enter(struct user *u, const struct config_options *o, const char *s
                 limits_set(o, false);
                 return user_take_up() && user_become(u, o, &paths);
         }
-        /* Temporary files, compilers' for instance, are the session's own. */
+        /* Temporary files, such as compilers', go to the session's own folder. */
         setenv("TMPDIR", scratch_dir, 1);
         if (paths_find(&paths, o, scratch_dir, cache_dir) < 0)
                 return false;
@@ -79,10 +79,10 @@ bool sandbox_enter(struct user *u, const struct config_options *o, const char *s
 bool sandbox_enter_dialler(const struct config_options *o)
 {
         static const struct rlimit none;
-        (void)setrlimit(RLIMIT_CORE, &none); /* tokens of links are not for files */
+        (void)setrlimit(RLIMIT_CORE, &none); /* core files must not contain tokens of links */
         if (!config_option_flag(o, CONFIG_sandbox))
                 return true;
-        /* A worker of the same user cannot look into it. */
+        /* A worker of the same user can then not inspect the dialler. */
         (void)prctl(PR_SET_DUMPABLE, 0);
         user_drop_powers();
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {

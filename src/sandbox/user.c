@@ -18,8 +18,8 @@
 
 #define LOG "sandbox"
 
-/* The numbers of sessions' users: this and the process's number, so that no two have the same. The range is one that
- * systemd's list of them (UIDS-GIDS.md) leaves to nobody. */
+/* The numbers of sessions' users: this plus the process's number, so that no two sessions share
+ * one. systemd's list (UIDS-GIDS.md) reserves this range for no other use. */
 #define FIRST_USER 0x70000000u
 
 enum { GROUPS_MAX = 32 };
@@ -44,7 +44,7 @@ bool user_lay_aside(struct user *u, const struct config_options *o, const char *
                 log_error(LOG, "can't become user %s: %s", name, strerror(errno));
                 return false;
         }
-        setenv("HOME", user->pw_dir, 1); /* whose caches drivers write */
+        setenv("HOME", user->pw_dir, 1); /* drivers write their caches there */
         unsetenv("XDG_CACHE_HOME");
         return true;
 }
@@ -64,7 +64,7 @@ void user_choose(struct user *u, const struct config_options *o)
         u->own = true;
 }
 
-/* Root without its powers is still the owner of root's files, but cannot get at others'. */
+/* Without capabilities, root still owns root's files, but can't access those of others. */
 void user_drop_powers(void)
 {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -86,7 +86,7 @@ static size_t add_group(gid_t *groups, size_t n, const struct stat *st)
         return n + 1;
 }
 
-/* The groups that own devices: "video" and "render", for example. */
+/* Find the groups that own devices, such as "video" and "render". */
 static size_t find_groups(const struct paths *p, gid_t *groups)
 {
         struct stat st;
@@ -118,11 +118,11 @@ bool user_become(const struct user *u, const struct config_options *o, const str
                 return false;
         }
         if (u->uid)
-                prctl(PR_SET_DUMPABLE, 1); /* so that /proc/self is its own */
+                prctl(PR_SET_DUMPABLE, 1); /* else /proc/self would be root's */
         if (!config_option_flag(o, CONFIG_sandbox))
                 return true;
         if (!geteuid())
                 log_info(LOG, "workers run as root, without its powers: --user names a better one");
-        user_drop_powers(); /* those of a user namespace, too */
+        user_drop_powers(); /* also those in a user namespace */
         return true;
 }

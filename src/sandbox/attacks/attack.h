@@ -1,9 +1,10 @@
-/* Attempts to leave a session: a regression test of the sandbox. One list (attacks.def) of functions that make system calls
- * and see if they are refused. They are written in what C and OpenCL C have in common and use no library: `spancld
- * sandbox-test` runs them in a process that is shut in as a worker is, and tests/attacks/run as a kernel in a session.
+/* The attacks: attempts to leave a session, as a regression test of the sandbox. attacks.def
+ * lists them. Each is a function that makes system calls and tests if they are refused. They use
+ * the common subset of C and OpenCL C, and no library. `spancld sandbox-test` runs them in a
+ * process in a worker's sandbox; tests/attacks/run runs them as a kernel in a session.
  *
- * An attack aims at victims only that its runner made (params.def), or opens a file without reading it, and undoes what
- * it achieved. No state. */
+ * An attack aims only at victims that its runner made (params.def), or opens a file without
+ * reading it. It undoes its effects. No state. */
 #ifndef SPANCL_SANDBOX_ATTACKS_ATTACK_H
 #define SPANCL_SANDBOX_ATTACKS_ATTACK_H
 
@@ -34,7 +35,7 @@ enum attack_outcome {
         ATTACK_HELD = 1,
         ATTACK_BREACHED,
         ATTACK_NOT_APPLICABLE,
-        ATTACK_DONE, /* the runner sees from outside what became of it */
+        ATTACK_DONE, /* the runner judges the effect from outside */
 };
 
 /* The judge of an attack. */
@@ -71,7 +72,7 @@ int attack_run(int id, struct attack *a);
 #include "sandbox/attacks/attacks.def"
 #undef ATTACK
 
-/* A system call; a negative errno if it fails. */
+/* Make a system call. Returns a negative errno if it fails. */
 static inline i64 sys6(i64 n, i64 a, i64 b, i64 c, i64 d, i64 e, i64 f)
 {
         i64 r = -38;
@@ -104,9 +105,9 @@ static inline i64 sys6(i64 n, i64 a, i64 b, i64 c, i64 d, i64 e, i64 f)
 #define SYS6(n, a, b, c, d, e, f) \
         sys6(NR_##n, (i64)(a), (i64)(b), (i64)(c), (i64)(d), (i64)(e), (i64)(f))
 
-/* The address of a parameter's text. */
+/* Return the address of a parameter's text. */
 #define P(name) attack_text(a, PARAM_##name)
-/* Its number. */
+/* Return a parameter's number. */
 #define N(name) attack_number(a, PARAM_##name)
 
 static inline i64 attack_text(struct attack *a, int id)
@@ -164,7 +165,7 @@ static inline void put_text(char *out, u32 *at, TEXT const char *p)
         out[*at] = 0;
 }
 
-/* `out` becomes the parameter's folder and the name behind it. */
+/* Join the parameter's folder and the name behind it in `out`. */
 static inline i64 path_in(char *out, i64 folder, TEXT const char *name)
 {
         u32 at = 0;
@@ -174,7 +175,7 @@ static inline i64 path_in(char *out, i64 folder, TEXT const char *name)
         return (i64)out;
 }
 
-/* "/proc/PID/NAME" */
+/* Write "/proc/PID/NAME". */
 static inline i64 path_of(char *out, i64 pid, TEXT const char *name)
 {
         u32 at = 0;
@@ -191,7 +192,7 @@ static inline void fill(void *out, u32 size, int value)
                 ((u8 *)out)[i] = (u8)value;
 }
 
-/* The outcome of an attack that one call's success means. */
+/* Judge an attack that succeeds if this call does. */
 static inline int judge(struct attack *a, i64 r)
 {
         if (r >= 0)
@@ -200,7 +201,7 @@ static inline int judge(struct attack *a, i64 r)
         return ATTACK_HELD;
 }
 
-/* The same; a descriptor that came of it is closed. */
+/* The same; a descriptor that the call returned is closed. */
 static inline int judge_fd(struct attack *a, i64 fd)
 {
         if (fd >= 0)
@@ -261,7 +262,7 @@ static inline void kill_child(i64 pid)
 {
         if (pid <= 0)
                 return;
-        /* If that is refused, the child ends with the session. */
+        /* If the signal is refused, the child ends with the session. */
         if (SYS2(kill, pid, SIGNAL_KILL) >= 0)
                 (void)SYS4(wait4, pid, 0, 0, 0);
 }

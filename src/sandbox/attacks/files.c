@@ -81,7 +81,7 @@ int attack_truncate_on_open(struct attack *a)
         return opens(a, P(prey), O_READ | O_TRUNCATE);
 }
 
-/* An entry that was made goes again. */
+/* Remove an entry that the attack has made. */
 static int made(struct attack *a, i64 r, i64 path, i64 flags)
 {
         if (r >= 0)
@@ -122,7 +122,7 @@ int attack_make_fifo(struct attack *a)
 int attack_make_device(struct attack *a)
 {
         char path[PATH_SIZE];
-        path_in(path, P(scratch), "device"); /* /dev/null */
+        path_in(path, P(scratch), "device"); /* a node of /dev/null */
         return made(a, SYS4(mknodat, AT_CWD, path, 0020600, 0x103), (i64)path, 0);
 }
 
@@ -232,7 +232,7 @@ int attack_write_own_program(struct attack *a)
         return opens(a, (i64) "/proc/self/exe", O_WRITE);
 }
 
-/* As the supervisor's copy of the program is the one that the next workers are. */
+/* The supervisor's copy of the program is also that of the next workers. */
 int attack_write_library(struct attack *a)
 {
         return opens(a, (i64) "/lib64/ld-linux-x86-64.so.2", O_BOTH);

@@ -1,4 +1,5 @@
-/* System V objects of others, by their numbers, and what a session leaves behind. */
+/* Attacks on other processes' System V objects, by their numbers, and on those that a session
+ * leaves. */
 #include "sandbox/attacks/attack.h"
 
 enum { STATUS = 2 /* IPC_STAT */ };
@@ -24,7 +25,7 @@ int attack_look_at_semaphores(struct attack *a)
         return judge(a, SYS4(semctl, N(semaphores), 0, 12, 0)); /* GETVAL */
 }
 
-/* The runner looks for objects with this key. */
+/* The runner then searches for objects with this key. */
 int attack_leave_segment(struct attack *a)
 {
         i64 r = SYS3(shmget, N(key), 4096, 01600);

@@ -1,8 +1,9 @@
-/* Parts of the kernel that drivers and compilers have no use for, and privileges. Calls that would change something get
- * arguments that the kernel refuses after it has looked at the caller's rights. */
+/* Attacks on privileges, and on parts of the kernel that drivers and compilers do not need. A
+ * call that would change something has arguments that the kernel refuses only after it has
+ * checked the caller's rights. */
 #include "sandbox/attacks/attack.h"
 
-/* An errno that comes behind the check of rights is a breach, too. */
+/* An errno that the kernel returns after the check of rights is a breach, too. */
 static int judge_behind(struct attack *a, i64 r, i64 error)
 {
         return r == -error ? ATTACK_BREACHED : judge(a, r);
@@ -217,7 +218,7 @@ int attack_become_root(struct attack *a)
         return judge(a, SYS3(setresuid, 0, 0, 0));
 }
 
-/* As root it gives its user away, which it may, but not take another. */
+/* Root may give its own user away, but must not take another one. */
 int attack_change_user(struct attack *a)
 {
         i32 status = 0;
@@ -273,7 +274,7 @@ int attack_regain_privileges(struct attack *a)
         return r == 0 ? ATTACK_BREACHED : judge(a, SYS5(prctl, 38, 0, 0, 0, 0));
 }
 
-/* The numbers of x32, or 32-bit calls, that a filter may have forgotten. */
+/* A filter may have forgotten the numbers of x32, or 32-bit calls. */
 int attack_other_numbers(struct attack *a)
 {
         return judge_fd(a, sys6(NR_userfaultfd | 0x40000000, O_CLOSE | 1, 0, 0, 0, 0, 0));
@@ -303,7 +304,8 @@ int attack_set_user_program(struct attack *a)
         (void)SYS3(unlinkat, AT_CWD, path, 0);
         if (r < 0)
                 return judge(a, r);
-        /* One of another user's: if it stayed, whoever runs it becomes this session's user. */
+        /* A file of another user: with a set-user-ID bit, any user who runs it would become this
+         * session's user. */
         return s >= 0 && (((u16 *)facts)[14] & 04000) && SYS0(geteuid) == 0 ? ATTACK_BREACHED
                                                                             : ATTACK_HELD;
 }

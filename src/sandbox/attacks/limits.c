@@ -2,7 +2,7 @@
 #include "sandbox/attacks/attack.h"
 
 enum {
-        MOST = 8192, /* of processes, descriptors or pipes that an attack remembers */
+        MOST = 8192, /* processes, descriptors or pipes that an attack remembers */
         MIB = 1 << 20,
         DATA_LIMIT = 2,
         CORE_LIMIT = 4,
@@ -10,11 +10,11 @@ enum {
         SHARED_MEMORY = 0x21,  /* MAP_SHARED | MAP_ANONYMOUS */
         SHARED_FILE = 1,       /* MAP_SHARED */
         READ_WRITE = 3,
-        HOLD_MS = 15000,      /* a server that measures its sessions ends this one meanwhile */
+        HOLD_MS = 15000,      /* meanwhile a server's meter ends the session */
         MANY_FILES = 4 * MIB, /* bytes of each of many files */
 };
 
-/* A process that does nothing and needs nothing: it shares this one's memory, and never touches its stack. */
+/* Start an idle process that uses no memory: it shares this one's, and never touches its stack. */
 static i64 idle_process(void)
 {
         i64 r = -38;
@@ -151,7 +151,7 @@ int attack_leave_cgroup_by_namespace(struct attack *a)
         return judge(a, r);
 }
 
-/* Memory that is there when it is written to. */
+/* Use memory: write to each page, so that it exists. */
 static void touch(i64 address, i64 size)
 {
         for (i64 at = 0; at < size; at += PAGE)
@@ -163,7 +163,7 @@ static int is_address(i64 r)
         return r < -PAGE || r > 0;
 }
 
-/* A child ended: 0: it has what it wanted; else an errno, or a signal. */
+/* Judge by the end of a child. Status 0: it got the memory; else an errno or a signal. */
 static int judge_child(struct attack *a, i64 child)
 {
         i32 status = 0;
@@ -172,14 +172,15 @@ static int judge_child(struct attack *a, i64 child)
         i64 r = SYS4(wait4, child, &status, 0, 0);
         if (r < 0)
                 return judge(a, r);
-        if (status & 0x7f) { /* it was killed: as no memory */
+        if (status & 0x7f) { /* a kill counts as a refusal of memory */
                 a->error = 12;
                 return ATTACK_HELD;
         }
         return judge(a, -(i64)(status >> 8 & 0xff));
 }
 
-/* Write to as much as `mapped`, which is an address or an error, hold it for a while, and end: of a child. */
+/* Write to the memory at `mapped` (an address or an error), hold it for a while, and end. For a
+ * child. */
 static void use_and_end(i64 mapped, i64 size)
 {
         if (is_address(mapped)) {
@@ -203,8 +204,9 @@ int attack_many_descriptors(struct attack *a)
         return ATTACK_HELD;
 }
 
-/* An amount beyond the limit, for a child, whose memory goes with it. A server may leave the processes of a session more than
- * each of them has: a quarter and 128 MiB. 0: there is no limit. */
+/* Return an amount beyond the limit; 0: there is no limit. A child uses it, because its memory is
+ * freed with it. The processes of a session may together have more than each of them, by a
+ * quarter and 128 MiB. */
 static i64 beyond(const struct attack *a, i64 mib)
 {
         return a->missing ? 0 : (mib + mib / 2 + 256) * MIB;
@@ -243,7 +245,7 @@ int attack_memory_file(struct attack *a)
         return judge_child(a, child);
 }
 
-/* No process has the pages mapped, but for one, and no descriptor leads to them. */
+/* Only one process has the pages mapped, and no descriptor leads to them. */
 int attack_unmapped_memory(struct attack *a)
 {
         i64 size = beyond(a, N(all_memory)), child = size ? fork_child() : 0;
@@ -277,7 +279,7 @@ int attack_segment_memory(struct attack *a)
         return outcome;
 }
 
-/* Each process has less than the limit, all have more. */
+/* Each process stays below the limit, but together they exceed it. */
 int attack_memory_of_children(struct attack *a)
 {
         i64 size = beyond(a, N(all_memory)) / 4, children[8], ends = 0;
@@ -314,7 +316,7 @@ int attack_memory_of_children(struct attack *a)
         return judge(a, ends == 5 ? 0 : -12);
 }
 
-/* Pages in pipes are the kernel's, not a process's. */
+/* Pages in pipes belong to the kernel, not to a process. */
 int attack_memory_in_pipes(struct attack *a)
 {
         i64 left = beyond(a, N(all_memory)), child = left ? fork_child() : 0;
@@ -379,7 +381,7 @@ int attack_fill_cache(struct attack *a)
         return filled(a, P(cache));
 }
 
-/* A file without a name is not in the folder that somebody may count. */
+/* A file without a name is in no folder, so a walk can't count it. */
 int attack_fill_without_name(struct attack *a)
 {
         i64 size = (N(disk) + 64) * MIB;
@@ -395,7 +397,7 @@ int attack_fill_without_name(struct attack *a)
         return judge(a, r);
 }
 
-/* The scratch folder's file number `i`. */
+/* Open the scratch folder's file number `i`. */
 static i64 numbered(struct attack *a, char *path, i64 i)
 {
         u32 at = 0;
@@ -426,7 +428,7 @@ int attack_fill_by_many_files(struct attack *a)
         return outcome;
 }
 
-/* Only a mapping of one page leads to it. */
+/* Only the mapping of one page leads to it. */
 int attack_fill_by_mapping(struct attack *a)
 {
         char path[PATH_SIZE];

@@ -1,4 +1,5 @@
-/* Modes, owners, times and attributes of files outside: Landlock does not cover them. */
+/* Attacks on modes, owners, times and attributes of files outside: Landlock does not control
+ * them. */
 #include "sandbox/attacks/attack.h"
 
 int attack_chmod_file(struct attack *a)

@@ -1,4 +1,4 @@
-/* New namespaces, others' namespaces, and mounts. */
+/* Attacks that make new namespaces, enter others', and mount. */
 #include "sandbox/attacks/attack.h"
 
 enum {
@@ -22,7 +22,7 @@ static int cloned(struct attack *a, i64 flags)
         return judge(a, child);
 }
 
-/* In a child, so that the worker stays where it is. */
+/* Run in a child, so that the worker stays in its namespaces. */
 static int unshared(struct attack *a, i64 flags)
 {
         i32 status = 0;
@@ -153,7 +153,7 @@ int attack_mount_folder(struct attack *a)
         return judge(a, r);
 }
 
-/* No mount point, so that nothing is lost: EINVAL is a breach. */
+/* The folder is no mount point, so nothing is lost: EINVAL is a breach. */
 int attack_unmount(struct attack *a)
 {
         i64 r = SYS2(umount2, P(scratch), 2);

@@ -1,5 +1,5 @@
-/* The numbers of the system calls that attacks make: OpenCL C has no headers of the kernel. A number that a processor does not have is -1, which the kernel refuses
- * with ENOSYS. */
+/* The numbers of the system calls that attacks make, because OpenCL C has no headers of the
+ * kernel. -1: the processor has no such call; the kernel refuses this number with ENOSYS. */
 #ifndef SPANCL_SANDBOX_ATTACKS_NUMBERS_H
 #define SPANCL_SANDBOX_ATTACKS_NUMBERS_H
 
@@ -136,7 +136,7 @@
 #define NR_fchdir             81
 #define NR_timer_create       222
 #define NR_eventfd2           290
-#else /* the numbers that newer processors share: aarch64, riscv64 */
+#else /* shared by newer processors: aarch64, riscv64 */
 #define NR_read               63
 #define NR_write              64
 #define NR_close              57

@@ -1,4 +1,5 @@
-/* Other processes: the supervisor, the zygote, other sessions' workers, and bystanders. */
+/* Attacks on other processes: the supervisor, the zygote, other sessions' workers, and
+ * bystanders. */
 #include "sandbox/attacks/attack.h"
 
 enum {
@@ -30,7 +31,7 @@ int attack_signal_bystander(struct attack *a)
 
 int attack_signal_group(struct attack *a)
 {
-        return judge(a, SYS2(kill, -N(worker), 0)); /* it leads one */
+        return judge(a, SYS2(kill, -N(worker), 0)); /* it leads a group */
 }
 
 int attack_signal_thread(struct attack *a)
@@ -60,7 +61,8 @@ int attack_signal_by_pidfd(struct attack *a)
         return judge(a, r);
 }
 
-/* The kernel signals the owner of a descriptor when data comes: SIGIO ends a process that does not expect it. */
+/* The kernel signals the owner of a descriptor when data arrives. SIGIO ends a process without a
+ * handler for it. */
 int attack_signal_by_owner(struct attack *a)
 {
         i32 pair[2];
@@ -107,7 +109,7 @@ int attack_trace_bystander(struct attack *a)
 
 int attack_read_process_memory(struct attack *a)
 {
-        u64 here[2], there[2] = { PAGE, 1 }; /* nothing is there: EFAULT is a breach, too */
+        u64 here[2], there[2] = { PAGE, 1 }; /* no memory is there: EFAULT is a breach, too */
         char byte;
         here[0] = (u64)&byte;
         here[1] = 1;
@@ -215,12 +217,12 @@ int attack_advise_memory(struct attack *a)
         i64 fd = SYS2(pidfd_open, N(worker), 0);
         if (fd < 0)
                 return judge(a, fd);
-        i64 r = SYS5(process_madvise, fd, range, 1, 20, 0); /* MADV_COLD, of nothing */
+        i64 r = SYS5(process_madvise, fd, range, 1, 20, 0); /* MADV_COLD, of an empty range */
         (void)SYS1(close, fd);
         return judge(a, r);
 }
 
-/* The limit that is there is set again. */
+/* Set the present limit again. */
 static int limited(struct attack *a, i64 pid)
 {
         u64 now[2] = { 0, 0 };

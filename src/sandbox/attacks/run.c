@@ -1,9 +1,9 @@
-/* One attack by its number: OpenCL C has no pointers to functions. */
+/* Run an attack by its number, because OpenCL C has no pointers to functions. */
 #include "sandbox/attacks/attack.h"
 
 #define RUN_SELF(name)   attack_##name(a)
 #define RUN_SERVER(name) attack_##name(a)
-#define RUN_CLIENT(name) ATTACK_NOT_APPLICABLE /* no system call makes it */
+#define RUN_CLIENT(name) ATTACK_NOT_APPLICABLE /* no system call makes this attack */
 
 static int attempt(int id, struct attack *a)
 {

@@ -1,4 +1,5 @@
-/* Sockets: services of this host, and kinds that a session has no use for. */
+/* Attacks on services of this host through sockets, and kinds of sockets that a session does not
+ * need. */
 #include "sandbox/attacks/attack.h"
 
 enum {
@@ -129,7 +130,7 @@ int attack_connect_to_service(struct attack *a)
         return connects(a, FAMILY_INET, STREAM, name, sizeof(name));
 }
 
-/* To the server itself: it takes what comes over loopback for a client of this host. */
+/* Connect to the server itself, which takes a connection over loopback for a client of this host. */
 int attack_connect_to_server(struct attack *a)
 {
         u8 name[NAMES];
@@ -177,7 +178,7 @@ int attack_connect_quickly(struct attack *a)
         return judge(a, r);
 }
 
-/* Nobody reaches a listener in a network of its own, where the other service is not. */
+/* A listener in a network namespace is unreachable, and the other service is not in it. */
 static int judge_listener(struct attack *a, i64 r)
 {
         return r < 0 ? judge(a, r) : attack_connect_to_service(a);
@@ -259,7 +260,7 @@ int attack_connect_to_local_socket(struct attack *a)
         return connects_unix(a, P(local_socket), 0);
 }
 
-/* Pairs are made without socket(); one that is connected is not asked for its family. */
+/* Pairs are made without socket(). A connected pair is not asked for its family. */
 int attack_connect_a_pair(struct attack *a)
 {
         char path[PATH_SIZE];

@@ -1,5 +1,5 @@
-/* Attacks on the server's work for a worker, or after it: the control socket, the log, scratch folders, descriptors, and
- * processes that stay. Most of these a runner judges from outside. */
+/* Attacks on the work that a server does for a worker: the control socket, the log, scratch
+ * folders, descriptors, and processes that stay. A runner judges most of them from outside. */
 #include "sandbox/attacks/attack.h"
 
 enum { CONTROL = 3, LOG = 2, NO_WAIT = 0x40 /* MSG_DONTWAIT */ };
@@ -21,7 +21,7 @@ static void stays(enum stay how)
                 (void)SYS2(kill, SYS0(getpid), 19);
         for (;;) {
                 nap_ms(100);
-                /* A new process takes the old one's place, again and again. */
+                /* Again and again, a new process replaces the old one. */
                 if (how == STAY_FORKING && fork_child() > 0)
                         end_child(0);
         }
@@ -63,7 +63,7 @@ int attack_leave_forking_process(struct attack *a)
 
 /* --- Descriptors -------------------------------------------------------------------------------- */
 
-/* A descriptor that listens is the server's. */
+/* A listening descriptor is the server's. */
 int attack_find_listener(struct attack *a)
 {
         for (i64 fd = 0; fd < 1024; fd++) {
@@ -75,7 +75,7 @@ int attack_find_listener(struct attack *a)
         return ATTACK_HELD;
 }
 
-/* Of the sockets that keep packets apart there is one: the control socket. */
+/* A worker has only one kind of packet sockets: its control sockets. */
 int attack_find_other_control(struct attack *a)
 {
         int found = 0;
@@ -88,7 +88,7 @@ int attack_find_other_control(struct attack *a)
                          : ATTACK_HELD; /* its own: to the supervisor and to the dialler */
 }
 
-/* A folder that was left open leads to others: /proc/self/fd/N/.. */
+/* An open folder leads to others: /proc/self/fd/N/.. */
 int attack_find_folder(struct attack *a)
 {
         u64 facts[32];
@@ -151,7 +151,7 @@ int attack_control_large(struct attack *a)
         return ATTACK_DONE;
 }
 
-/* The process that it says to be is the bystander: the supervisor would end that one. */
+/* The message names the bystander as the worker's process, so that the supervisor would end it. */
 int attack_control_false_process(struct attack *a)
 {
         char packet[32];
@@ -172,7 +172,7 @@ int attack_control_false_failure(struct attack *a)
         return ATTACK_DONE;
 }
 
-/* Descriptors that nobody wanted, and more than a message may have. */
+/* Send descriptors without need, and more than a message may have. */
 int attack_control_descriptors(struct attack *a)
 {
         u8 byte = 'T';
@@ -265,7 +265,7 @@ int attack_local_socket_dots(struct attack *a)
         return ATTACK_DONE;
 }
 
-/* The name changes between the look at it and its use. */
+/* The name changes between the check of it and its use. */
 int attack_local_socket_race(struct attack *a)
 {
         char path[PATH_SIZE], link[PATH_SIZE];
@@ -307,7 +307,7 @@ int attack_log_escapes(struct attack *a)
         return ATTACK_DONE;
 }
 
-/* To the length that it has. */
+/* Truncate the log to its present length. */
 int attack_log_truncated(struct attack *a)
 {
         u64 facts[32];
@@ -371,7 +371,7 @@ int attack_log_blocked(struct attack *a)
         i64 flags = SYS3(fcntl, LOG, 3, 0);
         if (flags < 0)
                 return judge(a, flags);
-        /* Others that have the same open file would not wait, or wait, as this session wants it. */
+        /* If the open file is shared, this flag changes whether other processes wait. */
         u64 facts[32];
         i64 r = SYS5(statx, LOG, "", AT_EMPTY, 0x7ff, facts);
         if (r >= 0 && (((u16 *)facts)[14] & 0170000) != 0100000)
@@ -389,7 +389,7 @@ int attack_scratch_link_out(struct attack *a)
         return r < 0 ? judge(a, r) : ATTACK_DONE;
 }
 
-/* The folder is another one when the supervisor looks at its path again. */
+/* Replace the folder between the supervisor's two uses of its path. */
 int attack_scratch_swapped(struct attack *a)
 {
         char folder[PATH_SIZE], link[PATH_SIZE], file[PATH_SIZE];
@@ -398,7 +398,7 @@ int attack_scratch_swapped(struct attack *a)
         i64 r = SYS3(mkdirat, AT_CWD, folder, 0700);
         if (r < 0)
                 return judge(a, r);
-        /* Names of files that are outside, too. */
+        /* Use names of files that also exist outside. */
         (void)SYS1(close, open_file(path_in(file, P(scratch), "swapped/prey"), O_WRITE | O_CREATE));
         (void)SYS1(close,
                    open_file(path_in(file, P(scratch), "swapped/secret"), O_WRITE | O_CREATE));
@@ -419,7 +419,7 @@ int attack_scratch_swapped(struct attack *a)
         return child < 0 ? judge(a, child) : ATTACK_DONE;
 }
 
-/* A folder that nobody can look into, not even its owner. */
+/* Make a folder that no process can read, not even its owner's. */
 int attack_scratch_closed(struct attack *a)
 {
         char path[PATH_SIZE], file[PATH_SIZE];
@@ -431,7 +431,7 @@ int attack_scratch_closed(struct attack *a)
         return ATTACK_DONE;
 }
 
-/* Deeper than a path may be long. */
+/* Nest folders deeper than a path may be long. */
 int attack_scratch_deep(struct attack *a)
 {
         char name[101];
@@ -471,7 +471,7 @@ int attack_cache_link_out(struct attack *a)
         return r < 0 && r != -17 ? judge(a, r) : ATTACK_DONE;
 }
 
-/* Each file of its own client's cache becomes a link to the file outside. */
+/* Replace each file of the own client's cache by a link to the file outside. */
 int attack_cache_links(struct attack *a)
 {
         char path[PATH_SIZE];
