@@ -1,6 +1,6 @@
-/* What loopback and memory of this machine can do, which no runtime over them can beat: TCP
- * ping-pong with sleeping and with spinning receivers, one TCP stream, one copy in memory. Two
- * processes, as a client and a server are. Prints one JSON object. */
+/* The limits of this machine's loopback and memory, which no runtime over them can beat. Measures
+ * TCP ping-pong with sleeping and with spinning receivers, one TCP stream, and one copy in
+ * memory. Two processes take part, as a client and a server do. Prints one JSON object. */
 
 #include "samples.h"
 

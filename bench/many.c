@@ -1,5 +1,6 @@
-/* What commands cost when there are very many of them at a time, against a tenth as many: implementations should take as long
- * for each. On all devices of the first platform.
+/* Measures the cost of a command when very many commands are pending, and when a tenth as many
+ * are. Implementations should take equally long for each command. Uses all devices of the first
+ * platform.
  *
  *   bench_many [N] */
 #include "opencl.h"

@@ -1,7 +1,8 @@
-/* Memory shared with a hostile process: it offers rings of its own making, or takes those that this side offers, as a client
- * does to a server, and writes there what it likes while this side sends and receives. Nothing beyond the rings may be
- * touched, and nothing hang. Memory beside the rings is touched if it was taken: it must be there. Bytes of the input,
- * after the first two (what is offered): instructions with their operands. */
+/* Memory shared with a hostile process. It offers rings of its own making, or takes those that
+ * this side offers, as a client does to a server. It writes there any bytes while this side sends
+ * and receives. This side touches nothing beyond the rings and never hangs. It touches memory
+ * beside the rings that it accepted, so this memory must be there. The first two bytes of the
+ * input choose the offer. The others are instructions with their operands. */
 #include "fuzz/target.h"
 
 #include <fcntl.h>

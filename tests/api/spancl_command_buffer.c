@@ -576,7 +576,7 @@ static void can_be_completed(struct api *a, cl_program program)
                 OK(clReleaseMemObject(m[i]));
 }
 
-/* What freed objects leave is overwritten. */
+/* Overwrite the memory of freed objects. */
 static void overwrite_freed(cl_context context)
 {
         cl_int err;

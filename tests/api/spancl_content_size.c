@@ -1,6 +1,7 @@
-/* cl_pocl_content_size: of a buffer whose meaningful bytes another one counts only these are moved, between
- * servers, to the program, to a mapping, and within a device.
- * servers: 2 */
+/* cl_pocl_content_size: another buffer counts the meaningful bytes of a buffer. Only these bytes
+ * are moved: between servers, to the program, to a mapping, and within a device.
+ *
+ *   servers: 2 */
 
 #include "api.h"
 #include "stats.h"

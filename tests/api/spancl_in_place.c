@@ -216,7 +216,7 @@ static void threads(const struct api *a, cl_uint *data)
         OK(clReleaseMemObject(s.mem));
 }
 
-/* What a process sends that maps, unmaps, reads and writes `count` times. */
+/* Map, unmap, read and write `count` times; main measures the traffic of such a process. */
 static int traffic(int count)
 {
         struct api a = api_open(0);

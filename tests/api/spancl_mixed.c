@@ -239,7 +239,8 @@ static void images(struct api *a)
                 OK(clReleaseMemObject(m));
 }
 
-/* What is built, compiled and linked for all works on each; a subset is built for itself. */
+/* A program that is built, compiled and linked for all devices works on each. A build for a
+ * subset works only there. */
 static void programs(struct api *a)
 {
         cl_int err;

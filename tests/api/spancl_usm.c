@@ -265,7 +265,7 @@ static cl_command_type type_of(cl_event e)
         return type;
 }
 
-/* What was enqueued before is complete when clMemBlockingFreeINTEL returns. */
+/* clMemBlockingFreeINTEL returns when all earlier commands are complete. */
 static void events(struct api *a)
 {
         cl_command_queue q = a->queues[0];

@@ -1,4 +1,5 @@
-/* What a fresh process of this program sends and receives, by SPANCL_STATS. */
+/* Counters of a fresh process of this program: the bytes and messages that it sends and receives,
+ * and its waits, as SPANCL_STATS reports them. */
 #ifndef SPANCL_TEST_API_STATS_H
 #define SPANCL_TEST_API_STATS_H
 

@@ -105,7 +105,7 @@ server_descriptors() {
         readlink "/proc/$1/fd/"* | sed 's/[0-9]*]$/]/' | sort
 }
 
-# walled PID: does the server hear what calls of a worker are refused?
+# walled PID: returns true if the server gets the refused calls of a worker.
 walled() {
         local fds
         fds=$(readlink "/proc/$1/fd/"*)
@@ -122,8 +122,8 @@ no_more() {
         done
 }
 
-# server_leaks: fails, and says of what, when a server does not become as it was. To be called when the clients have ended
-# in order.
+# server_leaks: fails, with a message, if a server keeps more descriptors, threads or workers than at its start, or
+# memory of a session. To be called when the clients have ended in order.
 server_leaks() {
         local bad=0 i n now
         for i in "${!server_pids[@]}"; do
@@ -158,7 +158,7 @@ server_list() {
         echo "$list"
 }
 
-# server_stop_all: ends them, and returns nonzero when one did not end cleanly on SIGTERM.
+# server_stop_all: stops all servers. Returns nonzero if one did not end cleanly on SIGTERM.
 server_stop_all() {
         local bad=0 i pid r waited
         for pid in "${server_pids[@]}"; do

@@ -14,13 +14,13 @@ enum { COUNT = 256, BYTES = COUNT * 4, TEXT_SIZE = 1024 };
                 __VA_ARGS__, NULL \
         }
 
-/* What a cookie points to. */
+/* A cookie points to one: the completion of a command. */
 struct report {
         unsigned times;
         cl_int status;
 };
 
-/* Until it was reported, once; its status. */
+/* Wait until it was reported, check that this was once, and return its status. */
 cl_int wait_for(struct report *r);
 /* wait_for is to poll this backend meanwhile, as an engine that spins does. NULL: no more. */
 void wait_polling(struct backend *b);

@@ -1,6 +1,11 @@
-/* One backend of those there are, for tests of what backend.h says, over each: the reference, the native one with
- * what this host has (skipped without an OpenCL implementation), AlmaIF over emulated accelerators, and the reference
- * composite with these. An end that is told inside an operation of the backend fails the test. */
+/* A fixture with one backend, for tests that check the promises of backend.h over each of them.
+ * The backends are:
+ * - the reference;
+ * - the native one with this host's implementations (skipped without an OpenCL implementation);
+ * - AlmaIF over emulated accelerators;
+ * - the composite of the reference and these accelerators.
+ *
+ * A completion that is reported inside an operation of the backend fails the test. */
 #ifndef SPANCL_TESTS_BACKENDS_H
 #define SPANCL_TESTS_BACKENDS_H
 
@@ -21,7 +26,7 @@ struct fixture {
         struct backend_queue *queue;
 };
 
-/* What a cookie points to. */
+/* A cookie points to one: the completion of a command. */
 struct report {
         bool done;
         cl_int status;

@@ -1,5 +1,5 @@
-/* Packed frames without a compressor: what goes on the wire is a number and some padding, and who unpacks it looks
- * the bytes up. So whatever the data is, frames are packed, to any size. */
+/* Packed frames without a compressor. The wire carries a number and some padding; the receiver
+ * looks the bytes up by the number. So frames of any data can be packed, to any size. */
 #ifndef SPANCL_TESTS_PACKED_FRAMES_H
 #define SPANCL_TESTS_PACKED_FRAMES_H
 

@@ -16,7 +16,7 @@ struct probe {
         struct session *session;
         struct link lanes[SESSION_LANES];
         struct dial_reply reply;
-        /* What came. */
+        /* Received messages. */
         unsigned clocks;
         uint64_t event;
         int64_t event_status;

@@ -1,5 +1,6 @@
-/* What the parts of random programs share (tests include program.h). `struct program` holds all of it; one thread. Whatever
- * is left to chance asks `rng`, so the order of these questions is a part of the program. */
+/* The state that the parts of random programs share (tests include program.h). `struct program`
+ * holds all of it. One thread. Every random choice asks `rng`, so the order of the choices is a
+ * part of the program. */
 #ifndef SPANCL_TESTS_PROGRAM_STATE_H
 #define SPANCL_TESTS_PROGRAM_STATE_H
 
@@ -114,7 +115,7 @@ struct program {
         cl_uint wait_count;
 };
 
-/* What a command does, until it is enqueued. */
+/* A command's use of a buffer, until the command is enqueued. */
 struct use {
         struct root *root;
         size_t begin, end;

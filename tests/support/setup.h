@@ -1,5 +1,5 @@
-/* What most claims need of a simulated world (support/sim.h): a context over all devices of all servers, one queue on
- * each, a buffer and a kernel that adds one to each of its numbers. */
+/* The usual objects of a simulated world (support/sim.h). They are a context over all devices of
+ * all servers, one queue on each, a buffer, and a kernel that adds one to each of its numbers. */
 #ifndef SPANCL_TESTS_SETUP_H
 #define SPANCL_TESTS_SETUP_H
 

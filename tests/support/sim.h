@@ -32,8 +32,9 @@ struct sim_params {
         uint64_t reconnect_ns, wait_ns, answer_ns; /* servers have the last one, too */
         /* In so many of a thousand moments the client's connections with a server are cut, so often in all. */
         unsigned cut_chance, cuts;
-        /* Connections have checksums (transport/checked.h), and in so many of a thousand portions bytes are altered, lost or
-         * added, or are the last ones that arrive, so often in all. */
+        /* Connections have checksums (transport/checked.h). In `alter_chance` of a thousand
+         * portions, and `alterations` times in all, bytes are altered, lost or added, or are the
+         * last that arrive. */
         unsigned alter_chance, alterations;
         /* Sessions may end with errors, and in a deadlock the servers die. */
         bool forgiving;

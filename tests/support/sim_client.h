@@ -35,8 +35,8 @@ struct io_link *sim_io_of(struct sim *sim, const struct session *session);
 /* Is there anything that `receive` would find or `send` could move? */
 bool sim_io_ready(struct sim *sim);
 
-/* What was asked for is due: lane 1 is attached; a lost connection is tried again; a later session begins.
- * True: the client may have something to do. */
+/* Do what is due: attach lane 1, dial a lost connection again, begin a later session. True: the
+ * client may have something to do. */
 bool sim_io_due(struct sim *sim, struct io_link *io);
 
 #endif

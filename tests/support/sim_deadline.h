@@ -1,5 +1,6 @@
-/* How long the client of the simulator may wait at most where sessions have clocks (sim_params.answer_ns): virtual time makes
- * it exact. Bytes that are altered, or never arrive, cost a wait one deadline. Slow connections cost the time that bytes take. */
+/* The longest waits of the simulator's client where sessions have clocks (sim_params.answer_ns).
+ * Virtual time makes them exact. Bytes that are altered, or never arrive, cost a wait one
+ * deadline. Slow connections cost the time that the bytes take. */
 #ifndef SPANCL_TESTS_SIM_DEADLINE_H
 #define SPANCL_TESTS_SIM_DEADLINE_H
 
@@ -17,8 +18,8 @@ struct sim_quiet {
 /* So many bytes take at most so long on a connection. */
 uint64_t sim_lasts(const struct sim *sim, uint64_t bytes);
 
-/* As sim_params.answer_ns asks, but enough for the largest thing that comes as a whole on lane 0, however slow the network is:
- * that much a link has to carry within the limit. */
+/* sim_params.answer_ns, but at least the time of the largest thing that comes as a whole on lane
+ * 0, however slow the network is. A link has to carry that much within the limit. */
 uint64_t sim_answer_ns(const struct sim *sim);
 
 /* The client waits, and sim->now has grown by `ns`. Fails the run when that is too long:

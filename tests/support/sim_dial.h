@@ -1,5 +1,5 @@
-/* Servers of the simulator connect each other: tries that take their time, may fail, be refused, or relayed by the
- * client. */
+/* Dials between servers of the simulator. A try takes its time; it may fail, be refused, or be
+ * relayed by the client. */
 #ifndef SPANCL_TESTS_SIM_DIAL_H
 #define SPANCL_TESTS_SIM_DIAL_H
 
@@ -10,7 +10,7 @@ struct session;
 struct sim;
 struct sim_server;
 
-/* What happens next in a try. */
+/* The next step of a try. */
 enum dial_step { DIAL_BEGINS, DIAL_ARRIVES, DIAL_ENDS };
 
 struct dial {

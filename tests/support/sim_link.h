@@ -46,7 +46,8 @@ struct sim_link {
         uint64_t altered;     /* so often something was done to bytes on it */
 };
 
-/* A connection of both ends, neither of which knows of it yet. A link that both ends have left is used again. */
+/* Make a connection that neither end knows of yet. A link that both ends have left is used
+ * again. */
 struct sim_link *sim_link_new(struct sim *sim, unsigned lane, struct end a, struct end b);
 
 /* The same, and the lane is up at both. */
@@ -55,10 +56,10 @@ struct sim_link *sim_link_connect(struct sim *sim, unsigned lane, struct end a, 
 /* Bytes have arrived for end `i` that it has not taken. */
 bool sim_link_has_arrived(const struct sim_link *l, int i);
 
-/* When servers look at the clocks of their sessions next. */
+/* The next time when servers check the clocks of their sessions. */
 uint64_t sim_link_deadline(const struct sim *sim);
 
-/* End `i`, a server, looks at them. Negative: the other side owes something for too long. */
+/* Check the clocks of end `i`, a server. Negative: the other side owes something for too long. */
 int sim_link_owed(const struct sim *sim, struct sim_link *l, int i);
 
 /* Frees the bytes; the link may be used again. */
@@ -76,11 +77,12 @@ void sim_link_cut(struct sim *sim, struct sim_link *l);
 /* Nothing arrives any more; each end notices sooner or later. */
 void sim_link_half_open(struct sim *sim, struct sim_link *l);
 
-/* Move what end `i` of the link has to send into its pipe. True: it had more than there was room for. */
+/* Move the output of end `i` of the link into its pipe. True: it had more than there was room
+ * for. */
 bool sim_link_push(struct sim *sim, struct sim_link *l, int i);
 
-/* Hand some of what has arrived at end `i` to its session. 1: some; 0: nothing, or the lane waits;
- * negative: the session has ended. */
+/* Hand some of the bytes that have arrived at end `i` to its session. 1: some; 0: nothing, or the
+ * lane waits; negative: the session has ended. */
 int sim_link_pull(struct sim *sim, struct sim_link *l, int i);
 
 /* Let bytes that were sent to end `i` and are due arrive. */

@@ -1,6 +1,7 @@
-/* The state that the simulator's parts share (tests include sim.h): links, servers, dials between servers, the client's io, and
- * in sim.c the schedule. One thread. `struct sim` holds and frees all of them; they point at each other. Times are
- * virtual, in ns. All that is left to chance asks `rng`, so the order of these questions is a part of the trace. */
+/* The state that the simulator's parts share (tests include sim.h): links, servers, dials between
+ * servers, the client's io, and in sim.c the schedule. One thread. `struct sim` holds and frees
+ * all of them; they point at each other. Times are virtual, in ns. Every random choice asks
+ * `rng`, so the order of the choices is a part of the trace. */
 #ifndef SPANCL_TESTS_SIM_STATE_H
 #define SPANCL_TESTS_SIM_STATE_H
 

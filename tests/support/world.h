@@ -1,5 +1,5 @@
-/* One or two engines on the reference backend, their sessions joined in memory to sessions of the test,
- * which plays the client. In manual mode commands run when the test says so. */
+/* One or two engines on the reference backend. Their sessions are joined in memory to sessions of
+ * the test, which plays the client. In manual mode commands run when the test says so. */
 #ifndef SPANCL_TESTS_WORLD_H
 #define SPANCL_TESTS_WORLD_H
 
@@ -63,7 +63,7 @@ struct world {
 
 /* ---- what the loop does ------------------------------------------------------------------------- */
 
-/* What the engines take for the time. */
+/* The engines' time, in ns. */
 extern uint64_t now_ns;
 
 /* Move at most `budget` bytes of one lane. Returns how many. */
@@ -136,7 +136,7 @@ void expect_same(const struct data *a, const struct data *b);
 
 enum { PENDING = 1 };
 
-/* The status that the client was told, or PENDING. */
+/* The status that the client received, or PENDING. */
 int status_of(struct world *w, unsigned i, uint64_t event);
 
 /* ---- kernels ------------------------------------------------------------------------------------ */
@@ -163,7 +163,7 @@ void launch_after(struct world *w, unsigned i, uint64_t queue, uint64_t event, u
 void launch(struct world *w, unsigned i, uint64_t queue, uint64_t event, uint64_t buffer,
             int32_t by);
 
-/* Nobody wants to hear of its end. */
+/* Launch without a notification of its completion. */
 void launch_unnoticed(struct world *w, uint64_t queue, uint64_t event, uint64_t buffer);
 
 /* A launch without an event object. */

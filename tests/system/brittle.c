@@ -1,6 +1,6 @@
-/* Programs over a server whose native implementation has the habits of NVIDIA's driver (support/brittle): they fill the
- * device, launch larger groups than the driver tells, link objects, make calls that only this driver accepts, and break the
- * context. */
+/* Programs over a server whose native implementation has the habits of NVIDIA's driver
+ * (support/brittle). They fill the device and launch larger groups than the driver reports. They
+ * link objects, make calls that only this driver accepts, and break the context. */
 #include "../api/api.h"
 
 #include <time.h>

@@ -124,7 +124,8 @@ TEST(without_clang_there_is_a_sentence)
         mem_free(path);
 }
 
-/* What follows from the compiler's text, for versions of LLVM that write it in either way. */
+/* kernels_adapt changes what the compiler for RISC-V can't take in the text, as LLVM's versions
+ * write it. */
 TEST(intermediate_text_is_adapted)
 {
         static const char text[] = "@f.x = internal global [4 x i32] undef, align 4\n"
