@@ -92,7 +92,7 @@ static double by_callback(void)
         return end - start;
 }
 
-/* Events to wait for, in order. */
+/* The events to wait for, in order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static cl_event waited[BURST];
@@ -140,7 +140,7 @@ static double by_waiting(void)
         return end - start;
 }
 
-/* Time for each command of a burst until the last is noticed. */
+/* The time for each command of a burst until the last is noticed. */
 static double burst(int callback)
 {
         cl_event events[BURST];

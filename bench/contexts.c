@@ -157,7 +157,8 @@ static void side_fini(struct side *s)
         clReleaseContext(s->context);
 }
 
-/* All of it in parts, that do not block, between a device and `memory`; and how long the calls took. */
+/* Transfer all of it in parts that do not block, between a device and `memory`. Also measure how
+ * long the calls took. */
 static void bench_parts(const char *name, const struct side *s, unsigned char *memory, int write)
 {
         char calls[64];

@@ -65,7 +65,8 @@ static void take(struct conn *c, char *data, size_t size)
         }
 }
 
-/* The other side: it echoes TRIPS messages, then takes a stream; ROUNDS times, and one more to warm up. */
+/* The other side. It echoes TRIPS messages, then takes a stream. It does so ROUNDS times, and one
+ * more to warm up. */
 static void *other(void *arg)
 {
         static char data[PIECE];

@@ -88,7 +88,7 @@ static void answer(unsigned how, size_t size)
                                 how > 1 ? link[0] : -1) == 0);
         close(link[0]);
         dialling_hear();
-        /* A dialler that ends leaves nobody waiting. */
+        /* A dialler that ends leaves no worker waiting. */
         dialling_begin(-1);
         pthread_join(thread, NULL);
         fuzz_check((w.status == 0) == (w.conn != NULL) && (w.status == 0) == !w.reply.text[0]);

@@ -247,7 +247,7 @@ static void exchange(struct wire *w, size_t at, size_t middle, size_t end)
         memcpy(w->data + at + (end - middle), first, middle - at);
 }
 
-/* `p` tells where records began before the first change. */
+/* `p` has the places where records began before the first change. */
 static void change(struct input *in, struct wire *w, const struct plain *p)
 {
         unsigned flips = 0;
@@ -334,7 +334,8 @@ static size_t next_edge(struct receiver *r, size_t from)
         return from + n < ROOM ? from + n : ROOM;
 }
 
-/* `arrives` more bytes come, and places are offered, `pieces` at most. Returns what recvv said. */
+/* Let `arrives` more bytes come, and offer places, `pieces` at most. Returns the result of
+ * recvv. */
 static ssize_t receive(struct receiver *r, size_t arrives, int pieces)
 {
         struct below *b = &r->below;
@@ -350,14 +351,16 @@ static ssize_t receive(struct receiver *r, size_t arrives, int pieces)
         memcpy(r->came + from, guard, GUARD);
         ssize_t n = r->conn->ops->recvv(r->conn, iov, pieces);
         fuzz_check(n == SP_E_AGAIN || n == SP_E_LINK || (n > 0 && (size_t)n <= from - r->got));
-        /* The rest is given without asking the connection below; without a rest nothing is. */
+        /* The rest of a record is given without a read of the connection below. Without a rest
+         * nothing is given. */
         if (rest)
                 fuzz_check(n != SP_E_AGAIN);
         else if (idle)
                 fuzz_check(n == (b->ends && !more ? SP_E_LINK : SP_E_AGAIN));
         fuzz_check(!memcmp(r->came + from, guard, GUARD));
         fuzz_check(r->conn->came == b->given);
-        /* poll(2) tells of what is left, and of nothing else: a thread neither sleeps on bytes nor spins. */
+        /* poll(2) reports the rest, and nothing else: a thread neither sleeps on bytes nor
+         * spins. */
         rest = checked_has_rest(r->conn);
         fuzz_check((r->conn->fd != DESCRIPTOR) == rest);
         fuzz_check(n != SP_E_AGAIN || !rest);
@@ -377,7 +380,8 @@ static void move_edges(struct receiver *r)
                 while (!i && r->edges[i] <= r->got);
 }
 
-/* All of the stream comes, in the portions that the input says. `limit`: no more may be handed out. */
+/* Receive the whole stream, in the portions that the input says. `limit`: no more may be handed
+ * out. */
 static void receive_all(struct input *in, unsigned how, struct wire *w, const struct plain *p,
                         size_t limit)
 {

@@ -70,7 +70,7 @@ static void api_leaks(void)
         _exit(97);
 }
 
-/* Before main; with-servers says of how many servers. */
+/* Runs before main; with-servers gives the number of servers. */
 __attribute__((constructor)) static void api_watch_leaks(void)
 {
         if (!getenv("TEST_LEAKS"))
@@ -128,7 +128,7 @@ static inline int api_out_of_order(const struct api *a, cl_uint device)
         return (p & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
 }
 
-/* The queue of device i, round and round. */
+/* Return the queue of device i; devices repeat. */
 static inline cl_command_queue api_queue(const struct api *a, unsigned i)
 {
         return a->queues[i % a->count];

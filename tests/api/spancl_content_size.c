@@ -116,7 +116,8 @@ static void CL_CALLBACK is_gone(cl_mem m, void *user)
         sem_post(user);
 }
 
-/* Each says how much of the other means something: both go nevertheless when they are released. */
+/* Each buffer counts the other's meaningful bytes. Both are freed nevertheless when they are
+ * released. */
 static void circle(struct test *t)
 {
         cl_int err;

@@ -113,7 +113,8 @@ static void writers(struct api *a, cl_mem_flags flags)
         free(out);
 }
 
-/* Mappings that begin at the same byte end one by one, and what is mapped for writing is written with its own size. */
+/* Mappings that begin at the same byte are unmapped one by one. A mapping for writing is written
+ * with its own size. */
 static void same_address(struct api *a, cl_mem_flags flags)
 {
         enum { AT = 4096, SHORT = 1000, LONG = 30000 };
@@ -326,9 +327,9 @@ static bool has_svm(struct api *a)
         return caps != 0;
 }
 
-/* A buffer, or an allocation of shared virtual memory, that is mapped `count` times: "r": for reading;
- * "w": and is written to then; "k": and a command writes to it each time; "u": and one that comes before it in the
- * queues, but runs later. */
+/* Map a buffer, or an allocation of shared virtual memory, `count` times. "r": for reading. "w":
+ * the application then writes to it. "k": a command writes to it each time. "u": so does one that
+ * comes before it in the queues, but runs later. */
 static int maps(char way, bool svm, int count)
 {
         struct api a = api_open(0);

@@ -122,7 +122,7 @@ static void copies(struct api *a, cl_program program)
         OK(clReleaseKernel(sum));
 }
 
-/* Addresses in one allocation lead to others, which the kernel is told of: one by one, or all. */
+/* Addresses in one allocation lead to others. The kernel gets these one by one, or all. */
 static void reached(struct api *a, cl_program program, int all)
 {
         enum { COUNT = 200 };

@@ -13,7 +13,7 @@
 
 enum { STATS_MAX = 4096 };
 
-/* Run argv[0] with these arguments; its report is what SPANCL_STATS wrote. */
+/* Run argv[0] with these arguments; `report` gets the output of SPANCL_STATS. */
 static inline void stats_run(char *const argv[], char report[STATS_MAX])
 {
         char path[] = "/tmp/spancl-stats.XXXXXX";
@@ -55,7 +55,7 @@ static inline long stats_of(char *const argv[], const char *end, const char *wha
         return stats_number(strstr(report, key), what);
 }
 
-/* How often the program waited for servers. */
+/* Return how often the program waited for servers. */
 static inline long stats_waits(char *const argv[])
 {
         char report[STATS_MAX];

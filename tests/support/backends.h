@@ -33,7 +33,7 @@ struct report {
         struct backend_times times;
 };
 
-/* How many there were, and how many of them inside an operation. */
+/* The number of reports, and of those that came inside an operation. */
 extern atomic_uint reports_all, reports_inside;
 
 /* The calling thread is in an operation of the backend. */
@@ -42,10 +42,11 @@ extern _Thread_local bool in_backend;
 struct report report_wait(struct report *r);
 bool report_done(struct report *r);
 
-/* Accelerators: one for the fixture, one for what a test opens beside it: only one backend at a time uses each. */
+/* Accelerators: one for the fixture, one for a second backend of a test, because only one backend
+ * at a time uses each. */
 extern char backend_places[2][ACCELERATOR_PATH_SIZE + 8];
 
-/* For backends that are opened now. */
+/* Setting of backends that are opened from now on. */
 extern enum backend_clear backends_clear;
 
 int open_backend(const struct backend_ops *ops, const char *devices, unsigned place,

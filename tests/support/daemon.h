@@ -22,13 +22,13 @@ struct daemon {
 void daemon_start(struct daemon *d, char *const *more);
 void daemon_start_in(struct daemon *d, const char *folder, char *const *more);
 
-/* Run one that ends by itself: its exit status, or -1. */
+/* Run a daemon that ends by itself. Return its exit status, or -1. */
 int daemon_run(struct daemon *d, char *const *args);
 
 /* End it with SIGTERM, check that it ended cleanly and left nothing behind, and remove its folder. */
 void daemon_stop(struct daemon *d);
 
-/* Wait for its end: the status as waitpid gives it. */
+/* Wait until it ends, and return the status as waitpid gives it. */
 int daemon_wait_end(struct daemon *d);
 
 /* Remove its folder. */

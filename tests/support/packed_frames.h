@@ -14,8 +14,8 @@ struct packed_frames {
 
 void packed_frames_fini(struct packed_frames *p);
 
-/* After session_lane_pending: pack the frame it gave, or not, and let those that follow be small, or not. True: ask
- * again what is pending. */
+/* After session_lane_pending: pack the frame that it gave, or not, and let the following ones be
+ * small, or not. True: call session_lane_pending again. */
 bool packed_frames_pack(struct packed_frames *p, struct rng *rng, struct session *s, unsigned lane);
 
 /* After session_lane_received, with its result: unpack the frame that may have come. */

@@ -32,7 +32,7 @@ struct probe {
 void probe_init(struct probe *p, const char *address);
 void probe_fini(struct probe *p);
 
-/* Attach a lane: what loop_connect returns. */
+/* Attach a lane; returns the result of loop_connect. */
 int probe_attach(struct probe *p, unsigned lane);
 
 /* Send and receive until done(p) or nothing comes for `timeout_ms`: 0, SP_E_TIMEOUT or what broke. */

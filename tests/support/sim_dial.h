@@ -32,10 +32,10 @@ void sim_dial_begin(void *user, struct session *s, uint64_t peer, const char *ho
 void sim_dial_hang_up(void *user, struct session *s);
 void sim_dial_relayed(void *user, struct session *s); /* tried again now and then */
 
-/* The one that made this session; NULL: none. */
+/* Return the dial that made this session; NULL: none. */
 struct dial *sim_dial_of(struct sim *sim, const struct session *s);
 
-/* The next step, which is due. */
+/* Do the next step, which is due. */
 void sim_dial_step(struct sim *sim, struct dial *d);
 
 #endif

@@ -6,7 +6,7 @@
 
 static void on_flush(void *user, struct session *s)
 {
-        /* sim_server_serve() looks at all sessions after whatever happened. */
+        /* sim_server_serve() polls all sessions after every event. */
 }
 
 uint64_t sim_server_now(void *user)

@@ -25,10 +25,11 @@ struct sim_server {
         uint64_t execute_at;
 };
 
-/* Server `i` begins, as sim_params says. */
+/* Start server `i` as sim_params says. */
 void sim_server_start(struct sim *sim, unsigned i);
 
-/* After the goodbye nothing of the session may be left to do or to hold; else the run fails. */
+/* Check that after the goodbye the session has nothing left to do or to hold; otherwise the run
+ * fails. */
 void sim_server_check_empty(struct sim *sim, struct sim_server *s);
 
 /* Take in and send all that can move now. True: something was taken in, and its sender may have
@@ -39,7 +40,7 @@ void sim_server_serve_all(struct sim *sim);
 /* Some commands complete. */
 void sim_server_execute(struct sim_server *s);
 
-/* The server has lost the client's connections, or another one takes their place. */
+/* Note that the client's connections are lost, or that others take their place. */
 void sim_server_client_gone(struct sim_server *s);
 
 /* The server's clock (a struct sim_server). */

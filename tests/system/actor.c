@@ -304,7 +304,7 @@ static void refused_programs(void)
         }
 }
 
-/* Each call that needs the devices; those that do not need them work. */
+/* Make each call that needs the devices. The calls that need none work. */
 static void refused(void)
 {
         cl_int err;

@@ -76,7 +76,8 @@ static void groups(struct api *a)
         OK(clFinish(a->queues[0]));
         check_triples(a, m);
 
-        /* The driver has not seen a launch that waits for the program: the event tells. */
+        /* The driver has not seen a launch that still waits for the program, so only its event
+         * has the error. */
         cl_int err, status = 1;
         cl_event user = clCreateUserEvent(a->context, &err);
         OK(err);

@@ -1,7 +1,8 @@
 /* misbehave WHAT ...: a session whose kernel makes system calls. This works on a CPU device of
  * x86-64.
  *
- *   leave NAME N    starts N processes by this name, each a session of its own, half of them without a parent; then stays
+ *   leave NAME N    starts N processes by this name, each a session of its own, half of them
+ *                   without a parent; then stays
  *   chase NAME      leaves a process that is replaced by its child, again and again; then stays
  *   memory MIB      puts so much into a file in memory
  *   fill DIR N MIB  leaves N files of so many MiB in the folder

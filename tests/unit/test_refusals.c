@@ -1,4 +1,4 @@
-/* System calls that the filter refuses: the notification of the supervisor, and the caller's
+/* System calls that the filter refuses: the supervisor's notification, and the caller's
  * result. Each claim runs in a process of its own. */
 #include <errno.h>
 #include <fcntl.h>
