@@ -1,7 +1,12 @@
-/* Launch and completion of an empty built-in kernel on an emulated AlmaIF accelerator, beside a raw ping-pong over
- * shared memory between the same two processors: through the ring alone; through the backend, polled for the end as
- * the engine's thread does while it spins; and through the backend, whose threads notice the end, as when it does not.
- * Both sides spin. Alternately, so that the ratio holds on a busy machine. */
+/* Measures launch and completion of an empty built-in kernel on an emulated AlmaIF accelerator.
+ * The baseline is a raw ping-pong over shared memory between the same two processors. A launch
+ * goes three ways:
+ * - through the ring alone;
+ * - through the backend, polled for the completion, as the engine's thread does while it spins;
+ * - through the backend, whose own threads notice the completion, as when the engine does not
+ *   spin.
+ *
+ * Both sides spin. The ways alternate, so that the ratio holds on a busy machine. */
 #include "samples.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* A number of commands and nothing else, for counting instructions (instructions.py): on the built-in
- * kernel spancl.inc.i32 of the reference backend, whose results are checked.
+/* Executes a number of commands and nothing else, so that instructions.py can count instructions.
+ * Uses the built-in kernel spancl.inc.i32 of the reference backend and checks its results.
  *
  *   bench_commands launch|finish|args|chain|write|marker N */
 

@@ -1,6 +1,7 @@
-/* How soon the completion of a command is noticed: by clSetEventCallback, by a thread that sleeps in
- * clWaitForEvents, by polling clGetEventInfo. An empty kernel, one at a time, first without any of it
- * (clFinish on the enqueuing thread) for comparison; then bursts. Prints one JSON object. */
+/* Measures how soon the completion of a command is noticed: by clSetEventCallback, by a thread
+ * that sleeps in clWaitForEvents, and by polling clGetEventInfo. An empty kernel runs one at a
+ * time. For comparison the first series uses only clFinish on the enqueuing thread. Bursts
+ * follow. Prints one JSON object. */
 
 #include "opencl.h"
 #include "samples.h"
@@ -24,8 +25,8 @@ static cl_event enqueue(void)
         return event;
 }
 
-/* When the event of the current round was noticed. The main thread sleeps until then, as an engine's
- * does, rather than take a core from those who work. */
+/* The time when the event of the current round was noticed. The main thread sleeps until then, as
+ * an engine's does, so that it takes no core from the working threads. */
 static double noticed;
 static sem_t posted;
 
@@ -91,7 +92,7 @@ static double by_callback(void)
         return end - start;
 }
 
-/* Events to wait for, in order. */
+/* The events to wait for, in order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static cl_event waited[BURST];
@@ -139,7 +140,7 @@ static double by_waiting(void)
         return end - start;
 }
 
-/* Time for each command of a burst until the last is noticed. */
+/* The time for each command of a burst until the last is noticed. */
 static double burst(int callback)
 {
         cl_event events[BURST];

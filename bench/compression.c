@@ -1,5 +1,6 @@
-/* Blocking writes and reads of data that gets smaller, or doesn't, for links that are slow. Everything is checked.
- * Prints one JSON object, in MB/s of the application's bytes.
+/* Measures blocking writes and reads over slow links, of data that gets smaller and of data
+ * that does not. Everything is checked. Prints one JSON object, in MB/s of the application's
+ * bytes.
  *
  *     bench_compression words|field|noise|half [COUNT]      half: words and noise in turn, 1 MiB of each */
 

@@ -1,7 +1,8 @@
-/* How an OpenCL implementation moves data between two of its devices: itself, in one context, or through the
- * host's memory, from one context to another, and whether memory that is pinned for one is as good for the
- * other. Natively: OCL_ICD_VENDORS has to name the implementation. What has moved is checked. Prints one JSON
- * object.
+/* Measures how an OpenCL implementation moves data between two of its devices. Within one context
+ * the implementation moves it itself; from one context to another it goes through the host's
+ * memory. Also measures whether memory that is pinned for one device is as good for the other.
+ * Runs natively: OCL_ICD_VENDORS has to name the implementation. The moved data is checked.
+ * Prints one JSON object.
  *
  *     bench_contexts [MIB] */
 
@@ -156,7 +157,8 @@ static void side_fini(struct side *s)
         clReleaseContext(s->context);
 }
 
-/* All of it in parts, that do not block, between a device and `memory`; and how long the calls took. */
+/* Transfer all of it in parts that do not block, between a device and `memory`. Also measure how
+ * long the calls took. */
 static void bench_parts(const char *name, const struct side *s, unsigned char *memory, int write)
 {
         char calls[64];

@@ -47,7 +47,7 @@ def copies(submits, ends):
             if source == pid or read not in ends or write not in ends:
                 continue
             begin = min(submits[read])
-            # Two commands whose ids only happen to follow one another.
+            # Two commands whose ids follow one another only by chance.
             if min(written) < min(ends[read]) or len(written) != len(submits[read]):
                 continue
             yield [t - begin for t in (max(submits[read]), min(ends[read]), max(ends[read]),

@@ -1,6 +1,6 @@
-/* A small program as many are, and what each of its steps takes: for links with a long way. Everything is
- * checked. Prints one JSON object. Half of the calls that ask something ask twice, since the first answer
- * may have to come from afar.
+/* Measures each step of a small, ordinary program over links with a long round trip. Everything
+ * is checked. Half of the queries ask twice, since the first answer may have to come from the
+ * server. Prints one JSON object.
  *
  *     bench_far [STEPS] */
 

@@ -1,6 +1,6 @@
-/* What loopback and memory of this machine can do, which no runtime over them can beat: TCP
- * ping-pong with sleeping and with spinning receivers, one TCP stream, one copy in memory. Two
- * processes, as a client and a server are. Prints one JSON object. */
+/* The limits of this machine's loopback and memory, which no runtime over them can beat. Measures
+ * TCP ping-pong with sleeping and with spinning receivers, one TCP stream, and one copy in
+ * memory. Two processes take part, as a client and a server do. Prints one JSON object. */
 
 #include "samples.h"
 
@@ -153,7 +153,7 @@ int main(void)
         cpu_set_t cpus;
         if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) > 1)
                 ping(fd, 1, 3000, "tcp_round_trip_spinning");
-        /* The last spinning request told the other side to spin; one more calms it. */
+        /* The last spinning request made the other side spin; one more stops it. */
         ping(fd, 0, 20, "tcp_round_trip_after");
         stream(fd, data, 1 << 20, 60, "tcp_stream_1m");
         stream(fd, data, 16 << 20, 12, "tcp_stream_16m");

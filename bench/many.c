@@ -1,5 +1,6 @@
-/* What commands cost when there are very many of them at a time, against a tenth as many: implementations should take as long
- * for each. On all devices of the first platform.
+/* Measures the cost of a command when very many commands are pending, and when a tenth as many
+ * are. Implementations should take equally long for each command. Uses all devices of the first
+ * platform.
  *
  *   bench_many [N] */
 #include "opencl.h"
@@ -75,7 +76,7 @@ static void expect_written(cl_mem m)
         check(seen == 1 ? CL_SUCCESS : CL_INVALID_VALUE, "what the kernel wrote");
 }
 
-/* Launches that nothing orders, of a kernel that writes the same buffer each time. */
+/* Launches in no order, of a kernel that writes the same buffer each time. */
 static void one_buffer(int n)
 {
         cl_mem m = buffer_new(sizeof(cl_int));
@@ -87,7 +88,7 @@ static void one_buffer(int n)
         CHECK(clReleaseMemObject(m));
 }
 
-/* A buffer for each, which is released at once. */
+/* A buffer for each launch, which is released at once. */
 static void own_buffers(int n)
 {
         for (int i = 0; i < n; i++) {
@@ -99,7 +100,7 @@ static void own_buffers(int n)
         CHECK(clFinish(unordered));
 }
 
-/* All begin with one event and are waited for by theirs. */
+/* All launches wait for one event, and the program waits for their events. */
 static void user_event(int n)
 {
         cl_int err;

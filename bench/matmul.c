@@ -1,8 +1,8 @@
-/* C = A B of N x N numbers, rows over the devices, gathered on the first: what several devices of one context make
- * of work that is divided once, without host code that moves data. Each device computes its rows in
- * pieces, and a second queue of the first brings each piece as soon as it is done, while the next is
- * computed. Uploads are not counted; some rows are checked. Prints one JSON object: for 1, 2, 4, ...
- * devices, or the numbers given, the time in ms.
+/* Computes C = A B of N x N numbers on several devices of one context. The rows are divided once
+ * over the devices and gathered on the first, without host code that moves data. Each device
+ * computes its rows in pieces. A second queue of the first device brings each piece as soon as it
+ * is done, while the next is computed. Uploads are not counted; some rows are checked. Prints one
+ * JSON object: the time in ms for 1, 2, 4, ... devices, or for the given numbers.
  *
  *     bench_matmul [--size N] [--devices N,...] [--rounds N] */
 

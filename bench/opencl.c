@@ -1,5 +1,5 @@
-/* What a program pays for OpenCL calls on the first device of a platform. The same program runs
- * natively and through SpanCL; the ICD loader decides. Everything that is timed is also checked.
+/* Measures the cost of OpenCL calls on the first device of a platform. The same program runs
+ * natively and through SpanCL; the ICD loader decides. Every timed operation is also checked.
  * Prints one JSON object; a measurement that fails ends the program with a message.
  *
  *     bench_opencl [--platform NAME | --native] [--only PREFIX] [--scale PERCENT] [--max-mib N] [--hold] */
@@ -403,8 +403,8 @@ static void bench_objects(void)
         samples_print(&samples, "create_release_queue", "us");
 }
 
-/* A kernel that takes a while, and a blocking read of what it has computed: what a solver does that looks whether it has
- * converged. */
+/* Measure a kernel that takes a while and a blocking read of its result. A solver that checks
+ * whether it has converged does this. */
 static void bench_read_behind(const char *name, size_t size)
 {
         enum { ROUNDS = 20000 }; /* some 20 µs on an H100 */
@@ -474,7 +474,8 @@ int main(int argc, char **argv)
 
         start(platform, native);
         if (hold) {
-                /* An idle session, for whoever looks at the server's memory meanwhile. */
+                /* Hold an idle session, so that the caller can measure the server's memory
+                 * meanwhile. */
                 bench_empty();
                 printf("\n");
                 fflush(stdout);

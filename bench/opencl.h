@@ -1,4 +1,4 @@
-/* What the benchmark programs share of OpenCL. Not thread-safe. */
+/* OpenCL helpers that the benchmark programs share. Not thread-safe. */
 #ifndef BENCH_OPENCL_H
 #define BENCH_OPENCL_H
 

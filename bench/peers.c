@@ -1,6 +1,7 @@
-/* What servers do among themselves: events and data that go from the first device to the second one, and
- * to all others, each on a server of its own. Chains are enqueued behind a user event, so that the client is
- * idle while they run. What is timed is checked. Prints one JSON object.
+/* Measures the traffic among servers: events and data go from the first device to the second one,
+ * and to all others. Each device is on a server of its own. Chains are enqueued behind a user
+ * event, so that the client is idle while they run. Timed operations are checked. Prints one JSON
+ * object.
  *
  *     bench_peers [--only PREFIX] [--scale PERCENT] [--max-mib N] [--count N] */
 

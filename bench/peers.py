@@ -20,7 +20,7 @@ from hosts import Hosts, may_make_hosts  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
 
 GOALS = [
-    # What, whether smaller is better, and the limit from the other values.
+    # The measured value, whether smaller is better, and the limit as a function of the other values.
     ("event_hop", True, lambda v: v["tcp_round_trip"] / 2 + v["kernel_chain"] + 5),
     ("migrate_4b", True, lambda v: 2 * v["tcp_round_trip"] + v["kernel_chain"] + 15),
     ("migrate_16m", False, lambda v: 0.85 * v["tcp_stream_16m"]),

@@ -1,4 +1,4 @@
-/* What a probe costs, off and on. Prints one JSON object. */
+/* Measures the cost of a probe, switched off and on. Prints one JSON object. */
 
 #include "samples.h"
 #include "trace/trace.h"

@@ -1,6 +1,6 @@
-/* What a command buffer of N empty kernels costs to run, against enqueuing the N of them (cl_khr_command_buffer;
- * SpanCL only). Both in turn, round after round, each up to clFinish and up to the last enqueue. Prints one JSON
- * object. */
+/* Compares the run of a command buffer of N empty kernels with enqueuing the N kernels
+ * (cl_khr_command_buffer; SpanCL only). The two alternate round by round. Each is measured up to
+ * the last enqueue and up to clFinish. Prints one JSON object. */
 
 #include "opencl.h"
 #include "samples.h"

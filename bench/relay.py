@@ -62,7 +62,7 @@ class Relay(Forwarder):
             way.start()
         for way in ways:
             way.join()
-        # Not before: else what one of them still sends could go to a later connection, which has the same number.
+        # Not before: bytes that one of them still sends could go to a later connection with the same number.
         client.close()
         server.close()
 
@@ -77,7 +77,8 @@ class Relay(Forwarder):
                 self.carried += len(data)
                 if ends:
                     self.cut()
-                    # Another thread may be at cutting this one, and not be that far: nothing goes behind the gap.
+                    # Another thread may be cutting this connection, and not be that far: nothing goes behind the
+                    # gap.
                     break
         except OSError:
             pass

@@ -53,9 +53,9 @@ def always(what, smaller, name, limit):
     return (what, smaller, name, {"gpu": limit, "cpu": limit})
 
 
-# What, whether smaller is better, of which measurement, and the limit on a machine with a GPU and cores to spare
-# and on one with few cores and a CPU device (on one CPU alone, where that differs), from the floor's and native
-# values of the same run.
+# Each goal has a name, whether smaller is better, the measurement, and limits. The limits are functions of the
+# floor's and the native values of the same run. "gpu" is for a machine with a GPU and cores to spare. "cpu" is for
+# one with few cores and a CPU device; "one" replaces it on one CPU alone, where that differs.
 GOALS = [
     with_round_trip("empty_kernel_finish", 3, 6, one=lambda f, n: n["empty_kernel_finish"] + 7.2),
     times_native("pipelined_kernel", 1.15, 1.5, one=2.5 / 0.87),

@@ -1,5 +1,5 @@
-/* bench_sessions ADDRESS N: N idle sessions of one server, held until standard input ends. Says how many there are
- * when there are N, or why there are no more. */
+/* bench_sessions ADDRESS N: opens N idle sessions of one server and holds them until standard
+ * input ends. Prints their number when there are N, or the reason why there are no more. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>

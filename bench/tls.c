@@ -1,11 +1,13 @@
-/* What TLS costs, by the process and, where it can, by the kernel, beside plain TCP in turn: a small message there and
- * back, and a stream. Both sides are threads of this process; CPU time of both together, so that it does not matter what else
- * the machine does. Prints one JSON object.
+/* Measures the cost of TLS beside plain TCP, in turn: a small message there and back, and a
+ * stream. The process makes the records, and where it can, the kernel. Both sides are threads of
+ * this process. The CPU time is that of both together, so other work on the machine does not
+ * matter. Prints one JSON object.
  *
  *     bench_tls [ADDRESS NETNS]
  *
- * With them the other side is in that network namespace, where ADDRESS is its own: links between hosts, which TLS is for,
- * have another congestion control than those within a host (docs/internals/transport.md). */
+ * With these arguments the other side is in that network namespace, where ADDRESS is its own. TLS
+ * is meant for links between hosts, whose congestion control differs from that within a host
+ * (docs/internals/transport.md). */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -63,7 +65,8 @@ static void take(struct conn *c, char *data, size_t size)
         }
 }
 
-/* The other side: it echoes TRIPS messages, then takes a stream; ROUNDS times, and one more to warm up. */
+/* The other side. It echoes TRIPS messages, then takes a stream. It does so ROUNDS times, and one
+ * more to warm up. */
 static void *other(void *arg)
 {
         static char data[PIECE];

@@ -1,7 +1,9 @@
-/* The log of a worker that may have been taken over (daemon/child_log.h): the input is what the worker writes, in portions that
- * its first two bytes choose. Each line that the supervisor writes names the worker, is text without control characters or
- * marks that change its order, and has a bounded size. What is not escaped is as the worker wrote it. The portions
- * change nothing. A worker that writes more than its rate allows spends no more than that. */
+/* The log of a worker that may be compromised (daemon/child_log.h). The input is the worker's
+ * output, in portions that its first two bytes choose. Each line that the supervisor writes names
+ * the worker and has a bounded size. It is text without control characters or marks that change
+ * its order. Characters that are not escaped are those that the worker wrote. The result does not
+ * depend on the portions. A worker that writes more than its rate allows gets no more than its
+ * rate into the log. */
 #include "fuzz/target.h"
 
 #include <stdbool.h>
@@ -65,7 +67,8 @@ void __wrap_log_put(const char *line, size_t size)
         written_size += size;
 }
 
-/* What becomes of it, in `written`. `portion` 0: it comes in one piece. */
+/* Pass the worker's output through the supervisor; the resulting log is in `written`. `portion`
+ * 0: it comes in one piece. */
 static void hear(const uint8_t *data, size_t size, uint64_t portion, unsigned repeated)
 {
         struct child_log_budget all = { 0 };
@@ -93,14 +96,15 @@ static void hear(const uint8_t *data, size_t size, uint64_t portion, unsigned re
         fuzz_check(log.fd < 0 && !log.size && !log.dropped);
 }
 
-/* Does it stand in the log as it is, but for what is escaped? Not if it is cut, or looks like a line of a log. */
+/* Return true if the log keeps this line, apart from escaped characters. It does not keep a line
+ * that is cut or looks like a line of a log. */
 static bool is_kept(const uint8_t *line, size_t size)
 {
         return size <= CHILD_LOG_LINE && (size < 7 || memcmp(line, "spancl[", 7) != 0) &&
                (!size || line[size - 1] != '\r');
 }
 
-/* What stands in the log, without escapes, is what was written. */
+/* Check that the log from `p` to `end`, without its escapes, is the line that the worker wrote. */
 static void same(const char *p, const char *end, const uint8_t *line, size_t size)
 {
         for (size_t i = 0; i < size; i++) {

@@ -1,5 +1,6 @@
-/* Build options and a source with #include lines, as an application hands them to clBuildProgram: options
- * up to the first zero byte, then the source. What is found has to be what a server takes. */
+/* Build options and a source with #include lines, as an application hands them to clBuildProgram.
+ * The input has the options up to the first zero byte, then the source. A server has to accept
+ * the headers that the client finds. */
 #include "fuzz/target.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What stands in SPANCL_SERVERS. */
+/* The value of SPANCL_SERVERS. */
 #include "fuzz/target.h"
 
 #include <string.h>

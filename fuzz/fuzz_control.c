@@ -1,5 +1,5 @@
-/* The words of a worker to the supervisor, which does not trust it: the packets of their socket, and the way of its
- * counters to a client that looks at the server. */
+/* The messages of a worker to the supervisor, which does not trust it. They are the packets of
+ * their socket. Also the way of the worker's counters to a client that queries the server. */
 #include "fuzz/target.h"
 
 #include <sys/socket.h>

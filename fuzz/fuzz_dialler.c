@@ -1,6 +1,11 @@
-/* The messages between a worker and the dialler (daemon/dial_message.h), neither of which believes the other. The first
- * byte of the input says whose words the rest are: a worker's request (0), or an answer to a worker that waits for one, without
- * a descriptor (1) or with one (2; with the number that the worker waits for: 3). No descriptor stays. */
+/* The messages between a worker and the dialler (daemon/dial_message.h), neither of which trusts
+ * the other. The first byte of the input chooses the sender of the rest:
+ * - 0: a worker, which sends a request;
+ * - 1: the dialler, which answers a waiting worker without a descriptor;
+ * - 2: the dialler, with a descriptor;
+ * - 3: the dialler, with a descriptor and the number that the worker waits for.
+ *
+ * No descriptor stays open. */
 #include "fuzz/target.h"
 
 #include <poll.h>
@@ -83,7 +88,7 @@ static void answer(unsigned how, size_t size)
                                 how > 1 ? link[0] : -1) == 0);
         close(link[0]);
         dialling_hear();
-        /* A dialler that ends leaves nobody waiting. */
+        /* A dialler that ends leaves no worker waiting. */
         dialling_begin(-1);
         pthread_join(thread, NULL);
         fuzz_check((w.status == 0) == (w.conn != NULL) && (w.status == 0) == !w.reply.text[0]);

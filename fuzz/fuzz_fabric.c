@@ -1,10 +1,13 @@
-/* A link that writes by a fabric (transport/fabric.h), whose other side is hostile: it sends any records, says of any of this side's
- * places that they are written, and writes to all memory that is registered for it. libfabric is played. Memory is registered
- * only within the place that the receiver gave, writes take only what the sender offered, and nothing stays registered.
- * Data that came in records is handed out as it was sent. More than CREDIT bytes are never under way.
+/* A link that writes by a fabric (transport/fabric.h) and has a hostile other side. That side
+ * sends any records and reports writes to any of this side's places. It writes to all memory that
+ * is registered for it. The test plays libfabric.
  *
- * The first byte of the input says whether this side dialled (1), whether a registration fails (2), and whether events have to
- * be polled for (4). The others are steps with their operands. */
+ * Memory is registered only within the place that the receiver gave. Writes take only what the
+ * sender offered. Nothing stays registered. Data that came in records is handed out as it was
+ * sent. More than CREDIT bytes are never under way.
+ *
+ * The first byte of the input says whether this side dialled (1), whether a registration fails
+ * (2), and whether events have to be polled for (4). The others are steps with their operands. */
 #include "fuzz/target.h"
 
 #include <fcntl.h>
@@ -233,7 +236,8 @@ static struct below {
         bool blocked, closed;
         bool honest; /* all was sent as records, with the data that is expected */
         bool counts; /* nothing that this side says was held back */
-        /* What this side says: the rest of a record, and data that is under way by its own words. */
+        /* This side's output: the rest of a record, and the data that its records announce as
+         * under way. */
         uint8_t head[RECORD];
         size_t have, rest;
         uint64_t on_way, taken;
@@ -481,7 +485,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 bool alive = true;
                 for (unsigned i = 0; in.left && alive && i < STEPS_MAX; i++)
                         alive = step(&in, c);
-                /* What came before the end counts; after it there is nothing more. */
+                /* Bytes from before the end of the connection count. After it nothing more
+                 * comes. */
                 for (unsigned i = 0; !alive && receive_some(&in, c); i++)
                         fuzz_check(i < ROOM);
                 if (!alive)

@@ -1,5 +1,6 @@
-/* A connection after its hello: any bytes on lane 0 and lane 1 of a session. The first byte says how the
- * stream is cut; then each piece starts with a byte that says on which lane, and its length. */
+/* A connection after its hello: any bytes on lane 0 and lane 1 of a session. The first byte says
+ * how the stream is cut. Each piece then starts with a byte that chooses its lane, and with its
+ * length. */
 #include "fuzz/target.h"
 
 #include "base/lz4.h"

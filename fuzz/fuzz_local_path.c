@@ -1,6 +1,6 @@
-/* The paths that a worker asks to be connected to on its host (daemon/local_path.h). Nothing but the sockets of servers is ever connected
- * to, and no descriptor stays. The first byte of the input says what the path begins
- * with. */
+/* The paths of a worker's requests to be connected on its host (daemon/local_path.h). The dialler
+ * connects only to the sockets of servers, and no descriptor stays open. The first byte of the
+ * input chooses the beginning of the path. */
 #include "fuzz/target.h"
 
 #include <stdio.h>

@@ -55,7 +55,7 @@ static const struct engine_ops ops = {
         .now_ns = on_now,
 };
 
-/* Everything that the session has to say is said to nobody. */
+/* Discard the session's output. */
 static void drain(struct session *s)
 {
         struct iovec iov[16];

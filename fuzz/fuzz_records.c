@@ -1,12 +1,17 @@
-/* Records with checksums (transport/checked.h), as a receiver gets them. The first byte of the input says how:
+/* Records with checksums (transport/checked.h), as a receiver gets them. The first byte of the
+ * input chooses their source:
+ * - Even: a real sender made the records. Then bits flip; bytes and records are lost, repeated or
+ *   exchanged; headers get false lengths. The receiver may hand out no byte of the first altered
+ *   record, or behind it.
+ * - Odd: a hostile side made them, with right checksums where it likes.
  *
- * Even: a real sender made the records; then bits flip, bytes and records are lost, repeated or exchanged, and headers get false
- * lengths. No byte of the first altered record, or behind it, may be handed out. Odd: a hostile side made them, with right checksums
- * where it likes. In both cases a model in this file says which bytes may be handed out, and whether the connection must end.
- * With 2 in the byte records are received into their places. With 4 the connection below ends behind its last byte. Few inputs
- * have records of more than some kilobytes, because these take most of the time: those with 0xF8 in the byte.
+ * In both cases a model in this file says which bytes may be handed out, and whether the
+ * connection must end. With 2 in the byte the receiver gives places for records. With 4 the
+ * connection below ends behind its last byte. With 0xF8 records may have more than some
+ * kilobytes; few inputs do, because these take most of the time.
  *
- * The connection below is played: it takes and gives as many bytes at a time as the input says. */
+ * The test plays the connection below: it takes and gives as many bytes at a time as the input
+ * says. */
 #include "fuzz/target.h"
 
 #include <stdbool.h>
@@ -56,7 +61,7 @@ static size_t take_size(struct input *in)
         return v < 0x80 ? v + 1 : (16u << v % (in->large ? 14 : 9)) - less[v >> 5 & 3];
 }
 
-/* What goes from one side to the other. */
+/* The bytes from one side to the other. */
 struct wire {
         uint8_t data[ROOM];
         size_t size;
@@ -192,7 +197,7 @@ static size_t common_start(const struct wire *a, const struct wire *b)
         return same;
 }
 
-/* What a real sender makes of the contents; in *ret_size how many bytes of them. */
+/* Send the contents through a real sender. *ret_size is the number of bytes that it took. */
 static void send_contents(struct input *in, bool places, struct wire *w, size_t *ret_size)
 {
         struct below b = { .wire = w, .in = in };
@@ -242,7 +247,7 @@ static void exchange(struct wire *w, size_t at, size_t middle, size_t end)
         memcpy(w->data + at + (end - middle), first, middle - at);
 }
 
-/* `p` tells where records began before the first change. */
+/* `p` has the places where records began before the first change. */
 static void change(struct input *in, struct wire *w, const struct plain *p)
 {
         unsigned flips = 0;
@@ -329,7 +334,8 @@ static size_t next_edge(struct receiver *r, size_t from)
         return from + n < ROOM ? from + n : ROOM;
 }
 
-/* `arrives` more bytes come, and places are offered, `pieces` at most. Returns what recvv said. */
+/* Let `arrives` more bytes come, and offer places, `pieces` at most. Returns the result of
+ * recvv. */
 static ssize_t receive(struct receiver *r, size_t arrives, int pieces)
 {
         struct below *b = &r->below;
@@ -345,14 +351,16 @@ static ssize_t receive(struct receiver *r, size_t arrives, int pieces)
         memcpy(r->came + from, guard, GUARD);
         ssize_t n = r->conn->ops->recvv(r->conn, iov, pieces);
         fuzz_check(n == SP_E_AGAIN || n == SP_E_LINK || (n > 0 && (size_t)n <= from - r->got));
-        /* The rest is given without asking the connection below; without a rest nothing is. */
+        /* The rest of a record is given without a read of the connection below. Without a rest
+         * nothing is given. */
         if (rest)
                 fuzz_check(n != SP_E_AGAIN);
         else if (idle)
                 fuzz_check(n == (b->ends && !more ? SP_E_LINK : SP_E_AGAIN));
         fuzz_check(!memcmp(r->came + from, guard, GUARD));
         fuzz_check(r->conn->came == b->given);
-        /* poll(2) tells of what is left, and of nothing else: a thread neither sleeps on bytes nor spins. */
+        /* poll(2) reports the rest, and nothing else: a thread neither sleeps on bytes nor
+         * spins. */
         rest = checked_has_rest(r->conn);
         fuzz_check((r->conn->fd != DESCRIPTOR) == rest);
         fuzz_check(n != SP_E_AGAIN || !rest);
@@ -372,7 +380,8 @@ static void move_edges(struct receiver *r)
                 while (!i && r->edges[i] <= r->got);
 }
 
-/* All of the stream comes, in the portions that the input says. `limit`: no more may be handed out. */
+/* Receive the whole stream, in the portions that the input says. `limit`: no more may be handed
+ * out. */
 static void receive_all(struct input *in, unsigned how, struct wire *w, const struct plain *p,
                         size_t limit)
 {

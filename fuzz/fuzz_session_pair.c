@@ -1,5 +1,5 @@
-/* Two sessions joined by pipes: the input says who sends what, which bytes move and where the connection
- * breaks; whatever it says, everything arrives exactly once and in order. */
+/* Two sessions joined by pipes. The input chooses the sender, the bytes that move, and the places
+ * where the connection breaks. In every case everything arrives exactly once and in order. */
 #include "fuzz/target.h"
 
 #include "support/pair.h"

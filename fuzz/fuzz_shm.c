@@ -1,7 +1,8 @@
-/* Memory shared with a hostile process: it offers rings of its own making, or takes those that this side offers, as a client
- * does to a server, and writes there what it likes while this side sends and receives. Nothing beyond the rings may be
- * touched, and nothing hang. Memory beside the rings is touched if it was taken: it must be there. Bytes of the input,
- * after the first two (what is offered): instructions with their operands. */
+/* Memory shared with a hostile process. It offers rings of its own making, or takes those that
+ * this side offers, as a client does to a server. It writes there any bytes while this side sends
+ * and receives. This side touches nothing beyond the rings and never hangs. If this side took
+ * memory beside the rings, the test touches it: it must be there. The first two bytes of the
+ * input choose the offer. The others are instructions with their operands. */
 #include "fuzz/target.h"
 
 #include <fcntl.h>
@@ -100,7 +101,8 @@ static void say(int socket, uint8_t what, const int *fds, size_t count)
         (void)!passing_send(socket, &iov, 1, fds, count);
 }
 
-/* Memory that was taken is there, whatever the other side does to its descriptor `fd` of it. */
+/* Touch memory that was taken. It is there, whatever the other side does to its descriptor `fd`
+ * of it. */
 static void touch_common(struct conn *c, int fd, bool punched)
 {
         uint64_t size = 0, address;
@@ -181,7 +183,7 @@ static int be_offered(struct input *in, unsigned how, struct conn **c, int socke
         return r;
 }
 
-/* This side offers; the hostile one says something, and may write to what it got. */
+/* This side offers. The hostile side sends something, and may write to the memory that it got. */
 static int make_offer(struct input *in, unsigned how, struct conn **c, int socket,
                       uint8_t **ret_memory, size_t *ret_size)
 {

@@ -1,8 +1,9 @@
-/* TLS: what comes before and behind a handshake. The first byte says which.
+/* TLS: the bytes before and after a handshake. The first byte chooses.
  *
- * Even: bytes of a stranger for the server's handshake. Odd: a connection whose other side has the keys: records of
- * any type and length, well sealed, or bytes that are none, among others; what arrives is what was sent as data. With 2
- * in the byte a kernel opens them, which is played (support/ktls.h), with 4 one that takes new keys. */
+ * Even: bytes of a stranger for the server's handshake. Odd: a connection whose other side has
+ * the keys. It sends records of any type and length, well sealed, among bytes that are no
+ * records. The received data is the data that was sent. With 2 in the byte a played kernel
+ * (support/ktls.h) opens the records. With 4 that kernel takes new keys. */
 #include "fuzz/target.h"
 
 #include <stdbool.h>

@@ -444,7 +444,7 @@ static void fabrics(void)
         }
 }
 
-/* What a worker writes to its log: fuzz_child_log.c. */
+/* Output of a worker to its log: fuzz_child_log.c. */
 static void child_logs(void)
 {
         static const struct {

@@ -1,4 +1,5 @@
-/* What every fuzz target includes. A target returns 0 and aborts where something is wrong. */
+/* The header that every fuzz target includes. A target returns 0 and aborts where something is
+ * wrong. */
 #ifndef SPANCL_FUZZ_TARGET_H
 #define SPANCL_FUZZ_TARGET_H
 

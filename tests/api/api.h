@@ -1,5 +1,6 @@
-/* What the OpenCL programs of this folder share: all devices of the first platform in one context,
- * a queue for each, and checks that end the program. Plain OpenCL, whatever runs it. */
+/* Helpers of the OpenCL programs in this folder: all devices of the first platform in one
+ * context, a queue for each, and checks that end the program. Plain OpenCL, so it works on any
+ * implementation. */
 #ifndef TESTS_API_API_H
 #define TESTS_API_API_H
 
@@ -55,7 +56,9 @@ static inline int api_entries(const char *folder)
 
 static int api_descriptors, api_threads;
 
-/* What is left when everything is released is what each server costs: nothing of objects, commands, or waits. */
+/* At exit, when all objects were released, check the open descriptors and threads. Only those
+ * that each server costs may be left, and none of objects, commands, or waits. Otherwise the exit
+ * status is 97. */
 static void api_leaks(void)
 {
         int servers = atoi(getenv("TEST_LEAKS"));
@@ -67,7 +70,7 @@ static void api_leaks(void)
         _exit(97);
 }
 
-/* Before main; with-servers says of how many servers. */
+/* Runs before main; with-servers gives the number of servers. */
 __attribute__((constructor)) static void api_watch_leaks(void)
 {
         if (!getenv("TEST_LEAKS"))
@@ -125,7 +128,7 @@ static inline int api_out_of_order(const struct api *a, cl_uint device)
         return (p & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
 }
 
-/* The queue of device i, round and round. */
+/* Return the queue of device i; devices repeat. */
 static inline cl_command_queue api_queue(const struct api *a, unsigned i)
 {
         return a->queues[i % a->count];
@@ -156,7 +159,8 @@ static inline cl_mem api_buffer(const struct api *a, cl_mem_flags flags, size_t 
         return buffer;
 }
 
-/* What kernel `f(global uint *n)` of the program writes to n[0] on this device. */
+/* Run kernel `f(global uint *n)` of the program on this device and return what it writes to
+ * n[0]. */
 static inline cl_uint api_run(struct api *a, cl_uint device, cl_program p)
 {
         cl_kernel k = api_kernel(p, "f");

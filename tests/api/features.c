@@ -1,5 +1,6 @@
-/* What only some devices have: IL and its constants, sub-groups, images in buffers, variables of programs,
- * the generic address space, queues on the device, pipes. Each is tried where a device offers it. */
+/* Features that only some devices have: IL and its constants, sub-groups, images in buffers,
+ * variables of programs, the generic address space, queues on the device, pipes. Each is tried
+ * where a device offers it. */
 #include "api.h"
 
 #include <CL/cl_ext.h>

@@ -1,5 +1,5 @@
-/* Commands that meet in the application's memory: whatever is large or small, and whichever device it comes
- * from or goes to, the later one's bytes are what the memory has in the end. */
+/* Commands that meet in the application's memory. Large or small, from or to any device: in the
+ * end the memory has the bytes of the later command. */
 
 #include "api.h"
 
@@ -96,7 +96,7 @@ static void copies(struct api *a, cl_mem ones, cl_mem twos)
         for (cl_uint i = 0; i < a->count; i++) {
                 cl_command_queue q = a->queues[i];
                 memset(memory, 0, LARGE);
-                /* What is copied has come, and is not that of the later read. */
+                /* The copy gets the bytes of the first read, and not those of the later one. */
                 OK(clEnqueueReadBuffer(q, ones, CL_FALSE, 0, LARGE, memory, 0, NULL, NULL));
                 OK(clEnqueueSVMMemcpy(q, CL_FALSE, other, memory, LARGE, 0, NULL, NULL));
                 OK(clEnqueueReadBuffer(q, twos, CL_FALSE, 0, SMALL, memory, 0, NULL, NULL));

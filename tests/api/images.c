@@ -103,7 +103,7 @@ static void inner(const size_t all[3], size_t origin[3], size_t region[3])
         }
 }
 
-/* What is written is read, wholly and in parts, on any device, and parts keep the rest. */
+/* Write and read an image, wholly and in parts, on any device. A write of a part keeps the rest. */
 static void transfers(const struct api *a)
 {
         for (int i = 0; i < SHAPES; i++) {

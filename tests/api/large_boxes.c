@@ -1,5 +1,5 @@
-/* Rectangles and images of some MiB, which are moved in parts: each byte is where it belongs, also between devices, and
- * what is around the box stays as it was. servers: 2 */
+/* Rectangles and images of some MiB, which are moved in parts. Each byte is in its place, also
+ * between devices. The bytes around the box stay as they were. servers: 2 */
 #include <stdbool.h>
 
 #include "api.h"

@@ -49,7 +49,7 @@ static void kinds(struct api *a, size_t size, cl_mem_flags flags)
                 OK(clFinish(q));
                 CHECK(is_mapped(m, 0));
 
-                /* A part of what is mapped for writing may be left as it was. */
+                /* A part of a region that is mapped for writing may keep its bytes. */
                 p = map(q, m, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, at, part);
                 api_pattern(p + part / 2, part / 2, i);
                 api_pattern(model + at + part / 2, part / 2, i);

@@ -1,5 +1,7 @@
-/* What kernels print appears on the standard output of the program that launched them.
- * servers: 2 */
+/* The output of printf in kernels appears on the standard output of the program that launched
+ * them.
+ *
+ *   servers: 2 */
 
 #include "api.h"
 

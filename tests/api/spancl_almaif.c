@@ -188,7 +188,8 @@ static void transfers_work(const struct parts *p)
         }
 }
 
-/* What leaves its buffer fails on the device; whoever waits for it fails, on the CPU too. */
+/* A launch that leaves its buffer fails on the device. A command on the CPU that waits for it
+ * fails, too. */
 static void failure_reaches_the_other_device(const struct parts *p)
 {
         cl_kernel inc = api_kernel(p->built_in, "spancl.inc.i32"),

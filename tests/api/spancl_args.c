@@ -1,6 +1,7 @@
-/* servers: 1. An argument that is set to what it is already travels no more; one that has changed does, also
- * when the new object is at the old one's address. The program runs itself with and without setting all
- * arguments before each launch, and compares how many bytes it sent (SPANCL_STATS). */
+/* servers: 1. An argument that is set to its present value is not sent again. One that has
+ * changed is sent, also when the new object is at the old one's address. The program runs itself
+ * with and without setting all arguments before each launch, and compares how many bytes it sent
+ * (SPANCL_STATS). */
 
 #include "api.h"
 #include "stats.h"

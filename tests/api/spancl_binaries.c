@@ -1,6 +1,7 @@
-/* A program's binary is the native implementation's: one that a native run has kept works here, and the other way round.
- * The program runs itself without SpanCL for the native part.
- * servers: 1 */
+/* A program's binary is the native implementation's. A binary from a native run works here, and
+ * the other way round. The program runs itself without SpanCL for the native part.
+ *
+ *   servers: 1 */
 #include "api.h"
 
 #include <sys/wait.h>

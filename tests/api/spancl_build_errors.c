@@ -1,5 +1,5 @@
-/* servers: 2. What building, compiling, linking and their queries refuse, clause by clause, and what they
- * say while a build goes on. */
+/* servers: 2. The errors of building, compiling, linking and their queries, clause by clause.
+ * Also their results while a build is in progress. */
 #include "api.h"
 
 #include <stdatomic.h>

@@ -1,8 +1,9 @@
-/* The servers' compile cache (TEST_CACHE is its folder): what was built once is built the same from it,
- * in this process and in others, with the same information about kernels, and so is what was compiled and
- * linked; entries that were damaged do no harm; failures are not kept. Devices of the program's own process
- * have the user's.
- * servers: 1 */
+/* The servers' compile cache (TEST_CACHE is its folder). A program that was built once is built
+ * from it again, in this process and in others, with the same information about kernels. The same
+ * goes for compiled and linked programs. Damaged entries do no harm; failures are not kept.
+ * Devices of the program's own process use the user's cache.
+ *
+ *   servers: 1 */
 
 #include "api.h"
 
@@ -177,7 +178,7 @@ static void link_and_run(struct api *a, const char *options, cl_uint expected)
         OK(clReleaseProgram(part));
 }
 
-/* The devices of this process, and a folder of the user's for them; nothing is put there for those that
+/* The devices of this process use a folder of the user's. Nothing is put there for devices that
  * keep compiled programs themselves. */
 static void own_devices(const char *self)
 {

@@ -1,4 +1,4 @@
-/* Event callbacks: what they are told, and threads whose callbacks enqueue more. servers: 2 */
+/* Event callbacks: their arguments, and threads whose callbacks enqueue more. servers: 2 */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ static void values(struct api *a)
                 CHECK(statuses[0] == (end < 0 ? failed : CL_COMPLETE));
                 CHECK(statuses[1] == (end < 0 ? failed : CL_RUNNING));
                 CHECK(statuses[2] == CL_SUBMITTED || (end < 0 && statuses[2] == failed));
-                /* All that is asked for after the end comes, too. */
+                /* A callback that is registered after the completion is called, too. */
                 ask(e);
                 await(&told, 3);
                 CHECK(statuses[0] == (end < 0 ? failed : CL_COMPLETE));

@@ -32,7 +32,8 @@ static void *add_args(cl_kernel k, cl_mem m, int by)
         return NULL;
 }
 
-/* Arguments and sizes are those of the recording; what the commands write is there for whoever asks. */
+/* A run uses the arguments and sizes of the recording. Later commands see the bytes that it
+ * writes. */
 static void runs_what_was_recorded(struct api *a, cl_program program)
 {
         cl_command_queue q = a->queues[0];
@@ -160,7 +161,7 @@ static void waits_for_many_sync_points(struct api *a, cl_program program)
         add_args(add, m, 1);
         for (int i = 0; i < 3; i++)
                 OK(cb.kernel(b, NULL, NULL, add, 1, NULL, &items, NULL, 1, &last, &last, NULL));
-        /* Only the first one says what there is to wait for. */
+        /* Only the first entry of the long list names the latest command. */
         for (cl_uint i = 0; i < MANY; i++)
                 syncs[i] = 1;
         syncs[0] = last;
@@ -462,7 +463,8 @@ static void can_be_changed(struct api *a, cl_program program)
         OK(cb.finalize(b));
         set(q, m, 0);
         OK(cb.enqueue(0, NULL, b, 0, NULL, NULL));
-        /* While it is held and after it was changed; each does what it was when it was enqueued. */
+        /* Change the command buffer while a run is held, and after. Each run executes the
+         * recording of the time when it was enqueued. */
         cl_int err;
         cl_event gate = clCreateUserEvent(a->context, &err);
         OK(err);
@@ -535,7 +537,7 @@ static void can_be_changed(struct api *a, cl_program program)
         OK(clReleaseMemObject(n));
 }
 
-/* Arguments may come after the recording, if that was said. */
+/* Arguments may be set after the recording, if it was declared. */
 static void can_be_completed(struct api *a, cl_program program)
 {
         cl_command_queue q = a->queues[0];
@@ -576,7 +578,7 @@ static void can_be_completed(struct api *a, cl_program program)
                 OK(clReleaseMemObject(m[i]));
 }
 
-/* What freed objects leave is overwritten. */
+/* Overwrite the memory of freed objects. */
 static void overwrite_freed(cl_context context)
 {
         cl_int err;

@@ -1,5 +1,5 @@
-/* servers: 1. What a run of a command buffer costs on the wire: one message, however much was recorded and
- * whoever is to be waited for; and one for each change. The program runs itself with few and with many
+/* servers: 1. The messages of a command buffer's run. A run is one message, whatever its size and
+ * its wait list. Each change is one more message. The program runs itself with few and with many
  * runs, and compares how many messages were sent (SPANCL_STATS). */
 
 #include "command_buffer.h"

@@ -1,7 +1,8 @@
-/* Bulk data that is compressed arrives as it was, between client and servers and between servers, in fewer bytes
- * on the wire; data that does not get smaller, or that is not to be compressed, takes as many as it has. The
- * program runs itself and reads what SPANCL_STATS says. Servers with `--compression lz4`, and
- * SPANCL_COMPRESSION=lz4, or neither: what `auto` does depends on how busy the host is, but it never takes more. */
+/* Compressed bulk data arrives unchanged, between client and servers and between servers, in
+ * fewer bytes on the wire. Data that does not get smaller, or that is not to be compressed, takes
+ * as many bytes as it has. The program runs itself and reads SPANCL_STATS. Servers have
+ * `--compression lz4` and clients SPANCL_COMPRESSION=lz4, or neither. The work of `auto` depends
+ * on how busy the host is, but it never takes more bytes. */
 
 #include "api.h"
 #include "stats.h"

@@ -1,6 +1,7 @@
-/* cl_pocl_content_size: of a buffer whose meaningful bytes another one counts only these are moved, between
- * servers, to the program, to a mapping, and within a device.
- * servers: 2 */
+/* cl_pocl_content_size: another buffer counts the meaningful bytes of a buffer. Only these bytes
+ * are moved: between servers, to the program, to a mapping, and within a device.
+ *
+ *   servers: 2 */
 
 #include "api.h"
 #include "stats.h"
@@ -115,7 +116,8 @@ static void CL_CALLBACK is_gone(cl_mem m, void *user)
         sem_post(user);
 }
 
-/* Each says how much of the other means something: both go nevertheless when they are released. */
+/* Each buffer counts the other's meaningful bytes. Both are freed nevertheless when they are
+ * released. */
 static void circle(struct test *t)
 {
         cl_int err;

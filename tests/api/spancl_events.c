@@ -79,8 +79,9 @@ static void failed_callbacks(struct api *a)
         OK(clReleaseMemObject(m));
 }
 
-/* A command that clFinish waited for is complete at the first look, although nobody asked for it before; also when it
- * is looked at while it waits for something, and when it was released long before. */
+/* A command that clFinish waited for is complete at the first query, although nobody asked for it
+ * before. This holds also when it is queried while it waits for something, and when it was
+ * released long before. */
 static void unobserved(struct api *a)
 {
         enum { MANY = 300 };
@@ -118,7 +119,7 @@ static void unobserved(struct api *a)
         }
 }
 
-/* The error of a command without an event is what the next call that waits says, once. */
+/* The next call that waits returns the error of a command without an event, once. */
 static void without_event(struct api *a)
 {
         char byte = 0;
@@ -132,7 +133,8 @@ static void without_event(struct api *a)
         OK(clReleaseMemObject(m));
 }
 
-/* Failed commands with much data: their events end, their memory may be used again, transfers go on. */
+/* Commands with much data fail. Their events complete, their memory may be used again, and later
+ * transfers work. */
 static void large_failures(struct api *a)
 {
         enum { MUCH = 5 << 20 };

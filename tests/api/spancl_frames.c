@@ -1,6 +1,7 @@
-/* servers: 1. What costs no round trip: creating, setting arguments, enqueuing and releasing. The program
- * runs itself twice, with little and with much of it between two clFinish, and compares how many frames
- * came back (SPANCL_STATS). Events that nobody looks at are not told of, nor is a chain of them. */
+/* servers: 1. Calls that cost no round trip: creating, setting arguments, enqueuing and
+ * releasing. The program runs itself twice, with few and with many of them between two clFinish,
+ * and compares how many frames came back (SPANCL_STATS). The server does not notify the client of
+ * events that the program does not look at, nor of a chain of them. */
 
 #include "api.h"
 #include "stats.h"

@@ -3,7 +3,8 @@
 
 static const char source[] = "kernel void set(global int *p, int v) { p[get_global_id(0)] = v; }\n";
 
-/* What is released once too often is told as such, whether it is gone or others still need it. */
+/* Releasing an object once too often gives its named error, whether the object is gone or other
+ * objects still need it. */
 static void released(struct api *a)
 {
         cl_int e;
@@ -70,7 +71,8 @@ static void other_kinds(struct api *a)
         OK(clReleaseMemObject(m));
 }
 
-/* What a query gives may be retained and released, though the application's own reference is gone. */
+/* An object from a query may be retained and released, though the application's own reference is
+ * gone. */
 static void from_queries(struct api *a)
 {
         cl_int e;

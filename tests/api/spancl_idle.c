@@ -1,5 +1,6 @@
-/* servers: 2. A session that has moved 1 MiB from one server to the other and then, with an argument, stays until
- * its standard input ends: for whoever looks at it meanwhile (tests/run/cli). */
+/* servers: 2. A session that has moved 1 MiB from one server to the other. With an argument it
+ * stays until its standard input ends, so that another program can look at it meanwhile
+ * (tests/run/cli). */
 
 #include "api.h"
 

@@ -1,5 +1,6 @@
-/* servers: 2. Buffers of a MiB and more, which may lie in memory that client and server have in common
- * (TEST_TRANSPORT=shm): wherever the bytes are, they are right, and then mapping moves none. */
+/* servers: 2. Buffers of a MiB and more, which may lie in the arena that client and server share
+ * (TEST_TRANSPORT=shm). Their bytes are right wherever they lie. In the arena, mapping moves no
+ * bytes. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -57,8 +58,8 @@ static void unmap(cl_command_queue q, cl_mem m, void *p)
         OK(clEnqueueUnmapMemObject(q, m, p, 0, NULL, NULL));
 }
 
-/* Kernels of real programs read a little beyond the end of a buffer, where any implementation has readable bytes. The
- * buffers lie side by side in the memory in common, so the last one is the test. */
+/* Kernels of real programs read a little beyond the end of a buffer, where any implementation has
+ * readable bytes. The buffers lie side by side in the shared arena, so the last one is the test. */
 static void beyond(const struct api *a)
 {
         enum { COUNT = 4 };
@@ -216,7 +217,7 @@ static void threads(const struct api *a, cl_uint *data)
         OK(clReleaseMemObject(s.mem));
 }
 
-/* What a process sends that maps, unmaps, reads and writes `count` times. */
+/* Map, unmap, read and write `count` times; main measures the traffic of such a process. */
 static int traffic(int count)
 {
         struct api a = api_open(0);

@@ -1,4 +1,5 @@
-/* What clEnqueueNDRangeKernel and clEnqueueTask refuse, and the sizes that they allow. servers: 2 */
+/* The errors of clEnqueueNDRangeKernel and clEnqueueTask, and the sizes that they allow.
+ * servers: 2 */
 #include "api.h"
 
 static const char source[] =

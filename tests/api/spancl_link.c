@@ -160,7 +160,7 @@ static void callbacks(struct api *a)
         OK(clReleaseProgram(linked));
 }
 
-/* A link that fails: there is a program nevertheless, which tells why. */
+/* A link that fails returns a program nevertheless; its log has the reason. */
 static void unresolved(struct api *a)
 {
         cl_int err;

@@ -1,4 +1,5 @@
-/* What the specification says of several mappings at once, and of commands that do nothing but wait. servers: 2 */
+/* The specification's rules on several mappings at once, and on commands that only wait.
+ * servers: 2 */
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -112,7 +113,8 @@ static void writers(struct api *a, cl_mem_flags flags)
         free(out);
 }
 
-/* Mappings that begin at the same byte end one by one, and what is mapped for writing is written with its own size. */
+/* Mappings that begin at the same byte are unmapped one by one. A mapping for writing is written
+ * with its own size. */
 static void same_address(struct api *a, cl_mem_flags flags)
 {
         enum { AT = 4096, SHORT = 1000, LONG = 30000 };
@@ -325,9 +327,9 @@ static bool has_svm(struct api *a)
         return caps != 0;
 }
 
-/* A buffer, or an allocation of shared virtual memory, that is mapped `count` times: "r": for reading;
- * "w": and is written to then; "k": and a command writes to it each time; "u": and one that comes before it in the
- * queues, but runs later. */
+/* Map a buffer, or an allocation of shared virtual memory, `count` times. "r": for reading. "w":
+ * the application then writes to it. "k": a command writes to it each time. "u": so does one that
+ * comes before it in the queues, but runs later. */
 static int maps(char way, bool svm, int count)
 {
         struct api a = api_open(0);
@@ -393,7 +395,8 @@ static int maps(char way, bool svm, int count)
         return 0;
 }
 
-/* What a mapping has brought, or taken back, is not brought again before a command writes there. */
+/* Bytes that a mapping has read, or an unmapping has written, do not travel again before a
+ * command writes there. */
 static void nothing_twice(char *self, bool svm)
 {
         char way[2] = "", count[2] = "", *kind = svm ? "svm" : "buffer";
@@ -426,8 +429,9 @@ static void *map_behind(void *arg)
                                   &c->error);
 }
 
-/* What a thread still waits for is not what another one unmaps, though it will be at the same place; also if it
- * fails, or the object is released meanwhile. */
+/* A thread waits for a mapping, and another thread unmaps its own at the same address. This does
+ * not unmap the one that is waited for. It holds also if the waiting one fails, or the object is
+ * released meanwhile. */
 static void from_two_threads(struct api *a, cl_int status, bool release)
 {
         cl_int e;

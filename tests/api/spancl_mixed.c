@@ -239,7 +239,8 @@ static void images(struct api *a)
                 OK(clReleaseMemObject(m));
 }
 
-/* What is built, compiled and linked for all works on each; a subset is built for itself. */
+/* A program that is built, compiled and linked for all devices works on each. A build for a
+ * subset works only there. */
 static void programs(struct api *a)
 {
         cl_int err;
@@ -302,8 +303,8 @@ static cl_uint align_of(cl_device_id d)
         return bits / 8;
 }
 
-/* A sub-buffer that is aligned for one device only is no argument on the other, for launches and for those who ask
- * for a local size. */
+/* A sub-buffer that is aligned for one device only is no argument on the other. This holds for
+ * launches, and for queries that ask for a local size. */
 static void aligned(struct api *a, cl_kernel add)
 {
         static clGetKernelSuggestedLocalWorkSizeKHR_fn suggest;

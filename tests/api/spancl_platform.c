@@ -18,7 +18,7 @@ static int names(const char *list, const char *name, size_t size)
         return at != NULL;
 }
 
-/* What the platform has itself, and "each extension that is supported by all devices". */
+/* The platform's extensions are its own, and "each extension that is supported by all devices". */
 static void extensions(struct api *a)
 {
         static char ours[8192], theirs[API_DEVICES_MAX][8192];
@@ -259,7 +259,7 @@ static void contexts(struct api *a)
                      clCreateContextFromType(list, CL_DEVICE_TYPE_CUSTOM, NULL, NULL, &error));
 }
 
-/* What no device supports is refused in the right order. */
+/* A call for a feature that no device supports fails with the error that comes first. */
 static void unsupported(struct api *a)
 {
         for (cl_uint i = 0; i < a->count; i++)

@@ -1,5 +1,5 @@
-/* OpenCL C on RISC-V accelerators, one of this process and one behind a server, beside CPUs: what the native
- * implementation computes is what they have to. runner: with-riscv */
+/* OpenCL C on RISC-V accelerators, one of this process and one behind a server, beside CPUs. They
+ * have to compute the native implementation's results. runner: with-riscv */
 
 #include <math.h>
 #include <unistd.h>

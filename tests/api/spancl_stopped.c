@@ -44,7 +44,7 @@ static void stand_still(unsigned ms, cl_ulong ret[2])
         munmap(shared, 4096);
 }
 
-/* True: the chain came to its end while the program stood still, and not when it went on. */
+/* Return true if the chain completed while the program was stopped, and not when it went on. */
 static int advances(struct api *a, cl_kernel k, unsigned length, unsigned ms)
 {
         cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, 4 * N, NULL);

@@ -1,6 +1,5 @@
-/* Shared virtual memory: what the specification says and implementations at hand do not do, and the mixed
- * case, devices of servers beside one of this process.
- * servers: 2 */
+/* Shared virtual memory: features of the specification that implementations at hand lack, and the
+ * mixed case of server devices beside one of this process. servers: 2 */
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-/* servers: 2. SPANCL_TRACE: one timeline of the client and both servers. The program runs itself with it
- * and reads what was written: each command is enqueued by the client, submitted and completed by its
- * server, heard of by the client, in this order on one clock. */
+/* servers: 2. SPANCL_TRACE: one timeline of the client and both servers. The program runs itself
+ * with it and reads the timeline. The client enqueues each command, its server submits and
+ * completes it, and the client is notified, in this order on one clock. */
 #include <inttypes.h>
 #include <sys/wait.h>
 #include <unistd.h>

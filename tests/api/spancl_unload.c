@@ -1,4 +1,5 @@
-/* A loader that unloads the library while threads of it run, in a callback or in a server of this process. servers: 1 */
+/* A loader that unloads the library while its threads run: in a callback, or in a server in this
+ * process. servers: 1 */
 #include <CL/cl_icd.h>
 #include <dlfcn.h>
 

@@ -1,6 +1,7 @@
-/* servers: 1. A source and its headers travel to a server once, however many program objects are made of
- * them, with a callback or without; and not at all to a server that has the build in its cache
- * (TEST_CACHE). The program runs itself and compares what was sent (SPANCL_STATS). */
+/* servers: 1. A source and its headers travel to a server once, however many program objects are
+ * made of them, with a callback or without. They do not travel at all to a server that has the
+ * build in its cache (TEST_CACHE). The program runs itself and compares the sent bytes
+ * (SPANCL_STATS). */
 #include <dirent.h>
 #include <unistd.h>
 

@@ -122,7 +122,7 @@ static void copies(struct api *a, cl_program program)
         OK(clReleaseKernel(sum));
 }
 
-/* Addresses in one allocation lead to others, which the kernel is told of: one by one, or all. */
+/* Addresses in one allocation lead to others. The kernel gets these one by one, or all. */
 static void reached(struct api *a, cl_program program, int all)
 {
         enum { COUNT = 200 };
@@ -265,7 +265,7 @@ static cl_command_type type_of(cl_event e)
         return type;
 }
 
-/* What was enqueued before is complete when clMemBlockingFreeINTEL returns. */
+/* clMemBlockingFreeINTEL returns when all earlier commands are complete. */
 static void events(struct api *a)
 {
         cl_command_queue q = a->queues[0];

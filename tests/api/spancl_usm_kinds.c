@@ -1,6 +1,7 @@
-/* cl_intel_unified_shared_memory as it is here: what is not offered, whose pointers are whose, and devices that can't have
- * it beside others.
- * servers: 2 */
+/* SpanCL's limits of cl_intel_unified_shared_memory: kinds that are not offered, pointers of each
+ * kind, and devices that can't have it beside others.
+ *
+ *   servers: 2 */
 
 #include <CL/cl_ext.h>
 #include <signal.h>
@@ -105,7 +106,7 @@ static void not_offered(struct api *a, cl_kernel k)
         OK(clSetKernelExecInfo(k, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, 0, NULL));
 }
 
-/* Whoever takes the address for one of its own notices. */
+/* A program that uses a device address as one of its own gets SIGSEGV. */
 static void touched(struct api *a)
 {
         int status;
@@ -121,7 +122,7 @@ static void touched(struct api *a)
         OK(free_now(a->context, (void *)(uintptr_t)p));
 }
 
-/* What begins as one kind ends as one, and the host has none of it. */
+/* An allocation can't be freed as another kind than it was made, and it is no host memory. */
 static void kinds(struct api *a, cl_kernel k, cl_kernel value)
 {
         cl_context x = a->context;

@@ -1,6 +1,7 @@
-/* servers: 2. What a program waits for when its servers are far away. The program runs itself up to some step,
- * with little and with much of everything, and SPANCL_STATS says how often it waited: a wait is a round trip, or
- * less, when both servers were asked at once and one had answered already. */
+/* servers: 2. The waits of a program whose servers are far away. The program runs itself up to
+ * some step, with little and with much of everything. SPANCL_STATS has the number of its waits. A
+ * wait is a round trip. It is less when the client asked both servers at once and one had
+ * answered already. */
 
 #include "api.h"
 #include "stats.h"
@@ -26,7 +27,7 @@ static struct {
         int host[N], back[N], sum;
 } w;
 
-/* What is asked of a device is known once it is connected. */
+/* Query the devices. The client knows the answers once it is connected. */
 static void ask_context(void)
 {
         char text[8192];
@@ -42,7 +43,7 @@ static void ask_context(void)
         OK(clGetDeviceAndHostTimer(w.api.devices[0], &device, &host));
 }
 
-/* What is asked of a program and its kernels has come with the build. */
+/* Query a program and its kernels. The answers came with the build. */
 static void ask_kernels(int count)
 {
         char text[8192];

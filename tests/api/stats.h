@@ -1,4 +1,5 @@
-/* What a fresh process of this program sends and receives, by SPANCL_STATS. */
+/* Counters of a fresh process of this program: the bytes and messages that it sends and receives,
+ * and its waits, as SPANCL_STATS reports them. */
 #ifndef SPANCL_TEST_API_STATS_H
 #define SPANCL_TEST_API_STATS_H
 
@@ -12,7 +13,7 @@
 
 enum { STATS_MAX = 4096 };
 
-/* Run argv[0] with these arguments; its report is what SPANCL_STATS wrote. */
+/* Run argv[0] with these arguments; `report` gets the output of SPANCL_STATS. */
 static inline void stats_run(char *const argv[], char report[STATS_MAX])
 {
         char path[] = "/tmp/spancl-stats.XXXXXX";
@@ -54,7 +55,7 @@ static inline long stats_of(char *const argv[], const char *end, const char *wha
         return stats_number(strstr(report, key), what);
 }
 
-/* How often the program waited for servers. */
+/* Return how often the program waited for servers. */
 static inline long stats_waits(char *const argv[])
 {
         char report[STATS_MAX];

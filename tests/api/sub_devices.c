@@ -1,4 +1,4 @@
-/* Sub-devices: what they say of themselves, how long they live, and work on them. servers: 2 */
+/* Sub-devices: their queries, their lifetime, and work on them. servers: 2 */
 #include "api.h"
 
 static cl_ulong number(cl_device_id d, cl_device_info name)
@@ -8,7 +8,7 @@ static cl_ulong number(cl_device_id d, cl_device_info name)
         return v;
 }
 
-/* Is the way to divide one of those that the device names? */
+/* Return true if the device names this way to divide it. */
 static int offers(cl_device_id d, cl_device_partition_property name)
 {
         cl_device_partition_property list[16];
@@ -136,7 +136,7 @@ static void work(const cl_device_id *devices, cl_uint count, cl_uint built)
         OK(clReleaseContext(x));
 }
 
-/* A queue goes on when the application has let go of its sub-device. */
+/* A queue still works when the application has released its sub-device. */
 static void outlive(cl_device_id d)
 {
         cl_device_partition_property by[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };

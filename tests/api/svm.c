@@ -387,7 +387,7 @@ static void events(struct api *a)
         OK(clReleaseEvent(gate));
 }
 
-/* What both natively and here is refused. */
+/* Calls that fail both natively and here. */
 static void errors(struct api *a, cl_program program)
 {
         cl_command_queue q = a->queues[0];

@@ -1,5 +1,6 @@
-/* A shared library that takes the place of a kernel's machine code in a program binary. The loader runs its constructor: in
- * the worker, as a kernel is. It says so on standard output, which is the client's, and then attacks what FOLDER has. */
+/* A shared library that takes the place of a kernel's machine code in a program binary. The
+ * loader runs its constructor in the worker, as it does a kernel. The constructor reports on
+ * standard output, which is the client's, and then attacks the files in FOLDER. */
 #include "sandbox/attacks/attack.h"
 
 __attribute__((constructor)) static void attack_everything(void)

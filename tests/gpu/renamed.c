@@ -1,6 +1,7 @@
-/* An OpenCL layer that renames every platform to SpanCL's name and vendor. Some programs, hashcat for instance, choose
- * their kernels by the platform's vendor. Natively under this layer they run the kernels that they run over SpanCL, so the
- * cost of SpanCL can be told from the cost of other kernels. Layers: OpenCL-ICD-Loader, "OpenCL Layers Tutorial". */
+/* An OpenCL layer that renames every platform to SpanCL's name and vendor. Some programs, hashcat
+ * for instance, choose their kernels by the platform's vendor. Natively under this layer they run
+ * the kernels that they run over SpanCL. So the cost of SpanCL can be told from the cost of other
+ * kernels. Layers: OpenCL-ICD-Loader, "OpenCL Layers Tutorial". */
 #include <CL/cl_layer.h>
 #include <string.h>
 

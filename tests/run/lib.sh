@@ -71,7 +71,7 @@ server_start() {
         server_opened+=("$(server_descriptors "$pid")")
 }
 
-# server_usage PID: its descriptors, threads, and workers.
+# server_usage PID: prints its descriptors, threads, and workers.
 server_usage() {
         local fds=("/proc/$1/fd/"*) tasks=("/proc/$1/task/"*) child name workers=0
         for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
@@ -85,9 +85,9 @@ server_usage() {
         echo "${#fds[@]} ${#tasks[@]} $workers"
 }
 
-# server_idle PID: the same when only the warm worker is there and behind its wall; nothing when there is none within a
-# while. The descriptor that refused calls come through is the last that the server gets of it (a kernel without seccomp
-# gives none).
+# server_idle PID: prints server_usage when only the warm worker is there and its sandbox is closed. Prints nothing
+# if that takes too long. The descriptor for refused calls is the last one that the server gets from the worker (a
+# kernel without seccomp gives none).
 server_idle() {
         local i now before="" same=0
         for ((i = 0; i < 400; i++)); do
@@ -100,19 +100,19 @@ server_idle() {
         done
 }
 
-# server_descriptors PID: its open files, by their kinds.
+# server_descriptors PID: prints its open files, by their kinds.
 server_descriptors() {
         readlink "/proc/$1/fd/"* | sed 's/[0-9]*]$/]/' | sort
 }
 
-# walled PID: does the server hear what calls of a worker are refused?
+# walled PID: returns true if the server gets the refused calls of a worker.
 walled() {
         local fds
         fds=$(readlink "/proc/$1/fd/"*)
         [[ $fds == *"seccomp notify"* ]]
 }
 
-# no_more "A B C" "D E F": is none of these numbers larger than the other one in its place?
+# no_more "A B C" "D E F": returns true if none of these numbers is larger than the other one in its place.
 no_more() {
         local now usual i
         read -ra now <<<"$1"
@@ -122,8 +122,8 @@ no_more() {
         done
 }
 
-# server_leaks: fails, and says of what, when a server does not become as it was. To be called when the clients have ended
-# in order.
+# server_leaks: fails, with a message, if a server keeps more descriptors, threads or workers than at its start, or
+# memory of a session. To be called when the clients have ended in order.
 server_leaks() {
         local bad=0 i n now
         for i in "${!server_pids[@]}"; do
@@ -145,7 +145,7 @@ server_leaks() {
         return $bad
 }
 
-# server_list: what SPANCL_SERVERS has to be.
+# server_list: prints the value of SPANCL_SERVERS.
 server_list() {
         local list="" i
         for i in "${!server_ports[@]}"; do
@@ -158,7 +158,7 @@ server_list() {
         echo "$list"
 }
 
-# server_stop_all: ends them, and returns nonzero when one did not end cleanly on SIGTERM.
+# server_stop_all: stops all servers. Returns nonzero if one did not end cleanly on SIGTERM.
 server_stop_all() {
         local bad=0 i pid r waited
         for pid in "${server_pids[@]}"; do

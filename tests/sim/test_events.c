@@ -1,4 +1,4 @@
-/* What waits for what, over several servers; and what asks the server nothing. */
+/* Waits between commands on several servers, and calls that send no query to the server. */
 #include "support/check.h"
 
 #include <string.h>

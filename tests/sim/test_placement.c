@@ -230,7 +230,8 @@ struct spread {
         unsigned order[SIM_SERVERS_MAX];
 };
 
-/* What is spread: the application's memory stays a source, what was initialized from it or written does not. */
+/* Make the buffer that is spread. With CL_MEM_USE_HOST_PTR the application's memory stays a
+ * source. Memory that initialized the buffer, or was written to it, does not. */
 static void spread_begin(struct setup *s, struct rng *r, struct spread *p)
 {
         static const cl_mem_flags flags[] = { 0, 0, CL_MEM_USE_HOST_PTR, CL_MEM_COPY_HOST_PTR };
@@ -459,7 +460,7 @@ TEST(however_many_write_a_buffer_only_what_is_asked_for_is_waited_for)
         OK(err);
         OK(clEnqueueWriteBuffer(q, m, CL_FALSE, 0, PIECE, data, 1, &gate, NULL));
         write_pieces(q, m, &written);
-        /* What waited for the first piece would wait for ever. */
+        /* A read that also waited for the first piece would wait for ever. */
         OK(clEnqueueReadBuffer(s.queues[0], m, CL_TRUE, (size_t)(PIECES - 1) * PIECE, PIECE, back,
                                1, &written, NULL));
         assert_int_equal(back[2], 3);

@@ -103,7 +103,8 @@ TEST(a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory)
         assert_true(failed > 50);
 }
 
-/* What arrives last is of one piece; its first message, a clock's, is answered at once, and that shows the loss. */
+/* The last bytes of the connection arrive as one piece. The client answers the first message in
+ * it, a clock's, at once, and so notices the loss. */
 TEST(what_a_server_said_last_before_its_connection_was_lost_counts)
 {
         enum log_level before = log_threshold;
@@ -248,7 +249,7 @@ TEST(a_lost_server_fails_its_commands_and_no_others)
                                                       status < 0);
                         assert_int_equal(clReleaseEvent(lost[i]), CL_SUCCESS);
                 }
-                /* What needs the server says so, at the latest now. */
+                /* By now at the latest, calls that need the server fail. */
                 sim_run(s.sim, 1000000000);
                 assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
                 cl_bool available = CL_TRUE;

@@ -1,4 +1,5 @@
-/* What a server says of what is not its own, says twice, or says too early. */
+/* A server that breaks its promises: it sends a completion twice or too early, or an answer to
+ * another server's request. */
 #include "support/check.h"
 
 #include <string.h>

@@ -12,8 +12,8 @@ struct accelerator {
         int own_path;                     /* it goes with it */
 };
 
-/* Start one with these options (NULL at the end) in a new file, or in `path`; returns when its registers are
- * there. */
+/* Start an accelerator with these options (NULL at the end) in a new file, or in `path`. Return
+ * when its registers are there. */
 void accelerator_start(struct accelerator *a, const char *path, const char *const *options);
 
 /* Also of zeroed memory, and twice. */

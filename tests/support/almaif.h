@@ -1,4 +1,4 @@
-/* Accelerators behind the driver, and shorthands for what tests ask of backend_almaif. */
+/* Accelerators behind the driver, and shorthands for calls of backend_almaif. */
 #ifndef SPANCL_TESTS_ALMAIF_H
 #define SPANCL_TESTS_ALMAIF_H
 
@@ -14,30 +14,30 @@ enum { COUNT = 256, BYTES = COUNT * 4, TEXT_SIZE = 1024 };
                 __VA_ARGS__, NULL \
         }
 
-/* What a cookie points to. */
+/* A cookie points to one: the completion of a command. */
 struct report {
         unsigned times;
         cl_int status;
 };
 
-/* Until it was reported, once; its status. */
+/* Wait until it was reported, check that this was once, and return its status. */
 cl_int wait_for(struct report *r);
-/* wait_for is to poll this backend meanwhile, as an engine that spins does. NULL: no more. */
+/* Let wait_for poll this backend meanwhile, as an engine that spins does. NULL: no more. */
 void wait_polling(struct backend *b);
 
-/* With accelerators of this text; open_at asserts that there are some. */
+/* Open the backend with the accelerators of this text; open_at asserts that there are some. */
 int open_text(const char *text, struct backend **ret);
 struct backend *open_at(const char *text);
 
 struct backend_queue *queue_of(struct backend *b, unsigned device,
                                cl_command_queue_properties props);
 struct backend_buffer *buffer_of(struct backend *b, size_t size);
-/* Of built-in kernels, in domain 0. */
+/* Make a program of built-in kernels, in domain 0. */
 struct backend_program *program_of(struct backend *b, const char *names);
 void set_buffer(struct backend_kernel *k, unsigned i, struct backend_buffer *m);
 void set_u32(struct backend_kernel *k, unsigned i, uint32_t v);
 
-/* Submit; the event is dropped unless asked for. */
+/* Submit a command. The event is dropped if `ret` is NULL. */
 void submit(struct backend_queue *q, struct backend_command c, struct report *r,
             struct backend_event **ret);
 /* Submit and wait. */
@@ -46,7 +46,7 @@ cl_int run(struct backend_queue *q, struct backend_command c);
 struct backend_command launch_of(struct backend_kernel *k, const size_t *items);
 struct backend_command transfer(enum backend_op op, struct backend_buffer *m, void *p, size_t size);
 
-/* One accelerator and all that a launch of `inc` needs. */
+/* One accelerator and all objects that a launch of `inc` needs. */
 struct fixture {
         struct accelerator a;
         struct backend *b;
@@ -59,12 +59,12 @@ struct fixture {
 
 extern const size_t whole[1];
 
-/* An emulator with these options, used with these settings (",timeout=5"). */
+/* Start an emulator with these options, and use it with these settings (",timeout=5"). */
 void fixture_open(struct fixture *f, const char *const *options, const char *settings);
-/* The same at another place: all of an entry of SPANCL_ALMAIF. */
+/* Use the accelerators of a whole entry of SPANCL_ALMAIF instead. */
 void fixture_open_at(struct fixture *f, const char *text);
 void fixture_close(struct fixture *f);
-/* Each element of `m` is what it was at first, and so much more. */
+/* Check that each element of `m` is its first value plus `by`. */
 void expect_added(struct fixture *f, int by);
 
 #endif

@@ -1,6 +1,11 @@
-/* One backend of those there are, for tests of what backend.h says, over each: the reference, the native one with
- * what this host has (skipped without an OpenCL implementation), AlmaIF over emulated accelerators, and the reference
- * composite with these. An end that is told inside an operation of the backend fails the test. */
+/* A fixture with one backend, for tests that check the promises of backend.h over each of them.
+ * The backends are:
+ * - the reference;
+ * - the native one with this host's implementations (skipped without an OpenCL implementation);
+ * - AlmaIF over emulated accelerators;
+ * - the composite of the reference and these accelerators.
+ *
+ * A completion that is reported inside an operation of the backend fails the test. */
 #ifndef SPANCL_TESTS_BACKENDS_H
 #define SPANCL_TESTS_BACKENDS_H
 
@@ -21,14 +26,14 @@ struct fixture {
         struct backend_queue *queue;
 };
 
-/* What a cookie points to. */
+/* A cookie points to one: the completion of a command. */
 struct report {
         bool done;
         cl_int status;
         struct backend_times times;
 };
 
-/* How many there were, and how many of them inside an operation. */
+/* The number of reports, and of those that came inside an operation. */
 extern atomic_uint reports_all, reports_inside;
 
 /* The calling thread is in an operation of the backend. */
@@ -37,10 +42,11 @@ extern _Thread_local bool in_backend;
 struct report report_wait(struct report *r);
 bool report_done(struct report *r);
 
-/* Accelerators: one for the fixture, one for what a test opens beside it: only one backend at a time uses each. */
+/* Accelerators: one for the fixture, one for a second backend of a test, because only one backend
+ * at a time uses each. */
 extern char backend_places[2][ACCELERATOR_PATH_SIZE + 8];
 
-/* For backends that are opened now. */
+/* Setting of backends that are opened from now on. */
 extern enum backend_clear backends_clear;
 
 int open_backend(const struct backend_ops *ops, const char *devices, unsigned place,

@@ -1,4 +1,4 @@
-/* What every unit test includes: cmocka, which wants these four before it. */
+/* The header that every unit test includes: cmocka, which wants these four before it. */
 #ifndef SPANCL_TESTS_CHECK_H
 #define SPANCL_TESTS_CHECK_H
 

@@ -17,17 +17,18 @@ struct daemon {
         char log[96];
 };
 
-/* Start one with the options `more` (NULL: none) and wait until it is ready; in the folder of another one, or in a new one. */
+/* Start a daemon with the options `more` (NULL: none) and wait until it is ready. daemon_start
+ * makes a new folder. daemon_start_in uses the folder of another daemon. */
 void daemon_start(struct daemon *d, char *const *more);
 void daemon_start_in(struct daemon *d, const char *folder, char *const *more);
 
-/* Run one that ends by itself: its exit status, or -1. */
+/* Run a daemon that ends by itself. Return its exit status, or -1. */
 int daemon_run(struct daemon *d, char *const *args);
 
 /* End it with SIGTERM, check that it ended cleanly and left nothing behind, and remove its folder. */
 void daemon_stop(struct daemon *d);
 
-/* Wait for its end: the status as waitpid gives it. */
+/* Wait until it ends, and return the status as waitpid gives it. */
 int daemon_wait_end(struct daemon *d);
 
 /* Remove its folder. */
@@ -37,7 +38,8 @@ void daemon_forget(struct daemon *d);
 bool daemon_logged(const struct daemon *d, const char *what);
 bool daemon_comes_to_log(const struct daemon *d, const char *what);
 
-/* Count its scratch folders. daemon_has_scratch: wait until there are at most `most`, since another process removes them. */
+/* Count its scratch folders. daemon_has_scratch waits until there are at most `most`, since
+ * another process removes them. */
 int daemon_count_scratch(const struct daemon *d);
 bool daemon_has_scratch(const struct daemon *d, int most);
 

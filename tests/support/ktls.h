@@ -1,7 +1,8 @@
-/* A kernel's TLS, played in this process: of the sockets that are given to it with setsockopt it seals what sendmsg takes and
- * opens what recvmsg gives, with OpenSSL and nothing of ours. A program that links this is linked with
- * -Wl,--wrap= of these and getsockopt. As the kernel does, sendmsg takes what the socket below has no room for yet; it goes out with
- * any later call. One thread. */
+/* A played kernel TLS in this process. It takes over sockets that setsockopt gives to it. It
+ * seals the bytes that sendmsg takes and opens those that recvmsg gives, with OpenSSL and nothing
+ * of ours. A program that uses it is linked with -Wl,--wrap= of these functions and getsockopt.
+ * As in the kernel, sendmsg takes bytes that the socket below has no room for yet; they go out
+ * with any later call. One thread. */
 #ifndef SPANCL_TESTS_SUPPORT_KTLS_H
 #define SPANCL_TESTS_SUPPORT_KTLS_H
 

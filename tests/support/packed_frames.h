@@ -1,5 +1,5 @@
-/* Packed frames without a compressor: what goes on the wire is a number and some padding, and who unpacks it looks
- * the bytes up. So whatever the data is, frames are packed, to any size. */
+/* Packed frames without a compressor. The wire carries a number and some padding; the receiver
+ * looks the bytes up by the number. So frames of any data can be packed, to any size. */
 #ifndef SPANCL_TESTS_PACKED_FRAMES_H
 #define SPANCL_TESTS_PACKED_FRAMES_H
 
@@ -14,8 +14,8 @@ struct packed_frames {
 
 void packed_frames_fini(struct packed_frames *p);
 
-/* After session_lane_pending: pack the frame it gave, or not, and let those that follow be small, or not. True: ask
- * again what is pending. */
+/* After session_lane_pending: pack the frame that it gave, or not, and let the following ones be
+ * small, or not. True: call session_lane_pending again. */
 bool packed_frames_pack(struct packed_frames *p, struct rng *rng, struct session *s, unsigned lane);
 
 /* After session_lane_received, with its result: unpack the frame that may have come. */

@@ -156,7 +156,7 @@ static void bulk_done(struct session_bulk *b, int status)
         t->done++;
         t->status = status;
         t->side->ended++;
-        /* The bytes are the owner's again: whoever still reads them is caught. */
+        /* The owner has the bytes back. They are freed, so that a later read is caught. */
         mem_free(t->data);
         t->data = NULL;
 }

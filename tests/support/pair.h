@@ -1,5 +1,6 @@
-/* Two sessions joined in memory by pipes that deliver any number of bytes at any time, driven by one
- * seed; every message and transfer is checked on arrival. Failures abort with a text. */
+/* Two sessions joined in memory by pipes. The pipes deliver any number of bytes at any time,
+ * driven by one seed. Every message and transfer is checked on arrival. A failure aborts with a
+ * text. */
 #ifndef SPANCL_TESTS_PAIR_H
 #define SPANCL_TESTS_PAIR_H
 
@@ -57,7 +58,7 @@ struct pair_params {
         unsigned packs;   /* percent of bulk lanes with packed frames */
 };
 
-/* Both lanes of both sides are up. -1: out of memory (when allocations are made to fail). */
+/* Bring both lanes of both sides up. -1: out of memory (when allocations are made to fail). */
 int pair_init(struct pair *p, const struct pair_params *params);
 void pair_fini(struct pair *p);
 
@@ -77,19 +78,22 @@ int pair_pull(struct pair *p, int i, unsigned lane, size_t max);
 /* Random steps until nothing moves any more. 0, or the SP_E_* that ended a session. */
 int pair_settle(struct pair *p);
 
-/* Cut lane 0 both ways: what is on its way is lost; then attach it again with fresh hellos. */
+/* pair_cut cuts lane 0 both ways; bytes that are under way are lost. pair_reattach attaches it
+ * again with fresh hellos. */
 void pair_cut(struct pair *p);
 int pair_reattach(struct pair *p);
 
-/* The same, and what session_early gives of side `i`, up to `max` bytes, comes behind its hello. Not `answered`: a part of
- * it at most, and the connection is lost again. */
+/* Attach lane 0 again as pair_reattach does. Up to `max` bytes of side `i`'s session_early follow
+ * its hello. Without `answered`, at most a part of them arrives, and the connection is lost
+ * again. */
 int pair_reattach_early(struct pair *p, int i, size_t max, bool answered);
 
-/* The same with all lanes: of bulk data on its way some still arrives. */
+/* Cut and attach all lanes. Some of the bulk data that is under way still arrives. */
 void pair_cut_all(struct pair *p);
 int pair_reattach_all(struct pair *p);
 
-/* Everything sent has arrived exactly once, in order; every transfer is complete. */
+/* Check that everything sent has arrived exactly once, in order, and that every transfer is
+ * complete. */
 void pair_check_complete(const struct pair *p);
 
 #endif

@@ -16,7 +16,7 @@ struct probe {
         struct session *session;
         struct link lanes[SESSION_LANES];
         struct dial_reply reply;
-        /* What came. */
+        /* Received messages. */
         unsigned clocks;
         uint64_t event;
         int64_t event_status;
@@ -32,7 +32,7 @@ struct probe {
 void probe_init(struct probe *p, const char *address);
 void probe_fini(struct probe *p);
 
-/* Attach a lane: what loop_connect returns. */
+/* Attach a lane; returns the result of loop_connect. */
 int probe_attach(struct probe *p, unsigned lane);
 
 /* Send and receive until done(p) or nothing comes for `timeout_ms`: 0, SP_E_TIMEOUT or what broke. */

@@ -205,7 +205,7 @@ static void end(struct program *p)
                 program_compare_pending(p);
         }
         sim_run(p->sim, 1000);
-        /* What is open ends with the session that is over. */
+        /* Open commands complete when their session is over. */
         for (unsigned n = 0;
              p->params->restart && p->callbacks_called != p->callbacks_asked && n < 100000; n++)
                 sim_run(p->sim, 1000000);

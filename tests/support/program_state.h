@@ -1,5 +1,6 @@
-/* What the parts of random programs share (tests include program.h). `struct program` holds all of it; one thread. Whatever
- * is left to chance asks `rng`, so the order of these questions is a part of the program. */
+/* The state that the parts of random programs share (tests include program.h). `struct program`
+ * holds all of it. One thread. Every random choice asks `rng`, so the order of the choices is a
+ * part of the program. */
 #ifndef SPANCL_TESTS_PROGRAM_STATE_H
 #define SPANCL_TESTS_PROGRAM_STATE_H
 
@@ -114,7 +115,7 @@ struct program {
         cl_uint wait_count;
 };
 
-/* What a command does, until it is enqueued. */
+/* A command's use of a buffer, until the command is enqueued. */
 struct use {
         struct root *root;
         size_t begin, end;
@@ -139,7 +140,7 @@ void program_fail(const struct program *p, const char *what, long value);
                         fprintf(stderr, __VA_ARGS__); \
         } while (0)
 
-/* `memory`, which is not NULL; else the run fails. */
+/* Return `memory`; the run fails if it is NULL. */
 void *program_need(struct program *p, void *memory);
 
 /* Of malloc: free it, or let the program keep it. */
@@ -156,38 +157,39 @@ size_t program_any_length(struct program *p, size_t max);
 struct use program_any_part(struct program *p, const struct view *v, bool write, size_t unit);
 struct use program_whole(const struct view *v, bool write);
 
-/* Is the command on this view to be one on shared virtual memory? */
+/* Choose whether the command on this view is one on shared virtual memory. */
 bool program_as_svm(struct program *p, const struct view *v);
 
 /* ---- program_order.c ------------------------------------------------------------------------ */
 
-/* A command is made so: program_prepare for what it uses, the call with program_waits and program_event_for,
- * program_enqueued. Its wait list is the program's, until the next is made. */
+/* To enqueue a command, call program_prepare for the bytes that it uses, the OpenCL call with
+ * program_waits and program_event_for, then program_enqueued. The wait list belongs to the
+ * program until the next command. */
 void program_prepare(struct program *p, struct queue *q, const struct use *uses, unsigned count);
 void program_wait_for(struct program *p, cl_event e);
 cl_event *program_waits(struct program *p);
 
-/* Where the command's event goes: sometimes nowhere, if order alone tells when it is complete. */
+/* The place for the command's event. Sometimes NULL, if its completion follows from order alone. */
 cl_event *program_event_for(struct program *p, struct queue *q, cl_event *e);
 
-/* Remembers what it uses; the event `e` (NULL: none) is the program's now. */
+/* Remember the command's uses. The program now owns the event `e` (NULL: none). */
 void program_enqueued(struct program *p, struct queue *q, cl_event e, const struct use *uses,
                       unsigned count);
 
-/* All user events are set. */
+/* Set all user events. */
 void program_open_gates(struct program *p);
 
-/* Before a call that blocks: everything it could wait for is on its way. */
+/* Before a call that blocks: let everything go that it could wait for. */
 void program_release_all(struct program *p);
 
-/* The run fails if these bytes are not the oracle's; not when something was broken. */
+/* Fail the run if these bytes are not the oracle's, except after something was broken. */
 void program_compare(struct program *p, const uint8_t *got, const uint8_t *expected, size_t size,
                      unsigned command, const char *what);
 
-/* Reads that are complete are compared; what was kept is freed. */
+/* Compare the reads that are complete, and free the memory that was kept. */
 void program_compare_pending(struct program *p);
 
-/* Nothing is under way any more, and everything read was right. */
+/* Finish all commands and check every read. */
 void program_finish_all(struct program *p);
 
 /* ---- program_commands.c, program_kernels.c: one command each, and the same by the oracle ------ */

@@ -1,5 +1,5 @@
-/* What most claims need of a simulated world (support/sim.h): a context over all devices of all servers, one queue on
- * each, a buffer and a kernel that adds one to each of its numbers. */
+/* The usual objects of a simulated world (support/sim.h). They are a context over all devices of
+ * all servers, one queue on each, a buffer, and a kernel that adds one to each of its numbers. */
 #ifndef SPANCL_TESTS_SETUP_H
 #define SPANCL_TESTS_SETUP_H
 
@@ -19,20 +19,21 @@ struct setup {
 
 enum { ITEMS = 25000 }; /* more than travels inline */
 
-/* Of the context, since it began. */
+/* Calls of the context's callback since the context began. */
 extern unsigned notices;
 
-/* In a world made for it; the other two within one that there is, with devices that are known. */
+/* setup_begin makes a world, which setup_end frees. The other two work in an existing world, with
+ * devices that are known. */
 void setup_begin(struct setup *s, const struct sim_params *params);
 void setup_end(struct setup *s);
 void setup_begin_in(struct setup *s);
 void setup_end_in(struct setup *s);
 
-/* The kernel, on all numbers. */
+/* Launch the kernel on all numbers. */
 cl_int setup_launch(struct setup *s, unsigned queue, cl_uint waits, const cl_event *list,
                     cl_event *ret);
 
-/* Read the buffer: each number is what is expected. */
+/* Read the buffer and check that each number is `expected`. */
 void setup_check(struct setup *s, unsigned queue, uint32_t expected);
 
 cl_int command_status(cl_event e);

@@ -1,4 +1,4 @@
-/* The client's side of the simulator: its io (core/link/io.h), in whose `wait` time passes. */
+/* The client's io in the simulator (core/link/io.h). Time passes in its `wait`. */
 #ifndef SPANCL_TESTS_SIM_CLIENT_H
 #define SPANCL_TESTS_SIM_CLIENT_H
 
@@ -32,11 +32,11 @@ extern const struct client_io sim_client_io;
 /* The client's handle for a session's connections; NULL: none. */
 struct io_link *sim_io_of(struct sim *sim, const struct session *session);
 
-/* Is there anything that `receive` would find or `send` could move? */
+/* Return true if `receive` would find something or `send` could move something. */
 bool sim_io_ready(struct sim *sim);
 
-/* What was asked for is due: lane 1 is attached; a lost connection is tried again; a later session begins.
- * True: the client may have something to do. */
+/* Do what is due: attach lane 1, dial a lost connection again, begin a later session. True: the
+ * client may have something to do. */
 bool sim_io_due(struct sim *sim, struct io_link *io);
 
 #endif

@@ -31,7 +31,7 @@ static uint64_t deadline(const struct sim *sim)
         return limit / 2 + limit + limit / 8 + sim_lasts(sim, BACKLOG);
 }
 
-/* A count of what has come at an end. Probes and acknowledgements alone are not in it. */
+/* Count the bytes that came at an end, without probes and acknowledgements. */
 static uint64_t came(const struct sim_link *l, int i)
 {
         const struct session *s = l->end[i].session;

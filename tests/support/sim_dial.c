@@ -27,7 +27,7 @@ static struct sim_link *link_of(struct sim *sim, const struct dial *d)
         return NULL;
 }
 
-/* The answer will not get here, which the other side notices. */
+/* The answer will not arrive, which the other side notices. */
 static void abandon(struct sim *sim, const struct dial *d)
 {
         struct sim_link *l = link_of(sim, d);

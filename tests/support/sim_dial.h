@@ -1,5 +1,5 @@
-/* Servers of the simulator connect each other: tries that take their time, may fail, be refused, or relayed by the
- * client. */
+/* Dials between servers of the simulator. A try takes its time; it may fail, be refused, or be
+ * relayed by the client. */
 #ifndef SPANCL_TESTS_SIM_DIAL_H
 #define SPANCL_TESTS_SIM_DIAL_H
 
@@ -10,7 +10,7 @@ struct session;
 struct sim;
 struct sim_server;
 
-/* What happens next in a try. */
+/* The next step of a try. */
 enum dial_step { DIAL_BEGINS, DIAL_ARRIVES, DIAL_ENDS };
 
 struct dial {
@@ -32,10 +32,10 @@ void sim_dial_begin(void *user, struct session *s, uint64_t peer, const char *ho
 void sim_dial_hang_up(void *user, struct session *s);
 void sim_dial_relayed(void *user, struct session *s); /* tried again now and then */
 
-/* The one that made this session; NULL: none. */
+/* Return the dial that made this session; NULL: none. */
 struct dial *sim_dial_of(struct sim *sim, const struct session *s);
 
-/* The next step, which is due. */
+/* Do the next step, which is due. */
 void sim_dial_step(struct sim *sim, struct dial *d);
 
 #endif

@@ -90,7 +90,7 @@ struct pipe_conn {
         int end;
 };
 
-/* Somebody on the way does something to these bytes, which are not empty. */
+/* A relay on the way alters these bytes, which are not empty. */
 static void alter(struct sim *sim, struct sim_link *l, int i, struct buf *b)
 {
         size_t at = rng_below(&sim->rng, b->size), n = rng_range(&sim->rng, 1, 300);
@@ -366,7 +366,8 @@ uint64_t sim_link_arrival(const struct sim_link *l, int i)
                 return l->notice_at[i];
         if (p->count)
                 return p->segments[0].at;
-        /* The end of it: a server notices at once; the client when it receives (sim_io_ready). */
+        /* The connection ends: a server notices at once, the client when it receives
+         * (sim_io_ready). */
         return l->broken && !p->arrived && l->end[i].server ? 0 : SIM_NEVER;
 }
 

@@ -6,7 +6,7 @@
 
 static void on_flush(void *user, struct session *s)
 {
-        /* sim_server_serve() looks at all sessions after whatever happened. */
+        /* sim_server_serve() polls all sessions after every event. */
 }
 
 uint64_t sim_server_now(void *user)
@@ -35,8 +35,8 @@ void sim_server_client_gone(struct sim_server *s)
         }
 }
 
-/* A link of the server ends: with the client, the session waits for nobody here; with a peer, the engine
- * is told. */
+/* A link of the server ends. If it was the client's, the session waits for nobody here; if a
+ * peer's, the engine is notified. */
 static void server_link_lost(struct sim_server *s, struct sim_link *l, int i, int status)
 {
         struct sim *sim = s->sim;
@@ -62,8 +62,8 @@ static void server_link_lost(struct sim_server *s, struct sim_link *l, int i, in
         }
 }
 
-/* One round at the server: a portion of what has arrived on each link is taken in, what it has to say
- * goes out. True: something was taken in. */
+/* One round at the server: take in a portion of the bytes that have arrived on each link, then
+ * send its output. True: something was taken in. */
 static bool serve_once(struct sim_server *s)
 {
         struct sim *sim = s->sim;

@@ -1,5 +1,6 @@
-/* Servers of the simulator: real engines over the reference backend, whose commands end when the schedule says. The
- * engine is the server's; a server that has died keeps it until it is started anew, or the end. */
+/* Servers of the simulator: real engines over the reference backend, whose commands complete when
+ * the schedule says. The server owns its engine. A server that has died keeps it until it is
+ * started anew, or the simulation ends. */
 #ifndef SPANCL_TESTS_SIM_SERVER_H
 #define SPANCL_TESTS_SIM_SERVER_H
 
@@ -24,20 +25,22 @@ struct sim_server {
         uint64_t execute_at;
 };
 
-/* Server `i` begins, as sim_params says. */
+/* Start server `i` as sim_params says. */
 void sim_server_start(struct sim *sim, unsigned i);
 
-/* After the goodbye nothing of the session may be left to do or to hold; else the run fails. */
+/* Check that after the goodbye the session has nothing left to do or to hold; otherwise the run
+ * fails. */
 void sim_server_check_empty(struct sim *sim, struct sim_server *s);
 
-/* Whatever can be taken in or sent now is. True: something was taken in; who sent it may have room again. */
+/* Take in and send all that can move now. True: something was taken in, and its sender may have
+ * room again. */
 bool sim_server_serve(struct sim_server *s);
 void sim_server_serve_all(struct sim *sim);
 
-/* Some commands end. */
+/* Some commands complete. */
 void sim_server_execute(struct sim_server *s);
 
-/* The server has lost the client's connections, or another one takes their place. */
+/* Note that the client's connections are lost, or that others take their place. */
 void sim_server_client_gone(struct sim_server *s);
 
 /* The server's clock (a struct sim_server). */

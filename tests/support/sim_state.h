@@ -1,6 +1,7 @@
-/* The state that the simulator's parts share (tests include sim.h): links, servers, dials between servers, the client's io, and
- * in sim.c the schedule. One thread. `struct sim` holds and frees all of them; they point at each other. Times are
- * virtual, in ns. All that is left to chance asks `rng`, so the order of these questions is a part of the trace. */
+/* The state that the simulator's parts share (tests include sim.h): links, servers, dials between
+ * servers, the client's io, and in sim.c the schedule. One thread. `struct sim` holds and frees
+ * all of them; they point at each other. Times are virtual, in ns. Every random choice asks
+ * `rng`, so the order of the choices is a part of the trace. */
 #ifndef SPANCL_TESTS_SIM_STATE_H
 #define SPANCL_TESTS_SIM_STATE_H
 
@@ -26,7 +27,7 @@ struct sim {
         uint64_t now, delay_ns, execute_ns;
         size_t room;
         struct client *client;
-        /* While the client has them, with gaps; it closes (frees) them. */
+        /* The client's links, with gaps; the client closes (frees) them. */
         struct io_link *client_links[SIM_CLIENT_LINKS_MAX];
         bool woken;
         bool broken; /* by sim_kill_server */
@@ -56,10 +57,10 @@ struct sim {
 /* Append to `b`. The simulator's own memory never fails, whatever mem_fail_at says. */
 void sim_append(struct buf *b, const void *data, size_t size);
 
-/* How many bytes are moved at once: few, some, or all there are. */
+/* Choose how many bytes are moved at once: few, some, or all. */
 size_t sim_any_amount(struct rng *rng);
 
-/* The time of the next event; SIM_NEVER: nothing is on its way anywhere. */
+/* The time of the next event; SIM_NEVER: nothing is under way anywhere. */
 uint64_t sim_next_event(const struct sim *sim);
 
 /* Let the servers do what is due now. True: the client may have something to do. */

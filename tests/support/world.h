@@ -1,5 +1,5 @@
-/* One or two engines on the reference backend, their sessions joined in memory to sessions of the test,
- * which plays the client. In manual mode commands run when the test says so. */
+/* One or two engines on the reference backend. Their sessions are joined in memory to sessions of
+ * the test, which plays the client. In manual mode commands run when the test says so. */
 #ifndef SPANCL_TESTS_WORLD_H
 #define SPANCL_TESTS_WORLD_H
 
@@ -63,7 +63,7 @@ struct world {
 
 /* ---- what the loop does ------------------------------------------------------------------------- */
 
-/* What the engines take for the time. */
+/* The engines' time, in ns. */
 extern uint64_t now_ns;
 
 /* Move at most `budget` bytes of one lane. Returns how many. */
@@ -76,7 +76,7 @@ void pump(struct world *w);
 /* Let at most `max` commands of node `i` run. */
 size_t step(struct world *w, unsigned i, size_t max);
 
-/* Until nothing happens any more. */
+/* Run until nothing happens any more. */
 void world_run(struct world *w);
 
 /* Wait for an answer from a thread. */
@@ -91,7 +91,7 @@ void world_free(struct world *w);
 /* Two engines that know each other: node 0 dials node 1. Peer 1 is node 0, peer 2 node 1. */
 struct world *two_servers(size_t size);
 
-/* Of engines that are made now. */
+/* Settings of engines that are made from now on. */
 extern struct engine_limits limits;
 extern const char *cache_dir;
 
@@ -103,7 +103,7 @@ int node_init(struct node *n, bool single_threaded, const char *scratch);
 
 struct engine_counts counts(struct world *w, unsigned i);
 
-/* Everything is complete and nobody holds anything but the objects. */
+/* Check that everything is complete, and that only the objects are held. */
 void expect_idle(struct world *w);
 
 /* To node i: send(w, i, marker, .event = e, ...). */
@@ -124,46 +124,46 @@ struct data *send_data(struct world *w, unsigned i, uint64_t id, struct data *d,
 struct data *write_buffer(struct world *w, unsigned i, uint64_t queue, uint64_t event,
                           uint64_t buffer, size_t size, uint8_t seed);
 
-/* For a transfer that comes; `arrived` counts. */
+/* Expect a transfer; its `arrived` counts the bytes. */
 struct data *expect_data(struct world *w, unsigned i, uint64_t transfer, size_t size);
 
 /* Read the start of the buffer. */
 struct data *read_buffer(struct world *w, unsigned i, uint64_t queue, uint64_t event,
                          uint64_t buffer, size_t size);
 
-/* All of `b` has arrived, and is what `a` is. */
+/* Check that all of `b` has arrived and equals `a`. */
 void expect_same(const struct data *a, const struct data *b);
 
 enum { PENDING = 1 };
 
-/* The status that the client was told, or PENDING. */
+/* The status that the client received, or PENDING. */
 int status_of(struct world *w, unsigned i, uint64_t event);
 
 /* ---- kernels ------------------------------------------------------------------------------------ */
 
-/* With kernels 1 (spancl.inc.i32) and 2 (spancl.noop), built for both devices. */
+/* Make a program with kernels 1 (spancl.inc.i32) and 2 (spancl.noop), built for both devices. */
 void make_program(struct world *w, unsigned i);
 
-/* In-order queue 1 and out-of-order queue 2 on device 0, in-order queue 3 on device 1. */
+/* Make in-order queue 1 and out-of-order queue 2 on device 0, and in-order queue 3 on device 1. */
 void make_objects(struct world *w, unsigned i, size_t size);
 
 /* 3 x 2 pixels of four bytes. */
 void make_image(struct world *w, uint64_t image, uint64_t parent);
 
-/* All but the images; then the engine is to have nothing left. */
+/* Release all but the images, and check that the engine has nothing left. */
 void release_objects(struct world *w, unsigned i);
 
 /* The arguments of kernel 1, 0 for none. */
 void put_args(struct buf *b, uint64_t buffer, int32_t by);
 
-/* Add `by` to the first 16 numbers of the buffer; 0 stands for what was set before. */
+/* Add `by` to the first 16 numbers of the buffer; 0 keeps the present arguments. */
 void launch_after(struct world *w, unsigned i, uint64_t queue, uint64_t event, uint64_t buffer,
                   int32_t by, struct wire_u64s waits);
 
 void launch(struct world *w, unsigned i, uint64_t queue, uint64_t event, uint64_t buffer,
             int32_t by);
 
-/* Nobody wants to hear of its end. */
+/* Launch without a notification of its completion. */
 void launch_unnoticed(struct world *w, uint64_t queue, uint64_t event, uint64_t buffer);
 
 /* A launch without an event object. */
@@ -180,7 +180,8 @@ void fill_zero(struct world *w, unsigned i, uint64_t queue, uint64_t event, uint
 #define RECORDING object_id(OBJECT_RECORDING, 1)
 enum { SLOT = 50 };
 
-/* Slot 0 records a fill of buffer 1 and two launches on it, of which the second waits for the first. */
+/* Record into slot 0 a fill of buffer 1 and two launches on it. The second launch waits for the
+ * first. */
 void record(struct world *w, unsigned i);
 
 void run_recording(struct world *w, unsigned i, uint64_t queue, uint64_t event,

@@ -1,12 +1,12 @@
-/* actor [builtin]: a client that does what standard input tells it, a word per line, and answers each with a line:
- * "ok" and what there is to say. What it computes is compared; a call that does not do as it should ends it
- * with a message. `builtin`: on custom devices, with built-in kernels.
+/* actor [builtin]: a client that obeys standard input, a word per line, and answers each with a
+ * line: "ok" and a result. It compares the results of its computations. A call that does not do
+ * as it should ends it with a message. `builtin`: on custom devices, with built-in kernels.
  *
  *   begin     a context with a callback over the devices that are available, and all kinds of objects in it
  *   compute   write, run, read, compare, on each device
  *   enqueue   a launch on each device with an event, not waited for
- *   settled   each of these events has ended; says how many with an error
- *   refused   all that needs a device says CL_DEVICE_NOT_AVAILABLE
+ *   settled   each of these events has completed; prints how many with an error
+ *   refused   every call that needs a device returns CL_DEVICE_NOT_AVAILABLE
  *   end       release everything
  *   devices   a digit for each device: is it available?
  *   until D.. the same, when it is so
@@ -16,8 +16,8 @@
  *   hold      from now on a call returns only after `go`
  *   go        calls return, and do so at once
  *   unwatch   no more calls
- *   reads D.. from the last device, one after the other, until `devices` says so
- *   gap MS    small commands, one after the other, for so long; says how many microseconds the longest took
+ *   reads D.. from the last device, one after the other, until `devices` prints this
+ *   gap MS    small commands, one after the other, for so long; prints how many microseconds the longest took
  *   leave     end without releasing anything */
 #include "../api/command_buffer.h"
 
@@ -304,7 +304,7 @@ static void refused_programs(void)
         }
 }
 
-/* Each call that needs the devices; those that do not need them work. */
+/* Make each call that needs the devices. The calls that need none work. */
 static void refused(void)
 {
         cl_int err;

@@ -1,5 +1,7 @@
-/* altered [ROUNDS [TURNS]]: buffers go from the host to the first device, from there to the last, and back to the host; a kernel on each
- * changes every byte. Then, with TURNS, a kernel computes for so many turns of a loop. Ends with 0: all was right; 1: a call or a command failed; 3: a byte is wrong. */
+/* altered [ROUNDS [TURNS]]: buffers go from the host to the first device, from there to the last,
+ * and back to the host. A kernel on each device changes every byte. Then, with TURNS, a kernel
+ * computes for so many turns of a loop. Exit status 0: all was right; 1: a call or a command
+ * failed; 3: a byte is wrong. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 
 enum { DEVICES_MAX = 8 };
 
-/* A call that fails ends the program: that is an end, too. */
+/* A call that fails ends the program with status 1. */
 #define OK(call)                                                     \
         do {                                                         \
                 cl_int status_ = (call);                             \

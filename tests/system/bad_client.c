@@ -1,5 +1,6 @@
-/* bad_client ADDRESS: a client that speaks the protocol and breaks it, in each way on a session of its
- * own. Says for each whether the server ended that session, and nothing else: status 0 when all were. */
+/* bad_client ADDRESS: a client that speaks the protocol and breaks it, in each way on a session
+ * of its own. Prints for each whether the server ended that session, and nothing else. Status 0:
+ * it ended all. */
 #include <CL/cl.h>
 #include <stdio.h>
 #include <string.h>

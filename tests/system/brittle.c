@@ -1,6 +1,6 @@
-/* Programs over a server whose native implementation has the habits of NVIDIA's driver (support/brittle): they fill the
- * device, launch larger groups than the driver tells, link objects, make calls that only this driver accepts, and break the
- * context. */
+/* Programs over a server whose native implementation has the habits of NVIDIA's driver
+ * (support/brittle). They fill the device and launch larger groups than the driver reports. They
+ * link objects, make calls that only this driver accepts, and break the context. */
 #include "../api/api.h"
 
 #include <time.h>
@@ -76,7 +76,8 @@ static void groups(struct api *a)
         OK(clFinish(a->queues[0]));
         check_triples(a, m);
 
-        /* The driver has not seen a launch that waits for the program: the event tells. */
+        /* The driver has not seen a launch that still waits for the program, so only its event
+         * has the error. */
         cl_int err, status = 1;
         cl_event user = clCreateUserEvent(a->context, &err);
         OK(err);

@@ -1,5 +1,5 @@
-/* builder: builds programs that take their time, each different, until a call fails; says "error N" as
- * the benchmark program does. */
+/* builder: builds programs that take their time, each different, until a call fails. Prints
+ * "error N" as the benchmark program does. */
 #include "try.h"
 
 #include <stdio.h>

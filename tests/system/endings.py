@@ -220,7 +220,7 @@ def memory_beyond_the_limit_ends_a_session_alone():
             other = staying(d)
             status, out, _ = d.run("memory", 64)
             assert (status, out) == (0, "0"), (status, out)
-            # It comes back to its session, and is told.
+            # The client comes back to its session and gets the error.
             status, _, error = d.run("memory", 4096, SPANCL_ON_LOSS="wait")
             assert status == 1, status
             assert "--session-memory" in d.log(), d.log()

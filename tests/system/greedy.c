@@ -1,8 +1,8 @@
 /* greedy WHAT: sessions that want more than is theirs.
  *
- *   endless   starts a kernel that never ends, and says what becomes of the commands behind it
+ *   endless   starts a kernel that never ends, and prints the fate of the commands behind it
  *   mark      fills the device's memory with a pattern, as far as some buffers, images and shared virtual memory go
- *   look      makes such ones, and says how much of the pattern is in them */
+ *   look      makes such buffers, images and memory, and prints how much of the pattern is in them */
 #include "try.h"
 
 #include <stdint.h>

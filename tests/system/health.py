@@ -173,7 +173,7 @@ def a_driver_that_hangs_in_a_call_ends_its_session_alone():
         s.spoil(1, "hang")
         client.stdin.write("\n\n")
         client.stdin.flush()
-        # What is lost with the session: CL_DEVICE_NOT_AVAILABLE, or the wait for it.
+        # Both calls fail with the session: with CL_DEVICE_NOT_AVAILABLE, or as a wait that failed.
         said = [client.stdout.readline() for _ in range(2)]
         assert all(x.startswith("error -") for x in said), said
         client.kill()

@@ -77,7 +77,7 @@ class Session:
 def is_ended(d, option, *what):
     """Such a session ends, it alone, and the client and the log are told which limit it was."""
     session = Session(d, *what)
-    # A client that has lost its session may have begun another one, whose folder is not ours.
+    # A client that has lost its session may have begun another one with another folder.
     while session.process.stdout.readline().strip().startswith("-"):
         session.end()
         session = Session(d, *what)

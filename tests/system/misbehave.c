@@ -1,15 +1,19 @@
-/* misbehave WHAT ...: a session whose kernel makes system calls, which it can on a CPU device of x86-64.
+/* misbehave WHAT ...: a session whose kernel makes system calls. This works on a CPU device of
+ * x86-64.
  *
- *   leave NAME N    starts N processes by this name, each a session of its own, half of them without a parent; then stays
+ *   leave NAME N    starts N processes by this name, each a session of its own, half of them
+ *                   without a parent; then stays
  *   chase NAME      leaves a process that is replaced by its child, again and again; then stays
  *   memory MIB      puts so much into a file in memory
  *   fill DIR N MIB  leaves N files of so many MiB in the folder
  *   link DIR TO     leaves a symbolic link in the folder
  *   unnamed DIR MIB puts so much into a file without a name in the folder
  *
- * With `keep` in front of WHAT the session stays, with what it holds, and reads its result again and again.
+ * With `keep` in front of WHAT the session stays, keeps all it holds, and reads its result again
+ * and again.
  *
- * Prints what the last call returned. A kernel that can't be built for the device ends with status 77. */
+ * Prints what the last call returned. A kernel that can't be built for the device ends with
+ * status 77. */
 #include "try.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* mover [ROUNDS [builtin]]: buffers of 1 byte to 64 MiB go from the first device to the last and back, others at the
- * same time the other way, and after each journey every byte is what it should be. Says "round" after each.
- * `builtin`: up to 5 MiB, on custom devices, with a built-in kernel. */
+/* mover [ROUNDS [builtin]]: buffers of 1 byte to 64 MiB go from the first device to the last and
+ * back. Others go the other way at the same time. After each journey every byte is compared.
+ * Prints "round" after each. `builtin`: up to 5 MiB, on custom devices, with a built-in kernel. */
 #include "../api/api.h"
 
 enum { SIZES_MAX = 16 };

@@ -401,7 +401,7 @@ def other_hosts_must_encrypt():
     with Place() as p:
         p.code()
         with p.spancld("--listen", f"{address}:0") as s:
-            # What --listen adds comes behind the port of the first address.
+            # The first address's port is reported first. This one belongs to the address that --listen adds.
             port = listening_port(s, address)
             fails(p.ping(port, "tcp:", address), "encrypted")
             fails(p.ping(port, "", address), "spancl pair")

@@ -1,5 +1,6 @@
-/* sick NUMBER: a session that works on the device of that number. Says "ready" when it has a kernel, and launches it for each
- * line that it reads, and says what came of it: "ok", "wrong" or the call's error. */
+/* sick NUMBER: a session that works on the device of that number. Prints "ready" when it has a
+ * kernel. For each line that it reads, it launches the kernel and prints the result: "ok",
+ * "wrong" or the call's error. */
 #include "try.h"
 
 #include <stdbool.h>

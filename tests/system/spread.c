@@ -1,6 +1,6 @@
-/* spread SIZE [LOST]: a buffer of the first device goes to all others at once, each of which makes a result of it.
- * Says "under way" when all is enqueued. Server number LOST may be lost meanwhile: whatever all others do succeeds, and
- * every byte of it is right. */
+/* spread SIZE [LOST]: a buffer of the first device goes to all others at once, and each makes a
+ * result of it. Prints "under way" when all is enqueued. Server number LOST may be lost
+ * meanwhile. The commands of all others succeed, and every byte of their results is right. */
 #include "../api/api.h"
 
 enum { DEVICES_MAX = 16 };

@@ -1,5 +1,5 @@
-# Sourced by the third-party tests: NAME BUILD. A program that we did not write runs natively and
-# over two servers, and must say the same. Exit 77: the program is not installed.
+# Sourced by the third-party tests: NAME BUILD. A program that we did not write runs natively and over two servers,
+# and must print the same. Exit 77: the program is not installed.
 
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,5 +1,5 @@
-/* AlmaIF accelerators: what is read from their registers, profiles, faults, chains between them, over
- * emulators that are processes of their own. What every backend promises is in test_backend_*.c. */
+/* AlmaIF accelerators, over emulators that are processes of their own: their registers, profiles,
+ * faults, and chains between them. The promises of every backend are tested in test_backend_*.c. */
 #include "support/check.h"
 
 #include <fcntl.h>
@@ -114,7 +114,7 @@ static void good_registers(struct registers *r, unsigned profile)
         bytes_put_u32(r->bytes + ALMAIF_KERNEL_COUNT, profile == 3 ? 8 : 1);
 }
 
-/* What opening says of a file with these registers; "": nothing. */
+/* Open a file with these registers and return the error text; "": it opens. */
 static const char *opening(const struct registers *r, const char *settings)
 {
         static char error[SPEC_ERROR_SIZE];
@@ -281,7 +281,8 @@ static void expect_stopped(pid_t pid)
         assert_true(WIFSTOPPED(status));
 }
 
-/* Who polls hears on its own thread; after the last time the backend's threads tell. */
+/* A thread that polls gets completions on its own thread. After its last poll the backend's
+ * threads report them. */
 TEST(launches_end_while_somebody_polls_and_when_he_has_stopped)
 {
         (void)state;
@@ -405,7 +406,8 @@ TEST(memory_runs_out)
 
 /* ---- faults --------------------------------------------------------------------------------- */
 
-/* Three launches; the second one meets the fault. What it ends with, and that the others are done. */
+/* Submit three launches, of which the second meets the fault. Check that it completes with
+ * `status`, and that the others succeed. */
 static void meet_fault(const char *fault, const char *settings, cl_int status, int added,
                        bool polling)
 {
@@ -624,8 +626,9 @@ TEST(failure_crosses_accelerators)
 
 enum { CELLS = 8, WINDOW = 64, RING = 8, RANDOM_PACKETS = 20000 };
 
-/* Increments of random cells on random queues of two accelerators with small rings, each waiting for the
- * last one on its cell and for random others; between them copies by the host. Who waits polls, or not. */
+/* Increments of random cells on random queues of two accelerators with small rings. Each waits
+ * for the last command on its cell and for random others. Between them are copies by the host.
+ * The waiting thread polls, or does not. */
 struct storm {
         struct backend *b;
         struct backend_queue *q[4];

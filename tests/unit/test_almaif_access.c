@@ -1,6 +1,12 @@
-/* The ways in which accelerators are reached, one row of window.h each: an emulator stands behind a file that is
- * taken for shared memory, for physical memory, for a UIO device with its folder in /sys, for the resource file
- * of a PCIe device, and for a card of Xilinx XRT. Also what PoCL's variables mean. */
+/* The ways to reach an accelerator, one row of window.h each. An emulator stands behind a file
+ * that is taken for:
+ * - shared memory;
+ * - physical memory;
+ * - a UIO device with its folder in /sys;
+ * - the resource file of a PCIe device;
+ * - a card of Xilinx XRT.
+ *
+ * Also the meaning of PoCL's variables. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,7 +25,7 @@
 #include "support/almaif.h"
 #include "support/check.h"
 
-/* What is not shared memory can't wake the emulator: it is to look for a while. */
+/* Only shared memory can wake the emulator. Behind other files it has to poll for a while. */
 #define AWAKE "--spin", "20000"
 
 static const struct backend_ops *const ops = &backend_almaif;
@@ -175,7 +181,7 @@ static void write_text(const char *folder, const char *name, const char *text)
         fclose(f);
 }
 
-/* What /sys tells of a UIO device with one map. */
+/* The files in /sys of a UIO device with one map. */
 struct uio {
         char folder[64], device[200], maps[210], map[220];
 };
@@ -251,7 +257,7 @@ TEST(a_uio_device_has_a_map_and_an_interrupt)
         struct pollfd p = { .fd = ends[0], .events = POLLIN };
         assert_int_equal(poll(&p, 1, 0), 0); /* it was taken */
 
-        /* What has happened before is seen without one. */
+        /* A change from before the wait is seen without an interrupt. */
         w->ops->wait(w, ALMAIF_READ_INDEX, seen + 1, 60000000000u);
         /* Without an interrupt: short sleeps. */
         close(ends[1]);
@@ -285,7 +291,8 @@ TEST(what_is_no_uio_device_is_told)
 
 /* ---- PoCL's variables ----------------------------------------------------------------------- */
 
-/* What POCL_ALMAIF0_PARAMETERS is as an entry of SPANCL_ALMAIF; NULL: an error, which is `*ret_error`. */
+/* Return POCL_ALMAIF0_PARAMETERS as an entry of SPANCL_ALMAIF. NULL: an error, which is
+ * `*ret_error`. */
 static char *pocl(const char *text, char **ret_error)
 {
         char *entries = NULL;

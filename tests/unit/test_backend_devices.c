@@ -1,4 +1,4 @@
-/* What a backend says of its devices, and which of them it offers: over each backend. */
+/* A backend's device queries, and its choice of devices to offer: over each backend. */
 #include "support/check.h"
 
 #include "backend/filter.h"

@@ -1,4 +1,4 @@
-/* In which order commands run, and how their ends are told: over each backend. */
+/* The order in which commands run, and the reports of their completions: over each backend. */
 #include "support/check.h"
 
 #include <pthread.h>
@@ -261,7 +261,7 @@ TEST(completions_can_be_asked_for_later)
         in_backend = false;
         f->ops->queue_flush(q);
         assert_int_equal(report_wait(&r[0]).status, CL_SUCCESS);
-        /* Of one that is complete, too. */
+        /* A complete command can be asked for, too. */
         in_backend = true;
         assert_int_equal(f->ops->event_status(e[0]), CL_COMPLETE);
         assert_int_equal(f->ops->event_report(q, e[0], &r[1]), CL_SUCCESS);
@@ -633,7 +633,8 @@ TEST(a_thread_that_stops_polling_leaves_completion_flags_to_others)
                 f->ops->event_release(e[i]);
         }
 
-        /* Who has waited for the event believes it, even where the bytes do not show. */
+        /* The read returns the word that marks a read as incomplete. A thread that waited for the
+         * event still reports the completion. */
         f->ops->poll(f->b, false);
         uint32_t word = f->b->domains[0].completion_flag_fill * 1664525 + 1013904223, back = 0;
         (void)lands(f, q, write_of(m, 0, &word, 4));
@@ -665,7 +666,8 @@ TEST(a_launch_alone_is_seen_in_a_completion_flag)
         alone.alone = true;
         for (int i = 0; i < 20; i++)
                 assert_true(lands(f, q, alone));
-        /* What comes behind it would wait for the read. */
+        /* A launch with a command behind it uses no completion flag, because that command would
+         * wait for the flag's read. */
         assert_false(lands(f, q, launch_all(k)));
         (void)lands(f, q, read_of(m, 0, out, BYTES));
         assert_int_equal(out[COUNT - 1], 21);

@@ -301,7 +301,7 @@ TEST(a_command_that_cannot_start_is_not_reported)
 
 /* ---- programs and kernels ----------------------------------------------------------------------- */
 
-/* What INFO_DEVICE_SVM says. */
+/* The device's INFO_DEVICE_SVM. */
 static enum info_svm svm_of(struct fixture *f)
 {
         struct buf info = { 0 };

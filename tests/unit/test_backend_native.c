@@ -1,4 +1,5 @@
-/* What only the native backend does: finding implementations, and what they do not tell. */
+/* The native backend's own work: it finds implementations, and learns facts that they do not
+ * report. */
 #include "support/check.h"
 
 #include <stdio.h>
@@ -158,7 +159,8 @@ TEST(a_binary_is_asked_for_by_several_at_the_same_time)
         }
 }
 
-/* Some programs' kernels go a little beyond a buffer. What lies behind it must not be the heap's. */
+/* Some programs' kernels go a little beyond a buffer. The bytes behind it must not be the
+ * heap's. */
 TEST(kernels_that_go_a_little_too_far_harm_nothing_else)
 {
         enum { BUFFERS = 16, ITEMS = 18 };
@@ -231,8 +233,8 @@ TEST(implementations_are_found_where_the_environment_says)
         assert_int_equal(system(command), 0);
 }
 
-/* A library of ours must never be used, or a server would be its own client. Who names it alone means
- * the program, not what SpanCL forwards to. */
+/* A library of ours must never be used, or a server would be its own client. A variable that
+ * names it alone is meant for the program, not for the implementations that SpanCL forwards to. */
 TEST(our_own_library_is_left_out)
 {
         struct fixture *f = fixture(state);

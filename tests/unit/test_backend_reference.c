@@ -1,4 +1,4 @@
-/* What only the reference backend does: commands run when somebody says so. */
+/* The reference backend's manual mode: commands run when the test says so. */
 #include "support/check.h"
 
 #include "support/backends.h"

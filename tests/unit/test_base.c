@@ -126,7 +126,8 @@ TEST(map_is_what_a_table_of_all_keys_says)
         }
 }
 
-/* Whatever else goes with an entry; and it does not begin anew for each. */
+/* The walk finds all, also when another entry is removed with the visited one. It does not begin
+ * anew for each removal. */
 TEST(a_walk_of_a_map_that_removes_what_it_sees_finds_all)
 {
         enum { MANY = 20000 };

@@ -34,8 +34,9 @@ static void use(const char *owner, char engine[PATH_MAX], char drivers[PATH_MAX]
         config_options_fini(&o);
 }
 
-/* A session may write to the engine's folder and to those that drivers make in theirs. The server opens all of them for the
- * next session, with its own rights: none may be replaced by a link. */
+/* A session may write to the engine's folder and to those that drivers make in theirs. The
+ * server opens all of them for the next session, with its own rights. So none may be replaced
+ * by a link. */
 static void no_folder_that_the_server_opens_is_in_one_that_a_session_may_change(void **state)
 {
         static const char *const owners[] = { "", "0123abcd", "token" };

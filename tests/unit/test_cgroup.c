@@ -1,5 +1,5 @@
-/* Control groups, the real ones where this process may make some. A "spancld" is a process of the test in a group of the
- * test's own. */
+/* Control groups: the real ones, where this process may make some. A "spancld" is a process of
+ * the test in a group of the test's own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>

@@ -1,4 +1,4 @@
-/* The log of a process that is not believed: what becomes of what it writes. */
+/* The log of a process that is not trusted: how the supervisor changes its output. */
 #include "support/check.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@ static void measure(struct compression *p, uint64_t rate, uint64_t *now)
         }
 }
 
-/* What a core does at so many MB/s: compression, a fifth of that, and unpacking. */
+/* The cost on a core of so many MB/s: compression takes the full time, unpacking a fifth of it. */
 static struct compression_cost cost(size_t plain, size_t packed, uint64_t mb_per_s)
 {
         return (struct compression_cost){ plain, packed, plain * 1000 / mb_per_s,

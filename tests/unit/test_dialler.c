@@ -1,5 +1,5 @@
-/* The dialler: what a worker may ask for, what is sent to whom, and that one session does not keep others waiting. The last
- * claims are about the process itself. */
+/* The dialler: the requests that a worker may make, and the bytes that go to each address. Also
+ * one session does not keep others waiting. The last claims are about the process itself. */
 #include "support/check.h"
 
 #include <netinet/in.h>
@@ -25,7 +25,7 @@
 
 enum { WAIT_MS = 60000, SEEN = 4 };
 
-/* The words that a worker that was taken over would like to say to a service that reads lines. */
+/* Words that a worker that was taken over might send to a service that reads lines. */
 static const char evil[] = "\r\nFLUSHALL\r\nFLUSHALL\r\n\r\n\r\nSET\r\n";
 
 static struct dial_params params_of(const char *address)

@@ -1,4 +1,5 @@
-/* Launches that nobody named: they end when a later one does, alone, in chains and in chain queues. */
+/* Launches without named events: they complete when a later command does, alone, in chains and in
+ * chain queues. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -262,7 +263,7 @@ TEST(a_marker_behind_many_is_waited_for_by_the_engine)
         assert_int_equal(counts(w, 0).commands_running, FEW + 1); /* with the marker */
         assert_int_equal(counts(w, 0).commands_held, 0);
         assert_int_equal(status_of(w, 0, EVENT(7)), PENDING);
-        /* What follows a barrier comes after all of it. */
+        /* A command behind a barrier runs after all of the barrier's commands. */
         for (unsigned i = 10; i < 15; i++)
                 launch_after(w, 0, QUEUE(2), EVENT(i), BUFFER(1), 1, none);
         send(w, 0, marker, .event = EVENT(15), .queue = QUEUE(2), .flags = COMMAND_BARRIER);
@@ -270,7 +271,7 @@ TEST(a_marker_behind_many_is_waited_for_by_the_engine)
         world_run(w);
         assert_int_equal(status_of(w, 0, EVENT(7)), CL_SUCCESS);
         assert_int_equal(number(got, 5), 10);
-        /* What it waits for may be submitted later only. */
+        /* The commands that a marker waits for may be submitted later only. */
         send(w, 0, event_import, .event = EVENT(20));
         for (unsigned i = 21; i < 26; i++)
                 launch_after(w, 0, QUEUE(2), EVENT(i), BUFFER(1), 1,

@@ -1,4 +1,5 @@
-/* In which order ends are told: backends that tell of them late, out of order, at once or from other threads. */
+/* The order in which completions are reported, by backends that report late, out of order, at
+ * once or from other threads. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -88,7 +89,7 @@ TEST(a_read_of_bytes_that_can_be_had_may_be_complete_at_once)
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
-/* The reference backend, but ends are told when the test says, in any order. */
+/* The reference backend, but completions are reported when the test says, in any order. */
 static struct {
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         void *user;
@@ -148,7 +149,7 @@ static void late_world_free(struct world *w)
         world_free(w);
 }
 
-/* All of it, in any order: some commands, then the ends of some. */
+/* Do all of it, in any order: some commands, then some of their completions. */
 static void run_late(struct world *w, struct rng *rng)
 {
         for (size_t ran = 1; ran || late.count; pump(w)) {
@@ -192,7 +193,7 @@ TEST(the_end_of_what_is_behind_all_is_not_that_of_what_comes_after_it)
              .flags = COMMAND_NOTIFY | COMMAND_BARRIER);
         send(w, 0, buffer_fill, .event = EVENT(2), .queue = QUEUE(2), .buffer = BUFFER(2),
              .size = 64, .pattern = bytes_of("", 1));
-        /* Its end is that of the one before, too. */
+        /* Its completion is also that of the one before. */
         launch_after(w, 0, QUEUE(2), EVENT(3), BUFFER(2), 1, (struct wire_u64s)WAITS(EVENT(2)));
         pump(w);
         while (status_of(w, 0, EVENT(1)) == PENDING) {

@@ -1,4 +1,5 @@
-/* What commands wait for on one server, what ends or fails with what, and who is told. */
+/* Commands on one server: their waits, their completions and failures, and the notifications of
+ * the client. */
 #include "support/check.h"
 
 #include "support/world.h"

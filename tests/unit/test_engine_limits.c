@@ -1,4 +1,4 @@
-/* What one client may have of an engine: objects, bytes in transfers, time. */
+/* The limits of one client's use of an engine: objects, bytes in transfers, time. */
 #include "support/check.h"
 
 #include <semaphore.h>
@@ -284,7 +284,7 @@ TEST(a_build_that_takes_too_long_has_failed)
         assert_true(info_find(inner, CL_PROGRAM_BUILD_LOG, &log));
         assert_non_null(memmem(log.data, log.size, "--session-build-time", 20));
 
-        /* Its end is nobody's business, and the next one is as good as ever. */
+        /* Nobody is notified of its completion, and the next one works as before. */
         build(w, 2);
         sem_wait(&builds_begin);
         sem_post(&builds_may_end);

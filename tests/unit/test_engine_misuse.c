@@ -1,4 +1,5 @@
-/* Clients that break the protocol, and engines that end or run out of memory at any point. */
+/* Clients that break the protocol, and engines that are closed or run out of memory at any
+ * point. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -224,7 +225,8 @@ TEST(an_engine_can_be_freed_at_any_time)
         }
 }
 
-/* Every allocation of a whole life fails in turn: the session may end, nothing else. */
+/* Each allocation of a whole session fails in turn. The session may end; nothing else may
+ * happen. */
 static bool life(unsigned long fail_at)
 {
         struct world *w = calloc(1, sizeof(*w));

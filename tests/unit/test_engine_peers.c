@@ -1,4 +1,5 @@
-/* Two engines, composite: events and bytes that go from one to the other, and domains of one engine that do the same. */
+/* Two connected engines: events and bytes go from one to the other. Domains of one engine
+ * exchange them in the same way. */
 #include "support/check.h"
 
 #include "engine/program/content.h"
@@ -49,7 +50,8 @@ TEST(failure_reaches_the_other_server)
         }
 }
 
-/* Of those that were told too early the newest are remembered. Who waits for others fails, and does not wait for ever. */
+/* An engine remembers only the newest completions that arrive before their import. A command that
+ * waits for a forgotten one fails, and does not wait for ever. */
 TEST(events_that_were_told_too_early_and_forgotten_fail)
 {
         enum { TOLD = 65536 + 10 };

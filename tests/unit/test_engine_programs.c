@@ -150,7 +150,7 @@ TEST(contents_go_when_there_are_too_many)
         }
         assert_int_equal(store.count, CONTENT_KEEP);
         assert_null(content_get(&store, kept->digest));
-        /* Who holds one has it. */
+        /* A holder of a reference keeps its content. */
         assert_memory_equal(kept->data.data, "kept", 4);
         content_unref(kept);
         content_store_fini(&store);
@@ -390,7 +390,7 @@ TEST(what_the_cache_has_is_told_before_it_is_made)
         struct world *w = gate_world(folder);
         struct node *n = &w->nodes[0];
         launch_and_mark(w);
-        /* What asks the device waits, the binaries are known. */
+        /* The kernel query waits, because it asks the device. The binaries are known. */
         send(w, 0, kernel_query, .request = 2, .kernel = KERNEL(1), .device = 0, .size = 8);
         send(w, 0, program_binaries_query, .request = 3, .program = PROGRAM, .devices = WAITS(0));
         await(w, &n->answers, 2);
@@ -428,8 +428,8 @@ static void create_and_build(struct world *w, uint64_t program, uint64_t request
         assert_int_equal(w->nodes[0].answer, CL_SUCCESS);
 }
 
-/* In an engine whose binaries are dear: the first program's kernel has a required size, the second one's has none, which is
- * kept as soon as nothing else happens. */
+/* An engine whose binaries are expensive to get. The first program's kernel has a required size.
+ * The second one's has none, so its binary is kept as soon as nothing else happens. */
 static struct world *dear_world(char folder[32], bool manual)
 {
         strcpy(folder, "/tmp/spancl-test-XXXXXX");

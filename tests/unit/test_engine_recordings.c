@@ -227,7 +227,7 @@ TEST(misuse_of_a_recording_ends_the_session)
         assert_false(recording_survives(runs_on_a_slot));
         assert_false(recording_survives(runs_on_another_device));
         assert_false(recording_survives(changes_what_is_no_kernel));
-        /* What is left of it is a queue that can't execute. */
+        /* A released recording leaves a queue that can't execute. */
         assert_true(recording_survives(records_after_its_end));
 }
 

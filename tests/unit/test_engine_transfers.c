@@ -189,7 +189,8 @@ TEST(a_read_is_only_so_far_ahead_of_what_has_arrived)
         world_free(w);
 }
 
-/* What the lane has to send arrives, but the lane does not hear yet that it was sent. Returns how much. */
+/* Deliver the pending bytes of the lane, but do not report to the sender that they were sent.
+ * Return their number. */
 static size_t deliver(struct session *from, struct session *to, unsigned lane)
 {
         struct iovec out[8], in[2];
@@ -302,7 +303,7 @@ TEST(a_failed_write_swallows_its_bytes)
         world_free(w);
 }
 
-/* The reference backend, but every completion from the n-th on says that it failed. */
+/* The reference backend, but every completion from the n-th on is a failure. */
 static struct {
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         void *user;

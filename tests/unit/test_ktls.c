@@ -1,5 +1,5 @@
-/* TLS whose records the kernel makes: with a kernel that is played (support/ktls.h), of the old kind and the new; and what this host's
- * can, if it has TLS. */
+/* TLS whose records the kernel makes. The kernel is a played one (support/ktls.h), of the old
+ * kind and the new. The test also uses this host's kernel, if it has TLS. */
 #include <arpa/inet.h>
 #include <linux/tls.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static const struct crypto_ops *crypto;
 
 /* ---- two sides ------------------------------------------------------------------------------ */
 
-/* What tls.h calls a state. */
+/* A state in the sense of tls.h. */
 struct moved {
         uint64_t cipher, tx_seq, rx_seq;
         uint8_t tx_secret[CRYPTO_SECRET], rx_secret[CRYPTO_SECRET];
@@ -79,7 +79,7 @@ static void end(struct pair *p)
         tls_records_per_key = 1 << 24;
 }
 
-/* How much came until one side said that it was over; `*ret` what it said. */
+/* Move bytes until one side reports an error, which `*ret` gets. Return how many came. */
 static size_t cross_some(struct conn *from, struct conn *to, size_t size, ssize_t *ret)
 {
         uint8_t *data = mem_alloc(size), *got = mem_zalloc(size);
@@ -130,7 +130,7 @@ static void cross_all(struct pair *p)
         }
 }
 
-/* What the other side's kernel or process would not send: a record of any type. */
+/* Send a record of any type, which the other side's kernel or process would not send. */
 static void send_record(struct pair *p, uint8_t type, const void *data, size_t size)
 {
         struct crypto_key *key = crypto->key_new(CRYPTO_AES_128_GCM, true, (uint8_t[32]){ 2 });

@@ -90,7 +90,7 @@ TEST(what_was_tried_and_not_received_is_not_lost)
 
 /* ---- the other side's last message ----------------------------------------------------------- */
 
-/* Which is its reason to end, for instance. */
+/* The last message may be the other side's reason to close the session. */
 static void last_message_is_received(struct end ends[2])
 {
         struct link *l = &ends[0].link;
@@ -99,7 +99,8 @@ static void last_message_is_received(struct end ends[2])
         link_down(&ends[1].link);
         assert_int_equal(session_send(ends[0].session, queue_flush, .queue = 1), 0);
         assert_int_equal(link_flush(l, SIZE_MAX, NULL), SP_E_AGAIN);
-        /* Who drives the link does not sleep, nor send again, before it has received. */
+        /* The thread that drives the link does not sleep, nor send again, before it has
+         * received. */
         assert_true(link_is_due(l));
         assert_int_equal(link_polled(l, NULL, 0) & CONN_IN, CONN_IN);
         assert_false(link_try_begin(l));

@@ -105,7 +105,7 @@ TEST(what_a_session_has_left_is_ended)
         close(s.epoll);
 }
 
-/* The supervisor looks for orphans between two looks at what its workers say. */
+/* The supervisor looks for orphans between two reads of its workers' messages. */
 TEST(a_worker_that_was_not_heard_yet_is_none)
 {
         static struct supervisor s;
@@ -147,7 +147,8 @@ TEST(several_that_were_not_heard_yet_are_none)
         close(s.epoll);
 }
 
-/* The supervisor has given it up before it was heard: it has closed the worker's socket, and waits for nothing of it. */
+/* The supervisor gave the worker up before it received anything from it. It has closed the
+ * worker's socket, and expects nothing of it. */
 TEST(a_worker_that_was_given_up_before_is_one)
 {
         static struct supervisor s;

@@ -1,4 +1,5 @@
-/* The clocks of a session: what the other side owes and does not send is noticed, and what may take long is not. */
+/* The clocks of a session: a side notices when the other side owes bytes and does not send them.
+ * Work that may take long does not trigger them. */
 #include "support/check.h"
 
 #include "support/pair.h"
@@ -39,8 +40,8 @@ static void start_owed(struct pair *p)
         move(p, 0, 0);
 }
 
-/* Side `i` sleeps until its clocks are due, again and again, and the other side's answers come if it `answers`. Returns when
- * the link is given up, or `until`. */
+/* Let side `i` sleep until its clocks are due, again and again. The other side's answers arrive
+ * if it `answers`. Return the time when the link is given up, or `until`. */
 static uint64_t live(struct pair *p, int i, enum session_expects expects, bool answers,
                      uint64_t now, uint64_t until)
 {
@@ -144,7 +145,7 @@ TEST(a_frame_that_comes_slowly_is_none_of_it)
         pair_fini(&p);
 }
 
-/* Whole frames are swallowed: the receiver hears of them by the sender's probe. */
+/* Whole frames are swallowed. The receiver learns of them from the sender's probe. */
 TEST(bulk_frames_that_never_come_are_owed_once_they_are_told_of)
 {
         struct pair p;
@@ -205,8 +206,8 @@ TEST(bytes_that_are_held_back_begin_the_clock_of_their_lane_anew)
         pair_fini(&p);
 }
 
-/* Side 0 sends what takes four times the limit, in one frame or in many, and its probes are behind it. All that while side 1
- * has nothing to say. */
+/* Side 0 sends bytes that take four times the limit, in one frame or in many. Its probes are
+ * behind them. All that while side 1 has nothing to send. */
 TEST(a_probe_may_be_behind_much_that_takes_longer_than_the_limit)
 {
         for (int many = 0; many < 2; many++) {

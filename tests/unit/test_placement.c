@@ -155,7 +155,8 @@ TEST(the_same_server_is_preferred_and_the_host_is_last)
         assert_int_equal(placement_copy(&p, 0, 1, all, 2), 0);
         assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
         assert_int_equal(from->server, 0);
-        /* Who can't be asked is the last choice, but not when nobody else has it. */
+        /* A server that can't be asked is the last choice. It is chosen only if no other place
+         * has the bytes. */
         p.avoid = 1;
         assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
         assert_int_equal(from->server, 1);
@@ -190,11 +191,11 @@ TEST(large_ones_go_down_a_chain)
                 placement_sends(&p, i - 1, 0, 1);
                 assert_int_equal(replica_arrival(placement_find(&p, i, 0), part), 100 + i);
         }
-        /* Small ones are sent by who has them first. */
+        /* The first server that has them sends small ones. */
         struct range small = { 0, 100 };
         assert_int_equal(placement_stale(&p, 8, 0, small, &part, &from), 1);
         assert_int_equal(from->server, 0);
-        /* What was written there since is not what arrived. */
+        /* Bytes that were written there since are not those that arrived. */
         assert_int_equal(placement_write(&p, 3, 0, small, 200, 0), 0);
         assert_int_equal(replica_arrival(placement_find(&p, 3, 0), small), 0);
         placement_fini(&p);
@@ -253,7 +254,8 @@ TEST(large_ones_come_from_all_that_have_nothing_else_to_send)
         assert_int_equal(share(&p, TO, all, rates, got), 2);
         assert_int_equal(got[2], 0);
         rates[2] = 3000;
-        /* Who has something else to send is left alone, and another replica of a server sends nothing. */
+        /* A server that has something else to send is left alone. A second replica on a server
+         * sends nothing. */
         placement_sends(&p, 0, 0, 1);
         assert_int_equal(placement_copy(&p, 1, 1, all, 20), 0);
         placement_arrived(&p, 1, 1, 20);
@@ -318,7 +320,7 @@ TEST(writers_are_all_there_until_a_later_one_follows_them)
         assert_int_equal(placement_write(&p, 0, 0, all, 5, 0), 0);
         assert_int_equal(placement_write(&p, 0, 0, all, 6, 0), 0);
         assert_int_equal(at->writer_count, 4);
-        /* But who waits for others stands for those that wrote no more. */
+        /* A write that waits for others stands for those that wrote no more. */
         placement_follow(&p, 0, 0, right, (uint64_t[]){ 6, 3 }, 2);
         assert_int_equal(at->writer_count, 4);
         placement_follow(&p, 0, 0, all, (uint64_t[]){ 6, 3, 77 }, 3);

@@ -1,4 +1,5 @@
-/* System calls that the filter refuses: who is notified, and what the caller gets. Each claim in a process of its own. */
+/* System calls that the filter refuses: the supervisor's notification, and the caller's
+ * result. Each claim runs in a process of its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

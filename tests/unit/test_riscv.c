@@ -124,7 +124,8 @@ TEST(without_clang_there_is_a_sentence)
         mem_free(path);
 }
 
-/* What follows from the compiler's text, for versions of LLVM that write it in either way. */
+/* kernels_adapt replaces the parts of the text that the compiler for RISC-V does not take, in the
+ * syntax of each version of LLVM. */
 TEST(intermediate_text_is_adapted)
 {
         static const char text[] = "@f.x = internal global [4 x i32] undef, align 4\n"

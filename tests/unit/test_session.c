@@ -511,7 +511,8 @@ TEST(small_transfers_have_a_lane_for_themselves_while_there_are_others)
         pair_fini(&p);
 }
 
-/* Lane 1 is moved by whoever waits; more than a MiB at a time is for the others' threads. */
+/* The waiting thread moves lane 1. More than a MiB at a time is for the threads of the other
+ * lanes. */
 TEST(what_would_be_too_much_for_lane_1_goes_over_others)
 {
         enum { SIZE = 600 << 10, SMALL = 100 << 10 };
@@ -524,7 +525,7 @@ TEST(what_would_be_too_much_for_lane_1_goes_over_others)
         assert_false(session_lane_has_pending(s, 2));
         assert_int_equal(pair_bulk(&p, 0, SIZE, SIZE, SIZE, &t), 0);
         assert_true(session_lane_has_pending(s, 2));
-        /* What is on lane 1 counts, what is on the others does not; small ones never go there. */
+        /* Transfers on lane 1 count, those on other lanes do not. Small ones stay on lane 1. */
         assert_int_equal(pair_bulk(&p, 0, SMALL, SMALL, SMALL, &t), 0);
         assert_int_equal(pair_settle(&p), 0);
         assert_int_equal(pair_bulk(&p, 0, SIZE, SIZE, SIZE, &t), 0);
@@ -698,7 +699,8 @@ static int feed_frame(struct pair *p, unsigned lane, const struct frame *f, cons
         return r;
 }
 
-/* What the first frame may not be, after one message of side 1 was sent but not acknowledged. */
+/* Feed `f` to side 1 as its first frame, after it has sent one message that is not acknowledged.
+ * Return the result. */
 static int first_frame(unsigned lane, const struct frame *f, const void *payload)
 {
         struct pair p;
@@ -707,7 +709,7 @@ static int first_frame(unsigned lane, const struct frame *f, const void *payload
         assert_true(pair_push(&p, 1, 0, 1000) > 0);
         int r = feed_frame(&p, lane, f, payload);
         if (r < 0 && r != SP_E_AGAIN) {
-                /* It has ended, and says so to everybody. */
+                /* The session has ended, and every call returns its error. */
                 struct iovec iov[2];
                 assert_int_equal(session_lane_want(p.side[1].session, 0, iov), r);
                 assert_int_equal(session_lane_pending(p.side[1].session, 0, iov, 2), 0);

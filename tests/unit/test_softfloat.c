@@ -1,5 +1,5 @@
-/* The arithmetic of cores without floating point (firmware/riscv/lib) says what this host's does, for random
- * numbers and for those at the edges. */
+/* The arithmetic of cores without floating point (firmware/riscv/lib). Its results are this
+ * host's, for random numbers and for those at the edges. */
 #define SOFTFLOAT_HOST
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #include "../../firmware/riscv/lib/softfloat.c"

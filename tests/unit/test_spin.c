@@ -66,7 +66,8 @@ TEST(it_never_spins_with_too_few_cores_or_when_told_not_to)
         close(fds[1]);
 }
 
-/* Whoever is disconnected for long gives up: then once more. */
+/* Poll until something is found. A thread that did not run for long gives up; then it tries once
+ * more. */
 static int poll_yielding(struct spin *s, const struct spin_on *on)
 {
         int r = 0;
@@ -194,7 +195,7 @@ TEST(long_waits_make_it_stop_and_a_short_one_begin_again)
         close(fds[1]);
 }
 
-/* Whoever is preempted gives up: then once more. */
+/* Poll until something is found. A thread that is preempted gives up; then it tries once more. */
 static int poll_patiently(struct spin *s, const struct spin_on *on, int first_look)
 {
         int r = 0;

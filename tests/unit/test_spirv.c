@@ -1,4 +1,4 @@
-/* What is known of SPIR-V modules: specialization constants and their sizes. */
+/* Facts that are read from SPIR-V modules: specialization constants and their sizes. */
 #include "support/check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* TLS links: who is believed, what a folder of keys must be, and that records survive what happens to
- * them. That bytes cross unchanged is test_transport.c's. */
+/* TLS links: the peers that are trusted, the rules for a folder of keys, and records that are
+ * damaged. test_transport.c tests that bytes cross unchanged. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -387,7 +387,8 @@ static void a_connection_moves_with_its_keys(void **state)
         end(&s);
 }
 
-/* What the other side sends without waiting, in records of its own, is still there for who takes the connection over. */
+/* Records that the other side sends without waiting are still there for the process that takes
+ * the connection over. */
 static void a_careful_reader_leaves_what_it_was_not_asked_for(void **state)
 {
         (void)state;

@@ -1,22 +1,25 @@
-/* A native implementation with the habits of NVIDIA's driver 580, over the one of this host's pocl.icd, so that the
- * server's answers to these habits are tested without a GPU. The habits:
+/* A native implementation with the habits of NVIDIA's driver 580, over the one of this host's
+ * pocl.icd. So the server's answers to these habits are tested without a GPU. The habits:
  *
- * - A buffer or image takes memory when a command first uses it. A transfer that finds none left fails; a kernel or a fill
- *   breaks the context.
+ * - A buffer or image takes memory when a command first uses it. A transfer that finds none left
+ *   fails; a kernel or a fill breaks the context.
  * - In a broken context every command fails, and a build ends the process.
- * - CL_KERNEL_WORK_GROUP_SIZE is 256, but larger groups run, up to the device's limit of 1024. A kernel whose name
- *   begins with `heavy` needs so many registers that 512 are refused when the launch is submitted.
+ * - CL_KERNEL_WORK_GROUP_SIZE is 256, but larger groups run, up to the device's limit of 1024. A
+ *   kernel whose name begins with `heavy` needs so many registers that 512 are refused when the
+ *   launch is submitted.
  * - Objects that were compiled with -cl-kernel-arg-info do not link.
+ * - It accepts buffers beyond CL_DEVICE_MAX_MEM_ALLOC_SIZE, a quarter of the device's memory, and
+ *   even beyond all memory. It accepts sub-buffers at any byte, and local arguments without size.
  *
- * - It accepts buffers beyond CL_DEVICE_MAX_MEM_ALLOC_SIZE, a quarter of the device's memory, and even beyond all memory;
- *   sub-buffers at any byte; local arguments without size.
+ * A kernel whose name begins with `wild` breaks the context, as one does that writes to wild
+ * addresses.
  *
- * A kernel whose name begins with `wild` breaks the context, as one does that writes to wild addresses.
+ * While there is a file of the name BRITTLE_HANG, the devices do not answer: not even their names
+ * can be queried.
  *
- * While there is a file of the name BRITTLE_HANG, the devices do not answer: not even their names can be asked for.
- *
- * While there is a file PATH.NUMBER.HOW, PATH being BRITTLE_SICK, the device of that number is out of order: its kernels and
- * transfers do not return (HOW is `hang`), fail (`fail`) or end the process (`crash`), or its fills do nothing (`lie`).
+ * While there is a file PATH.NUMBER.HOW, PATH being BRITTLE_SICK, the device of that number is
+ * out of order. Its kernels and transfers do not return (HOW is `hang`), fail (`fail`) or end the
+ * process (`crash`), or its fills do nothing (`lie`).
  *
  * BRITTLE_MIB: the device's memory. One thread at a time is in a function that counts (`lock`). */
 #include <CL/cl_icd.h>
