@@ -655,7 +655,8 @@ static uint64_t received(const struct session *s)
         return stats->bytes_received + stats->bulk_received;
 }
 
-/* The link is lost, as `status` says, but not by what lane 0 said: the server's last message may be there, which says why. */
+/* The link is lost with `status`, but not because of lane 0. The server's last message may be
+ * there, which gives the reason: read it. */
 static int hear_out(struct io_link *l, int status)
 {
         int r = l->lanes[0].conn ? link_receive(&l->lanes[0], RECEIVE_BUDGET, NULL) : 0;
@@ -747,8 +748,8 @@ static void sleep_in_poll(struct client_loop *loop, struct spin_on *on, bool spi
                 spin_slept(&loop->spin);
 }
 
-/* Something about addresses has changed: which connections can't be used any more? Those that are being made
- * may succeed now. */
+/* Addresses have changed: drop connections whose address is gone. Hurry connections that are being
+ * made, because they may succeed now. */
 static void check_addresses(struct client_loop *loop, struct io_link *const *links, size_t count)
 {
         if (!address_changed(loop->address_fd))

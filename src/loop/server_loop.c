@@ -223,8 +223,9 @@ static bool wants_output(struct server_loop *l)
         return l->params.output_fd >= 0 && session_has_room(engine_session(l->engine));
 }
 
-/* Fill in the descriptors to poll; entry 0 is the mailbox, entry 1 the output. 1: there is something to do at once, from a
- * thread that found this one awake, while it had the lock released for another lane; 0; SP_E_NOMEM. */
+/* Fill in the descriptors to poll; entry 0 is the mailbox, entry 1 the output. Returns 1 if there
+ * is something to do at once: a thread left work while the lock was released for another lane, and
+ * did not wake this one. Else 0 or SP_E_NOMEM. */
 static int collect(struct server_loop *l, size_t *ret_count)
 {
         size_t n = 2;
@@ -299,8 +300,9 @@ static void begin_farewell(struct server_loop *l, int status, const char *text)
                 serving_end(l, status, "%s", text);
 }
 
-/* The session is told to end: say so, and wait for the client to close the connection. Closing it first, with something of
- * the client's unread, would take the goodbye away (RFC 1122, 4.2.2.13). */
+/* After the order to stop: notify the client, and wait until it closes the connection. If this side
+ * closed first, with unread bytes of the client, the last message would be lost (RFC 1122,
+ * 4.2.2.13). */
 static void farewell(struct server_loop *l)
 {
         char text[256];

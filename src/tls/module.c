@@ -21,7 +21,8 @@
 enum {
         SERIAL_BITS = 127,
         LABEL_MAX = 32,
-        /* What a stranger may make us keep, and check signatures of: far more than a usual chain. */
+        /* Limit of the certificates that a stranger may make us store and verify: far more than a
+         * usual chain. */
         CERTIFICATES_BYTES = 16 << 10,
         CERTIFICATES_DEPTH = 8,
 };

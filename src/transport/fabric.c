@@ -716,7 +716,7 @@ static ssize_t fabric_sendv(struct conn *c, const struct iovec *iov, int n)
         return r;
 }
 
-/* Of what came through the connection. */
+/* Hand out bytes that came through the connection. */
 static ssize_t receive_data(struct fabric *f, const struct iovec *iov, int n)
 {
         size_t done = 0;
