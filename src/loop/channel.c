@@ -106,7 +106,7 @@ static void await_end(struct server_loop *l)
                 serving_rouse(l);
 }
 
-/* On a lane thread. */
+/* Called on a lane thread. */
 static void carried(void *user, struct link *link, int status)
 {
         struct channel *c = user;

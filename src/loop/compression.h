@@ -41,8 +41,8 @@ struct compression {
         unsigned misses;              /* frames in a row that were not worth it */
 };
 
-/* The time that compression of `plain` bytes took, and its result. packed 0: not fewer bytes.
- * unpack_ns */
+/* The time that compression of `plain` bytes took, and its result. packed 0: not fewer bytes;
+ * unpack_ns 0: unpacking was not tried. */
 struct compression_cost {
         size_t plain, packed;
         uint64_t pack_ns, unpack_ns;

@@ -79,7 +79,12 @@ bool link_busy(const struct link *l);
 void link_halt(struct link *l);
 
 /* Send the lane's pending bytes, at most about `budget` (SIZE_MAX: all that fits). `unlock` may be
- * NULL. */
+ * NULL. Returns 0 if nothing is left to send, or another thread is sending. SP_E_AGAIN: the conn
+ * takes no more now, poll for room; SP_E_BUSY: the budget is used up, call again; SP_E_LINK: the
+ * connection is lost, call link_down.
+ *
+ * A conn that fails to send may still hold the other side's last message. That is SP_E_AGAIN here,
+ * and link_receive returns SP_E_LINK after the received bytes. */
 SP_NODISCARD int link_flush(struct link *l, size_t budget, const struct link_lock *unlock);
 
 /* Would link_flush send something now? No if the conn takes no more. No if another thread is

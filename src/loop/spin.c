@@ -141,7 +141,7 @@ static bool is_engaged(const struct spin_on *on)
         return false;
 }
 
-/* May it go on? */
+/* May the thread go on spinning? */
 static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigned *kicks,
                      long before)
 {

@@ -63,8 +63,8 @@ struct spin_on {
 /* For tests: the number of cores, instead of the system's. 0: ask the system. */
 extern unsigned spin_cores;
 
-/* Initialise. A spin takes at most `max_ns`; `cores` is the number of cores that this process may
- * run on, */
+/* Initialise. A spin takes at most `max_ns`. This process may run on `cores` cores; 0: ask the
+ * system. */
 void spin_init(struct spin *s, uint64_t max_ns, unsigned cores);
 
 /* Does one of the conns have an event that it was asked for (conn_peek)? */
