@@ -1,5 +1,6 @@
-/* An accelerator that runs compiled kernels: QEMU's `virt` machine with a RISC-V core (rv32im), whose memory is
- * the file that the host maps, too. Registers, queue and memories lie in it as include/spancl/almaif.h says. */
+/* An accelerator that runs compiled kernels: QEMU's `virt` machine with a RISC-V core (rv32im). Its
+ * memory is the file that the host maps, too. Registers, queue and memories lie in it as
+ * include/spancl/almaif.h says. */
 #ifndef SPANCL_EMULATOR_RISCV_H
 #define SPANCL_EMULATOR_RISCV_H
 

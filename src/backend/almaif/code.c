@@ -135,7 +135,7 @@ static void forget(struct unit *u, struct code *c)
         mem_free(c);
 }
 
-/* Those that nobody but us holds. */
+/* Drop the programs that have no other owner. */
 static void forget_unused(struct unit *u)
 {
         list_each(c, &u->codes, struct code, link)

@@ -232,7 +232,8 @@ static bool pump_unit(struct unit *u)
         return moved;
 }
 
-/* What one unit got may be what another waits for. */
+/* A kernel that one unit got may be one that another unit's kernel waits for, so repeat until
+ * nothing moves. */
 void launch_pump(struct domain *d)
 {
         for (bool moved = true; moved;) {

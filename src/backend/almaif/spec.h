@@ -1,5 +1,5 @@
-/* What SPANCL_ALMAIF says of accelerators: where they are, and what their registers do not tell.
- * docs/internals/almaif.md has the grammar. Stateless. */
+/* The accelerators that SPANCL_ALMAIF describes: their places, and properties that their registers
+ * do not report. docs/internals/almaif.md has the grammar. Stateless. */
 #ifndef SPANCL_BACKEND_ALMAIF_SPEC_H
 #define SPANCL_BACKEND_ALMAIF_SPEC_H
 

@@ -46,7 +46,8 @@ static struct command *first_ready(struct backend *b)
         return NULL;
 }
 
-/* What follows from commands having ended. Lock held, left while they are reported. */
+/* Follow up the completion of commands: push kernels that waited for them, and report them. Lock
+ * held, but released while they are reported. */
 static void report(struct backend *b, struct domain *d, struct list *done)
 {
         launch_pump(d);
@@ -143,7 +144,7 @@ static void wait_signal(struct unit *u, uint64_t at)
                   signal_state(signals, at, d->zero) != SIGNAL_PENDING;
 }
 
-/* What the device has done since. Lock held. */
+/* Collect the commands that the device has completed. Lock held. */
 static void collect(struct unit *u, struct list *done)
 {
         struct domain *d = u->domain;
@@ -166,7 +167,8 @@ static void collect(struct unit *u, struct list *done)
         u->faulty |= accel_room(&u->accel, &room) < 0;
 }
 
-/* Has the first command been at it for too long? What it waits for counts for nothing. Lock held. */
+/* Has the first command run for too long? Time in which it waits for others does not count. Lock
+ * held. */
 static bool timed_out(struct unit *u)
 {
         uint64_t limit = u->accel.spec->timeout_ms * 1000000u;
@@ -183,8 +185,8 @@ static bool timed_out(struct unit *u)
         return clock_now_ns() - k->head_since_ns > limit;
 }
 
-/* Reset the device. The command that it was at fails; all fail if it does not come back. Lock held, left
- * while it is reset. */
+/* Reset the device. The command that it was executing fails; if the reset fails, all commands do.
+ * Lock held, but released during the reset. */
 static void recover(struct unit *u, const char *why, struct list *done)
 {
         char error[SPEC_ERROR_SIZE];

@@ -54,7 +54,7 @@ static cl_int fill_svm(struct native_domain *d, uint64_t address, size_t size, c
                                            sizeof(zeros), size, 0, NULL, ret);
 }
 
-/* What was submitted is what everything waits for. */
+/* Remember a submitted command that clears memory: all later commands wait for it. */
 static cl_int submitted(struct native_domain *d, cl_int r, cl_event event)
 {
         if (r != CL_SUCCESS) {

@@ -60,7 +60,7 @@ static size_t table_size(unsigned version)
         return sizeof(cl_icd_dispatch);
 }
 
-/* What is called without asking afterwards. */
+/* Are all functions there that are called without a check for NULL? */
 static bool complete_enough(const cl_icd_dispatch *d)
 {
         return d->clGetDeviceIDs && d->clGetDeviceInfo && d->clCreateContext &&
@@ -287,7 +287,8 @@ static void look_everywhere(struct search *s)
                 vendors = env("OPENCL_VENDOR_PATH");
         if (vendors)
                 add_vendors(s, vendors);
-        /* What points a program at SpanCL alone is not meant for what SpanCL itself forwards to. */
+        /* The environment may point the application at SpanCL alone. SpanCL itself forwards to the
+         * usual drivers. */
         if (!vendors || (!s->count && s->own))
                 add_usual(s);
 }
