@@ -287,7 +287,7 @@ static void serve(struct server_loop *l, size_t count)
         }
 }
 
-/* Tell the client that the session ends. */
+/* Notify the client that the session ends. */
 static void begin_farewell(struct server_loop *l, int status, const char *text)
 {
         if (l->farewell_ns != UINT64_MAX)
@@ -413,7 +413,8 @@ static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
         n = poll(l->fds, count, clock_poll_ms(deadline));
         atomic_store(&l->sleeps, false);
         spin_slept(&l->spin);
-        /* The ends of what is submitted from now on are noticed here, not by threads that have to be woken. */
+        /* The loop's thread notices the completion of commands submitted from now on. So no other
+         * thread has to be woken. */
         if (l->spin.also)
                 poll_completions(l);
         return n;

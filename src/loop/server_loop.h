@@ -34,8 +34,8 @@ struct server_loop_params {
         bool in_process; /* see engine.h */
         enum backend_clear clear;
         enum backend_contexts contexts;
-        bool share; /* offer shared memory to those who ask, on Unix sockets */
-        enum compression_mode compression; /* of bulk data, with those who agree */
+        bool share; /* offer shared memory to clients that ask for it, on Unix sockets */
+        enum compression_mode compression; /* of bulk data, with sides that agree */
         unsigned lanes;   /* for bulk, to each other server; 0: by the number of cores */
         uint64_t spin_ns; /* how long the thread may poll for messages before it sleeps (spin.h) */
         enum checking

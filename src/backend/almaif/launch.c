@@ -118,8 +118,9 @@ cl_int launch_dependencies(const struct command *k)
         return CL_SUCCESS;
 }
 
-/* The signals it has to wait for in the ring; what is before it in the same ring is done then anyway.
- * False: something is not in a ring yet, or no signal is free. */
+/* Find the signals that the command has to wait for in the ring. Earlier commands of the same ring
+ * need none, because they complete before it. False: a dependency is not in a ring yet, or no
+ * signal is free. */
 static bool find_barriers(struct command *k)
 {
         k->barrier_count = 0;

@@ -33,7 +33,7 @@ enum {
 struct memory {
         struct window *window; /* borrowed */
         uint64_t at;           /* its first byte in the window */
-        uint64_t address;      /* what the devices call that byte */
+        uint64_t address;      /* the devices' address of that byte */
         struct heap heap;
 };
 

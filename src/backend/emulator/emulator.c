@@ -72,7 +72,7 @@ static void wake_on(void *word)
         syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Its low half is what a futex looks at. */
+/* Its low half is the word of a futex. */
 static void *low_half(uint64_t *p)
 {
         return p;

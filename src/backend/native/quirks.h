@@ -76,7 +76,7 @@ enum marker {
 /* The application's memory that a mapped buffer uses (CL_MEM_USE_HOST_PTR). */
 enum given_memory {
         GIVEN_MEMORY_ANY,    /* not known to be better than other memory */
-        GIVEN_MEMORY_PINNED, /* the device reaches it by itself */
+        GIVEN_MEMORY_PINNED, /* the device reaches it directly */
 };
 
 /* The release of queues that had commands. */
