@@ -1,11 +1,12 @@
-/* Bounds of transfers. The engine and both backends check them here: what comes from a client must not reach
- * beyond a buffer, and not every driver looks (NVIDIA's 580 makes sub-buffers larger than their buffer). */
+/* Bounds of transfers. The engine and both backends check them here. A client's transfer must not
+ * reach beyond a buffer, and not every driver checks that: NVIDIA's 580 makes sub-buffers larger
+ * than their buffer. */
 #ifndef SPANCL_BACKEND_BOUNDS_H
 #define SPANCL_BACKEND_BOUNDS_H
 
 #include "backend/backend.h"
 
-/* Do `n` bytes at `offset` lie in a buffer of `size` bytes? Not if there are none. */
+/* Do `n` bytes at `offset` lie in a buffer of `size` bytes? False if `n` is 0. */
 static inline bool bounds_range(size_t size, size_t offset, size_t n)
 {
         return n && offset <= size && n <= size - offset;
@@ -28,15 +29,15 @@ static inline bool bounds_box(size_t size, const struct backend_box *x, const si
                !__builtin_add_overflow(end, region[0], &end) && end <= size;
 }
 
-/* Does transfer `c` stay in its buffers, whose sizes are given, and has it the pattern that it needs? Not
- * for kernels, markers and barriers. */
+/* Does transfer `c` stay in its buffers, whose sizes are given, and does it have the pattern that
+ * it needs? Not for kernels, markers and barriers. */
 bool bounds_fit(const struct backend_command *c, size_t size, size_t source_size);
 
-/* CL_INVALID_VALUE unless it does and has the host memory that it needs. */
+/* CL_INVALID_VALUE unless bounds_fit is true and `c` has the host memory that it needs. */
 cl_int bounds_check(const struct backend_command *c, size_t size, size_t source_size);
 
-/* The same two for transfer `c` of images: `image` is its c->buffer, `source` its c->source, NULL where that
- * is none; `buffer_size`: of the buffer that is one of the two. */
+/* The same two for a transfer `c` of images. `image` is its c->buffer, `source` its c->source; NULL
+ * where that is no image. `buffer_size` is the size of the buffer that is one of the two. */
 bool bounds_fit_image(const struct backend_command *c, const struct image_desc *image,
                       const struct image_desc *source, size_t buffer_size);
 cl_int bounds_check_image(const struct backend_command *c, const struct image_desc *image,

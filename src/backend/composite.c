@@ -1,8 +1,8 @@
-/* Two backends as one: this host's own devices, and accelerators. Only used where accelerators are configured;
- * each object is the other backend's and which one that is.
+/* Two backends as one: this host's own devices, and accelerators. Only used if accelerators are
+ * configured. Each object wraps an inner backend's object and notes the side that it belongs to.
  *
- * Numbers: first the devices that the host's backend has when it is opened, then the accelerators, then what
- * the host's gets later (sub-devices); domains alike. */
+ * Device numbers: first the devices that the host's backend has at open, then the accelerators,
+ * then devices that the host's backend gets later (sub-devices). Domains alike. */
 #include "backend/backend.h"
 
 #include "base/mem.h"
@@ -25,7 +25,7 @@ struct backend {
         unsigned devices[2], domains[2]; /* when it was opened */
 };
 
-/* What the other backend made. */
+/* An object of an inner backend, and its side. */
 #define WRAPPER(type)                         \
         struct backend_##type {               \
                 struct side *side;            \
@@ -58,7 +58,8 @@ WRAPPER(event);
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-/* Whose the number is, and what that one calls it. */
+/* Find the side that device or domain `number` belongs to, and translate it to the side's own
+ * number. */
 static struct side *side_of(struct backend *b, const unsigned count[2], unsigned *number)
 {
         if (*number < count[HOST])
@@ -109,7 +110,7 @@ static void rename_all(const struct backend *b, const struct side *s, struct byt
         }
 }
 
-/* What was appended to `out` since it had `from` bytes. */
+/* Renumber the records appended to `out` behind its first `from` bytes. */
 static void rename_from(const struct backend *b, const struct side *s, struct buf *out, size_t from)
 {
         if (out && out->size > from)

@@ -5,10 +5,11 @@
 #include <CL/cl.h>
 #include <stdbool.h>
 
-/* Does `filter` let the device pass? `number` counts all devices found, before any filter. Terms are
- * separated by commas, blanks around them don't count: a number, a type (cpu, gpu, accelerator,
- * custom, all), else a part of the name, upper or lower case. A term with `!` in front keeps out what it matches,
- * whatever the others say. NULL or no other terms: all others pass. */
+/* Does `filter` let the device pass? `number` counts all devices found, before any filter. Terms
+ * are separated by commas; blanks around them don't count. A term is a number, a type (cpu, gpu,
+ * accelerator, custom, all), or else a part of the name in upper or lower case. A term with `!` in
+ * front excludes the devices that it matches, whatever other terms say. NULL or no other terms: all
+ * others pass. */
 bool filter_match(const char *filter, unsigned number, cl_device_type type, const char *name);
 
 #endif

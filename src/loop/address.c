@@ -27,7 +27,8 @@ int address_watch(void)
         return -1;
 }
 
-/* The kind of change does not matter: all addresses are looked at. Too many at a time (ENOBUFS) is a change, too. */
+/* The kind of change does not matter, because all addresses are checked. Too many changes at a time
+ * (ENOBUFS) is a change, too. */
 bool address_changed(int fd)
 {
         char message[4096];

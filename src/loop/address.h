@@ -1,5 +1,6 @@
-/* What changes in this host's network: connections from an address that is gone are lost, though the system
- * does not say so for a long time, and what could not be reached may be reached now. */
+/* Changes of this host's network addresses. Connections from an address that is gone are lost,
+ * though the system does not say so for a long time. A host that was unreachable may be reachable
+ * now. */
 #ifndef SPANCL_LOOP_ADDRESS_H
 #define SPANCL_LOOP_ADDRESS_H
 
@@ -7,18 +8,19 @@
 
 #include "transport/transport.h"
 
-/* A descriptor that is readable when addresses or interfaces have come, gone or changed (rtnetlink(7)). -1: there
- * is none, and nothing is noticed. The caller's to close. */
+/* A descriptor that is readable when addresses or interfaces have come, gone or changed
+ * (rtnetlink(7)). The caller closes it. -1: there is none, and no change is noticed. */
 int address_watch(void);
 
-/* Take what it has to say. True: there was something. */
+/* Read the pending messages of the descriptor. True: there were some. */
 bool address_changed(int fd);
 
-/* Has the connection an address that could be lost: one of IP, but not this host's loopback? */
+/* Does the connection use an address that could be lost: an IP address, but not this host's
+ * loopback? */
 bool address_may_go(const struct conn *c);
 
-/* Is its address still one of this host's, on an interface that is up and has a link? True also if that can't be
- * told. */
+/* Is its address still one of this host's, on an interface that is up and has a link? True also if
+ * that is not known. */
 bool address_is_here(const struct conn *c);
 
 #endif

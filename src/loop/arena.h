@@ -1,6 +1,6 @@
-/* The memory that a server's process and its client's have in common where they share memory: storage for buffers in
- * place, and behind it the bounce buffer (transport/bounce.h) that the lanes' bulk data goes through. Its pages come into being
- * when they are touched. */
+/* The arena is memory that a server's process and its client's process share. It holds storage for
+ * buffers in place, and behind it the bounce buffer (transport/bounce.h) for the lanes' bulk data.
+ * Its pages are allocated when they are touched. */
 #ifndef SPANCL_LOOP_ARENA_H
 #define SPANCL_LOOP_ARENA_H
 
@@ -9,26 +9,28 @@
 #define ARENA_BOUNCE (256ull << 20)
 #define ARENA_SIZE   ((1ull << 40) + ARENA_BOUNCE)
 
-/* The lane that uses the bounce buffer, where what is waited for moves at once. Those beside it share large transfers: several
- * threads, which go on while one of them has no core; with a bounce buffer each of its pieces would wait for two of them. */
+/* The lane that uses the bounce buffer. Data that somebody waits for moves on this lane, at once.
+ * The other bulk lanes share large transfers among several threads, which go on while one of them
+ * has no core. With a bounce buffer each piece would wait for two of those threads. */
 enum { ARENA_LANE = 1 };
 
-/* Where it is mapped. Zeroed: nowhere. */
+/* The address of the mapping. Zeroed: not mapped. */
 struct arena_bounce {
         void *base;
         uint64_t size;
 };
 
-/* Of a conn: the descriptor, which is the conn's, and how many bytes from its beginning on are storage. -1: none. */
+/* Get the arena's descriptor, which stays the conn's, and the size of the storage at its beginning.
+ * -1: the conn has no arena. */
 int arena_storage(const struct conn *c, uint64_t *ret_size);
 
-/* Map the bounce buffer of a conn's memory, if it has any. */
+/* Map the bounce buffer of a conn's arena, if it has one. */
 void arena_map_bounce(const struct conn *c, struct arena_bounce *ret);
 
-/* Have the conn of a bulk lane use it, if it should. */
+/* Have the conn of bulk lane `lane` use the bounce buffer, if it is the lane for it. */
 void arena_use_bounce(const struct arena_bounce *s, unsigned lane, struct conn *c);
 
-/* No conn uses it any more. */
+/* Unmap the bounce buffer; no conn uses it any more. */
 void arena_unmap_bounce(struct arena_bounce *s);
 
 #endif

@@ -95,7 +95,8 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                 peering_failed(l, c, status, status_text(status));
 }
 
-/* What came goes to the device, and what waits for it behind it: its end is seen soonest by who looks for it. */
+/* Received data goes to the device, and with it commands that wait for the data. A polling thread
+ * notices their completion soonest, so wake or extend its polling. */
 static void await_end(struct server_loop *l)
 {
         if (!atomic_load_explicit(&l->looks, memory_order_relaxed))
@@ -105,7 +106,7 @@ static void await_end(struct server_loop *l)
                 serving_rouse(l);
 }
 
-/* On a lane thread. */
+/* Called on a lane thread. */
 static void carried(void *user, struct link *link, int status)
 {
         struct channel *c = user;
@@ -138,7 +139,7 @@ static void carry_lane(struct server_loop *l, struct channel *c, unsigned lane)
                 log_info(LOG, "no thread for lane %u: %s", lane, status_text(r));
 }
 
-/* Several peers at a time want the cores, too. */
+/* Several peers at the same time compete for the cores, so each gets fewer lanes. */
 static void share_lanes(struct server_loop *l)
 {
         size_t peers = 0;
@@ -156,8 +157,8 @@ static void share_lanes(struct server_loop *l)
         }
 }
 
-/* Lane `up` is there. Those that share large transfers are there to be moved at the same time; lane 1, and any without a
- * thread of its own, is moved by the loop's. */
+/* Lane `up` came up. Lanes that share large transfers move at the same time, so each has a lane
+ * thread. The loop's thread moves lane 1, and any lane without a lane thread. */
 void channel_carry(struct server_loop *l, struct channel *c, unsigned up)
 {
         if (up == 1)

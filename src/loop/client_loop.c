@@ -464,7 +464,7 @@ static void carry(struct io_link *l, unsigned lane)
                 log_info("client", "no thread for lane %u: %s", lane, status_text(r));
 }
 
-/* Lane `up` is there: the next one of those that there are to be. */
+/* Lane `up` came up: have a thread move it, and dial the next lane that is wanted. */
 static void attach_next(struct io_link *l, unsigned up)
 {
         if (!l->wide)
@@ -612,8 +612,8 @@ static unsigned lanes_used(const struct io_link *l)
         return used ? used : 1;
 }
 
-/* Something was just sent. The answer can't be there yet, and where only the system could tell, asking is a call for
- * nothing. Not twice in a row: who sends each time wants to hear something, too. */
+/* Skip the poll after sending. The answer can't be there yet, and where only the system can tell,
+ * asking costs a system call. Not twice in a row: a side that keeps sending has to receive, too. */
 static bool is_too_soon(const struct io_link *l)
 {
         const struct link *k = &l->lanes[0];
@@ -625,7 +625,7 @@ static int loop_send(void *user, struct io_link *l)
         struct client_loop *loop = user;
         uint64_t before = session_get_stats(l->session)->bytes_sent;
         int result = 0;
-        bool news = false; /* for who sleeps: more to poll for, or not to sleep at all */
+        bool news = false; /* wake a sleeping thread: there is more to poll for, or work to do */
         l->more_out = false;
         for (unsigned lane = 0; lane < lanes_used(l); lane++) {
                 if ((!l->lanes[lane].conn && lane) || l->lane_threads[lane])
@@ -655,7 +655,8 @@ static uint64_t received(const struct session *s)
         return stats->bytes_received + stats->bulk_received;
 }
 
-/* The link is lost, as `status` says, but not by what lane 0 said: the server's last message may be there, which says why. */
+/* The link is lost with `status`, but not because of lane 0. The server's last message may be
+ * there, which gives the reason: read it. */
 static int hear_out(struct io_link *l, int status)
 {
         int r = l->lanes[0].conn ? link_receive(&l->lanes[0], RECEIVE_BUDGET, NULL) : 0;
@@ -689,7 +690,7 @@ static int loop_receive(void *user, struct io_link *l)
         }
         if (received(l->session) == before)
                 return 0;
-        lane_threads_rouse(l->lane_threads, l->session); /* what was acknowledged makes room */
+        lane_threads_rouse(l->lane_threads, l->session); /* acknowledged messages make room */
         return 1;
 }
 
@@ -747,8 +748,8 @@ static void sleep_in_poll(struct client_loop *loop, struct spin_on *on, bool spi
                 spin_slept(&loop->spin);
 }
 
-/* Something about addresses has changed: which connections can't be used any more? Those that are being made
- * may succeed now. */
+/* Addresses have changed: drop connections whose address is gone. Hurry connections that are being
+ * made, because they may succeed now. */
 static void check_addresses(struct client_loop *loop, struct io_link *const *links, size_t count)
 {
         if (!address_changed(loop->address_fd))
@@ -797,7 +798,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 }
         }
         first[count] = n;
-        /* A thread that looks at bulk data again and again only finds smaller pieces of it. */
+        /* A thread that polls for bulk data in a loop only finds smaller pieces of it. */
         bool spin = !bulk_moves(links, count);
         for (size_t i = 0; i < count && spin && deadline_ns && spin_tries(&loop->spin); i++)
                 if (link_try_begin(&links[i]->lanes[0]))
@@ -929,7 +930,7 @@ const struct client_io client_io_loop = {
         .output = loop_output,
 };
 
-/* `otherwise` if what the environment says is wrong. */
+/* `otherwise` if the environment's value is invalid. */
 static uint64_t configured(enum config_id id, uint64_t otherwise)
 {
         uint64_t value = otherwise;

@@ -94,7 +94,7 @@ bool compression_pays(struct compression *p, const struct compression_cost *c)
         else if (p->mode == COMPRESSION_AUTO && p->misses == MISSES)
                 turn_off(p, c->pack_ns * COMPRESSION_SAMPLE / c->plain);
         p->free += c->plain;
-        /* Never full: it may be faster than what compression makes. */
+        /* The connection was never full: it may take more than compression produces. */
         if (p->on && p->mode == COMPRESSION_AUTO && p->free >= p->retrial) {
                 p->rate *= 2;
                 p->retrial = 2 * p->retrial < RETRIAL_MOST ? 2 * p->retrial : RETRIAL_MOST;

@@ -1,8 +1,9 @@
-/* Does a link pack its bulk frames? By what it gains: how fast the connection is, how long compression takes and what
- * it brings are measured on the link itself. Frames whose bytes don't get fewer are found out by samples of
- * them, ever more seldom. Where the connection is not what one waits for, nothing is packed.
+/* The decision whether a link packs its bulk frames. It depends on the gain: the link measures how
+ * fast the connection is, how long compression takes and how much it saves. Samples find frames
+ * that do not shrink; after each such frame the next sample comes later. If the connection is not
+ * the bottleneck, nothing is packed.
  *
- * No clock and no I/O; who sends on the link owns it. */
+ * No clock and no I/O. The thread that sends on the link owns it. */
 #ifndef SPANCL_LOOP_COMPRESSION_H
 #define SPANCL_LOOP_COMPRESSION_H
 
@@ -14,7 +15,7 @@
 enum compression_mode {
         COMPRESSION_OFF,
         COMPRESSION_AUTO,
-        COMPRESSION_ALWAYS, /* whatever gets smaller */
+        COMPRESSION_ALWAYS, /* pack every frame that shrinks */
 };
 
 enum {
@@ -40,7 +41,8 @@ struct compression {
         unsigned misses;              /* frames in a row that were not worth it */
 };
 
-/* What compression `plain` bytes took and brought. packed 0: not fewer bytes. unpack_ns 0: not tried. */
+/* The time that compression of `plain` bytes took, and its result. packed 0: not fewer bytes;
+ * unpack_ns 0: unpacking was not tried. */
 struct compression_cost {
         size_t plain, packed;
         uint64_t pack_ns, unpack_ns;
@@ -50,24 +52,25 @@ enum compression_step { COMPRESSION_SEND, COMPRESSION_TRY, COMPRESSION_PACK };
 
 void compression_init(struct compression *p, enum compression_mode mode);
 
-/* Are frames to be small, so that each can be packed or not? */
+/* Should frames be small, so that each can be packed or not? */
 bool compression_small(const struct compression *p);
 
-/* What to do with a frame of `size` bytes: send it as it is, try a sample of it first, pack it. */
+/* Decide on a frame of `size` bytes: send it as it is, try a sample of it first, or pack it. */
 enum compression_step compression_next(struct compression *p, size_t size);
 
-/* The sample's cost: now `on` may be another. */
+/* Take in the cost of a sample; `on` may change. */
 void compression_tried(struct compression *p, const struct compression_cost *c);
 
-/* A frame's cost: send it packed? */
+/* Take in the cost of a frame. True: send it packed. */
 bool compression_pays(struct compression *p, const struct compression_cost *c);
 
-/* The connection took `bytes`; it takes no more now; nothing is left to send. */
+/* Events of the connection: it took `bytes`; it takes no more now; nothing is left to send. */
 void compression_sent(struct compression *p, size_t bytes);
 void compression_blocked(struct compression *p, uint64_t now_ns);
 void compression_idle(struct compression *p);
 
-/* Is it worth asking the system how fast the connection was so far? What it says, in bytes per second, or 0. */
+/* Is it worth asking the system for the connection's rate? Then compression_told takes the answer,
+ * in bytes per second, or 0. */
 bool compression_asks(const struct compression *p);
 void compression_told(struct compression *p, uint64_t rate);
 

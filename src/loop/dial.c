@@ -97,7 +97,7 @@ static struct place shown(const char *address)
         return where;
 }
 
-/* Why the exchange failed and what may help. */
+/* Explain why the exchange failed and what may help. */
 void loop_explain(const struct dial_params *p, int status, struct dial_reply *reply)
 {
         const struct place place = shown(p->address);
@@ -239,7 +239,7 @@ static int greet(const struct dial_params *p, struct conn *c, struct buf *ret,
         return r < 0 ? r : buf_put(ret, in, (size_t)size);
 }
 
-/* Go on over what the answer says. `*conn` is replaced, or closed when it fails. */
+/* Set up the features of the answer. `*conn` is replaced, or closed on failure. */
 static int settle(const struct dial_params *p, struct bytes answer, struct conn **conn,
                   struct dial_reply *reply, uint64_t deadline_ns)
 {

@@ -37,10 +37,10 @@ struct dial_params {
                 early; /* sent right behind the hello, but for shared memory and with checksums; a server that
                                          * refuses may then be SP_E_LINK without its reason */
         const char *name; /* of this program, for the server's log; NULL: none */
-        bool own_user; /* only if who listens there, at a Unix socket, is of this user, or root */
-        bool share;    /* go on over shared memory if the server agrees (transport_shm) */
-        bool packs;    /* this side unpacks FRAME_PACKED */
-        enum checking checks;               /* in what comes over TCP without TLS */
+        bool own_user;    /* refuse a Unix socket whose listener is neither this user nor root */
+        bool share;       /* go on over shared memory if the server agrees (transport_shm) */
+        bool packs;       /* this side unpacks FRAME_PACKED */
+        enum checking checks;               /* of data that comes over TCP without TLS */
         const struct fabric_choice *fabric; /* offered (transport/fabric.h); NULL: none */
 };
 
@@ -53,38 +53,45 @@ struct dial_reply {
         char identity[65]; /* what the server's key is known by, in hex; "": it has none */
         char local_path[WIRE_LOCAL_PATH_MAX +
                         1]; /* a Unix socket where servers of its host reach it; "": nowhere */
-        /* Always written: why it failed and what to do, as a sentence naming the address; "" on
-         * success. */
+        /* Always written: the reason of a failure and its remedy, as a sentence that names the
+         * address. "" on success. */
         char text[1200];
 };
 
-/* SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK (no answer), SP_E_PROTO (not SpanCL that answers),
- * SP_E_INVAL (address), SP_E_NOMEM, SP_E_AUTH (one of both does not believe the other), SP_E_UNSUPP (no
- * TLS here), or what the server said: SP_E_VERSION, SP_E_AUTH, SP_E_NODEV,
- * SP_E_GONE, SP_E_LIMIT. */
+/* Dial. Errors found on this side:
+ *   SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT
+ *   SP_E_LINK     no answer
+ *   SP_E_PROTO    the answer is not SpanCL's
+ *   SP_E_INVAL    the address
+ *   SP_E_NOMEM
+ *   SP_E_AUTH     one side does not trust the other
+ *   SP_E_UNSUPP   no TLS here
+ * Errors that the server reports: SP_E_VERSION, SP_E_AUTH, SP_E_NODEV, SP_E_GONE, SP_E_LIMIT. */
 SP_NODISCARD int loop_connect(const struct dial_params *p, struct conn **ret,
                               struct dial_reply *reply);
 
-/* The hello that the params make; texts are borrowed. Features and fabrics are left to the connection. */
+/* Make the hello for these params; its texts are borrowed. loop_hello adds features and fabrics,
+ * which depend on the connection. */
 struct wire_hello dial_hello(const struct dial_params *p);
 
-/* The same over a conn that is already connected; closed when it fails. */
+/* Exchange hellos over a conn that is already connected. The conn is closed on failure. */
 SP_NODISCARD int loop_hello(const struct dial_params *p, struct conn *conn, struct conn **ret,
                             struct dial_reply *reply);
 
-/* loop_connect and loop_hello in two halves, for two processes: one makes the connection and exchanges hellos, the other
- * has it. loop_greet appends the server's answer to `ret`, whole, if the server has taken the hello; the conn stays the
- * caller's. loop_settle goes on with that answer: over what both sides agreed on; takes `conn` over. */
+/* loop_connect and loop_hello in two halves, for two processes. One process makes the connection
+ * and exchanges hellos, the other one uses it. loop_greet appends the server's whole answer to
+ * `ret`, if the server has accepted the hello; the conn stays the caller's. loop_settle takes this
+ * answer and sets up the features that both sides agreed on; it takes `conn` over. */
 SP_NODISCARD int loop_greet(const struct dial_params *p, struct conn *conn, struct buf *ret,
                             struct dial_reply *reply);
 SP_NODISCARD int loop_settle(const struct dial_params *p, struct bytes answer, struct conn *conn,
                              struct conn **ret, struct dial_reply *reply);
 
-/* The text for a connection that could not be made. */
+/* Write the text for a connection that could not be made. */
 void loop_explain(const struct dial_params *p, int status, struct dial_reply *reply);
 
-/* Does a SpanCL server answer? Sends a hello without anything in it that a caller has chosen. Takes `conn` over.
- * SP_E_PROTO: not SpanCL; SP_E_LINK, SP_E_TIMEOUT. */
+/* Does a SpanCL server answer? Sends a hello that contains nothing that a caller has chosen. Takes
+ * `conn` over. SP_E_PROTO: not SpanCL; SP_E_LINK, SP_E_TIMEOUT. */
 SP_NODISCARD int loop_probe(struct conn *conn, int timeout_ms);
 
 #endif

@@ -16,10 +16,11 @@ enum {
         CORES_SOME = 4,
         CORES_MANY = 8,
         LANES_EACH = 3, /* with fewer cores, or where other links want them, too */
-        /* Bytes in one direction before the other gets its turn: who only receives keeps the other side
-         * waiting for what it was to send. */
+        /* Bytes in one direction before the other gets its turn. A thread that only received would
+         * keep the other side waiting for data. */
         TURN = 256 << 10,
-        /* A transfer is several bursts, with what the device or the other side does to it between them. */
+        /* A transfer is several bursts, between which the device or the other side works on the
+         * data. */
         SPIN_LONGER = 4,
 };
 
@@ -77,7 +78,8 @@ static bool work(struct lane_thread *c)
         return more && r >= 0;
 }
 
-/* It is done with looking at the link's conn, and goes to sleep. False: the link was taken down meanwhile. */
+/* Stop polling the link's conn without the lock, and go to sleep. False: the link was taken down
+ * meanwhile. */
 static bool look_away(struct lane_thread *c)
 {
         const struct link_lock *lock = c->params.lock;

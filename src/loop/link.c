@@ -158,8 +158,9 @@ static void try_sample(struct packer *p, const struct iovec *piece)
         compression_tried(&p->compression, &c);
 }
 
-/* Pack the frame that `iov` is of, if it is a new one and that pays. Returns what is to be sent now; in *ret_more
- * what it stands for beyond that. SP_E_LINK: the link was taken down meanwhile. */
+/* Pack the frame that `iov` belongs to, if it is a new one and packing pays. Returns the number of
+ * pieces to send now, and in *ret_more the bytes that they stand for beyond their own. SP_E_LINK:
+ * the link was taken down meanwhile. */
 static int pack_frame(struct link *l, struct iovec *iov, int n, const struct link_lock *unlock,
                       size_t *ret_more)
 {
@@ -282,7 +283,7 @@ bool link_can_send(const struct link *l)
                session_lane_has_pending(l->session, l->lane);
 }
 
-/* Cut what is asked for, so that other lanes get their turn. */
+/* Cut the request, so that other lanes get their turn. */
 static size_t limit(struct iovec *iov, int *n, size_t max)
 {
         size_t asked = 0;
@@ -404,8 +405,8 @@ int link_poll(struct link *l, struct pollfd ret[2])
         if (!l->conn || l->doomed)
                 return 0;
         struct iovec iov[2];
-        /* A lane that waits for its data's place is not listened to; one with an error is, so that
-         * link_receive tells. */
+        /* Do not poll a lane for input while it waits for its data's place. Poll it after an error,
+         * so that link_receive reports it. */
         l->waiting = l->lane && session_lane_want(l->session, l->lane, iov) == 0;
         return conn_poll(l->conn, !l->waiting, l->blocked, ret);
 }

@@ -1,5 +1,6 @@
-/* What other threads leave for a server loop's thread: connections that came, what became of dialling, and
- * the order to stop. Outlives the loop while threads that dial hold it. Any thread. */
+/* The mailbox of a server loop's thread. Other threads leave in it connections that came, results
+ * of dialling, and the order to stop. It outlives the loop while dialling threads hold it. Any
+ * thread. */
 #ifndef SPANCL_LOOP_MAILBOX_H
 #define SPANCL_LOOP_MAILBOX_H
 
@@ -12,7 +13,7 @@
 
 struct session;
 
-/* One connection. */
+/* A connection that came, or the result of dialling. */
 struct arrival {
         struct list link;
         struct conn *conn; /* NULL: dialling failed */
@@ -43,13 +44,13 @@ SP_NODISCARD int box_new(struct mailbox **ret);
 struct mailbox *box_ref(struct mailbox *box);
 struct mailbox *box_unref(struct mailbox *box);
 
-/* End the present or the next poll. */
+/* Make the present or the next poll return. */
 void box_wake(struct mailbox *box);
 
-/* Takes `a` over. */
+/* Add an arrival; takes `a` over. */
 void box_post(struct mailbox *box, struct arrival *a);
 
-/* The oldest; NULL: there is none. */
+/* Take the oldest arrival; NULL: there is none. */
 struct arrival *box_take(struct mailbox *box);
 
 /* NULL is allowed. */

@@ -166,8 +166,8 @@ static int start_try(struct server_loop *l, struct channel *c)
         return r;
 }
 
-/* The client is told that the peer can't be reached: the first time at once, because it may never be that
- * way, else after a while. */
+/* Notify the client that the peer can't be reached. The first time at once, because the way may
+ * never work; later after a while. */
 static void peer_tell(struct server_loop *l, struct channel *c, const char *text)
 {
         struct target *t = c->target;

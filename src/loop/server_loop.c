@@ -223,8 +223,9 @@ static bool wants_output(struct server_loop *l)
         return l->params.output_fd >= 0 && session_has_room(engine_session(l->engine));
 }
 
-/* Fill in the descriptors to poll; entry 0 is the mailbox, entry 1 the output. 1: there is something to do at once, from a
- * thread that found this one awake, while it had the lock released for another lane; 0; SP_E_NOMEM. */
+/* Fill in the descriptors to poll; entry 0 is the mailbox, entry 1 the output. Returns 1 if there
+ * is something to do at once: a thread left work while the lock was released for another lane, and
+ * did not wake this one. Else 0 or SP_E_NOMEM. */
 static int collect(struct server_loop *l, size_t *ret_count)
 {
         size_t n = 2;
@@ -286,7 +287,7 @@ static void serve(struct server_loop *l, size_t count)
         }
 }
 
-/* Tell the client that the session ends. */
+/* Notify the client that the session ends. */
 static void begin_farewell(struct server_loop *l, int status, const char *text)
 {
         if (l->farewell_ns != UINT64_MAX)
@@ -299,8 +300,9 @@ static void begin_farewell(struct server_loop *l, int status, const char *text)
                 serving_end(l, status, "%s", text);
 }
 
-/* The session is told to end: say so, and wait for the client to close the connection. Closing it first, with something of
- * the client's unread, would take the goodbye away (RFC 1122, 4.2.2.13). */
+/* After the order to stop: notify the client, and wait until it closes the connection. If this side
+ * closed first, with unread bytes of the client, the last message would be lost (RFC 1122,
+ * 4.2.2.13). */
 static void farewell(struct server_loop *l)
 {
         char text[256];
@@ -411,7 +413,8 @@ static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
         n = poll(l->fds, count, clock_poll_ms(deadline));
         atomic_store(&l->sleeps, false);
         spin_slept(&l->spin);
-        /* The ends of what is submitted from now on are noticed here, not by threads that have to be woken. */
+        /* The loop's thread notices the completion of commands submitted from now on. So no other
+         * thread has to be woken. */
         if (l->spin.also)
                 poll_completions(l);
         return n;

@@ -1,9 +1,10 @@
-/* Runs one engine: a thread that polls the session's lanes and its peers' and drives the engine, and
- * sends completions straight from the threads that report them. Inside spancld's workers and, for the
- * client's own devices, inside the client.
+/* A server loop runs one engine. Its thread polls the lanes of the session and of its peers, and
+ * drives the engine. Threads that report completions send them directly. A server loop runs inside
+ * spancld's workers and, for the client's own devices, inside the client.
  *
- * Locks: the engine's (engine_lock) guards the links too; the mailbox's, taken after it or alone, guards
- * what other threads leave for the loop's thread. All functions: any thread, no lock held. */
+ * Locks: the engine's lock (engine_lock) guards the links, too. The mailbox's lock guards items
+ * that other threads leave for the loop's thread; it is taken after the engine's, or alone. All
+ * functions: any thread, no lock held. */
 #ifndef SPANCL_LOOP_SERVER_LOOP_H
 #define SPANCL_LOOP_SERVER_LOOP_H
 
@@ -24,7 +25,8 @@ struct server_loop_params {
         uint64_t cache_bytes;
         const char
                 *local_path; /* where servers of this host reach it, a Unix socket; NULL: nowhere */
-        /* Connect to another server, as loop_connect does, on a thread that may wait; NULL: loop_connect. */
+        /* Connect to another server, as loop_connect does, on a thread that may block; NULL:
+         * loop_connect. */
         int (*connect)(void *user, const struct dial_params *p, struct conn **ret,
                        struct dial_reply *reply);
         const char *identity; /* what the server's key is known by, in hex; NULL: it has none */
@@ -32,43 +34,45 @@ struct server_loop_params {
         bool in_process; /* see engine.h */
         enum backend_clear clear;
         enum backend_contexts contexts;
-        bool share; /* offer shared memory to those who ask, on Unix sockets */
-        enum compression_mode compression; /* of bulk data, with those who agree */
+        bool share; /* offer shared memory to clients that ask for it, on Unix sockets */
+        enum compression_mode compression; /* of bulk data, with sides that agree */
         unsigned lanes;   /* for bulk, to each other server; 0: by the number of cores */
-        uint64_t spin_ns; /* how long the thread may look for messages before it sleeps (spin.h) */
+        uint64_t spin_ns; /* how long the thread may poll for messages before it sleeps (spin.h) */
         enum checking
                 checks; /* of what comes over TCP without TLS, with those who ask for it, or are dialled */
         uint64_t answer_ns; /* session_tick's limit; 0: none */
         unsigned linger_s;  /* how long a session without lane 0 waits to be attached again */
         /* The reading end of a pipe with what kernels print; taken over; -1: none. */
         int output_fd;
-        /* The session is over: 0: the client closed it; SP_E_GONE: nobody came back in time, or
-         * server_loop_stop or _free; SP_E_NODEV: the driver's context broke; else the error that ended it. Called once, on the loop's thread,
-         * without locks; `text` says more. May be NULL. server_loop_free is still the owner's. */
+        /* Called when the session is over. 0: the client closed it; SP_E_GONE: no client came back
+         * in time, or server_loop_stop or _free was called; SP_E_NODEV: the driver's context broke;
+         * else the error that ended it. Called once, on the loop's thread, without locks; `text`
+         * says more. May be NULL. The owner still calls server_loop_free. */
         void (*ended)(void *user, int status, const char *text);
         void *user;
 };
 
-/* Opens the backend and starts the thread. SP_E_NODEV, SP_E_NOMEM, SP_E_LIMIT. */
+/* Open the backend and start the thread. SP_E_NODEV, SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int server_loop_new(const struct server_loop_params *params, struct server_loop **ret);
 
-/* Closes all connections, waits for commands in flight, frees all. NULL is allowed. */
+/* Close all connections, wait for commands in flight, free all. NULL is allowed. */
 struct server_loop *server_loop_free(struct server_loop *l);
 
-/* A connection whose whole hello exchange `hello` was read: taken over, answered and attached on the
- * loop's thread, or refused with a text. SP_E_NOMEM, SP_E_PROTO: closed without an answer. */
+/* Take over a connection whose whole hello, `hello`, was read. The loop's thread answers and
+ * attaches it, or refuses it with a text. SP_E_NOMEM, SP_E_PROTO: closed without an answer. */
 SP_NODISCARD int server_loop_attach(struct server_loop *l, struct conn *conn, struct bytes hello);
 
-/* Attach from within this process: what loop_connect does, with an in-process pair (rendezvous for bulk
- * lanes) instead of an address; p->address is not used. */
+/* Attach from within this process. It works as loop_connect, with an in-process pair instead of an
+ * address: rendezvous for bulk lanes. p->address is not used. */
 SP_NODISCARD int server_loop_connect(struct server_loop *l, const struct dial_params *p,
                                      struct conn **ret, struct dial_reply *reply);
 
-/* Tell the client that the session ends (a close message with status and text), send what can be sent
- * within a second, then `ended` with SP_E_GONE. Returns at once. */
+/* Notify the client that the session ends (a close message with status and text), send for at most
+ * a second, then call `ended` with SP_E_GONE. Returns at once. */
 void server_loop_stop(struct server_loop *l, const char *text);
 
-/* Are there other sessions on this server, whose threads want the cores, too? Any thread; false at first. */
+/* Set whether this server has other sessions, whose threads need the cores, too. Any thread; false
+ * at first. */
 void server_loop_share(struct server_loop *l, bool shared);
 
 /* Append an INFO_LINK record for each of its links (proto/info.h). Any thread. SP_E_NOMEM. */
@@ -81,8 +85,9 @@ unsigned server_loop_devices(struct server_loop *l);
 bool server_loop_label(struct server_loop *l, unsigned device, unsigned *ret_number, char *ret_name,
                        size_t size);
 
-/* Ask the loop's thread for a sign of life. Returns false if it has not given the last one that it was asked for: it
- * is in a call of a driver, or waits for a thread that is. Takes no lock; one thread at a time. */
+/* Ask the loop's thread for a sign of life. False: it has not given the last one that was asked
+ * for. Then it is in a call of a driver, or waits for a thread that is. Takes no lock; one thread
+ * at a time. */
 bool server_loop_is_alive(struct server_loop *l);
 
 #endif

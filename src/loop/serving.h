@@ -1,5 +1,6 @@
-/* The state that the files of a server's loop share: server_loop.c (the thread), channel.c (a session's connections),
- * attaching.c (connections that come), peering.c (those to other servers). Private to them. */
+/* The state that the files of a server's loop share. Private to server_loop.c (the thread),
+ * channel.c (connections of a session), attaching.c (incoming connections) and peering.c
+ * (connections to other servers). */
 #ifndef SPANCL_LOOP_SERVING_H
 #define SPANCL_LOOP_SERVING_H
 
@@ -24,16 +25,17 @@ struct channel {
         struct link lanes[SESSION_LANES];
         struct lane_thread
                 *lane_threads[SESSION_LANES]; /* NULL: the loop's thread moves the lane */
-        int broken[SESSION_LANES]; /* negative: what a lane thread found, for the loop's thread */
-        bool failed;               /* a peer that the engine was told is lost */
-        bool no_fabric;            /* a fabric to it has failed */
-        /* A peer that this side dials; NULL: it comes. */
+        int broken
+                [SESSION_LANES]; /* negative: the error that a lane thread found, for the loop's thread */
+        bool failed;             /* the engine was told that this peer is lost */
+        bool no_fabric;          /* a fabric to it has failed */
+        /* The target if this side dials the peer; NULL: the peer dials. */
         struct target *target;
         uint64_t try;        /* the generation of the last one, of this target or an earlier one */
         unsigned relayed_ms; /* the pause between tries while the client relays; 0: it does not */
 };
 
-/* The address of a peer, and the state of the way to it. */
+/* The address of a peer, and the state of connecting to it. */
 struct target {
         char address[1100];
         char local_path[WIRE_LOCAL_PATH_MAX + 6]; /* as an address; empty: none */
@@ -41,7 +43,7 @@ struct target {
         uint64_t again_ns; /* when to try again; UINT64_MAX: it is connected, or being dialled */
         uint64_t tell_ns;  /* when to tell the client; UINT64_MAX: it is connected, or was told */
         unsigned pause_ms;
-        bool reached; /* once at least */
+        bool reached; /* it was connected at least once */
 };
 
 struct server_loop {
@@ -60,7 +62,7 @@ struct server_loop {
         struct channel *client;
         bool claimed; /* a client has attached: id and key are its */
         uint64_t id[2], key[2];
-        bool heard; /* a connection came, at least */
+        bool heard; /* at least one connection came */
         bool over;  /* nobody may attach any more */
         /* The memory in common with the client: of its first connection; -1: none. */
         int arena_fd;
@@ -78,18 +80,19 @@ struct server_loop {
         char end_text[256];
         struct pollfd *fds;
         size_t fd_cap;
-        /* Those of them that can be peeked at; no other thread closes such a conn. Room for fd_cap. */
+        /* The conns among them that can be peeked at; no other thread closes such a conn. Room for
+         * fd_cap. */
         struct conn **conns;
         size_t conn_count;
-        /* Links that it receives from while it spins. Room for fd_cap. */
+        /* Links that the thread receives from while it spins. Room for fd_cap. */
         struct link **trials;
         size_t trial_count;
         struct spin spin;
         atomic_bool broken;          /* the driver's context broke */
         atomic_uint asked, answered; /* signs of life: server_loop_is_alive */
-        bool polls;         /* it looks at completions: words of what it finds are sent at once */
-        atomic_bool looks;  /* the backend has had completions to look at */
-        atomic_bool sleeps; /* it does not look at them now */
+        bool polls;         /* the thread polls completions: messages about them are sent at once */
+        atomic_bool looks;  /* the backend has had completions to poll */
+        atomic_bool sleeps; /* the thread does not poll them now */
 };
 
 /* All of the following: engine's lock held. */
@@ -106,30 +109,31 @@ bool serving_on_thread(const struct server_loop *l);
 /* Wake the loop's thread if it sleeps. */
 void serving_rouse(struct server_loop *l);
 
-/* The session is to end; the first one counts. */
+/* End the session; the first call counts. */
 void serving_end(struct server_loop *l, int status, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* Of the session, made when there is none. NULL: out of memory. */
+/* The channel of the session, made if there is none. NULL: out of memory. */
 struct channel *channel_of(struct server_loop *l, struct session *s);
 
 /* Close its connections. */
 void channel_down(struct channel *c);
 
-/* Threads that copy bytes of lanes that are down already, unlocked, end with that soon: nothing blocks there. The
- * lock is released meanwhile. */
+/* Wait for threads that copy bytes of lanes that are down already. They copy without the lock and
+ * never block, so they are done soon. The lock is released meanwhile. */
 void channel_await(struct server_loop *l, struct channel *c);
 
-/* A connection of `c` is lost or its session has ended. On the loop's thread, which may poll for the others. */
+/* A connection of `c` is lost, or its session has ended. Called on the loop's thread. It may poll
+ * for the other threads. */
 void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status);
 
-/* Lane `up` is there: who moves it? */
+/* Lane `up` came up: choose the thread that moves it. */
 void channel_carry(struct server_loop *l, struct channel *c, unsigned up);
 
 /* ---- attaching.c: on the loop's thread, and in process -------------------------------------- */
 
-/* Decide on a hello. 0 with the session and lane, SP_E_AGAIN: a peer not announced yet; else why not,
- * with a text. */
+/* Decide on a hello. 0 with the session and lane; SP_E_AGAIN: a peer that is not announced yet;
+ * else the reason to refuse it, with a text. */
 SP_NODISCARD int attaching_admit(struct server_loop *l, const struct wire_hello *m,
                                  struct session **ret, const char **ret_text);
 
@@ -137,7 +141,7 @@ SP_NODISCARD int attaching_admit(struct server_loop *l, const struct wire_hello 
 SP_NODISCARD int attaching_attach(struct server_loop *l, const struct wire_hello *m,
                                   struct session *s, struct conn *conn, struct dial_reply *reply);
 
-/* Work off the mailbox. */
+/* Handle all arrivals in the mailbox. */
 void attaching_take(struct server_loop *l);
 
 /* ---- peering.c ------------------------------------------------------------------------------ */
@@ -151,13 +155,14 @@ void peering_relayed(void *user, struct session *s);
 /* The session with a peer has ended. */
 void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text);
 
-/* The connections with a peer are lost. The side that dialled it dials again; it may be that its session ends. */
+/* The connections with a peer are lost. The side that dialled the peer dials again, unless its
+ * session ends. */
 void peering_disconnected(struct channel *c);
 
 /* Take the result of dialling; takes `a` over. */
 void peering_settle(struct server_loop *l, struct arrival *a);
 
-/* Peers that are to be tried again, or were not reached for too long. */
+/* Handle peers that are due for a new try, or were unreachable for too long. */
 void peering_see_to(struct server_loop *l);
 
 #endif

@@ -8,17 +8,17 @@
 #include "trace/trace.h"
 
 enum {
-        SPIN_CORES = 3,           /* with fewer the other side needs the one that would spin: */
-        YIELD_CORES = 2,          /* it is yielded; not with one, where sleeping costs less */
-        YIELD_LOOKS = 16,         /* at what can be looked at alone, for each at all descriptors */
-        OFF_CORE_MAX_NS = 100000, /* the core was yielded for longer: to somebody who computes */
-        BACKOFF_OFF_CORE = 128,   /* waits, then */
-        BACKOFF_LATE = 8,         /* what was waited for came while it slept, and soon */
-        COLOCATED_YIELDS = 6,     /* of a wait, half of which let somebody in, */
-        COLOCATED_WAITS = 3,      /* in so many waits: the core is shared with the other side */
-        LOOKS = 16,               /* at sockets for each at all descriptors */
-        LOOKS_MEMORY = 128,       /* the same, into memory */
-        LOOKS_SOON = 4,           /* while something else is to be found soon, too */
+        SPIN_CORES = 3,           /* with fewer, the other side needs the core: yield */
+        YIELD_CORES = 2,          /* with fewer, sleeping costs less: never spin */
+        YIELD_LOOKS = 16,         /* polls of memory for each poll(2) while yielding */
+        OFF_CORE_MAX_NS = 100000, /* a yield took longer: another thread computes */
+        BACKOFF_OFF_CORE = 128,   /* waits after such a yield */
+        BACKOFF_LATE = 8,         /* waits after an event came soon after going to sleep */
+        COLOCATED_YIELDS = 6,     /* yields of a wait, half of which were preempted, */
+        COLOCATED_WAITS = 3,      /* in so many waits: both sides share a core */
+        LOOKS = 16,               /* polls of sockets for each poll(2) */
+        LOOKS_MEMORY = 128,       /* polls of memory for each poll(2) */
+        LOOKS_SOON = 4,           /* the same, while `also` is due, too */
         BACKOFF_MAX = 256,        /* waits */
         ENGAGED = 8,              /* times the bound, while the other side copies */
 };
@@ -62,7 +62,7 @@ static bool try_links(const struct spin_on *on)
         return false;
 }
 
-/* How often others took the core from this thread. */
+/* The number of times that other threads took the core from this one. */
 static long preempted(void)
 {
         struct rusage u;
@@ -80,8 +80,9 @@ static int look(struct spin *s, const struct spin_on *on, bool everywhere)
         return everywhere ? poll(on->fds, on->count, 0) : 0;
 }
 
-/* Both sides may be yielding to each other on one core, so that the other one has to be woken for all that they start.
- * Linux does not part them, since that core never sleeps for long; but who sleeps is put there when it is woken. */
+/* Detect that both sides yield to each other on one core. Then the other side has to be woken for
+ * all threads that both start. Linux does not move them apart, since that core never sleeps for
+ * long. A thread that sleeps is moved when it is woken. */
 static void part(struct spin *s, unsigned yields, unsigned long switches)
 {
         if (yields < COLOCATED_YIELDS || switches < yields / 2)
@@ -92,9 +93,10 @@ static void part(struct spin *s, unsigned yields, unsigned long switches)
         }
 }
 
-/* Who brings what is waited for needs this core, too. So after each look it is everybody else's turn, which costs both
- * sides less than a core that falls asleep and is woken, unless others' turns are long: a sleeper is let in at once when
- * it is woken, and who yields is not. */
+/* Spin, and yield the core after each poll, because the sender of the awaited message needs this
+ * core, too. That costs both sides less than a core that falls asleep and is woken. If others'
+ * turns are long, it costs more: a woken sleeper gets the core at once, and a yielding thread does
+ * not. */
 static int spin_and_yield(struct spin *s, const struct spin_on *on)
 {
         s->gave_up = false;
@@ -139,7 +141,7 @@ static bool is_engaged(const struct spin_on *on)
         return false;
 }
 
-/* May it go on? */
+/* May the thread go on spinning? */
 static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigned *kicks,
                      long before)
 {
@@ -167,7 +169,7 @@ static int spin(struct spin *s, const struct spin_on *on)
                 return 0;
         TRACE_SPAN(spin, s->now_ns);
         unsigned kicks = atomic_load_explicit(&s->kicks, memory_order_relaxed);
-        long before = -1; /* what is there at once is not worth asking */
+        long before = -1; /* not asked yet: an event that is there at once needs no system call */
         for (unsigned looks = 0;;) {
                 enum spin_also also = s->also ? s->also(s->arg) : SPIN_NOTHING;
                 if (also == SPIN_FOUND)
@@ -178,7 +180,8 @@ static int spin(struct spin *s, const struct spin_on *on)
                 bool soon = also == SPIN_SOON;
                 if ((!soon || looks % LOOKS_SOON == 0) && try_links(on))
                         return 1;
-                /* What comes otherwise is seen sooner than by poll(2). */
+                /* Peeks and tries notice an event sooner than poll(2), so do several of them
+                 * first. */
                 unsigned enough = on->link_count   ? LOOKS
                                   : on->conn_count ? (soon ? LOOKS : LOOKS_MEMORY)
                                   : soon           ? LOOKS_SOON

@@ -1,4 +1,4 @@
-/* Threads of ours, which take no signals: those are the program's business. */
+/* Threads of SpanCL's own. They take no signals, because signals are the program's business. */
 #ifndef SPANCL_LOOP_THREAD_H
 #define SPANCL_LOOP_THREAD_H
 
@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* `ret` may be NULL for one that is detached. SP_E_LIMIT. */
+/* Start a thread. `ret` may be NULL for a detached one. SP_E_LIMIT. */
 SP_NODISCARD int thread_start(pthread_t *ret, bool detached, void *(*fn)(void *arg), void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 # The module for TLS links, loaded when one is made (transport/crypto.h); nothing links with it.
 if(OPENSSL_FOUND)
-        # What unit/gcm tests alone.
+        # The sources that unit/gcm tests alone.
         add_library(spancl_gcm INTERFACE)
         target_sources(spancl_gcm INTERFACE ${PROJECT_SOURCE_DIR}/src/tls/gcm.c)
         target_link_libraries(spancl_gcm INTERFACE OpenSSL::Crypto)

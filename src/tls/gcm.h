@@ -22,8 +22,8 @@ void gcm_free(struct gcm *g); /* NULL allowed */
 void gcm_seal(struct gcm *g, const uint8_t nonce[GCM_NONCE], const uint8_t head[5],
               const struct iovec *pieces, int n, uint8_t type, uint8_t *out);
 
-/* The contrary; `in` begins with what the places take, then come the type and the tag. False: not genuine, places
- * were written nevertheless. */
+/* Open: `in` is the content for the places, then the type and the tag. False: not genuine; the
+ * places were written nevertheless. */
 bool gcm_open(struct gcm *g, const uint8_t nonce[GCM_NONCE], const uint8_t head[5],
               const uint8_t *in, const struct iovec *places, int n, uint8_t *ret_type);
 

@@ -21,7 +21,8 @@
 enum {
         SERIAL_BITS = 127,
         LABEL_MAX = 32,
-        /* What a stranger may make us keep, and check signatures of: far more than a usual chain. */
+        /* Limit of the certificates that a stranger may make us store and verify: far more than a
+         * usual chain. */
         CERTIFICATES_BYTES = 16 << 10,
         CERTIFICATES_DEPTH = 8,
 };
@@ -96,7 +97,8 @@ static int hex_digit(char c)
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* "LABEL CLIENT_RANDOM SECRET", as SSLKEYLOGFILE has it: how OpenSSL tells its secrets. */
+/* "LABEL CLIENT_RANDOM SECRET", the format of SSLKEYLOGFILE, in which OpenSSL reports its
+ * secrets. */
 static void on_secret(const SSL *ssl, const char *line)
 {
         struct crypto_shake *s = SSL_get_app_data(ssl);
@@ -335,7 +337,7 @@ static size_t shake_output(struct crypto_shake *s, void *out, size_t size)
         return n > 0 ? (size_t)n : 0;
 }
 
-/* The keys whose owner, one after the other, has handed over to the key of `cert`. */
+/* The keys that handed over to the key of `cert`, one after the other. */
 static void find_before(X509 *cert, STACK_OF(X509) * chain, struct crypto_result *r)
 {
         int n = sk_X509_num(chain);

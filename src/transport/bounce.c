@@ -52,7 +52,7 @@ static void publish(struct bounce_out *o, uint64_t bytes, uint64_t from)
         atomic_store(&o->flow->sent, o->sent);
 }
 
-/* The receiver copies what it was told of, part by part. */
+/* The receiver copies the announced pieces, part by part. */
 static ssize_t parts_taken(struct bounce_out *o)
 {
         uint64_t all = atomic_load(&o->flow->taken), n = all - relaxed(&o->reported);

@@ -54,15 +54,15 @@ static uint32_t sum_header(uint64_t number, uint32_t size, uint32_t payload)
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-/* Pieces of what the caller sends, from a place in them on. */
+/* A position in the pieces that the caller sends. */
 struct cursor {
         const struct iovec *iov;
         int n;
         size_t at; /* in the first */
 };
 
-/* Move on by `size` bytes, at most what there is, and over pieces that are empty; append what was passed to `ret`, which has
- * room for `room`. Returns how many bytes that are. */
+/* Move the cursor on by at most `size` bytes, and over empty pieces. Append the bytes that it
+ * passed to `ret`, which has room for `room` entries. Returns the number of bytes passed. */
 static size_t pass(struct cursor *c, size_t size, struct iovec *ret, int *count, int room)
 {
         size_t passed = 0;

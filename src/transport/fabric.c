@@ -1,18 +1,19 @@
-/* The two sides send records over the connection: a header and, with some, bytes behind it.
+/* A connection whose large pieces go by a fabric. The two sides send records over the plain
+ * connection: a header and, with some kinds, bytes behind it.
  *
- *     READY      the side that dialled: my endpoint is here (form, address); NOT_READY: we go on without
- *     DATA       so many bytes of the stream; at most CREDIT of them are not taken by the receiver
- *     TAKEN      so many of these were taken
- *     OFFER      so many bytes of the stream come next, by the fabric
- *     PLACE      the first so many of those go to this address, with this key
- *     PROBE      a first write, to try whether this can be reached, goes to this address, with this key
+ *      READY      the side that dialled: my endpoint's address and form; NOT_READY: no fabric
+ *      DATA       so many bytes of the stream; at most CREDIT of them are not taken by the receiver
+ *      TAKEN      so many of these were taken
+ *      OFFER      so many bytes of the stream come next, by the fabric
+ *      PLACE      the first so many of those go to this address, with this key
+ *      PROBE      the first write, which tests the fabric, goes to this address, with this key
  *
- * So the receiver's memory is never overrun, and bytes go from where the sender has them to where the receiver
- * wants them. Each write has a number of the place and how many writes it takes as remote completion data:
- * they may arrive in any order.
+ * So the receiver's memory is never overrun. Bytes go from the sender's memory straight to their
+ * place at the receiver. Each write carries remote completion data: the number of its place, and
+ * the number of writes to this place. So writes may arrive in any order.
  *
- * An error of the fabric loses the connection, as any error of a transport does: the session's next one goes on
- * from where this one ended, without a fabric. */
+ * An error of the fabric loses the connection, as any error of a transport does. The session's next
+ * connection continues from there, without a fabric. */
 #include "transport/fabric.h"
 
 #include <errno.h>
@@ -86,7 +87,8 @@ struct fabric {
         size_t in_have;
         uint64_t counted_sent, counted_received;
 
-        /* The first write: where to, and what it writes; and the memory that the other side's goes to. */
+        /* The first write: its target and its bytes, and the memory for the other side's first
+         * write. */
         struct target probe;
         struct writing probing;
         uint8_t probe_out[8], probe_in[8];
@@ -360,7 +362,7 @@ static int writes_begin(struct fabric *f)
         return left ? lost(f) : 0; /* the caller does not offer what it did before */
 }
 
-/* Begin what can be begun. */
+/* Begin the writes that are possible now. */
 static int write_on(struct fabric *f)
 {
         if (!f->to.size || !f->piece_count)
@@ -394,7 +396,7 @@ static bool is_arrived(const struct fabric *f)
         return f->placed && f->coming && f->arrived == f->coming;
 }
 
-/* Tell the other side the place for its first write, a probe. */
+/* Send the other side the place for its first write, a probe. */
 static int probe_offer(struct fabric *f)
 {
         if (rma_register(f->rma, f->probe_in, sizeof(f->probe_in), true, &f->probe_region) < 0)
@@ -474,7 +476,8 @@ static int take_ready(struct fabric *f, const struct record *m, const uint8_t *b
         return probe_offer(f);
 }
 
-/* The other side knows that all it offered is written, perhaps before this one does, and goes on. */
+/* True if the place takes all offered bytes. Then the other side may know that all is written
+ * before this side does, and continue. */
 static bool is_last_place(const struct fabric *f)
 {
         return f->placed && f->place.iov_len == f->expected;
@@ -551,7 +554,8 @@ static int take_records(struct fabric *f)
         return 0;
 }
 
-/* How much may be received: before it is known what follows the first record, only that. */
+/* The number of bytes that may be received: only the first record, until the bytes behind it are
+ * known to be records. */
 static size_t hear_at_most(const struct fabric *f)
 {
         if (f->ready)
@@ -585,7 +589,8 @@ static int go_on(struct fabric *f)
                 return f->status;
         if (hear(f) < 0 || !f->rma)
                 return f->status;
-        /* A place that came may be written to; what that sets free comes with the next event. */
+        /* A received place may be written to. Records that this makes possible go out with the next
+         * event. */
         if ((f->ready && (probe_on(f) < 0 || poll_fabric(f) < 0)) || write_on(f) < 0)
                 return f->status;
         return flush(f);
@@ -685,7 +690,7 @@ static unsigned look(const struct fabric *f)
         return (f->base.in ? found & CONN_IN : 0) | (f->base.out ? found & CONN_OUT : 0);
 }
 
-/* Is something on its way of which no descriptor tells? */
+/* Are operations in flight that no descriptor reports? */
 static bool must_poll(const struct fabric *f)
 {
         if (!f->ready || f->status)
@@ -716,7 +721,7 @@ static ssize_t fabric_sendv(struct conn *c, const struct iovec *iov, int n)
         return r;
 }
 
-/* Of what came through the connection. */
+/* Hand out bytes that came through the connection. */
 static ssize_t receive_data(struct fabric *f, const struct iovec *iov, int n)
 {
         size_t done = 0;

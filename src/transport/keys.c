@@ -55,7 +55,7 @@ static bool own(const struct stat *st)
         return st->st_uid == geteuid() || !st->st_uid || !geteuid();
 }
 
-/* What root writes into a service's folder is the service's. */
+/* A file that root writes into a service's folder must belong to the service. */
 static bool give_to_owner(int fd, const char *folder)
 {
         struct stat st;
@@ -84,8 +84,9 @@ static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
         return 0;
 }
 
-/* The bits of a file's mode that others may not have. Certificates are no secret, but nobody else may change whom we believe. Root may
- * let a group read a service's secrets: Kubernetes does (fsGroup). */
+/* The bits of a file's mode that other users may not have. Certificates are no secret, but nobody
+ * else may change the set of keys that SpanCL believes. Root may let a group read a service's
+ * secrets: Kubernetes does (fsGroup). */
 static mode_t not_for_others(bool is_public, const struct stat *st)
 {
         return is_public ? 022 : st->st_uid ? 077 : 037;
@@ -213,7 +214,7 @@ void keys_remove(const char *folder, const char *file)
 
 /* ---- identities ----------------------------------------------------------------------------- */
 
-/* What a certificate is called; nobody asks. */
+/* The name of a certificate; nothing checks it. */
 static void own_name(char ret[64])
 {
         ret[0] = ret[63] = 0;

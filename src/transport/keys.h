@@ -1,16 +1,17 @@
-/* The folder of a user's keys: what this user is known by, and whom it knows.
+/* The folder of a user's keys: the user's own identity, and the keys that the user knows.
  *
  *   identity.pem    private key and certificate; made on first use
- *   servers         what servers are known by: lines "FINGERPRINT HOST:PORT"; with "*", wherever the server is
- *   clients         who may use a server: lines "FINGERPRINT NAME [devices=FILTER] [own]"
- *   authority.pem   certificates of an authority of the user's own, which vouches for others; optional
+ *   servers         known servers: "FINGERPRINT HOST:PORT"; "*" for HOST:PORT: at any address
+ *   clients         clients that may use a server: "FINGERPRINT NAME [devices=FILTER] [own]"
+ *   authority.pem   certificates of the user's own authority, which vouches for others; optional
  *   token           a secret that clients and servers share; optional
- *   pairing         a code that a server shows now: "SECRET UNTIL TRIES NAME"
+ *   pairing         the code that a server shows now: "SECRET UNTIL TRIES NAME"
  *
- * Private to the user: the folder has mode 0700, the files 0600; others are refused, with a sentence that
- * says what to do. Root's folder may have any mode on a read-only mount, because nobody can put files there, and root's
- * files may be readable for their group: Kubernetes mounts a Secret like this. One identity serves as client and as server: hosts that share a home folder know
- * each other. No state; files are replaced whole. */
+ * The folder is private to the user: it has mode 0700, its files 0600. Other modes are refused,
+ * with a sentence that says how to mend them. Root's folder may have any mode on a read-only mount,
+ * because nobody can put files there. Root's files may be readable for their group, because
+ * Kubernetes mounts a Secret like this. One identity serves as client and as server, so hosts that
+ * share a home folder know each other. No state; files are replaced whole. */
 #ifndef SPANCL_TRANSPORT_KEYS_H
 #define SPANCL_TRANSPORT_KEYS_H
 
@@ -36,29 +37,31 @@ enum {
 #define KEYS_TOKEN     "token"
 #define KEYS_PAIRING   "pairing"
 
-/* The folder: `given`, or the user's own when it is NULL or empty (SPANCL_KEYS, else spancl in
- * XDG_CONFIG_HOME or ~/.config). SP_E_NOENT: there is no home; SP_E_LIMIT: too long. */
+/* Find the folder: `given`, or the user's own if `given` is NULL or empty. The user's own is
+ * SPANCL_KEYS, else spancl in XDG_CONFIG_HOME or ~/.config. SP_E_NOENT: there is no home;
+ * SP_E_LIMIT: too long. */
 SP_NODISCARD int keys_folder(const char *given, char ret[KEYS_PATH_MAX]);
 
-/* A whole file, freed with mem_free. SP_E_NOENT: there is none; SP_E_AUTH: it, or the folder, is not
- * private; SP_E_INVAL, SP_E_LIMIT, SP_E_NOMEM. `text` says so. */
+/* Read a whole file; it is freed with mem_free. SP_E_NOENT: there is none; SP_E_AUTH: the file or
+ * the folder is not private; SP_E_INVAL, SP_E_LIMIT, SP_E_NOMEM. `text` explains the error. */
 SP_NODISCARD int keys_read(const char *folder, const char *file, char **ret,
                            char text[KEYS_TEXT_MAX]);
 
-/* Replace a file, making the folder when it is missing. With `fresh` only if there is none: SP_E_BUSY.
- * SP_E_AUTH, SP_E_INVAL, SP_E_NOMEM. */
+/* Replace a file, and make the folder if it is missing. `fresh`: only if there is no file yet, else
+ * SP_E_BUSY. SP_E_AUTH, SP_E_INVAL, SP_E_NOMEM. */
 SP_NODISCARD int keys_write(const char *folder, const char *file, const char *data, bool fresh,
                             char text[KEYS_TEXT_MAX]);
 void keys_remove(const char *folder, const char *file);
 
-/* The identity as PEM, freed with mem_free, and its fingerprint; made when there is none yet. As keys_read
- * and keys_write. */
+/* Read the identity as PEM, which is freed with mem_free, and its fingerprint. It is made if there
+ * is none yet. Errors as of keys_read and keys_write. */
 SP_NODISCARD int keys_identity(const struct crypto_ops *crypto, const char *folder, char **ret_pem,
                                uint8_t ret[CRYPTO_FINGERPRINT], char text[KEYS_TEXT_MAX]);
 
-/* Put a new key into the place of the identity, which hands over to it: whoever knows the old one will believe the new
- * one, and forget the old one then. SP_E_INVAL: an authority has issued it, and has to issue the next; SP_E_NOENT: there
- * is none yet; as keys_read and keys_write. */
+/* Replace the identity by a new key, which the old key signs. A side that knows the old key will
+ * accept the new one and then forget the old one. SP_E_INVAL: an authority has issued the identity,
+ * and has to issue the next one; SP_E_NOENT: there is none yet; else as keys_read and
+ * keys_write. */
 SP_NODISCARD int keys_rotate(const struct crypto_ops *crypto, const char *folder,
                              char text[KEYS_TEXT_MAX]);
 
@@ -68,36 +71,36 @@ struct keys_entry {
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
         char name[KEYS_NAME_MAX + 1];    /* "HOST:PORT", or a client's name */
         char devices[KEYS_NAME_MAX + 1]; /* as --devices has it; "": all */
-        bool own; /* the client is the user that runs the server, whose compile caches it shares */
+        bool own; /* the client is the user that runs the server; they share compile caches */
 };
 
-/* The next entry of a list. Lines that are empty, comments (#) or not understood are passed over; those
- * are counted in *bad. False: no more. */
+/* Read the next entry of a list. Empty lines and comments (#) are skipped. Lines that are not
+ * understood are skipped, too, and counted in *bad. False: no more entries. */
 bool keys_next(const char **text, struct keys_entry *ret, unsigned *bad);
 
-/* The entry of this fingerprint, with this name (NULL: any) or with "*". */
+/* Find the entry of this fingerprint, with this name (NULL: any) or with "*". */
 bool keys_find(const char *text, const uint8_t fingerprint[CRYPTO_FINGERPRINT], const char *name,
                struct keys_entry *ret);
 
-/* Is anybody known by this name? */
+/* Does any entry have this name? */
 bool keys_knows(const char *text, const char *name);
 
-/* Put an entry into a list, in the place of those of the same name (`by_name`) or key. */
+/* Put an entry into a list. It replaces the entries of the same name (`by_name`) or key. */
 SP_NODISCARD int keys_put(const char *folder, const char *file, const struct keys_entry *e,
                           bool by_name, char text[KEYS_TEXT_MAX]);
 
-/* Put the key `fresh` into the place of `old` in all lines of a list. SP_E_NOENT: there is no such line. */
+/* Replace the key `old` by `fresh` in all lines of a list. SP_E_NOENT: no line has it. */
 SP_NODISCARD int keys_replace(const char *folder, const char *file,
                               const uint8_t old[CRYPTO_FINGERPRINT],
                               const uint8_t fresh[CRYPTO_FINGERPRINT], char text[KEYS_TEXT_MAX]);
 
-/* Fingerprints as text. */
+/* Convert fingerprints to text and back. */
 void keys_hex(const uint8_t fingerprint[CRYPTO_FINGERPRINT], char ret[KEYS_HEX + 1]);
 bool keys_unhex(const char *hex, uint8_t ret[CRYPTO_FINGERPRINT]);
 
 /* ---- pairing -------------------------------------------------------------------------------- */
 
-/* What a server that shows a code keeps of it. */
+/* The state of a code that a server shows. */
 struct keys_pairing {
         uint8_t secret[CRYPTO_SECRET];
         uint64_t until_s; /* seconds of the wall clock */
@@ -109,24 +112,24 @@ enum {
         KEYS_CODE_LETTERS = 12, /* 60 bits */
         KEYS_PAIRING_TRIES = 5,
         KEYS_PAIRING_S = 600,
-        KEYS_STRETCH = 200000, /* rounds: what one guess of a code costs */
+        KEYS_STRETCH = 200000, /* rounds: the cost of one guess of a code */
 };
 
 /* A code of random letters, made readable: "K7QX-M2PA-9DZR". */
 void keys_code_new(const uint8_t random[KEYS_CODE_LETTERS], char ret[KEYS_CODE_MAX]);
 
-/* The letters alone of what a user typed. False: not a code. */
+/* Reduce a code that a user typed to its letters. False: not a code. */
 bool keys_code_parse(const char *typed, char ret[KEYS_CODE_MAX]);
 
 bool keys_pairing_parse(const char *text, struct keys_pairing *ret);
 SP_NODISCARD int keys_pairing_write(const char *folder, const struct keys_pairing *p,
                                     char text[KEYS_TEXT_MAX]);
 
-/* The token of the folder as a secret. SP_E_NOENT: none; SP_E_INVAL: too short to be one. */
+/* Read the folder's token as a secret. SP_E_NOENT: none; SP_E_INVAL: too short. */
 SP_NODISCARD int keys_token(const struct crypto_ops *crypto, const char *folder,
                             struct crypto_psk *ret, char text[KEYS_TEXT_MAX]);
 
-/* What the secrets are called in a handshake. */
+/* The names of the secrets in a handshake. */
 #define KEYS_PSK_TOKEN "token"
 #define KEYS_PSK_PAIR  "pair"
 

@@ -76,15 +76,16 @@ static void load(void)
         loaded = true;
 }
 
-/* With 1.17 ofi_rxm over tcp was seen to crash in fi_close during a write, and a test over what became tcp with
- * 1.18, net, to hang now and then. */
+/* Libfabric 1.17 has faults in two providers. ofi_rxm over tcp was seen to crash in fi_close during
+ * a write. A test over net, which became tcp with 1.18, was seen to hang now and then. */
 static bool is_too_old(const char *provider)
 {
         return lib.version() < FI_VERSION(1, 18) &&
                (!strncmp(provider, "tcp", 3) || !strncmp(provider, "net", 3));
 }
 
-/* What is asked of a provider. The list that comes is the caller's. */
+/* Ask libfabric for a provider with the features that SpanCL needs. The caller owns the returned
+ * list. */
 static int get_info(const char *provider, const char *node, struct fi_info **ret)
 {
         pthread_once(&once, load);
@@ -289,7 +290,8 @@ bool rma_may_sleep(struct rma *r)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* What devices reach is locked in memory, also the queues of a connection, which is made with the first write. */
+/* Record the failed step. Memory that devices reach is locked, so ENOMEM is often a limit on locked
+ * memory. The queues of a connection are locked, too, and are made with the first write. */
 static int fail(struct rma *r, const char *what, int error)
 {
         snprintf(r->error, sizeof(r->error), "%s: %s%s", what, lib.strerror(error),

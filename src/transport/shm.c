@@ -1,19 +1,22 @@
 /* Shared memory between two processes of one host, over a Unix socket that stays open.
  *
- * The side that offers makes the memory, seals its size and passes the descriptor; the other one maps it
- * if the seals are there, so that neither can take pages away from under the other. In the memory is a
- * ring for each direction. A side keeps the position it writes to itself and only publishes it; the
- * other's position is read once into a local, checked against what is possible, and only then used. So
- * whatever the other side writes there, nothing beyond the rings is touched.
+ * The side that offers makes the memory, seals its size and passes the descriptor. The other side
+ * maps it if the seals are there, so that neither side can take pages away from the other. The
+ * memory holds a ring for each direction. A side keeps its own write position privately and only
+ * publishes it. It reads the other side's position once into a local variable, checks it, and only
+ * then uses it. So no value that the other side writes there makes this side touch bytes beyond the
+ * rings.
  *
- * A write of one side while the other looks for it costs both a trip between their cores. So nobody looks at more
- * than it waits for, room is told of in large parts only, and nothing is written that is there already.
+ * A write to a word that the other side polls costs both sides a transfer between their cores. So a
+ * side polls no more than it waits for, reports room in large parts only, and writes no value that
+ * is there already.
  *
- * A byte on the socket wakes who sleeps in poll(2), and only who said before that it sleeps (`wants`): no
- * system call while both are awake. The socket's end tells that the other process is gone.
+ * A byte on the socket wakes a side that sleeps in poll(2). It is sent only if that side has said
+ * that it sleeps (`wants`), so there is no system call while both are awake. The end of the socket
+ * shows that the other process is gone.
  *
- * After the offer one byte comes back: whether the other side has the memory. Until then nothing is
- * sent: something in between, a forwarded socket for instance, may have lost the descriptor. */
+ * One byte answers the offer: whether the other side has the memory. Until then nothing is sent,
+ * because the descriptor may have been lost on the way, for instance by a forwarded socket. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -86,7 +89,7 @@ struct shm {
 
 /* ---- rings ---------------------------------------------------------------------------------- */
 
-/* SP_E_LINK: the other side claims what can't be. */
+/* SP_E_LINK: the other side claims an impossible position. */
 static int room(struct shm *s, uint64_t tail, uint64_t *ret)
 {
         uint64_t used = tail - atomic_load(&s->shared->flows[s->side].head);
@@ -238,7 +241,8 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
         return (ssize_t)done;
 }
 
-/* A sender waits for half a ring of room, so that room that it was not told of never matters. */
+/* Report room to the sender. A sender waits for half a ring of room, so smaller room need not be
+ * reported. */
 static void tell_room(struct shm *s, uint64_t head, uint64_t have)
 {
         s->told = head;
@@ -258,7 +262,7 @@ static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
         }
         uint64_t head = atomic_load(&s->head), have;
         size_t want = total(iov, n), done = 0;
-        bool last = left(s); /* before looking: what was sent before is seen */
+        bool last = left(s); /* before polling: data sent before is seen */
         if (there(s, head, &have) < 0)
                 return SP_E_LINK;
         bool told;
@@ -420,7 +424,8 @@ static int memory_new(uint64_t size)
         return fd;
 }
 
-/* Is it what memory_new makes? Huge pages can be sealed, too, but a page that is missing then is a SIGBUS. */
+/* Is the memory of the kind that memory_new makes? Huge pages can be sealed, too, but a page that
+ * is missing then is a SIGBUS. */
 static int memory_size(int fd, uint64_t *ret)
 {
         struct stat st;

@@ -39,8 +39,8 @@ int socket_status(int error)
 
 unsigned transport_timeout_ms = 5000;
 
-/* Failing to set one of these costs speed or patience, not correctness. Idle hosts are asked whether they
- * live, and what is sent has to be acknowledged in time (RFC 1122 4.2.3.6, RFC 5482). */
+/* Failing to set one of these costs speed or patience, not correctness. Idle hosts are probed for
+ * life, and sent bytes have to be acknowledged in time (RFC 1122 4.2.3.6, RFC 5482). */
 static void set_tcp_options(int fd)
 {
         enum { PROBES = 4 };

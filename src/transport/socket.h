@@ -1,4 +1,4 @@
-/* What the transports over stream sockets share; private to src/transport. */
+/* State and functions that the transports over stream sockets share; private to src/transport. */
 #ifndef SPANCL_TRANSPORT_SOCKET_H
 #define SPANCL_TRANSPORT_SOCKET_H
 
@@ -7,12 +7,12 @@
 
 #include "transport/transport.h"
 
-/* A conn over `fd`, which this call takes over, also when it fails. TCP options are set. SP_E_NOMEM,
- * SP_E_INVAL. */
+/* Make a conn over `fd` and set TCP options. This call takes `fd` over, also when it fails.
+ * SP_E_NOMEM, SP_E_INVAL. */
 SP_NODISCARD int socket_conn_new(const struct transport_ops *ops, int fd, struct conn **ret);
 
-/* A listener over a bound socket `fd`, taken over: listens. Its address is the caller's to fill in.
- * SP_E_NOMEM, SP_E_BUSY. */
+/* Make a listener over a bound socket `fd`, taken over, and listen. The caller fills in its
+ * address. SP_E_NOMEM, SP_E_BUSY. */
 SP_NODISCARD int socket_listener_new(const struct transport_ops *ops, int fd,
                                      struct listener **ret);
 
@@ -22,11 +22,11 @@ ssize_t socket_sendv(struct conn *c, const struct iovec *iov, int n);
 ssize_t socket_recvv(struct conn *c, const struct iovec *iov, int n);
 void socket_close(struct conn *c);
 
-/* Connect as transport_tcp does, but only to a host all of whose addresses are loopback. SP_E_AUTH: not all are,
- * and nothing was connected to. */
+/* Connect as transport_tcp does, but only if all addresses of the host are loopback. SP_E_AUTH: not
+ * all are, and no connection was tried. */
 SP_NODISCARD int tcp_connect_loopback(const char *address, int timeout_ms, struct conn **ret);
 
-/* Of an errno of connect, bind or socket: SP_E_*. */
+/* The SP_E_* for an errno of connect, bind or socket. */
 int socket_status(int error);
 
 #endif

@@ -127,7 +127,8 @@ static void half_fini(struct tls_conn *t, struct half *h)
         explicit_bzero(h, sizeof(*h));
 }
 
-/* Start with both keys: at a record's boundary. The kernel gets what it can take, unless the conn may be exported yet. */
+/* Start with both keys, at the boundary of a record. The kernel gets the keys that it can take,
+ * unless the conn may still be exported. */
 static int start_keys(struct tls_conn *t)
 {
         if (!half_start(t, &t->tx, true) || !half_start(t, &t->rx, false))
@@ -145,7 +146,8 @@ static int start_keys(struct tls_conn *t)
 
 /* ---- no more than a record ------------------------------------------------------------------- */
 
-/* Like recv, but for a careful conn not beyond the present record, whose rest others may read. */
+/* Like recv, but a careful conn does not read beyond the present record, because another process
+ * may read the rest. */
 static ssize_t read_some(struct tls_conn *t, uint8_t *out, size_t size)
 {
         size_t most = t->head_have < HEAD ? HEAD - t->head_have : t->body_left;

@@ -4,13 +4,13 @@
 
 #include "transport/tls.h"
 
-/* A conn over the connected socket `fd` with a handshake to be made, both taken over, also when it fails. The
- * context lives at least as long as the handshake. SP_E_NOMEM. */
+/* Make a conn over the connected socket `fd`, with the handshake `shake` still to be made. Both are
+ * taken over, also on failure. The context lives at least as long as the handshake. SP_E_NOMEM. */
 SP_NODISCARD int tls_conn_new(const struct crypto_ops *crypto, int fd, struct crypto_shake *shake,
                               struct conn **ret);
 
-/* Go on with the handshake: 0: done, SP_E_AGAIN: poll for POLLIN, SP_E_LINK: the connection was closed,
- * SP_E_AUTH: it failed, tls_reason tells. */
+/* Continue the handshake. 0: done; SP_E_AGAIN: poll for POLLIN; SP_E_LINK: the connection was
+ * closed; SP_E_AUTH: it failed, and tls_reason says why. */
 SP_NODISCARD int tls_conn_shake(struct conn *c);
 
 /* struct transport_ops; src/transport/tls_dial.c. */

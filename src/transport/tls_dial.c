@@ -297,7 +297,7 @@ static bool is_listed(const struct dial *d, const struct tls_peer *peer, const c
         return false;
 }
 
-/* Does somebody whom this user knows answer? */
+/* Does a server answer whose key this user knows? */
 static int verify(struct dial *d, const struct tls_peer *peer)
 {
         const struct target *t = &d->target;

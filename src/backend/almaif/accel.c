@@ -346,7 +346,8 @@ void accel_kick(struct accel *a)
 
 /* ---- signals -------------------------------------------------------------------------------- */
 
-/* In words: who looked for what the slot held before may look still, without a lock. */
+/* Store word by word: a thread that polled the slot's earlier signal may still be reading it,
+ * without a lock. */
 void signal_arm(struct window *w, uint64_t at, bool zero)
 {
         for (unsigned i = 4; i < ALMAIF_SIGNAL_SIZE; i += 4)

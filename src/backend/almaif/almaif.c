@@ -1,4 +1,4 @@
-/* AlmaIF accelerators as devices: what backend.h asks for. */
+/* The AlmaIF backend: accelerators as devices, through the operations of backend.h. */
 #include "backend/almaif/state.h"
 
 #include <stdio.h>
@@ -177,7 +177,7 @@ static int domain_new(struct backend *b, struct unit *u, char error[SPEC_ERROR_S
         return 0;
 }
 
-/* Into the domain of those with whom it shares memory, or one of its own. */
+/* Add the unit to the domain of the units that share its memory, or to a new one. */
 static int join_domain(struct backend *b, struct unit *u, char error[SPEC_ERROR_SIZE])
 {
         struct domain *d = NULL;

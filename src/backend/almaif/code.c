@@ -1,5 +1,5 @@
-/* Units that run compiled kernels (isa=rv32im): their firmware, the programs in their configuration memory, and
- * what kernels print. include/spancl/riscv.h has the layout. */
+/* Units that run compiled kernels (isa=rv32im): their firmware, the programs in their configuration
+ * memory, and the text that kernels print. include/spancl/riscv.h has the layout. */
 #include <stdio.h>
 
 #include "backend/almaif/state.h"
@@ -38,7 +38,7 @@ static void set_header(struct unit *u, size_t offset, uint64_t value)
         bytes_put_u32(u->firmware.data + RISCV_HEADER_AT + offset, (uint32_t)value);
 }
 
-/* Image, notes of work-items, local memory, ring of what is printed, programs; stacks at the end. */
+/* Image, notes of work-items, local memory, ring of printed text, programs; stacks at the end. */
 static int lay_out(struct unit *u, char error[SPEC_ERROR_SIZE])
 {
         uint64_t size = u->accel.config.size, each = RISCV_STACK_SIZE + RISCV_ITEM_SIZE;
@@ -135,7 +135,7 @@ static void forget(struct unit *u, struct code *c)
         mem_free(c);
 }
 
-/* Those that nobody but us holds. */
+/* Drop the programs that have no other owner. */
 static void forget_unused(struct unit *u)
 {
         list_each(c, &u->codes, struct code, link)

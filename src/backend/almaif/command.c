@@ -77,7 +77,8 @@ static void add_dependency(struct command *k, struct backend_event *e, bool orde
         k->deps[k->dep_count++] = (struct dependency){ almaif_event_ref(e), order };
 }
 
-/* Its wait list, and what the queue's order asks for; there is room. Lock held. */
+/* Collect the command's wait list, and the dependencies that the queue's order adds; there is room.
+ * Lock held. */
 static void find_dependencies(struct command *k, const struct backend_command *c)
 {
         struct backend_queue *q = k->queue;

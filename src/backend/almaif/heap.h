@@ -1,4 +1,4 @@
-/* Which parts of a memory are taken: first fit, no access to the memory itself. One owner. */
+/* The allocation table of a memory: first fit, no access to the memory itself. One owner. */
 #ifndef SPANCL_BACKEND_ALMAIF_HEAP_H
 #define SPANCL_BACKEND_ALMAIF_HEAP_H
 
@@ -15,10 +15,11 @@ struct heap {
 void heap_init(struct heap *h, uint64_t size);
 void heap_fini(struct heap *h);
 
-/* `size` bytes (not 0) at a multiple of `align`, a power of two. SP_E_LIMIT: no room; SP_E_NOMEM. */
+/* Allocate `size` bytes (not 0) at a multiple of `align`, a power of two. SP_E_LIMIT: no room;
+ * SP_E_NOMEM. */
 SP_NODISCARD int heap_take(struct heap *h, uint64_t size, uint64_t align, uint64_t *ret);
 
-/* Give back what was taken at `at`. */
+/* Free the bytes that were allocated at `at`. */
 void heap_give(struct heap *h, uint64_t at);
 
 #endif

@@ -118,8 +118,9 @@ cl_int launch_dependencies(const struct command *k)
         return CL_SUCCESS;
 }
 
-/* The signals it has to wait for in the ring; what is before it in the same ring is done then anyway.
- * False: something is not in a ring yet, or no signal is free. */
+/* Find the signals that the command has to wait for in the ring. Earlier commands of the same ring
+ * need none, because they complete before it. False: a dependency is not in a ring yet, or no
+ * signal is free. */
 static bool find_barriers(struct command *k)
 {
         k->barrier_count = 0;
@@ -232,7 +233,8 @@ static bool pump_unit(struct unit *u)
         return moved;
 }
 
-/* What one unit got may be what another waits for. */
+/* A kernel that one unit got may be one that another unit's kernel waits for, so repeat until
+ * nothing moves. */
 void launch_pump(struct domain *d)
 {
         for (bool moved = true; moved;) {

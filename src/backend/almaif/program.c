@@ -6,7 +6,7 @@
 
 enum { KIND_SOURCE, KIND_BINARY };
 
-/* A signature of what the file is: a program to be run, or an object to be linked. */
+/* The signature of a file's kind: a program to be run, or an object to be linked. */
 static bool is_object(const struct buf *b)
 {
         return b->size > 18 && bytes_get_u16(b->data + 16) == ET_REL;

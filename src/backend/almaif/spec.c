@@ -47,7 +47,7 @@ static bool number(struct word w, uint64_t *ret)
         return !*end;
 }
 
-/* What stands before and behind the first (or last) `c`; false: there is none. */
+/* Split a word into the parts before and behind the first (or last) `c`. False: there is no `c`. */
 static bool split(struct word w, char c, bool last, struct word *before, struct word *after)
 {
         const char *p = last ? memrchr(w.at, c, w.size) : memchr(w.at, c, w.size);

@@ -1,5 +1,5 @@
-/* What SPANCL_ALMAIF says of accelerators: where they are, and what their registers do not tell.
- * docs/internals/almaif.md has the grammar. Stateless. */
+/* The accelerators that SPANCL_ALMAIF describes: their places, and properties that their registers
+ * do not report. docs/internals/almaif.md has the grammar. Stateless. */
 #ifndef SPANCL_BACKEND_ALMAIF_SPEC_H
 #define SPANCL_BACKEND_ALMAIF_SPEC_H
 
@@ -18,10 +18,10 @@ struct almaif_spec {
         uint16_t ids[SPEC_IDS_MAX];     /* kernels; count 0: those of the registers */
         unsigned id_count;
         unsigned profile;             /* 2, 3: of the interface */
-        bool rv32im;                  /* what it runs compiled kernels with */
+        bool rv32im;                  /* it runs compiled kernels of this ISA */
         char clang[WINDOW_PATH_SIZE]; /* ""; the first in PATH */
         bool completion_zero;         /* signals fall to zero, else they rise */
-        bool index_adds;              /* what is written to the write index is added to it */
+        bool index_adds;              /* the device adds a value written to the write index to it */
         enum spec_args args;
         uint64_t shared_base, shared_size; /* memory of the bus that it works on, too; 0: none */
         uint64_t timeout_ms;               /* for one packet; 0: no limit */

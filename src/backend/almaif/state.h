@@ -1,12 +1,13 @@
-/* What the files of this backend share: see docs/internals/almaif.md.
+/* The state that the files of this backend share; see docs/internals/almaif.md.
  *
- * A unit is one accelerator, which is one device. A domain is the units that work on one shared memory, or
- * one alone with its own: signals and buffers lie where all its units reach them. Kernels are given to a unit's
- * ring as soon as all that they wait for was given to a ring or to this host; the device waits for the
- * rest itself. What is not a kernel is done by this host, when all that it waits for is complete.
+ * A unit is one accelerator, which is one device. A domain is the units that work on one shared
+ * memory, or one unit with its own memory. Signals and buffers lie where all units of the domain
+ * reach them. A kernel is pushed to its unit's ring as soon as all commands that it waits for were
+ * given to a ring or to this host; the device waits for the rest itself. This host executes all
+ * other commands, once all commands that they wait for are complete.
  *
- * `backend.lock` guards all of it but bytes of buffers and, once made, what does not change; it is a leaf.
- * `complete` is called without it. */
+ * `backend.lock` guards all of it, except bytes of buffers and fields that never change; it is a
+ * leaf. `complete` is called without it. */
 #ifndef SPANCL_BACKEND_ALMAIF_STATE_H
 #define SPANCL_BACKEND_ALMAIF_STATE_H
 
@@ -32,7 +33,7 @@ enum {
 struct memory {
         struct window *window; /* borrowed */
         uint64_t at;           /* its first byte in the window */
-        uint64_t address;      /* what the devices call that byte */
+        uint64_t address;      /* the devices' address of that byte */
         struct heap heap;
 };
 
@@ -71,10 +72,11 @@ struct unit {
         bool faulty;           /* the watcher is to reset it */
         bool recovering;       /* nothing may be pushed */
         bool threaded;
-        bool deaf;             /* the device does not wake who sleeps */
-        unsigned looks;        /* by who polls */
-        atomic_ullong head_at; /* signal of the first in flight, or NO_HEAD; without the lock */
-        pthread_t thread;      /* watches the ring */
+        bool deaf;      /* the device does not wake a sleeping watcher */
+        unsigned looks; /* polls by threads_poll */
+        atomic_ullong
+                head_at;  /* signal of the first command in flight, or NO_HEAD; without the lock */
+        pthread_t thread; /* watches the ring */
         pthread_cond_t work;
 
         /* isa=rv32im */
@@ -85,7 +87,7 @@ struct unit {
         uint64_t code_at, output_at; /* in the configuration memory */
         struct heap code_heap;
         struct list codes;    /* programs there */
-        uint32_t output_read; /* of the ring of what is printed */
+        uint32_t output_read; /* of the ring of printed text */
         struct buf printed;
 };
 
@@ -99,12 +101,12 @@ struct backend {
         unsigned unit_count, domain_count;
 
         pthread_mutex_t lock;
-        pthread_cond_t changed; /* something for the host to do, or `closing`, or stop */
-        struct list host;       /* commands that the host does, in the order of submission */
+        pthread_cond_t changed; /* the host has a command to execute, or `closing`, or stop */
+        struct list host;       /* commands that the host executes, in the order of submission */
         bool stop, threaded;
-        bool closing; /* it waits for all that is in flight */
-        bool polling; /* somebody calls threads_poll; the watchers sleep */
-        bool clear;   /* memory before it is given out */
+        bool closing; /* the backend waits for all commands in flight */
+        bool polling; /* a thread calls threads_poll; the watchers sleep */
+        bool clear;   /* clear memory before it is given out */
         pthread_t thread;
 };
 
@@ -128,7 +130,7 @@ struct backend_queue {
 struct backend_event {
         atomic_uint refs;
         struct domain *domain;
-        struct unit *unit; /* of a kernel; NULL: the host does it */
+        struct unit *unit; /* of a kernel; NULL: the host executes the command */
         cl_int status;     /* CL_SUBMITTED, CL_COMPLETE or negative */
         bool pushed;       /* in the ring */
         int signal;        /* -1: none */
@@ -172,11 +174,11 @@ struct backend_kernel {
 
 struct dependency {
         struct backend_event *event; /* held */
-        bool order;                  /* only after it, however it ended */
+        bool order;                  /* only after it, whether it failed or not */
 };
 
 struct command {
-        struct list link;     /* in_flight, backlog, host or the list of those to be reported */
+        struct list link;     /* in_flight, backlog, host or the list of commands to be reported */
         struct list in_queue; /* queue->commands */
         struct backend_queue *queue;
         struct backend_event *event;
@@ -185,8 +187,8 @@ struct command {
         struct dependency *deps;
         size_t dep_count;
         struct backend_times times;
-        cl_int status; /* set: it fails with that instead of running */
-        bool running;  /* the host is at it */
+        cl_int status; /* set: the command fails with it instead of running */
+        bool running;  /* the host is executing it */
         uint8_t pattern[128];
 
         /* kernels */
@@ -200,7 +202,8 @@ struct command {
         struct riscv_program *code; /* held */
         int *barriers;              /* signals that its barriers wait for, held */
         size_t barrier_count;
-        uint64_t head_since_ns; /* first in the ring, and all that it waits for is done; 0: not */
+        uint64_t
+                head_since_ns; /* since when it is first in the ring, with all that it waits for complete; 0: it is not */
 };
 
 /* ---- memory.c: lock held, but for buffer_ref ------------------------------------------------ */
@@ -208,20 +211,20 @@ struct command {
 /* Lay out signals and arguments. SP_E_LIMIT, SP_E_NOMEM. */
 int domain_memory_init(struct domain *d);
 void domain_memory_fini(struct domain *d);
-/* Bytes that buffers can have: of one, of all. */
+/* The largest size of one buffer, and the size of all memory. */
 uint64_t domain_buffer_max(const struct domain *d);
 uint64_t domain_memory_size(const struct domain *d);
 
-/* A pending signal, held once; -1: all are in use. */
+/* Take a free signal, pending, with one reference; -1: all are in use. */
 int signal_take(struct domain *d);
 void signal_ref(struct domain *d, int signal);
 void signal_unref(struct domain *d, int signal);
-/* Where it lies in memories[0].window, and what devices call it. */
+/* The offset of a signal in memories[0].window, and its address for devices. */
 uint64_t signal_at(const struct domain *d, int signal);
 uint64_t signal_address(const struct domain *d, int signal);
 
 struct backend_buffer *buffer_ref(struct backend_buffer *m);
-/* Takes the lock when it was the last. */
+/* Drop a reference; the last one takes the lock. */
 void buffer_unref(struct backend_buffer *m);
 cl_int buffer_new(struct domain *d, size_t size, struct backend_buffer **ret);
 cl_int buffer_part(struct backend_buffer *whole, size_t origin, size_t size,
@@ -234,34 +237,38 @@ void transfer_run(struct command *k);
 
 /* ---- launch.c: lock held -------------------------------------------------------------------- */
 
-/* Packet and arguments of a launch of `kernel` on the queue's unit. */
+/* Check and prepare the packet and arguments of a launch of `kernel` on the queue's unit. */
 cl_int launch_check(const struct backend_queue *q, const struct backend_command *c);
 cl_int launch_prepare(struct command *k, const struct backend_kernel *kernel);
-/* CL_SUCCESS, or what it ends with because something in its wait list failed. */
+/* CL_SUCCESS, or the error that the command completes with because a command in its wait list
+ * failed. */
 cl_int launch_dependencies(const struct command *k);
-/* Give to the ring what can go, oldest first. Commands that have failed meanwhile go to `host`. */
+/* Push commands that are ready to the rings, oldest first. Commands that have failed meanwhile go
+ * to `host`. */
 void launch_pump(struct domain *d);
-/* What is first in flight may have changed. */
+/* The command that is first in flight may have changed: update head_at. */
 void launch_head(struct unit *u);
-/* After a reset of the unit: everything in flight again. */
+/* After a reset of the unit: push all commands in flight again. */
 void launch_again(struct unit *u);
-/* It retired. */
+/* The command has left the ring: free its arguments and signals. */
 void launch_release(struct command *k);
 
 uint64_t buffer_address(const struct backend_buffer *m);
 
 /* ---- code.c: lock held, but for code_open, code_close, code_place and code_print ------------- */
 
-/* Of a unit with isa=rv32im: what it needs; others are left alone. SP_E_UNSUPP, SP_E_NOMEM. */
+/* Set up a unit with isa=rv32im for compiled programs; other units are left alone. SP_E_UNSUPP,
+ * SP_E_NOMEM. */
 int code_open(struct unit *u, const char *scratch_dir, char error[SPEC_ERROR_SIZE]);
 void code_close(struct unit *u);
-/* Where it lies in the configuration memory; it is put there if it does not yet. Stays while somebody else holds it. */
+/* Get the program's offset in the configuration memory; it is loaded if it is not there yet. It
+ * stays as long as another owner holds the program. */
 cl_int code_place(struct unit *u, struct riscv_program *p, uint64_t *ret);
-/* After a reset: all programs again. SP_E_NOMEM. */
+/* After a reset: load all programs again. SP_E_NOMEM. */
 int code_again(struct unit *u);
-/* Move what was printed to u->printed. */
+/* Move printed text from the device to u->printed. */
 void code_take_output(struct unit *u);
-/* Write it, and free it. */
+/* Write the text to standard output, and free it. */
 void code_print(struct buf *text);
 
 /* ---- program.c: as the operations of backend.h; launches as in launch.c ----------------------- */
@@ -296,12 +303,12 @@ void command_free(struct command *k);
 struct backend_event *almaif_event_ref(struct backend_event *e);
 void almaif_event_unref(struct backend_event *e);
 bool dependency_done(const struct dependency *d);
-/* May the host do it now? Lock held. */
+/* May the host execute the command now? Lock held. */
 bool command_may_run(const struct command *k);
 
 /* ---- thread.c ------------------------------------------------------------------------------- */
 
-/* Start what works on commands. SP_E_NOMEM. */
+/* Start the threads that execute and watch commands. SP_E_NOMEM. */
 int threads_start(struct domain *d);
 /* backend_ops.poll. No lock. */
 enum backend_polled threads_poll(struct backend *b, bool last);

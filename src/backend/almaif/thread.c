@@ -12,13 +12,14 @@ enum { SLICE_NS = 10000000, SPIN_ROUND = 64, NAP_MIN_NS = 20000, NAP_MAX_NS = 20
 
 /* ---- endings -------------------------------------------------------------------------------- */
 
-/* It is complete; it goes to `done`, to be reported without the lock. Lock held. */
+/* Complete a command and move it to `done`, to be reported without the lock. Lock held. */
 static void end_command(struct command *k, cl_int status, struct list *done)
 {
         struct backend_event *e = k->event;
         struct domain *d = e->domain;
         e->status = status;
-        /* Devices may be waiting for what this host did, or did not let the device do. */
+        /* Set its signal, for which devices may be waiting, if this host executed the command or
+         * the device did not complete it. */
         if (e->signal >= 0) {
                 uint64_t at = signal_at(d, e->signal);
                 struct window *w = d->memories[0].window;
@@ -46,7 +47,8 @@ static struct command *first_ready(struct backend *b)
         return NULL;
 }
 
-/* What follows from commands having ended. Lock held, left while they are reported. */
+/* Follow up the completion of commands: push kernels that waited for them, and report them. Lock
+ * held, but released while they are reported. */
 static void report(struct backend *b, struct domain *d, struct list *done)
 {
         launch_pump(d);
@@ -143,7 +145,7 @@ static void wait_signal(struct unit *u, uint64_t at)
                   signal_state(signals, at, d->zero) != SIGNAL_PENDING;
 }
 
-/* What the device has done since. Lock held. */
+/* Collect the commands that the device has completed. Lock held. */
 static void collect(struct unit *u, struct list *done)
 {
         struct domain *d = u->domain;
@@ -166,7 +168,8 @@ static void collect(struct unit *u, struct list *done)
         u->faulty |= accel_room(&u->accel, &room) < 0;
 }
 
-/* Has the first command been at it for too long? What it waits for counts for nothing. Lock held. */
+/* Has the first command run for too long? Time in which it waits for others does not count. Lock
+ * held. */
 static bool timed_out(struct unit *u)
 {
         uint64_t limit = u->accel.spec->timeout_ms * 1000000u;
@@ -183,8 +186,8 @@ static bool timed_out(struct unit *u)
         return clock_now_ns() - k->head_since_ns > limit;
 }
 
-/* Reset the device. The command that it was at fails; all fail if it does not come back. Lock held, left
- * while it is reset. */
+/* Reset the device. The command that it was executing fails; if the reset fails, all commands do.
+ * Lock held, but released during the reset. */
 static void recover(struct unit *u, const char *why, struct list *done)
 {
         char error[SPEC_ERROR_SIZE];
@@ -215,7 +218,8 @@ static void recover(struct unit *u, const char *why, struct list *done)
                 launch_again(u);
 }
 
-/* Nothing to watch: also while somebody polls, who says when there is trouble. Lock held. */
+/* True if the watcher has nothing to do. It has nothing to do while another thread polls, which
+ * wakes it when the device fails. Lock held. */
 static bool is_idle(struct unit *u)
 {
         if (u->faulty)
@@ -256,8 +260,8 @@ void *thread_watch(void *arg)
 
 /* ---- polling -------------------------------------------------------------------------------- */
 
-/* As a watcher, without waiting; what takes long is left to it. True: something was complete. Lock held,
- * left while that is reported. */
+/* Collect completions as a watcher does, without waiting; the watcher does the slow work. True:
+ * something was complete. Lock held, but released while completions are reported. */
 static bool poll_unit(struct unit *u)
 {
         struct domain *d = u->domain;
@@ -272,8 +276,9 @@ static bool poll_unit(struct unit *u)
         return any;
 }
 
-/* Is there something for poll_unit? Without the lock, so that others get it; what was there a moment ago does
- * no harm. Only signals, and all else now and then: across a bus each look takes its time. */
+/* Does poll_unit have something to do? Polls without the lock, so that other threads get it; a
+ * result that is a moment old does no harm. Mostly it polls signals only, because each poll across
+ * a bus takes long. */
 static enum backend_polled glance(struct backend *b)
 {
         enum backend_polled most = BACKEND_IDLE;
@@ -294,7 +299,7 @@ static enum backend_polled glance(struct backend *b)
 enum backend_polled threads_poll(struct backend *b, bool last)
 {
         enum backend_polled most = BACKEND_IDLE;
-        if (b->polling && !last) { /* only who polls changes that */
+        if (b->polling && !last) { /* only the polling thread changes it */
                 most = glance(b);
                 if (most != BACKEND_REPORTED)
                         return most;

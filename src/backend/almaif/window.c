@@ -147,8 +147,8 @@ static void wait_pause(struct window *w, uint64_t word, uint32_t seen, uint64_t 
         nanosleep(&t, NULL);
 }
 
-/* An interrupt is a read of its count; writing 1 enables the next. One that came before the write is
- * seen by the caller, who looks again. */
+/* Read the interrupt's count, then enable the next one by writing 1. The caller polls again, so it
+ * sees an interrupt that came before the write. */
 static void wait_uio(struct window *w, uint64_t word, uint32_t seen, uint64_t timeout_ns)
 {
         const uint32_t on = 1;
@@ -225,7 +225,7 @@ static int open_mem(struct window *w, const struct place *p, char error[WINDOW_E
         return r ? r : window_map(w, p->path, w->base, p->size ? p->base + p->size : 0, error);
 }
 
-/* A number that the kernel tells of the device's first map. */
+/* Read a number that the kernel reports for the device's first map. */
 static bool uio_number(const char *device, const char *what, uint64_t *ret)
 {
         char path[WINDOW_PATH_SIZE], text[32];

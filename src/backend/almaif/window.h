@@ -1,12 +1,13 @@
-/* A window: a piece of a bus's address space that the host can reach. How it is reached is one row of a
- * table: shared memory, an emulator in this process, physical memory, a UIO device, the resource file of a
- * PCIe device, Xilinx XRT.
+/* A window is a piece of a bus's address space that the host can reach. One row of a table says how
+ * it is reached: shared memory, an emulator in this process, physical memory, a UIO device, the
+ * resource file of a PCIe device, or Xilinx XRT.
  *
- * Bus addresses are offsets in what the place names: of the file of shared memory, of /dev/mem, of the
- * resource file; UIO's are the physical ones of its first map; XRT's begin where the place says.
+ * A bus address is an offset in the file of shared memory, in /dev/mem or in the resource file.
+ * UIO's bus addresses are the physical ones of its first map. XRT's begin at the address in the
+ * place.
  *
- * Loads acquire and stores release, so that memory written before a store is seen by whoever saw it.
- * Thread-safe, but for open and close. */
+ * Loads acquire and stores release. So a side that sees a store also sees memory written before it.
+ * Thread-safe, except open and close. */
 #ifndef SPANCL_BACKEND_ALMAIF_WINDOW_H
 #define SPANCL_BACKEND_ALMAIF_WINDOW_H
 
@@ -20,7 +21,7 @@ enum { WINDOW_PATH_SIZE = 512, WINDOW_ERROR_SIZE = 400 };
 
 struct window;
 
-/* Where something is: the words before the first comma of an entry of SPANCL_ALMAIF. */
+/* The place of a window: the words before the first comma of an entry of SPANCL_ALMAIF. */
 struct place {
         const struct window_ops *ops;
         char path[WINDOW_PATH_SIZE]; /* a file; XRT: of the xclbin; emulator: its name */
@@ -37,21 +38,22 @@ struct window_ops {
          * SP_E_NOENT, SP_E_INVAL, SP_E_NOMEM, SP_E_UNSUPP with a sentence in `error`. */
         int (*open)(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE]);
         void (*close)(struct window *w);
-        /* NULL for what is mapped (w->map). 4 bytes, aligned. */
+        /* NULL for mapped windows (w->map). 4 bytes, aligned. */
         uint32_t (*load32)(struct window *w, uint64_t at);
         void (*store32)(struct window *w, uint64_t at, uint32_t value);
-        /* Sleep until the device may have done something, at most that long. `word`: offset of a counter
-         * that it moves, `seen`: its value before the caller looked. May return early. */
+        /* Sleep until the device may have made progress, at most for timeout_ns. `word`: offset of
+         * a counter that the device increments; `seen`: its value before the caller polled. May
+         * return early. */
         void (*wait)(struct window *w, uint64_t word, uint32_t seen, uint64_t timeout_ns);
 };
 
 struct window {
         const struct window_ops *ops;
         uint64_t base, size;
-        uint64_t limit; /* bytes that there are from `base` on; 0: unknown */
+        uint64_t limit; /* bytes that exist from `base` on; 0: unknown */
         uint8_t *map;   /* NULL: by load32 and store32 */
         size_t map_size;
-        bool futex; /* memory that processes share: whoever sleeps on a word can be woken */
+        bool futex; /* memory that processes share: a thread that sleeps on a word can be woken */
         int fd, irq_fd;
         void *handle[2]; /* XRT: card and kernel; emulator: itself */
 };
@@ -60,7 +62,7 @@ struct window {
 extern const struct window_ops window_shm, window_emu, window_mem, window_uio, window_pci,
         window_xrt;
 
-/* Where the system tells of UIO devices; tests have one of their own. */
+/* The folder in which the system lists UIO devices; tests have one of their own. */
 extern const char *window_uio_class;
 
 /* For the rows. Map w->fd from `at` on, of `limit` bytes in all (0: unknown); `name` is for messages. */
@@ -76,16 +78,16 @@ struct window *window_close(struct window *w);
 /* Lock `size` bytes from `at` on against other processes, until it is closed. SP_E_BUSY: one has it. */
 SP_NODISCARD int window_lock(struct window *w, uint64_t at, uint64_t size);
 
-/* Wake who sleeps on this word, if `futex`. */
+/* Wake the threads that sleep on this word, if `futex`. */
 void window_wake(struct window *w, uint64_t at);
 
 uint32_t window_load32(struct window *w, uint64_t at);
 void window_store32(struct window *w, uint64_t at, uint32_t value);
 uint64_t window_load64(struct window *w, uint64_t at);
 void window_store64(struct window *w, uint64_t at, uint64_t value);
-/* To a register that adds what is written to it. */
+/* Store to a register that adds the written value to its own. */
 void window_add64(struct window *w, uint64_t at, uint64_t value);
-/* Sequentially consistent exchange; 0 where there is no `futex`. */
+/* Sequentially consistent exchange; 0 without `futex`. */
 uint32_t window_exchange32(struct window *w, uint64_t at, uint32_t value);
 
 /* Any alignment. */

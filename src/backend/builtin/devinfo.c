@@ -121,7 +121,7 @@ static const struct {
         { CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED, "" },
 };
 
-/* What differs where compiled kernels run. */
+/* The value of numbers[i], which differs on devices that run compiled kernels. */
 static uint64_t number_of(size_t i, const struct devinfo_params *p)
 {
         static const struct {
@@ -200,7 +200,7 @@ static void emit_names(struct emit *e, cl_device_info key, const char *const *na
         emit_data(e, key, list, count * sizeof(*list));
 }
 
-/* What programs can be written in. */
+/* Emit the versions, extensions and features of OpenCL C that programs can use. */
 static void emit_language(struct emit *e, bool compiled)
 {
         static const cl_name_version versions[] = { { CL_MAKE_VERSION(1, 2, 0), "OpenCL C" },

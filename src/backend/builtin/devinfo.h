@@ -1,4 +1,4 @@
-/* What devices that have built-in kernels only say about themselves and their kernels. Stateless. */
+/* Device and kernel info of devices that have built-in kernels only. Stateless. */
 #ifndef SPANCL_BACKEND_BUILTIN_DEVINFO_H
 #define SPANCL_BACKEND_BUILTIN_DEVINFO_H
 
@@ -18,16 +18,16 @@ struct devinfo_params {
         cl_ulong buffer_max, memory; /* bytes: of one buffer, of all */
         bool svm;
         bool rv32im;      /* runs compiled kernels (include/spancl/riscv.h) */
-        bool compiler;    /* and programs can be compiled here */
+        bool compiler;    /* and programs can be compiled on this host */
         size_t group_max; /* 0: DEVINFO_GROUP_MAX */
         const struct registry_kernel *const *kernels;
         size_t kernel_count;
 };
 
-/* The contents of its INFO_DEVICE block, all queries of OpenCL 3.0. */
+/* Emit the contents of its INFO_DEVICE block: all queries of OpenCL 3.0. */
 void devinfo_device(struct emit *e, const struct devinfo_params *p);
 
-/* One INFO_KERNEL record, with a block for each of `devices`. */
+/* Emit one INFO_KERNEL record, with a block for each of `devices`. */
 void devinfo_kernel(struct emit *e, const struct registry_kernel *k, const unsigned *devices,
                     size_t device_count);
 

@@ -1,11 +1,12 @@
-/* The C functions of the registry's kernels that are not in registry.c, and what they share. Each computes what
- * registry.def says; see registry_kernel.run. */
+/* The C functions of the registry's kernels that are not in registry.c, and their common helpers.
+ * Each one computes the result that registry.def describes; see registry_kernel.run. */
 #ifndef SPANCL_BACKEND_BUILTIN_KERNELS_H
 #define SPANCL_BACKEND_BUILTIN_KERNELS_H
 
 #include "backend/builtin/registry.h"
 
-/* Has buffer `arg` the elements `first` to `first + count - 1`, of `element` bytes each? */
+/* Does buffer `arg` contain the elements `first` to `first + count - 1`, of `element` bytes
+ * each? */
 static inline bool kernel_covers(const struct registry_launch *l, unsigned arg, size_t element,
                                  size_t first, size_t count)
 {

@@ -1,6 +1,6 @@
-/* Reference implementations of the registry's image kernels. A launch's first dimension is x, its second y; an
- * image's row y begins at element y * width, where the width is that of the whole launch (offset and size). What lies
- * beyond an edge is as the nearest pixel. */
+/* Reference implementations of the registry's image kernels. A launch's first dimension is x, its
+ * second y. An image's row y begins at element y * width, where the width is that of the whole
+ * launch (offset and size). A pixel beyond an edge has the value of the nearest pixel inside. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Programs of built-in kernels, for the backends that have nothing else: what backend.h asks for, as far as
- * it does not depend on the device. One owner. */
+/* Programs of built-in kernels, for backends that have no other programs. They implement the part
+ * of backend.h that does not depend on the device. One owner. */
 #ifndef SPANCL_BACKEND_BUILTIN_PROGRAM_H
 #define SPANCL_BACKEND_BUILTIN_PROGRAM_H
 
@@ -32,7 +32,7 @@ cl_int builtin_check_arg(const struct registry_kernel *k, const struct arg *a);
 /* Sizes of a launch. */
 cl_int builtin_check_launch(const struct backend_command *c);
 
-/* What devices without compiler and images answer to the operations of these names. */
+/* Operations of these names for devices without compiler and images. */
 cl_int builtin_image_create(struct backend *b, unsigned domain, cl_mem_flags flags,
                             const struct image_desc *d, struct backend_buffer *parent,
                             struct backend_buffer **ret);

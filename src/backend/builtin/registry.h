@@ -1,6 +1,7 @@
-/* Built-in kernels by name and number: what describes their arguments, what the reference backend and the
- * emulator of accelerators execute, what tests compare with. One table, registry.def, and rows of a text
- * file that a designer of hardware adds at run time. Immutable, thread-safe. */
+/* Built-in kernels by name and number. The registry describes their arguments. The reference
+ * backend and the emulator of accelerators execute them, and tests compare with them. It is one
+ * table, registry.def, and rows of a text file that a designer of hardware adds at run time.
+ * Immutable, thread-safe. */
 #ifndef SPANCL_BACKEND_BUILTIN_REGISTRY_H
 #define SPANCL_BACKEND_BUILTIN_REGISTRY_H
 
@@ -27,7 +28,7 @@ struct registry_arg {
         enum registry_access access;
 };
 
-/* What an argument is set to when the kernel runs. */
+/* The value of an argument when the kernel runs. */
 struct registry_value {
         void *data; /* buffer: its bytes, NULL for a null buffer; value: the value */
         size_t size;
@@ -42,33 +43,33 @@ struct registry_launch {
 struct registry_kernel {
         unsigned id;
         const char *name, *doc;
-        struct registry_arg args[REGISTRY_ARGS_MAX + 1]; /* ends with one without a name */
-        /* CL_OUT_OF_RESOURCES: it would leave one of its buffers; nothing was written. NULL: of a text file,
-         * nobody here can compute it. */
+        struct registry_arg args[REGISTRY_ARGS_MAX + 1]; /* ends with an argument without a name */
+        /* CL_OUT_OF_RESOURCES: it would access bytes outside one of its buffers; nothing was
+         * written. NULL: the kernel is from a text file, and this host can't compute it. */
         cl_int (*run)(const struct registry_launch *l);
 };
 
-/* The kernel of that name (not terminated), of that number; NULL if there is none. */
+/* Find the kernel of that name (not terminated), or of that number; NULL if there is none. */
 const struct registry_kernel *registry_find(const char *name, size_t size);
 const struct registry_kernel *registry_find_id(unsigned id);
 
 unsigned registry_arg_count(const struct registry_kernel *k);
 
-/* The i-th, NULL past the end. */
+/* The i-th kernel; NULL past the end. */
 const struct registry_kernel *registry_at(size_t i);
 
 /* Rows of a text. One row a line, `#` begins a comment:
  *
- *     0x100 acme.fir.f32(const float *in, float *out, uint taps)
- *     0x101 acme.add.i32 = pocl.add.i32
+ *      0x100 acme.fir.f32(const float *in, float *out, uint taps)
+ *      0x101 acme.add.i32 = pocl.add.i32
  *
- * An argument with `*` is a buffer, only read if `const`; the second form has another kernel's arguments and
- * meaning. A number or name again replaces what had it in the table. */
+ * An argument with `*` is a buffer, only read if `const`. The second form has another kernel's
+ * arguments and meaning. A row replaces the kernel of the table that has its number or name. */
 struct registry_rows;
 
 enum { REGISTRY_ERROR_SIZE = 160 };
 
-/* SP_E_INVAL with a sentence in `error`; SP_E_NOMEM. */
+/* Parse rows. SP_E_INVAL with a sentence in `error`; SP_E_NOMEM. */
 SP_NODISCARD int registry_rows_parse(const char *text, struct registry_rows **ret,
                                      char error[REGISTRY_ERROR_SIZE]);
 /* The same from a file; SP_E_NOENT: it can't be read. */
@@ -76,7 +77,7 @@ SP_NODISCARD int registry_rows_load(const char *path, struct registry_rows **ret
                                     char error[REGISTRY_ERROR_SIZE]);
 struct registry_rows *registry_rows_free(struct registry_rows *rows);
 
-/* Among the rows (NULL: none), then in the table; NULL: in neither. */
+/* Find a kernel among the rows (NULL: none), then in the table; NULL: in neither. */
 const struct registry_kernel *registry_rows_find_id(const struct registry_rows *rows, unsigned id);
 
 #endif

@@ -13,7 +13,7 @@ enum { ROW_MAX = 2048, FILE_MAX = 1 << 20, ROWS_MAX = 4096, ID_MAX = 0xFFFE };
 
 struct row {
         struct registry_kernel kernel;
-        char text[ROW_MAX]; /* what its names point to */
+        char text[ROW_MAX]; /* storage of the names */
         size_t used;
 };
 

@@ -72,7 +72,7 @@ static void wake_on(void *word)
         syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Its low half is what a futex looks at. */
+/* Its low half is the word of a futex. */
 static void *low_half(uint64_t *p)
 {
         return p;
@@ -220,7 +220,7 @@ static void signal_result(struct emulator *e, uint64_t address, bool success)
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
-/* What the host wrote to the command register, if anything. True: it was a reset. */
+/* Execute the command in the command register, if there is one. True: it was a reset. */
 static bool obey(struct emulator *e)
 {
         if (e->dead || !__atomic_load_n(word32(e, ALMAIF_COMMAND), __ATOMIC_RELAXED))

@@ -1,5 +1,5 @@
-/* An accelerator in software: the device's side of include/spancl/almaif.h over a file in shared memory, its
- * kernels those of the registry. It can be told to fail. One owner. */
+/* An accelerator in software: the device's side of include/spancl/almaif.h over a file in shared
+ * memory. Its kernels are those of the registry. Tests can inject faults. One owner. */
 #ifndef SPANCL_BACKEND_EMULATOR_EMULATOR_H
 #define SPANCL_BACKEND_EMULATOR_EMULATOR_H
 
@@ -15,12 +15,12 @@ enum { EMULATOR_FAULTS_MAX = 16 };
 enum emulator_args { EMULATOR_ARGS_NATURAL, EMULATOR_ARGS_PACKED, EMULATOR_ARGS_STRIDE };
 
 enum emulator_fault_kind {
-        EMULATOR_BAD_STATUS,  /* the kernel runs, and failure is signalled */
-        EMULATOR_GARBAGE,     /* the signal gets a value that means nothing */
-        EMULATOR_HANG,        /* stop until the next reset */
-        EMULATOR_WRONG_INDEX, /* the read index is moved to where nothing was written, and hang */
-        EMULATOR_EARLY_WAKE,  /* wake the host before anything is done */
-        EMULATOR_DEAD,        /* hang, and do not even answer a reset */
+        EMULATOR_BAD_STATUS, /* the kernel runs, and failure is signalled */
+        EMULATOR_GARBAGE,    /* the signal gets a value that means nothing */
+        EMULATOR_HANG,       /* stop until the next reset */
+        EMULATOR_WRONG_INDEX, /* the read index is moved to a slot that was never written, and hang */
+        EMULATOR_EARLY_WAKE, /* wake the host before anything is done */
+        EMULATOR_DEAD,       /* hang, and do not even answer a reset */
         EMULATOR_FAULT_KINDS
 };
 
@@ -30,8 +30,8 @@ struct emulator_fault {
 };
 
 struct emulator_params {
-        const char *path; /* made, or made larger, if need be; NULL: memory without a name */
-        uint64_t base;    /* where in the file it lies: its bus address */
+        const char *path; /* created or enlarged if need be; NULL: memory without a name */
+        uint64_t base;    /* its offset in the file, which is its bus address */
         uint64_t config_size, packets, data_size;
         unsigned profile; /* 2, 3 */
         bool completion_zero, index_adds, bus_master, compiled;
@@ -41,7 +41,7 @@ struct emulator_params {
         unsigned id_count;
         const struct registry_rows *rows; /* NULL: none */
         uint64_t first_index;
-        uint64_t file_size; /* at least; for memory that others share */
+        uint64_t file_size; /* at least; for memory that is shared with others */
         uint64_t spin_us;
         struct emulator_fault faults[EMULATOR_FAULTS_MAX];
         unsigned fault_count;
@@ -53,7 +53,7 @@ struct emulator_params {
                 .pointer_size = 8, .spin_us = 50                                            \
         }
 
-/* All that the registry's table can compute, as far as there is room. */
+/* Select all kernels that the registry's table can compute, up to the room for ids. */
 void emulator_all_kernels(struct emulator_params *p);
 
 struct emulator;
@@ -62,9 +62,9 @@ struct emulator;
 SP_NODISCARD int emulator_new(const struct emulator_params *params, struct emulator **ret);
 /* Execute until *stop, which a signal handler may set. */
 void emulator_run(struct emulator *e, const atomic_bool *stop);
-/* From another thread: it looks at *stop again. */
+/* Wake it from another thread, so that it reads *stop again. */
 void emulator_wake(struct emulator *e);
-/* Of its memory; the emulator's. */
+/* The descriptor of its memory, which the emulator owns. */
 int emulator_fd(const struct emulator *e);
 struct emulator *emulator_free(struct emulator *e);
 

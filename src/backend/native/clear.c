@@ -1,6 +1,7 @@
-/* New memory is cleared before anything else uses it, where it may hold what another session left: on devices with
- * memory of their own the driver may give it out as it is. The fills of a domain go through a queue of their own, in
- * order; whatever is submitted in the domain waits for the last one, until that is known to be over. */
+/* Clears new memory before anything else uses it, if it may hold data of another session. Drivers
+ * may give out memory of a device uncleared. The fills of a domain go through a queue of their own,
+ * in order. All commands submitted in the domain wait for the last fill, until it is known to be
+ * complete. */
 #include "backend/native/native.h"
 #include "base/log.h"
 
@@ -54,7 +55,7 @@ static cl_int fill_svm(struct native_domain *d, uint64_t address, size_t size, c
                                            sizeof(zeros), size, 0, NULL, ret);
 }
 
-/* What was submitted is what everything waits for. */
+/* Remember a submitted command that clears memory: all later commands wait for it. */
 static cl_int submitted(struct native_domain *d, cl_int r, cl_event event)
 {
         if (r != CL_SUCCESS) {

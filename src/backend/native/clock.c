@@ -24,9 +24,10 @@ bool clock_sync(struct native_device *d)
         return true;
 }
 
-/* What one command tells about the offset: its clEnqueue* was called before it could start, and it ended
- * before now; and, if its QUEUED time is of the same clock, it was queued within the call. An offset
- * that contradicts this is moved just so far that it does not, which also follows clocks that drift. */
+/* Narrow the clock offset by the times of one command. Its clEnqueue* was called before it could
+ * start, and it ended before now. If its QUEUED time is of the same clock, it was queued within the
+ * call. An offset that contradicts these bounds is moved to the nearest bound, which also follows
+ * clocks that drift. */
 static int64_t learn(struct backend_event *e, const cl_ulong t[4])
 {
         struct native_device *d = e->queue->device;

@@ -4,11 +4,11 @@
 
 #include "backend/native/native.h"
 
-/* Read the device's timer (clGetDeviceAndHostTimer) and remember how far it is off. False: it has no
+/* Read the device's timer (clGetDeviceAndHostTimer) and store its offset. False: the device has no
  * such query; then the offset is learnt from the commands alone. */
 bool clock_sync(struct native_device *d);
 
-/* When a complete command ran; zeros if the native side does not say. Any thread. */
+/* The times of a complete command; zeros if the native side does not report them. Any thread. */
 struct backend_times clock_times(struct backend_event *e);
 
 #endif

@@ -61,8 +61,8 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
                 return CL_OUT_OF_HOST_MEMORY;
         }
 
-        /* An in-order queue does what an out-of-order one has to: dependencies are always
-         * submitted before what waits for them. */
+        /* An in-order queue can replace an out-of-order one: dependencies are always submitted
+         * before the commands that wait for them. */
         cl_int err = CL_SUCCESS;
         op_enter();
         q->context = domain->context;
@@ -186,8 +186,8 @@ void native_queue_release(struct backend_queue *q)
         if (!q->submitted) /* no event will be the last to hold it */
                 mem_free(steal(q->last));
         op_enter();
-        /* Commands without a cookie are not reported: a marker behind them tells close when the last is
-         * complete. */
+        /* Commands without a cookie are not reported. So a marker behind them notifies close when
+         * the last one is complete. */
         struct backend_event *e = q->submitted ? mem_zalloc(sizeof(*e)) : NULL;
         if (e && enqueue_marker(q, false, 0, NULL, &e->event) == CL_SUCCESS) {
                 atomic_fetch_add(&q->refs, 1);
@@ -208,7 +208,8 @@ void native_queue_release(struct backend_queue *q)
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
-/* With a driver whose events are looked at, a blocking read is several microseconds faster than that. */
+/* If the driver's events have to be polled, a blocking read is several microseconds faster than
+ * polling. */
 static bool is_now(const struct backend_queue *q, const struct backend_command *c)
 {
         return c->now && !c->dep_count && !q->domain->clearing &&
@@ -338,7 +339,8 @@ static cl_int enqueue_with_flag(struct backend_queue *q, const struct backend_co
 static cl_int start(struct backend_queue *q, const struct backend_command *c, cl_event *deps,
                     struct backend_event *e)
 {
-        /* Of markers, who is behind all says so by having no wait list; and they use no memory. */
+        /* Markers need not wait for the clearing of memory, because they use none. And a marker
+         * without wait list waits for all earlier commands, so it must not get one. */
         bool marks = c->op == BACKEND_MARKER || c->op == BACKEND_BARRIER;
         cl_event clearing = marks ? NULL : native_clearing(q->domain);
         cl_uint count = (cl_uint)c->dep_count + (clearing ? 1 : 0);
@@ -364,7 +366,8 @@ static cl_int start(struct backend_queue *q, const struct backend_command *c, cl
 
 enum { BLIND_DEPS = 8 };
 
-/* A command whose failure stays needs no event, nor does one that is complete already. */
+/* A command whose failure stays needs no event, and a command that is already complete needs
+ * none. */
 static cl_int submit_blind(struct backend_queue *q, const struct backend_command *c,
                            struct backend_event **ret)
 {

@@ -1,12 +1,14 @@
-/* Where a driver is slow to tell that a command is complete, the bytes that the device itself writes into memory of the
- * host tell it 2 to 3 µs sooner. A small read goes to a completion flag, a piece of such memory that was filled with a value
- * beforehand: a word that holds another one has arrived, however the writes are ordered on their way, since a device
- * writes an aligned word as one. Bytes that happen to be that value are told of by the read's event, as are failures. A
- * launch whose end somebody waits for is followed by a read of one word, and its event is that read's.
+/* Completion flags report completions 2 to 3 µs sooner than a slow driver. A flag is a piece of the
+ * host's memory that the device itself writes to. A small read goes to a flag that was filled with
+ * a value before. A word that holds another value has arrived. The order of the writes does not
+ * matter, since a device writes an aligned word as one. The read's event reports failures, and data
+ * that happens to contain the fill value. A launch whose completion somebody waits for is followed
+ * by a read of one word, and takes the event of that read.
  *
- * Somewhat larger reads land, too, but are not looked through, which would take longer than it saves, and so do others
- * whose event has to be asked anyway: to memory that is not the driver's they would come a tenth of a millisecond after
- * the command before them. */
+ * Two other kinds of reads go to a flag, but their words are not polled. Somewhat larger reads
+ * would take longer to poll than that saves. Other reads need a query of their event anyway. Both
+ * use a flag because it is the driver's memory. To other memory they would arrive a tenth of a
+ * millisecond after the command before them. */
 #include "backend/native/completion_flag.h"
 
 #include <string.h>
@@ -17,13 +19,13 @@ enum {
         ASK_EVERY = 64,           /* looks */
 };
 
-static const uint32_t mark = 1; /* what is read behind a launch */
+static const uint32_t mark = 1; /* the word that is read behind a launch */
 
 void completion_flags_begin(struct backend *b, struct native_domain *d)
 {
         cl_int err = CL_SUCCESS;
         void *at;
-        /* Of several devices the mark would have to move to the one that reads it. */
+        /* With several devices the mark would have to move to the device that reads it. */
         if (d->quirks->completion != COMPLETION_WAIT || d->device_count != 1)
                 return;
         if (native_host_memory(b, (unsigned)(d - b->domains),
@@ -37,7 +39,8 @@ void completion_flags_begin(struct backend *b, struct native_domain *d)
         op_leave();
         if (!d->completion_flag_mark)
                 return;
-        /* The driver allocates it when it is first used, which must not be behind a launch on a full device. */
+        /* The driver allocates the buffer when it is first used. That must not happen behind a
+         * launch on a full device. */
         uint32_t word;
         op_enter();
         if (d->probe_queue)
@@ -59,14 +62,15 @@ void completion_flags_end(struct native_domain *d)
         d->completion_flag_mark = NULL;
 }
 
-/* What happened is told by the event where it says when, and where the driver prints when it is asked. */
+/* Is the flag's memory polled? If profiling needs times, or the driver prints when it is queried,
+ * the event has to be queried instead. */
 static bool is_looked_at(const struct backend_queue *q, const struct backend_command *c)
 {
         return !q->profiling && !c->prints && atomic_load(&q->backend->polling);
 }
 
-/* Of a launch only if nothing else is in flight: the read would wait for other transfers, what comes behind it for the
- * read, and the device would stand still for some microseconds. */
+/* A launch uses a flag only if nothing else is in flight. Otherwise the read would wait for other
+ * transfers, and later commands for the read. The device would be idle for some microseconds. */
 bool completion_flag_takes(const struct backend_queue *q, const struct backend_command *c)
 {
         if (!q->domain->completion_flags || !c->cookie ||

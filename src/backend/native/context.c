@@ -1,12 +1,13 @@
-/* Native contexts that break. A kernel that fails while it runs breaks the context of NVIDIA's driver 580: every later
- * command fails, and a build ends the process. Two things follow.
+/* Native contexts that break. A kernel that fails while it runs breaks the context of NVIDIA's
+ * driver 580: every later command fails, and a build ends the process. Two things follow.
  *
- * Memory is committed first. The driver allocates a buffer when a command first uses it. A transfer fails gracefully
- * when there is no memory left, a kernel breaks the context. So a blocking write of a few bytes is the first command
- * that uses new memory.
+ * Memory is committed first. The driver allocates a buffer when a command first uses it. If no
+ * memory is left, a transfer fails gracefully, but a kernel breaks the context. So a blocking write
+ * of a few bytes is the first command that uses new memory.
  *
- * A broken context is noticed. After a command has failed, the context is probed with a transfer that can't fail
- * otherwise. If that fails, too, the engine is told to end the session, and no command or build reaches the driver any more. */
+ * A broken context is noticed. After a command has failed, the context is probed with a transfer
+ * that can't fail otherwise. If that fails, too, the backend notifies the engine, which ends the
+ * session. No command or build reaches the driver any more. */
 #include <stdio.h>
 
 #include "backend/native/native.h"
@@ -22,8 +23,9 @@ static bool may_break(const struct native_domain *d)
         return d->quirks->failure == FAILURE_STAYS;
 }
 
-/* Both are made with the context: when they are needed there may be no memory left for them. Memory is committed for one
- * device; which of several will use a buffer is not known when it is made. */
+/* Make the queue and the buffer with the context, because later there may be no memory left for
+ * them. Only a context of one device is probed and committed. With several, it is unknown at
+ * creation which device will use a buffer. */
 void native_probe_begin(struct native_domain *d, const cl_device_id *devices, unsigned count)
 {
         cl_int err = CL_SUCCESS;

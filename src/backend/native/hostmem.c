@@ -1,6 +1,6 @@
-/* Memory that the device can read and write by itself: a mapped buffer in the host's memory. Other memory is
- * copied by the driver in between. Given memory, a file's that other processes have mapped, can become such a buffer
- * where the driver pins that (quirks.h). */
+/* Host memory that the device can read and write directly: a mapped buffer in the host's memory.
+ * For other memory the driver makes an intermediate copy. Given memory, a file's that other
+ * processes have mapped, can become such a buffer if the driver pins it (quirks.h). */
 #include "backend/native/native.h"
 #include "base/log.h"
 

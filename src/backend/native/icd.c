@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Where distributions put .icd files. Windows has them in the registry (SOFTWARE\Khronos\OpenCL\Vendors)
- * and macOS has one framework; neither is looked at here. */
+/* The folders where distributions put .icd files. Windows has them in the registry
+ * (SOFTWARE\Khronos\OpenCL\Vendors) and macOS has one framework; this file searches neither. */
 static const char *const folders[] = { "/etc/OpenCL/vendors", "/usr/local/etc/OpenCL/vendors" };
 
 enum { LIBRARIES_MAX = 64, PLATFORMS_MAX = 64 };
@@ -26,8 +26,8 @@ struct search {
         struct icd_platform *platforms;
         size_t count;
         bool own; /* our own library was among them */
-        const char
-                *preload; /* only load what matches one of these patterns; NULL: find platforms */
+        const char *
+                preload; /* only load libraries that match one of these patterns; NULL: find platforms */
 };
 
 /* ---- platforms of one library --------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static size_t table_size(unsigned version)
         return sizeof(cl_icd_dispatch);
 }
 
-/* What is called without asking afterwards. */
+/* Are all functions there that are called without a check for NULL? */
 static bool complete_enough(const cl_icd_dispatch *d)
 {
         return d->clGetDeviceIDs && d->clGetDeviceInfo && d->clCreateContext &&
@@ -287,7 +287,8 @@ static void look_everywhere(struct search *s)
                 vendors = env("OPENCL_VENDOR_PATH");
         if (vendors)
                 add_vendors(s, vendors);
-        /* What points a program at SpanCL alone is not meant for what SpanCL itself forwards to. */
+        /* The environment may point the application at SpanCL alone. SpanCL itself then searches
+         * the usual folders. */
         if (!vendors || (!s->count && s->own))
                 add_usual(s);
 }

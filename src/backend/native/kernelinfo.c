@@ -127,7 +127,7 @@ static bool ends_with(const char *s, const char *suffix)
         return n >= m && !strcmp(s + n - m, suffix);
 }
 
-/* What an argument takes, from what clGetKernelArgInfo says. 0: not known. */
+/* The kind of an argument by the answers of clGetKernelArgInfo. 0: not known. */
 static uint32_t kind_by_info(cl_uint address, cl_uint access, cl_ulong qualifier, const char *type)
 {
         if (qualifier & CL_KERNEL_ARG_TYPE_PIPE)
@@ -152,7 +152,7 @@ static uint32_t kind_by_info(cl_uint address, cl_uint access, cl_ulong qualifier
         }
 }
 
-/* An argument of which the native side tells nothing; and one of which it does. */
+/* Emit an argument that the native side does not describe; then one that it does. */
 static void emit_probed_arg(struct kernel_context *k, cl_uint index)
 {
         size_t mark = emit_begin(k->e, INFO_KERNEL_ARG);

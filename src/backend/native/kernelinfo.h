@@ -1,13 +1,13 @@
-/* What a built program's kernels and their arguments are. */
+/* Info records of a built program's kernels and their arguments. */
 #ifndef SPANCL_BACKEND_NATIVE_KERNELINFO_H
 #define SPANCL_BACKEND_NATIVE_KERNELINFO_H
 
 #include "backend/emit.h"
 #include "backend/native/native.h"
 
-/* One INFO_KERNEL record. `devices` are backend numbers, those the program was built for. The kernel is
- * the caller's own, unused elsewhere: finding out what the native side does not tell means to set
- * its arguments. */
+/* Emit one INFO_KERNEL record. `devices` are backend numbers of the devices that the program was
+ * built for. The caller owns the kernel and uses it nowhere else, because probing an argument sets
+ * it. */
 void kernelinfo_emit(struct emit *e, struct backend_program *p, cl_kernel kernel,
                      const unsigned *devices, size_t device_count);
 

@@ -4,8 +4,8 @@
 
 #include "backend/native/native.h"
 
-/* All of them, their number; for the caller to release, and *ret to free. `device` is one that it was
- * built for. */
+/* List all kernels; returns their number. The caller releases them and frees *ret. `device` is one
+ * that the program was built for. */
 cl_uint kernellist_new(struct backend_program *p, unsigned device, cl_kernel **ret);
 
 /* The name of the next kernel in a program in PTX; `text` moves behind it. False: there is none. */

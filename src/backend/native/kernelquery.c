@@ -1,4 +1,4 @@
-/* Questions about a kernel whose answer depends on an input. */
+/* Queries of a kernel whose answer depends on an input. */
 #include "backend/native/native.h"
 #include "base/mem.h"
 

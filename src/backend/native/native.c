@@ -213,8 +213,8 @@ static unsigned native_domain_count(struct backend *b)
 
 /* ---- buffers -------------------------------------------------------------------------------- */
 
-/* The client's memory is elsewhere, and migrations read and write on the host's behalf: only what
- * kernels may do with the buffer is told to the native side. */
+/* Tell the native side only how kernels may use the buffer. The client's memory is elsewhere, and
+ * migrations read and write on the host's behalf. */
 static cl_mem_flags kernel_access(cl_mem_flags flags)
 {
         return flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY);

@@ -20,7 +20,8 @@
 
 struct native_device {
         cl_device_id id;
-        /* What its context calls it, also in programs: of a sub-device, PoCL 3.1 knows only the root. */
+        /* The device's handle in its context, also in programs. For a sub-device, PoCL 3.1 knows
+         * only the root device. */
         cl_device_id context_id;
         const struct native_device *parent; /* NULL: it is no sub-device */
         unsigned number;                    /* for the filter; of a sub-device its parent's */
@@ -40,11 +41,13 @@ struct native_domain {
         const struct quirks *quirks;
         cl_context context; /* NULL: its sub-devices were all released */
         unsigned device_count;
-        bool apart;        /* some device does not work in the host's memory */
-        uint64_t memory;   /* bytes that its devices say they have */
-        uint64_t taken;    /* of it, by buffers over memory of ours; the engine's lock guards it */
+        bool apart;      /* some device does not work in the host's memory */
+        uint64_t memory; /* bytes that its devices say they have */
+        uint64_t
+                taken; /* bytes of it in buffers over memory of ours; the engine's lock guards it */
         enum info_svm svm; /* of those of its devices that have any; svm.c */
-        /* Of INFO_SVM_OWN_ADDRESSES: what there is now. The engine's lock guards it. */
+        /* INFO_SVM_OWN_ADDRESSES: the present SVM allocations. The engine's lock guards the
+         * list. */
         struct list svms;
         uint64_t svm_version; /* counts changes of the list */
         /* context.c; NULL: the context does not break. Immutable. */
@@ -58,7 +61,7 @@ struct native_domain {
         uint8_t *completion_flags; /* NULL: there are none */
         uint32_t completion_flag_fill;
         cl_mem completion_flag_mark;
-        _Atomic uint64_t completion_flags_free; /* a bit each; given back by any thread */
+        _Atomic uint64_t completion_flags_free; /* one bit each; any thread frees them */
 };
 
 struct notifier; /* notify.h */
@@ -77,8 +80,8 @@ struct backend {
         size_t device_room;
 
         /* The engine's lock guards these. */
-        struct notifier *
-                *notifiers; /* [0] delivers what came inside an operation; others wait for queues */
+        struct notifier **
+                notifiers; /* [0] delivers completions that came inside an operation; others wait for queues */
         size_t notifier_count;
         struct list dead_svms;     /* released, but a command in flight may use them */
         struct list host_memories; /* hostmem.c */
@@ -87,20 +90,19 @@ struct backend {
 
         pthread_mutex_t lock; /* guards what follows; only notifiers' locks are taken under it */
         pthread_cond_t idle;
-        size_t in_flight;    /* reports to come */
-        atomic_bool polling; /* a thread calls notify_poll */
-        struct list polled;  /* queues with events that it looks at */
-        struct list spent;   /* that thread's: events that it has reported */
-        struct list
-                kept_queues; /* QUEUES_STAY: nobody has them, and their native ones are used again */
+        size_t in_flight;        /* reports that are still due */
+        atomic_bool polling;     /* a thread calls notify_poll */
+        struct list polled;      /* queues with events that this thread polls */
+        struct list spent;       /* events that the polling thread has reported; it owns the list */
+        struct list kept_queues; /* QUEUES_STAY: unused queues whose native ones are used again */
 };
 
 struct backend_buffer {
         struct native_domain *domain;
         cl_mem mem;
         size_t size;
-        uint8_t *bytes_at; /* where they are, of what is made over memory of ours; else NULL */
-        bool owns_bytes;   /* and are counted in domain->taken */
+        uint8_t *bytes_at; /* address of its bytes, if it is made over memory of ours; else NULL */
+        bool owns_bytes;   /* its bytes are counted in domain->taken */
         struct image_desc image; /* type 0: a buffer, or a pipe */
         cl_mem bytes; /* of a 1D image of a buffer: that buffer, if commands are to use it instead */
         bool pipe;
@@ -117,26 +119,27 @@ struct backend_queue {
         struct native_domain *domain;
         struct native_device *device;
         cl_command_queue queue;
-        cl_context context; /* what it was made with */
+        cl_context context; /* the context that it was made with */
         cl_command_queue_properties properties;
         bool stays; /* QUEUES_STAY */
         bool profiling;
-        bool estimate_clock;       /* the device has no timer query: QUEUED times tell */
-        struct notifier *notifier; /* COMPLETION_WAIT: who waits; else NULL */
+        bool estimate_clock; /* the device has no timer query: estimate its clock by QUEUED times */
+        struct notifier *notifier; /* COMPLETION_WAIT: the notifier that waits; else NULL */
         bool in_order;
-        struct list link;           /* backend's lock, and list: polled, or kept_queues */
-        struct list polled;         /* backend's lock: events that notify_poll looks at */
-        struct backend_event *last; /* hands the queue to a thread that may release it */
-        /* Commands submitted, and those of them that are flushed. */
+        struct list link;   /* backend's lock, and list: polled, or kept_queues */
+        struct list polled; /* backend's lock: events that notify_poll polls */
+        struct backend_event
+                *last; /* the last event: a thread that may release the queue gets it */
+        /* The number of submitted commands, and of flushed ones. */
         uint64_t submitted, flushed;
 };
 
-/* Where a command's end is seen (completion_flag.h). */
+/* Where a command's completion is seen (completion_flag.h). */
 struct completion_flag {
-        _Atomic uint32_t *at; /* the next word */
-        size_t left;          /* words to come */
-        uint8_t *to;          /* their place; NULL: nowhere */
-        uint32_t fill;        /* what the words were before, if they are looked at */
+        _Atomic uint32_t *at; /* the next word to poll */
+        size_t left;          /* words that have not arrived */
+        uint8_t *to;          /* the destination of the words; NULL: none */
+        uint32_t fill;        /* value of the words before, if they are polled */
         bool looked_at;
         unsigned piece, looks;
 };
@@ -158,9 +161,10 @@ struct backend_program {
         struct native_domain *domain;
         cl_program program;
         unsigned kind; /* as in program_create */
-        bool built;    /* or compiled, or it was tried */
-        /* Held while its binaries are asked for. PoCL (3.1 to 7.0) makes them in a place that it has for each program: a
-         * second thread that asks meanwhile is told of 256 MiB, and given what the first one frees. */
+        bool built;    /* built or compiled, or a build was tried */
+        /* Held while the program's binaries are queried. PoCL (3.1 to 7.0) keeps them in one place
+         * for each program. A second thread that queries meanwhile gets a size of 256 MiB, and then
+         * memory that the first thread frees. */
         pthread_mutex_t binaries_turn;
 };
 
@@ -168,7 +172,7 @@ struct backend_kernel {
         struct backend *backend;
         struct native_domain *domain;
         cl_kernel kernel;
-        uint64_t svm_version; /* the domain's, when it was told of its memory */
+        uint64_t svm_version; /* the domain's svm_version when the kernel last got its memory */
 };
 
 /* native.c: is this thread inside an operation? */
@@ -184,12 +188,13 @@ static inline void op_leave(void)
         op_depth--;
 }
 
-/* Commit and clear the memory of a new buffer or image, which is *ret then; or give it back. */
+/* Commit and clear the memory of a new buffer or image. Stores it in *ret on success, else releases
+ * it. */
 cl_int native_ready(struct backend *b, struct backend_buffer *m, struct backend_buffer **ret);
 
 /* device.c */
 cl_context native_context(const struct icd_platform *p, const cl_device_id *ids, cl_uint n);
-/* Put a context and its devices, which are taken over, behind the others; there is room. */
+/* Add a context and its devices, which are taken over, behind the others; there is room. */
 void native_add_domain(struct backend *b, const struct icd_platform *p, cl_context context,
                        const struct native_device *parent, const cl_device_id *ids, unsigned count);
 cl_int native_device_partition(struct backend *b, unsigned device,
@@ -197,19 +202,20 @@ cl_int native_device_partition(struct backend *b, unsigned device,
                                unsigned *ret_count);
 void native_device_release(struct backend *b, unsigned device);
 
-/* context.c. For a new domain of these devices. */
+/* context.c. Prepare to probe a new domain of these devices. */
 void native_probe_begin(struct native_domain *d, const cl_device_id *devices, unsigned count);
 void native_probe_end(struct native_domain *d);
 /* Have the driver allocate new memory now. CL_MEM_OBJECT_ALLOCATION_FAILURE: there is none. */
 cl_int native_commit(struct backend_buffer *m);
-/* A command has failed with `status`: find out whether the context is broken. Any thread; inside or outside an
- * operation. */
+/* A command has failed with `status`: probe whether the context is broken. Any thread; inside or
+ * outside an operation. */
 void native_probe(struct backend *b, struct native_domain *d, cl_int status);
 
-/* clear.c. Clear new memory, if that is wanted. CL_MEM_OBJECT_ALLOCATION_FAILURE: it can't be, and must not be used. */
+/* clear.c. Clear new memory, if that is wanted. CL_MEM_OBJECT_ALLOCATION_FAILURE: that failed, and
+ * the memory must not be used. */
 cl_int native_clear(struct backend *b, struct backend_buffer *m);
 cl_int native_clear_svm(struct backend *b, struct native_domain *d, uint64_t address, size_t size);
-/* What everything that is submitted now has to wait for, the domain's; NULL: nothing. */
+/* The event that all commands submitted now have to wait for, owned by the domain; NULL: none. */
 cl_event native_clearing(struct native_domain *d);
 void native_clear_end(struct native_domain *d);
 
@@ -253,7 +259,7 @@ void native_emit_formats(struct emit *e, const struct native_domain *domain);
 cl_int native_enqueue_image(struct backend_queue *q, const struct backend_command *c, cl_uint count,
                             const cl_event *deps, cl_event *ret);
 
-/* svm.c. Find out how the devices of a new domain come by shared virtual memory. */
+/* svm.c. Find out how the devices of a new domain get shared virtual memory. */
 void native_svm_init(struct backend *b, struct native_domain *domain, const cl_device_id *ids,
                      unsigned count);
 enum info_svm native_device_svm(const struct backend *b, const struct native_device *d);
@@ -264,16 +270,16 @@ cl_int native_svm_buffer_create(struct backend *b, unsigned domain, struct backe
                                 struct backend_buffer **ret);
 void native_svm_release(struct backend_svm *svm);
 cl_int native_svm_set_arg(struct backend_kernel *k, cl_uint index, uint64_t address);
-/* Before a launch: the kernel may use all that there is. */
+/* Before a launch: allow the kernel to use all SVM allocations. */
 cl_int native_svm_tell(struct backend_kernel *k);
-/* Nothing is in flight any more. */
+/* Free released allocations; nothing is in flight any more. */
 void native_svm_reap(struct backend *b);
 
 /* hostmem.c */
 cl_int native_host_memory(struct backend *b, unsigned domain, size_t size, void *given, void **ret);
 void native_host_memory_free_all(struct backend *b);
 
-/* native.c. `mem` becomes the buffer's, NULL: `err` tells why there is none. */
+/* native.c. Make a buffer of `mem`. NULL: `err` says why there is none. */
 cl_int native_wrap_buffer(struct native_domain *domain, cl_mem mem, size_t size, cl_int err,
                           struct backend_buffer **ret);
 

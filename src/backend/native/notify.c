@@ -30,8 +30,9 @@ cl_command_queue queue_take_kept(const struct backend_queue *q)
         return queue;
 }
 
-/* The last event of a queue mostly goes in a callback, on a thread of the driver's. Intel's waits for itself
- * for ever when the queue ends there: so a thread of ours does it, after clFinish. */
+/* The last event of a queue is mostly released in a callback, on a thread of the driver's. If
+ * Intel's driver releases the queue there, that thread waits for itself for ever. So a thread of
+ * ours releases it, after clFinish. */
 void queue_unref(struct backend_queue *q)
 {
         if (!q || atomic_fetch_sub(&q->refs, 1) != 1)
@@ -80,8 +81,8 @@ static void tell(struct backend_event *e)
         if (e->status < 0)
                 native_probe(b, d, e->status);
         completion_flag_end(e);
-        /* The end of the session tells the client that all commands failed. A word about one of them could come first, and
-         * the program would make its new context in the session that ends. */
+        /* Do not report: when the session ends, the client fails all commands. If one were reported
+         * earlier, the program could make its new context in the session that ends. */
         if (e->cookie && !atomic_load(&d->broken)) {
                 struct backend_times times = { 0 };
                 if (e->queue->profiling && e->status == CL_COMPLETE)
@@ -141,8 +142,8 @@ static void move(struct backend_event *e, struct list *to)
         list_append(to, &e->link);
 }
 
-/* Move events of `from` that are complete to `to`. In a queue with order the first is waited for; where there
- * is none, that would hide others, and they are looked at. */
+/* Move events of `from` that are complete to `to`. In an in-order queue wait for the first event.
+ * In an out-of-order queue that would delay others, so poll them. */
 static void take_over(struct list *from, struct list *to)
 {
         unsigned looks = LOOKS;
@@ -162,7 +163,8 @@ static void take_over(struct list *from, struct list *to)
         }
 }
 
-/* Between two looks: the longer it has taken, the less a sixteenth more matters. */
+/* Pause between two polls: a sixteenth of the time since then, which costs little compared to
+ * it. */
 static void pause_after(uint64_t since_ns)
 {
         enum { SPIN_NS = 100000, NAP_MIN_NS = 10000, NAP_MAX_NS = 1000000 };

@@ -1,6 +1,6 @@
-/* Threads that report completions where the native implementation's own callback can't: it came inside
- * an operation, or somebody has to wait for the event. Events are reported in the order in which they
- * were handed over. */
+/* Notifier threads report completions that the native implementation's own callback can't report.
+ * Either the callback came inside an operation, or a thread has to wait for the event. Events are
+ * reported in the order in which they were handed over. */
 #ifndef SPANCL_BACKEND_NATIVE_NOTIFY_H
 #define SPANCL_BACKEND_NATIVE_NOTIFY_H
 
@@ -18,7 +18,7 @@ struct notifier {
 /* Starts the thread. SP_E_NOMEM. */
 SP_NODISCARD int notifier_new(struct notifier **ret);
 
-/* Reports what is left, then ends the thread. NULL is allowed. */
+/* Report the events that are left, then end the thread. NULL is allowed. */
 void notifier_free(struct notifier *n);
 
 /* Report `e` on the notifier's thread; if e->status > 0, when its event is complete. Takes over the
@@ -28,7 +28,8 @@ void notifier_push(struct notifier *n, struct backend_event *e);
 /* Arrange that `e` is reported once; takes over a reference. Inside an operation. */
 void notify_when_complete(struct backend_event *e);
 
-/* backend_ops.poll. Native events that were reported go with the next call: first who waits is told. */
+/* backend_ops.poll. Reported native events are released by the next call, so that the waiting side
+ * is notified first. */
 enum backend_polled notify_poll(struct backend *b, bool last);
 
 /* Wait until everything was reported. Outside any operation. */
@@ -38,7 +39,8 @@ void notify_wait_idle(struct backend *b);
 void event_unref(struct backend_event *e);
 void queue_unref(struct backend_queue *q);
 
-/* A native queue like it that nobody uses any more, which is the caller's then (QUEUES_STAY); NULL: none. */
+/* Take a kept native queue with the same properties, which the caller then owns (QUEUES_STAY);
+ * NULL: none. */
 cl_command_queue queue_take_kept(const struct backend_queue *q);
 
 #endif

@@ -176,8 +176,8 @@ static cl_int run(struct backend_program *p, const cl_device_id *ids, size_t cou
         return r == CL_BUILD_PROGRAM_FAILURE ? CL_COMPILE_PROGRAM_FAILURE : r;
 }
 
-/* A program that was built is made anew from its source or IL, where that is needed to build it again, and
- * nothing is lost that was built for other devices. */
+/* Replace a program that was built by a new one of the same source or IL. Done if the
+ * implementation needs that to build again, and if no build for other devices is lost. */
 static cl_int renew(struct backend_program *p, size_t device_count)
 {
         if (!p->built || (p->kind != SOURCE && p->kind != IL) ||

@@ -9,7 +9,7 @@ struct backend_svm {
         struct backend *backend;
         struct native_domain *domain; /* clSVMAlloc's; NULL: memory of the process */
         bool mapped;                  /* by us */
-        void *allocated;              /* what clSVMFree takes */
+        void *allocated;              /* the pointer for clSVMFree */
         uint64_t address;
         size_t size;
         struct list link; /* domain's svms or backend's dead_svms */

@@ -1,4 +1,5 @@
-/* Who runs the commands of the reference backend: a thread, or in manual mode backend_reference_step. */
+/* The executor of the reference backend's commands: a thread, or in manual mode
+ * backend_reference_step. */
 #ifndef SPANCL_BACKEND_REFERENCE_EXECUTOR_H
 #define SPANCL_BACKEND_REFERENCE_EXECUTOR_H
 
@@ -7,10 +8,10 @@
 /* SP_E_NOMEM. */
 SP_NODISCARD int executor_start(struct backend *b);
 
-/* All commands run before this returns. */
+/* Stop the thread; all commands run before this returns. */
 void executor_stop(struct backend *b);
 
-/* A command was appended to the list. Lock held. */
+/* Wake the executor: a command was appended to the list. Lock held. */
 void executor_wake(struct backend *b);
 
 /* The clock of the commands' times; in manual mode it counts readings. Lock held. */

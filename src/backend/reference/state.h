@@ -1,11 +1,11 @@
-/* What the reference backend is made of, for its files: reference (devices, memory, programs), submit (commands checked
- * and appended), executor (commands run).
+/* The state that the files of the reference backend share: reference (devices, memory, programs),
+ * submit (check and append commands), executor (run commands).
  *
- * Commands wait in one list in the order in which they were submitted; one executor at a time, the backend's thread or
- * backend_reference_step, takes one that may run, so that runs can be repeated exactly.
+ * Commands wait in one list in the order of submission. One executor at a time takes a command that
+ * may run: the backend's thread or backend_reference_step. So runs can be repeated exactly.
  *
  * `lock` guards the list, the events' status and the flags; it is a leaf. Buffers' bytes belong to
- * whoever executes. `complete` is called without it. */
+ * the executor. `complete` is called without the lock. */
 #ifndef SPANCL_BACKEND_REFERENCE_STATE_H
 #define SPANCL_BACKEND_REFERENCE_STATE_H
 
@@ -21,11 +21,12 @@ enum { DEVICES = 2 };
 struct backend {
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         void *user;
-        unsigned numbers[DEVICES]; /* of those that passed the filter; index = device = domain */
+        unsigned numbers
+                [DEVICES]; /* of the devices that passed the filter; index = device = domain */
         unsigned count;
 
         pthread_mutex_t lock;
-        pthread_cond_t changed; /* something to run, or stop */
+        pthread_cond_t changed; /* a command can run, or stop */
         pthread_t thread;
         bool manual, stop;
         bool executing;      /* an executor works on a command, outside the lock */
@@ -34,8 +35,8 @@ struct backend {
         uint64_t ticks;      /* manual: the clock */
         bool failure_stays;
         size_t marker_max;
-        bool bytes;           /* buffers' can be had */
-        bool failed[DEVICES]; /* domains where something has */
+        bool bytes;           /* buffer_bytes gives buffers' bytes */
+        bool failed[DEVICES]; /* domains in which a command has failed */
 
         struct list svms;          /* the engine's lock guards it */
         struct list host_memories; /* as well */
@@ -47,8 +48,8 @@ struct backend_buffer {
         unsigned domain;
         uint8_t *data;
         size_t size;
-        bool mapped; /* data is: not of mem_alloc */
-        bool bytes;  /* buffer_bytes gives them away */
+        bool mapped; /* `data` is mapped memory, not mem_alloc's */
+        bool bytes;  /* buffer_bytes gives its bytes */
 };
 
 struct backend_queue {
@@ -89,12 +90,12 @@ struct ref_command {
         struct backend_event **deps; /* behind `args` */
         uint8_t pattern[128];
         uint64_t submit_ns;
-        bool reports; /* a marker that tells how its only dependency ended */
+        bool reports; /* a marker that reports the status of its only dependency */
         unsigned arg_count;
-        struct ref_arg args[]; /* those that the kernel has */
+        struct ref_arg args[]; /* the arguments that the kernel has */
 };
 
-/* They are counted; NULL is allowed. */
+/* Change reference counts; NULL is allowed. */
 struct backend_buffer *ref_buffer_hold(struct backend_buffer *m);
 void ref_buffer_release(struct backend_buffer *m);
 void ref_queue_release(struct backend_queue *q);

@@ -30,8 +30,8 @@ static const uint8_t *box_end(const struct backend_box *x, const struct backend_
         return ref_box_row(x, m->data, region[1] - 1, region[2] - 1) + region[0];
 }
 
-/* Copies of boxes whose spans meet are refused, even where rows would interleave: callers who need
- * that are rare, and the result must not depend on the order of rows. */
+/* Copies of boxes whose spans meet are refused, even if their rows only interleave. Few callers
+ * need such copies, and the result must not depend on the order of rows. */
 static bool boxes_meet(const struct backend_command *c)
 {
         const uint8_t *to = ref_box_row(&c->box, c->buffer->data, 0, 0);

@@ -1,4 +1,5 @@
-/* Commands on their way into the list: everything is checked, and what the caller may take away copied. */
+/* Submission: check a command, copy the data that the caller may free, and append it to the
+ * list. */
 #ifndef SPANCL_BACKEND_REFERENCE_SUBMIT_H
 #define SPANCL_BACKEND_REFERENCE_SUBMIT_H
 
@@ -9,7 +10,7 @@ cl_int ref_submit(struct backend_queue *q, const struct backend_command *c,
                   struct backend_event **ret);
 cl_int ref_event_report(struct backend_queue *q, struct backend_event *e, void *cookie);
 
-/* Let go of all that it holds; its memory stays as long as its event. */
+/* Release all objects that the command holds. Its memory stays as long as its event. */
 void ref_command_free(struct ref_command *k);
 
 #endif

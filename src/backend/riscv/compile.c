@@ -185,7 +185,8 @@ static cl_int status_of(int r, struct buf *log, cl_int failure)
         return r < 0 ? failure : CL_SUCCESS;
 }
 
-/* OpenCL C to LLVM's assembly. Messages about what we append are about the program, too. */
+/* Compile OpenCL C to LLVM's assembly. Messages about text that SpanCL appends are messages about
+ * the program, too. */
 static int to_assembly(const struct riscv_compiler *c, const char *folder, const char *options,
                        struct buf *log, struct buf *ret)
 {

@@ -38,11 +38,11 @@ struct riscv_program {
         uint32_t size; /* of it in memory */
         struct riscv_kernel *kernels;
         size_t kernel_count;
-        char *names; /* what all of the names are in */
+        char *names; /* memory of all names */
 };
 
-/* Takes `elf` over if it is one (else it stays the caller's). SP_E_INVAL with a sentence: not a program of this
- * interface; SP_E_NOMEM. */
+/* Make a program of `elf`, which is taken over on success only. SP_E_INVAL with a sentence: not a
+ * program of this interface; SP_E_NOMEM. */
 SP_NODISCARD int riscv_program_new(struct buf *elf, struct riscv_program **ret,
                                    char error[RISCV_ERROR_SIZE]);
 struct riscv_program *riscv_program_ref(struct riscv_program *p);
@@ -50,10 +50,10 @@ void riscv_program_unref(struct riscv_program *p);
 
 const struct riscv_kernel *riscv_program_find(const struct riscv_program *p, const char *name);
 
-/* Its `size` bytes of memory for a core that sees them at `address`. */
+/* Load its `size` bytes of memory for a core that sees them at `address`. */
 void riscv_program_load(const struct riscv_program *p, uint32_t address, uint8_t *ret);
 
-/* One INFO_KERNEL record for each kernel, with a block for each of `devices`. */
+/* Emit one INFO_KERNEL record for each kernel, with a block for each of `devices`. */
 void riscv_program_describe(struct emit *e, const struct riscv_program *p, const unsigned *devices,
                             size_t device_count, size_t group_max);
 

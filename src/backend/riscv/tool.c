@@ -87,7 +87,8 @@ int tool_write(const char *folder, const char *name, const void *data, size_t si
         return good ? 0 : SP_E_NOENT;
 }
 
-/* Where the process has its children waited for elsewhere, what it has made tells how it went. */
+/* Wait for a child. If the application reaps children elsewhere, waitpid fails, and the output
+ * files show whether the tool succeeded. */
 static int wait_for(pid_t pid)
 {
         int status;

@@ -7,19 +7,19 @@
 
 #include "base/bytes.h"
 
-/* The first of `names` (ends with NULL) in PATH; false: none is there. */
+/* Find the first of `names` (ends with NULL) in PATH; false: none is there. */
 bool tool_find(const char *const *names, char ret[PATH_MAX]);
 
-/* A new private folder below `base`; NULL: where temporary files go. SP_E_NOENT. */
+/* Make a private folder below `base`; NULL: in the folder for temporary files. SP_E_NOENT. */
 SP_NODISCARD int tool_folder(const char *base, char ret[PATH_MAX]);
-/* With the files in it. */
+/* Remove the folder and the files in it. */
 void tool_folder_remove(const char *folder);
 
-/* Run argv[0] in `folder` until it ends. What it says is appended to `log`; SP_E_INVAL: it failed; SP_E_NOENT: it
- * can't be run; SP_E_NOMEM. */
+/* Run argv[0] in `folder` until it ends. Its output is appended to `log`. SP_E_INVAL: it failed;
+ * SP_E_NOENT: it can't be run; SP_E_NOMEM. */
 SP_NODISCARD int tool_run(const char *folder, char *const *argv, struct buf *log);
 
-/* A whole file of the folder. SP_E_NOENT, SP_E_NOMEM. */
+/* Read or write a whole file of the folder. SP_E_NOENT, SP_E_NOMEM. */
 SP_NODISCARD int tool_read(const char *folder, const char *name, struct buf *ret);
 SP_NODISCARD int tool_write(const char *folder, const char *name, const void *data, size_t size);
 
