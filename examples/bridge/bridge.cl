@@ -184,7 +184,8 @@ __kernel void render(__global float4 *band, int width, int height, int first_row
         band[row * width + x] = (float4)(sum / (float)samples, 1.0f);
 }
 
-/* What is brighter than the screen can show glows: blur it along rows, where the rows are. */
+/* Glow: light that is brighter than the screen can show. Each device blurs its own rows along the
+ * rows. */
 __kernel void glow_rows(__global const float4 *band, __global float4 *glow, int width, int rows,
                         int radius)
 {

@@ -1,9 +1,12 @@
-/* A lattice-Boltzmann solver (D3Q19, float32) on all devices of a platform: one kernel a step, or, cut
- * in slabs, two: the outer layers, which neighbours wait for, and the rest. What crosses from slab to
- * slab is written into buffers of its own by one device's kernel and read by another's; that it gets from
- * here to there is left to the OpenCL implementation. Plain OpenCL 1.2: nothing here knows SpanCL.
+/* A lattice-Boltzmann solver (D3Q19, float32) on all devices of a platform. An uncut domain takes
+ * one kernel a step. A domain cut in slabs takes two: one for the outer layers, which the
+ * neighbours wait for, and one for the rest.
+ * A device's kernel writes the values that cross to another slab into separate buffers, and the
+ * neighbour's kernel reads them. The OpenCL implementation moves these buffers between the devices.
+ * Plain OpenCL 1.2: nothing here knows SpanCL.
  *
- * Two flows: vortices that decay as Taylor and Green say (periodic), and a box one wall of which moves. */
+ * Two flows: decaying vortices, which follow Taylor and Green's solution (periodic), and a box with
+ * one moving wall. */
 
 #include "host.h"
 

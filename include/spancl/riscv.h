@@ -1,7 +1,9 @@
-/* An AlmaIF accelerator that runs compiled kernels on a RISC-V core (rv32im): what its configuration memory
- * holds, and what host, firmware and kernels say to each other. docs/internals/riscv.md explains it.
+/* The interface of an AlmaIF accelerator that runs compiled kernels on a RISC-V core (rv32im): the
+ * contents of its configuration memory, and the structs that host, firmware and kernels share.
+ * docs/internals/riscv.md explains it.
  *
- * Plain C that firmware includes, too. All values are little-endian; pointers of the core are 32 bits. */
+ * Plain C that firmware includes, too. All values are little-endian; pointers of the core are 32
+ * bits. */
 #ifndef SPANCL_RISCV_H
 #define SPANCL_RISCV_H
 
@@ -34,15 +36,17 @@ struct riscv_header {
         uint32_t output_read; /* host: bytes taken out; the firmware waits when the ring is full */
 };
 
-/* What a dispatch packet names as its kernel is the offset of its entry in the configuration memory; its
- * arguments begin with this, and then follow at multiples of their alignments. Addresses have 8 bytes and
- * are relative to the data memory, those of local memory to the group's. */
+/* The start of a kernel's arguments. The arguments follow it, each at a multiple of its alignment.
+ * Addresses have 8 bytes and are relative to the data memory; addresses of local memory are
+ * relative to the group's. A dispatch packet names a kernel by its entry's offset in the
+ * configuration memory. */
 struct riscv_arguments {
         uint32_t offset[3]; /* of global ids */
         uint32_t reserved;
 };
 
-/* What kernels find behind the thread pointer (tp). */
+/* A work-group's state. Each work-item's struct riscv_item, which the thread pointer (tp) points
+ * to, refers to it. */
 struct riscv_group {
         uint32_t dimensions;
         uint32_t global_size[3], offset[3], local_size[3], group_size[3], groups[3], group[3];
