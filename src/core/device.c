@@ -185,8 +185,8 @@ static const char *const extensions[] = {
         "cl_nv_pragma_unroll",
 };
 
-/* Extensions that every device has here, because the client does them; the first one if the device has shared virtual memory. In
- * front of the others it can be left out of an answer. */
+/* Extensions that every device has here, because the client implements them. The first one needs
+ * shared virtual memory; it stands at the front so that an answer can leave it out. */
 static const cl_name_version extensions_own[] = {
         { USM_VERSION, USM_NAME },
         { CL_MAKE_VERSION(1, 0, 0), "cl_khr_create_command_queue" },

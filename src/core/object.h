@@ -34,7 +34,8 @@ enum handle_type {
         HANDLE_MUTABLE_COMMAND = 0x13d8b96f,
 };
 
-/* A call that the progress thread makes without the lock (client_defer): a part of what it is about. */
+/* A call that the progress thread makes without the lock (client_defer). It is embedded in the
+ * object that it is about. */
 struct deferred {
         struct list link;
         void (*fn)(struct deferred *d);
@@ -55,11 +56,13 @@ struct _cl_platform_id {
         struct client *client;
 };
 
-/* Lives as long as the client, a sub-device until nothing needs it. Immutable but `available` and `present`.
+/* A device. A root device lives as long as the client, a sub-device until nothing needs it.
+ * Immutable except `available` and `present`.
  *
- * A device of a server that was started anew is another object, of the new session (core/link/new_session.c). The application
- * knows it by the first one's handle (`shown`), and whatever is made from now on uses the last one (`present`);
- * contexts and all that is in them stay with the one that was present when they were made. */
+ * If a server is restarted, its device becomes another object, of the new session
+ * (core/link/new_session.c). The application keeps the first object's handle (`shown`). Objects
+ * made from now on use the newest device (`present`). Contexts, and all objects in them, keep the
+ * device that was present when they were made. */
 struct _cl_device_id {
         struct handle h;
         struct server *server;
@@ -71,15 +74,16 @@ struct _cl_device_id {
         struct buf own_info; /* of a sub-device */
         cl_device_type type;
         bool available;
-        cl_device_id shown;   /* what the application knows it by; a sub-device: itself */
-        cl_device_id present; /* of one that is shown: what stands for it now */
+        cl_device_id shown; /* the device whose handle the application has; a sub-device: itself */
+        cl_device_id present; /* a shown device: the device that stands for it now */
         struct client *client;
-        /* Of one that is shown: who is told that it goes or comes (core/link/availability.c). */
+        /* Shown devices only: the callback that is notified when the device goes or comes
+         * (core/link/availability.c). */
         struct {
                 spancl_availability_fn fn; /* NULL: nobody */
                 void *user_data;
                 bool told; /* what was told last */
-                bool gone; /* it was not available at some time since */
+                bool gone; /* it was unavailable at some time since */
                 bool due;  /* `call` is deferred */
                 struct deferred call;
         } watch;
@@ -182,10 +186,11 @@ struct _cl_mem {
         unsigned sending; /* transfers that read `initial` now */
         cl_mem parent; /* whose bytes it has: sub-buffer, image in a buffer or image; else NULL */
         size_t origin; /* in the parent */
-        /* Of an allocation of shared virtual memory, which is no handle of the application's: where it
-         * lies; host_ptr is its address. NULL: a memory object. */
+        /* The place of an allocation of shared virtual memory; host_ptr is its address. Such an
+         * allocation is no handle of the application's. NULL: a memory object. */
         struct svm_chunk *chunk;
-        /* The same, if it is one of cl_intel_unified_shared_memory: whose, as the application knows it. NULL: clSVMAlloc's. */
+        /* The device of a device allocation (cl_intel_unified_shared_memory), by the handle that
+         * the application has. NULL: clSVMAlloc made it. */
         cl_device_id usm;
         cl_bitfield usm_flags;   /* CL_MEM_ALLOC_FLAGS_INTEL */
         struct storage *storage; /* of a root buffer: where its shadow lies; NULL: on its own */
@@ -303,7 +308,7 @@ struct _cl_kernel {
         uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
         struct kernel_pointers reached[2]; /* by enum kernel_reach */
         bool reaches_usm; /* CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: any device allocation */
-        /* The last answer of kernel_is_right: of which version, and when so many objects had gone (client.gone). */
+        /* The last call of kernel_is_right: the device, the version, and client.gone at that time. */
         struct {
                 cl_device_id device;
                 uint64_t version, gone;
@@ -319,10 +324,10 @@ struct event_callback {
         void *user_data;
 };
 
-/* Work of the client itself when all else of a command is done: one of the event's parts. */
+/* Work that the client does after all else of a command is done: one of the event's parts. */
 struct event_tail {
-        /* With the lock held; `status`: what the others ended with. Calls event_part_done, at once or
-         * later. */
+        /* Called with the lock held; `status`: the result of the other parts. Calls
+         * event_part_done, at once or later. */
         void (*run)(struct event_tail *t, cl_event e, cl_int status);
         void (*free)(struct event_tail *t);
 };

@@ -138,7 +138,8 @@ static cl_device_id find_same(const struct server *first, const struct server *s
         return NULL;
 }
 
-/* What came takes the place of what the application knows; what did not stays away. */
+/* Put the new session's devices in the place of those that the application knows. Devices that did
+ * not come back stay unavailable. */
 static void take_place(struct server *s)
 {
         struct client *c = s->client;
@@ -165,7 +166,7 @@ static void take_place(struct server *s)
                 c->svm_address_owner = s;
 }
 
-/* Those that were made with one of its earlier sessions. */
+/* Was the context made with one of the server's earlier sessions? */
 static bool was_used(const struct _cl_context *x, const struct server *s)
 {
         for (cl_uint i = 0; i < x->device_count; i++)

@@ -23,8 +23,9 @@ static const char *bare_host(const char *host)
         return host + (strncmp(host, "tls:", 4) && strncmp(host, "tcp:", 4) ? 0 : 4);
 }
 
-/* The target's host as peer_open has it: with the key that it must have. If it has none, the user's `tcp:` for the server
- * counts for its peer-host, too: servers do not go unencrypted to another host without being told to. */
+/* Write the target's host as peer_open has it: with the key that the target must have. If it has no
+ * key, the user's `tcp:` for the server counts for its peer-host, too: servers do not go
+ * unencrypted to another host unless the user said so. */
 static void peer_host(const struct server *target, char *ret, size_t size)
 {
         const char *host = target->spec->peer_host;
@@ -85,7 +86,7 @@ static int introduce(struct server *dialler, struct server *target)
                                     bytes_str(target->spec->peer_given ? "" : target->local_path));
 }
 
-/* What they relay is relayed from now on, or begins anew: both sides forget what was on its way. */
+/* Begin to relay between a and b, or begin anew: both servers forget what was on its way. */
 static int relay_begin(struct server *a, struct server *b)
 {
         struct session *to_a = server_session(a), *to_b = server_session(b);
@@ -103,7 +104,7 @@ static int relay_begin(struct server *a, struct server *b)
         return 0;
 }
 
-/* What they have to say to each other goes through here from now on. */
+/* Relay everything that a and b exchange through this client from now on. */
 static int relay(struct server *a, struct server *b)
 {
         struct client *c = a->client;
@@ -132,8 +133,8 @@ int server_introduce(struct server *a, struct server *b)
         return r;
 }
 
-/* `s` can't connect to `other`: the other way round, or else through here. While it is, they try in turn, for either way
- * may be there one day. */
+/* `s` can't connect to `other`: let `other` connect, or else relay through this client. While the
+ * client relays, both servers try in turn, because either way may open later. */
 static int find_way(struct server *s, struct server *other)
 {
         uint64_t bit = 1ull << other->index;

@@ -458,7 +458,7 @@ static int header_name(struct bytes text, struct buf *ret_name, bool *ret_quotes
         return r < 0 ? r : 1;
 }
 
-/* What an #include line names. 1: found, its name is in *name; 0: nothing found. */
+/* Find the file that an #include line names. 1: found, its name is in *name; 0: not found. */
 static int include_line(struct collection *c, struct bytes rest, const char *folder,
                         struct buf *name, bool *ret_computed)
 {
@@ -467,8 +467,8 @@ static int include_line(struct collection *c, struct bytes rest, const char *fol
         if (r)
                 return r < 0 ? r : resolve(c, (const char *)name->data, quotes, folder);
 
-        /* Computed. All definitions of its macros are tried, the newest last: its name is the one that
-         * is kept. What is too large to expand is left for the compiler to refuse. */
+        /* A computed include. All definitions of its macros are tried, the newest last, whose name
+         * is kept. A line that is too large to expand is left for the compiler to refuse. */
         *ret_computed = true;
         struct buf expanded = { 0 }, found = { 0 };
         unsigned picks = 1, unused;

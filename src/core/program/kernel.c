@@ -246,9 +246,9 @@ static int set_image(cl_kernel k, cl_uint index, size_t size, const void *value)
                 return r;
         if (!mem_is_image(m) || !takes_image(&k->info->args[index], &m->image))
                 return CL_INVALID_MEM_OBJECT;
-        /* CL_INVALID_ARG_VALUE if the argument is an image declared with the read_only qualifier and
-         * arg_value refers to an image object created with CL_MEM_WRITE_ONLY, or if it is declared with
-         * the write_only qualifier and arg_value refers to one created with CL_MEM_READ_ONLY. */
+        /* CL_INVALID_ARG_VALUE: the argument is declared read_only and the image was created with
+         * CL_MEM_WRITE_ONLY, or the argument is declared write_only and the image was created with
+         * CL_MEM_READ_ONLY. */
         cl_kernel_arg_access_qualifier access = k->info->args[index].access;
         if ((access == CL_KERNEL_ARG_ACCESS_READ_ONLY && m->flags & CL_MEM_WRITE_ONLY) ||
             (access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY && m->flags & CL_MEM_READ_ONLY))
