@@ -412,7 +412,7 @@ void command_buffer_abort(cl_command_buffer_khr b)
         }
 }
 
-/* What the changed launch does to memory, all of which the server gets to know. */
+/* Note the memory uses of the changed launch, whose objects are thereby declared at the server. */
 static int change_uses(cl_mutable_command_khr c)
 {
         struct recorder r = { .buffer = c->buffer, .uses = &c->next_uses };

@@ -491,8 +491,8 @@ void incoming_fail(struct server *s)
 
 /* ---- from server to server ------------------------------------------------------------------ */
 
-/* What these commands wait for only orders them: a writer that failed leaves the bytes as they were, or
- * undefined, but readable (COMMAND_REGARDLESS). */
+/* Wait lists of migration commands only order them, so failures in them do not count
+ * (COMMAND_REGARDLESS). A failed writer leaves the bytes as they were, or undefined, but readable. */
 
 /* Event ids, a few without allocation. */
 struct ids {
@@ -542,7 +542,8 @@ void arrival_failed(struct server *s, uint64_t event)
         migrations_avoid(s, event);
 }
 
-/* A command behind these that has failed if one of them has; with `flags` COMMAND_REGARDLESS it never does. */
+/* Enqueue a marker behind these events. It fails if one of them fails; with `flags`
+ * COMMAND_REGARDLESS it never does. */
 static int mark_behind(struct server *s, uint64_t queue, const struct ids *ids, uint64_t flags,
                        uint64_t *ret)
 {
@@ -556,8 +557,9 @@ static int mark_behind(struct server *s, uint64_t queue, const struct ids *ids, 
         return r;
 }
 
-/* Too many writers to name: one marker for all that later users wait for, which must not start when bytes did not
- * come, and one for the others, of which only what needs their bytes has to wait. */
+/* Replace a replica's writers by two markers when they are too many to name. All later users wait
+ * for the first marker. It fails if bytes did not arrive, so that they do not start. Only commands
+ * that need the other writers' bytes wait for the second. */
 static int collapse(cl_mem root, struct server *s, unsigned domain)
 {
         struct replica *at = placement_find(&root->placement, s->index, domain);
@@ -702,9 +704,10 @@ static void ids_add(struct ids *ids, const struct ids *more)
                 ids->few[ids->count++] = more->few[i];
 }
 
-/* What a read of `part` on `s`, in `queue`, comes after. It fails if bytes did not arrive there; if all that it needs of what
- * arrives comes by one command, it goes on as that does. `content`: where there is the number of bytes that mean
- * something; NULL: nowhere. */
+/* Collect the commands that a read of `part` on `s`, in `queue`, waits for. The read fails if bytes
+ * did not arrive there. If one command brings all arriving bytes that it needs, the read sends them
+ * as they arrive (COMMAND_FOLLOW). `content`: the replica with the number of bytes that mean
+ * something; NULL: none. */
 static int writers_of(cl_mem root, struct server *s, uint64_t queue, const struct replica *at,
                       struct range part, const struct replica *content, struct ids *ret,
                       uint64_t *ret_flags)
@@ -714,7 +717,7 @@ static int writers_of(cl_mem root, struct server *s, uint64_t queue, const struc
         ret->count = 0;
         if (content) {
                 *ret = replica_waits(content, content_size_range(root), WRITERS_ALL);
-                /* Rather not cut than too early. */
+                /* Better to send too many bytes than to read the number too early. */
                 if (ret->count + writers.count + arrivals.count > array_size(ret->few))
                         ret->count = 0;
         }

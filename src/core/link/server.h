@@ -247,8 +247,8 @@ void server_set_available(struct server *s, bool available);
 /* Is the server worth waiting for after a loss with that status? */
 bool server_may_return(const struct server *s, int status);
 
-/* Have several connections in a row been lost without a message coming through? Then the client
- * stops trying. */
+/* Count a lost connection. True: many in a row were lost without a message coming through, so the
+ * server is lost. */
 bool server_tries_in_vain(struct server *s);
 /* Did sending find that the session has ended? If only connections are lost, the session goes on:
  * messages to the server are kept, and sent after the link reconnects. */

@@ -1,12 +1,13 @@
-/* clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueUnmapMemObject: the mapped bytes lie in the application's own memory
- * (CL_MEM_USE_HOST_PTR) or in a shadow; mapping reads them from the device, unmapping writes them back. */
+/* clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueUnmapMemObject. The mapped bytes lie in the
+ * application's own memory (CL_MEM_USE_HOST_PTR) or in a shadow. Mapping reads them from the
+ * device, unmapping writes them back. */
 #include "base/mem.h"
 #include "core/command/queue.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
 #include "core/memory/image.h"
 
-/* What is given but the pointer, which is the application's memory at `offset` of m. */
+/* Make a mapping of m as in `what`. Its pointer becomes the application's memory at `offset` of m. */
 static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping *what)
 {
         struct mapping *map = mem_dup(what, sizeof(*what));
@@ -215,8 +216,8 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
                     !is_at_host(mem_root(mem), at);
         struct mapping part = map ? *map : (struct mapping){ 0 };
         /* "CL_INVALID_OPERATION [...] if mapping would lead to overlapping regions being mapped for
-         * writing." Native implementations accept that, and so do we where the bytes that have to be read
-         * are in one piece. clEnqueueSVMMap has no such rule. */
+         * writing". Native implementations accept such mappings. So does the client if the bytes
+         * that must be read are in one piece. clEnqueueSVMMap has no such rule. */
         if (read && !leave_out_written(map, &part) && !mem->chunk && is_for_writing(map))
                 r = CL_INVALID_OPERATION;
         read = read && r == 0 && part.size;
