@@ -10,7 +10,7 @@
 #define RISCV_MAGIC       0x52435053 /* "SPCR" */
 #define RISCV_ABI         1          /* of programs: changes whenever something here does */
 #define RISCV_STACK_SIZE  16384      /* of a work-item */
-#define RISCV_ITEM_SIZE   128        /* at most, what the firmware notes of a work-item */
+#define RISCV_ITEM_SIZE   128        /* most bytes of the firmware's record of a work-item */
 #define RISCV_GROUP_MAX   1024       /* work-items of a group, if the memory suffices */
 #define RISCV_LOCAL_SIZE  65536      /* local memory that arguments can have */
 #define RISCV_OUTPUT_SIZE 65536      /* ring for what kernels print, a power of two */
@@ -28,7 +28,7 @@ typedef uint uint32_t;
 
 struct riscv_header {
         uint32_t magic, abi;
-        uint32_t image_size; /* bytes, with what is zeroed at the start */
+        uint32_t image_size; /* bytes, with the part that is zeroed at the start */
         uint32_t group_max;  /* work-items that items and stacks suffice for */
         uint32_t items_at, stacks_at, local_at, output_at;
         uint32_t address;     /* firmware: where the core sees the configuration memory */

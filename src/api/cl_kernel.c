@@ -253,7 +253,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_de
                 return CL_INVALID_VALUE;
         if (param_name != CL_KERNEL_LOCAL_MEM_SIZE || v.size != sizeof(cl_ulong))
                 return reply_bytes(reply, v.data, v.size);
-        /* The native side was asked before arguments were set, whose local memory counts too. */
+        /* The native side computed the size before arguments were set; their local memory counts,
+         * too. */
         struct client *c = kernel->program->context->client;
         client_lock(c);
         cl_ulong size = bytes_get_u64(v.data) + kernel_local_args(kernel);

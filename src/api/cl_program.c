@@ -338,8 +338,8 @@ CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_d
                 e = check_compiler(program, num_devices, device_list);
         if (e != CL_SUCCESS)
                 return e;
-        /* CL_INVALID_BUILD_OPTIONS if the options are invalid: what only a device's compiler knows is
-         * its to say. */
+        /* CL_INVALID_BUILD_OPTIONS: only a device's compiler can judge the options that it alone
+         * knows. */
         if (!options_valid(options))
                 return CL_INVALID_BUILD_OPTIONS;
         return status_to_cl(program_build(program, &(struct program_build_params){
@@ -530,7 +530,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
-/* The binary of device i: of the executable, or else what the program was made of. */
+/* The binary of device i: its executable, or else the binary that the program was created with. */
 static struct bytes binary_of(const struct _cl_program *p, cl_uint i)
 {
         if (p->executables && p->executables[i].size)

@@ -145,7 +145,7 @@ struct rect {
         size_t buffer_row_pitch, buffer_slice_pitch, host_row_pitch, host_slice_pitch;
         const void *ptr;
         struct box at, host;
-        cl_mem device_side; /* what ptr points into; NULL: memory of the application */
+        cl_mem device_side; /* allocation of ptr; NULL: application's memory */
 };
 
 static bool is_empty(const size_t *region)

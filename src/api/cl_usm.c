@@ -111,8 +111,8 @@ static void *CL_API_CALL shared_mem_alloc(cl_context context, cl_device_id devic
         return reply_error(errcode_ret, e);
 }
 
-/* `blocking`: what was enqueued before may use it. By which of its pointers a kernel goes is not known, so that is
- * all that was enqueued in the context. */
+/* Free one allocation. `blocking`: enqueued commands may use it, so wait for them. A kernel may
+ * reach it through any pointer, so the wait is for everything enqueued in the context. */
 static cl_int free_one(cl_context context, void *ptr, bool blocking)
 {
         if (!handle_is(context, HANDLE_CONTEXT))

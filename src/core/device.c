@@ -51,7 +51,7 @@ static const struct mask {
         { CL_DEVICE_VERSION, MASK_VERSION },
         { CL_DEVICE_NUMERIC_VERSION, MASK_NUMBER },
 
-        /* Names of what is offered. */
+        /* Lists of offered names. */
         { CL_DEVICE_EXTENSIONS, MASK_NAMES },
         { CL_DEVICE_EXTENSIONS_WITH_VERSION, MASK_VERSIONS },
         { CL_DEVICE_OPENCL_C_FEATURES, MASK_FEATURES },
@@ -108,8 +108,8 @@ static const struct mask {
         { 0x5000, MASK_DROP }, /* cl_ext_buffer_device_address */
 };
 
-/* Extensions that need nothing from the API but queries, or what it has: they change the language, or
- * tell what the device is. Others are not offered. */
+/* Extensions that change the language or describe the device, so that the API needs only queries,
+ * or functions that it has. Others are not offered. */
 static const char *const extensions[] = {
         "cl_khr_3d_image_writes",
         "cl_khr_async_work_group_copy_fence",

@@ -56,8 +56,8 @@ bool device_is_same(const struct _cl_device_id *a, const struct _cl_device_id *b
 cl_int device_partition(cl_device_id d, const cl_device_partition_property *properties,
                         size_t property_count, cl_device_id **ret, cl_uint *ret_count);
 
-/* The masks applied to an INFO_DEVICE block: append what remains, changed where it must be. For
- * device_new and tests. SP_E_NOMEM. */
+/* Apply the masks to an INFO_DEVICE block: append the values that remain, changed where they must
+ * be. For device_new and tests. SP_E_NOMEM. */
 SP_NODISCARD int device_mask(struct bytes native, struct buf *out);
 
 #endif

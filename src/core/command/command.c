@@ -126,7 +126,7 @@ int command_ready(struct command *m, bool event)
         return r == 0 && later ? follow(m) : r;
 }
 
-/* Errors of what should have happened before are not the call's own. */
+/* The result of a blocking command. Errors of commands before it are not the call's own. */
 static cl_int blocking_status(const struct command *m)
 {
         if (m->event->status < 0)
@@ -170,7 +170,8 @@ cl_int command_end(struct command *m, int r, bool wait)
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/* A launch has been checked; of one that is recorded, what will be replaced may not exist any more. */
+/* The arguments of a launch have been checked. In a recorded launch, objects that a later change
+ * will replace may not exist any more. */
 static bool arg_is_alive(const struct command *m, const struct _cl_kernel *k, cl_uint i)
 {
         return !m->enqueue->record || kernel_arg_is_alive(k, i);
@@ -271,7 +272,7 @@ static bool may_hold_pointers(const char *type)
         return true;
 }
 
-/* Through pointers in it, a kernel may write to what it got as `const`. */
+/* A kernel may write through pointers in an allocation, even if its argument is `const`. */
 static bool svm_is_written(const struct _cl_mem *svm, const struct kernel_arg_info *info)
 {
         if (svm->flags & CL_MEM_READ_ONLY)

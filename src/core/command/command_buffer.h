@@ -69,7 +69,7 @@ struct _cl_command_buffer_khr {
         /* Domains of the devices. With several, each domain has an out-of-order slot behind those
          * of the queues, for migrations between domains. */
         cl_uint domain_count;
-        struct _cl_command_queue *slots; /* what m->queue is while recording */
+        struct _cl_command_queue *slots; /* the value of m->queue while recording */
         size_t *last;                    /* per slot: its last command */
         /* Several domains, while recording: where the commands leave the bytes that they have
          * written, by the root's id. Writers are commands, by number. */

@@ -37,7 +37,7 @@ struct incoming {
         uint64_t transfer;
         struct server *server;
         cl_event event; /* that it is a part of; held */
-        cl_mem keep;    /* what is read; held */
+        cl_mem keep;    /* the object that is read; held */
         struct host_box to;
         /* Where its bytes are meanwhile, if others are still on their way there that it comes after;
          * owned. NULL: they go where they belong. */
@@ -55,8 +55,8 @@ struct outgoing {
         struct host_box from;
         uint8_t *copy;  /* `from` is it; owned. NULL: the application's memory, or that of `keep` */
         cl_event event; /* that it is a part of, held; NULL: none */
-        cl_mem root;    /* whose initial data it is, held; NULL: none */
-        cl_mem keep;    /* whose memory it is, held; NULL: the application's */
+        cl_mem root;    /* the buffer that the initial data is of, held; NULL: none */
+        cl_mem keep;    /* the owner of the memory, held; NULL: the application */
         struct sent *sent;
 };
 
@@ -65,8 +65,9 @@ static const void *outgoing_at(struct session_bulk *b, uint64_t offset, size_t *
         return box_at(&container_of(b, struct outgoing, bulk)->from, offset, ret_len);
 }
 
-/* Lane 1 of every server is that of threads that wait. Has nobody (`aside`) to wait for these bytes, or is what is on
- * its way enough for them? */
+/* Does a transfer go over the wide lanes? Lane 1 of every server is for threads that wait. A
+ * transfer leaves it alone if no thread waits for its bytes (`aside`), or if enough bytes are on
+ * their way already. */
 static bool goes_wide(const struct client *c, uint64_t size, bool aside)
 {
         enum { SMALL = 256 << 10 };
@@ -290,7 +291,7 @@ static bool is_map(const struct _cl_event *e)
                e->command == CL_COMMAND_SVM_MAP;
 }
 
-/* The view of what was mapped has the bytes, or will not have them. */
+/* Record in the view of a mapped object that the bytes have come, or will not come. */
 static void tell_view(const struct incoming *in, bool came)
 {
         struct placement *p = &mem_root(in->keep)->placement;
@@ -641,7 +642,7 @@ static bool is_followed(const struct client *c, struct range part)
         return c->server_count > 2 && part.end - part.begin >= placement_chain_bytes;
 }
 
-/* Of the command that takes what is brought. */
+/* The flags of the command that receives the brought bytes. */
 static uint64_t write_flags(const struct client *c, struct range part)
 {
         return is_followed(c, part) ? COMMAND_NOTIFY : 0;
@@ -671,7 +672,7 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
         o->root = root;
         root->sending++;
         mem_hold(root);
-        /* Others get it from that server; what is kept of it here can go. */
+        /* Other servers get the bytes from that server; the client's copy is not needed any more. */
         if (root->initial)
                 r = placement_drop(&root->placement, PLACEMENT_HOST, 0, part);
         outgoing_start(o, m->server, m->session);
@@ -815,7 +816,7 @@ static int bring(struct command *m, cl_mem root, const struct share *share)
         return r;
 }
 
-/* Bring what `from`, and maybe others, have. */
+/* Bring a part from `from`, and from other replicas if that is faster. */
 static int bring_part(struct command *m, cl_mem root, struct range part, const struct replica *from)
 {
         struct share shares[PLACEMENT_SHARES_MAX];

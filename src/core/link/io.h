@@ -76,13 +76,14 @@ struct client_io {
          * NULL: there are no such threads. */
         void (*halt)(void *user, struct io_link *l);
 
-        /* Send what the session has to send on all lanes, without blocking. 0: all of it is gone;
-         * SP_E_AGAIN: there is more, `wait` ends when there is room; SP_E_LINK and other errors: the
-         * link is lost. */
+        /* Send all that the session has to send on all lanes, without blocking. 0: everything is
+         * sent. SP_E_AGAIN: there is more; `wait` returns when there is room. SP_E_LINK and other
+         * errors: the link is lost. */
         int (*send)(void *user, struct io_link *l);
 
-        /* Receive what is there, without blocking, and feed it to the session, which dispatches. 1:
-         * something came; 0: nothing; negative: the link or the session is lost. */
+        /* Receive the bytes that are there, without blocking, and feed them to the session, which
+         * dispatches. 1: something came; 0: nothing; negative: the link or the session is lost.
+         */
         int (*receive)(void *user, struct io_link *l);
 
         /* Sleep until a link may have something to receive, or has room again for what `send` left.
@@ -96,9 +97,9 @@ struct client_io {
         /* End the present or the next `wait`. Any thread, with or without the lock. */
         void (*wake)(void *user);
 
-        /* Close; threads that `widen` started have ended then, and `lock` may have been released meanwhile.
-         * `after_fork`: in a child process, whose parent goes on using the connections: only the
-         * descriptors are closed. */
+        /* Close the link. The threads that `widen` started have ended when it returns; `lock` may
+         * have been released meanwhile. `after_fork`: this is a child process, and the parent goes
+         * on using the connections, so only the descriptors are closed. */
         void (*close)(void *user, struct io_link *l, bool after_fork);
 
         /* The memory that this process and the server have in common: its descriptor, which lives as

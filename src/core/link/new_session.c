@@ -1,8 +1,9 @@
-/* Servers whose sessions have ended: new sessions with them, behind the devices that the application knows.
+/* New sessions with servers whose sessions have ended, behind the devices that the application
+ * knows.
  *
- * A session is a struct server of its own, with a number of its own, so that nothing of an earlier one can
- * reach it: contexts, and all that is in them, stay with the devices, and so with the session, that they were
- * made with. */
+ * Each session has a struct server of its own, with a number of its own, so that nothing of an
+ * earlier session can reach it. Contexts, and all objects in them, stay with the devices that they
+ * were made with, and so with that session. */
 #include <stdio.h>
 
 #include "base/log.h"

@@ -1,4 +1,5 @@
-/* Servers among themselves: who connects to whom, and what is done where nobody can. */
+/* Links between servers: which server connects to which, and the relay through the client where
+ * none can. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ static bool is_local(const struct server_spec *spec)
         return loopback_host(host);
 }
 
-/* Without what says whether the link is encrypted. */
+/* The host without the prefix that says whether the link is encrypted. */
 static const char *bare_host(const char *host)
 {
         return host + (strncmp(host, "tls:", 4) && strncmp(host, "tcp:", 4) ? 0 : 4);
@@ -227,7 +228,7 @@ int peers_direct(void *user, const struct wire_peer_direct *m)
 /* The message for `to` is in its outbox, or could not be put there. */
 static void passed(struct server *to, int r)
 {
-        if (r < 0) /* a gap in what the other side is to have */
+        if (r < 0) /* a gap in the other side's stream */
                 to->lost_status = r;
         server_send(to);
 }

@@ -96,10 +96,10 @@ struct client {
         uint64_t relayed; /* the last peer_relay's number */
         struct map requests, events, incoming, migrations, queues;
         uint64_t small_migrations
-                [64]; /* in turn: of which nobody tells that they have ended; 0: none */
+                [64]; /* a ring of small ones, whose completion is not notified; 0: none */
         unsigned next_small_migration;
-        struct list followers; /* those whose turn has come */
-        bool following;        /* somebody works them off */
+        struct list followers; /* events whose turn has come */
+        bool following;        /* a thread works them off */
         struct list
                 host_copies; /* struct host_copy (core/command/transfer.h) that are to be made */
         struct list contexts;
@@ -115,7 +115,7 @@ struct client {
 
         /* Shared virtual memory (svm.c). */
         struct server
-                *svm_address_owner; /* whose device chooses the addresses; NULL: the client does */
+                *svm_address_owner; /* its device chooses the addresses; NULL: the client does */
         struct server *svm_sharer;  /* the one in this process that uses the client's memory */
         unsigned svm_base;          /* where addresses are looked for */
         uint64_t svm_offset;
@@ -203,7 +203,8 @@ void server_lost(struct server *s, int status, const char *text);
  * the application any more. */
 void server_halt(struct server *s);
 
-/* The connection is lost (SP_E_LINK), or the session has ended: it is disconnected, or gone. */
+/* The connection is lost (SP_E_LINK), or the session has ended: disconnect the server, or give it
+ * up. */
 void server_broken(struct server *s, int status);
 
 /* Send / receive without blocking; may lose the server. True: something was received. */
@@ -241,7 +242,7 @@ int peers_relay_taken(void *user, const struct wire_relay_taken *m);
 
 /* ---- disconnected.c --------------------------------------------------------------------------------- */
 
-/* Set what CL_DEVICE_AVAILABLE says of its devices. */
+/* Set CL_DEVICE_AVAILABLE of its devices. */
 void server_set_available(struct server *s, bool available);
 
 /* Is the server worth waiting for after a loss with that status? */
@@ -359,8 +360,8 @@ bool queue_lags(const struct _cl_command_queue *q, bool all);
 /* e, the queue's newest, must not be complete before that. SP_E_NOMEM. */
 SP_NODISCARD int queue_follow(cl_command_queue q, cl_event e, bool all);
 
-/* Have the server tell how an event of the queue's ends: the last command's message says so itself if it has
- * not left yet. SP_E_NOMEM. */
+/* Have the server notify the client when an event of the queue completes. If the message of the
+ * last command has not left yet, the request goes into it. SP_E_NOMEM. */
 SP_NODISCARD int queue_watch_event(cl_command_queue q, struct session *session, uint64_t event);
 
 /* The side queue for migrations of a domain. SP_E_*. */
@@ -375,7 +376,7 @@ void transfer_turn(cl_event e);
  * be touched any more. */
 void transfer_detach(cl_event e);
 
-/* The servers will not send what was asked for. */
+/* The server will not send the bytes that were asked for. */
 void incoming_fail(struct server *s);
 /* A command without an event has failed; if it brought data to the server, they are not there. */
 void arrival_failed(struct server *s, uint64_t event);
@@ -410,7 +411,7 @@ void progress_forget(struct client *c);
 
 /* ---- stats.c -------------------------------------------------------------------------------- */
 
-/* Write what crossed each link to the file of SPANCL_STATS, if set; asks the servers for theirs. */
+/* Write the traffic of each link to the file of SPANCL_STATS, if set; asks the servers for theirs. */
 void stats_write(struct client *c);
 
 /* ---- tracing.c ------------------------------------------------------------------------------ */

@@ -41,8 +41,9 @@ static bool is_at_host(cl_mem root, struct range r)
         return root->host_ptr && host && range_set_has(&host->current, r);
 }
 
-/* Is it worth remembering what is in the mapped memory then? It is if only mappings change it, which is not so where
- * it is the application's own (CL_MEM_USE_HOST_PTR); and if what m does there is in the order of placement. */
+/* Is the view of the mapped memory worth remembering? Only mappings must change it, so it can't be
+ * the application's own memory (CL_MEM_USE_HOST_PTR). And m must come after all commands that
+ * placement knows to write there. */
 static bool keeps_view(const struct command *m, cl_mem mem, struct range r)
 {
         cl_mem root = mem_root(mem);
@@ -171,9 +172,9 @@ static bool cut_off(struct mapping *part, const struct mapping *m)
         return true;
 }
 
-/* Leave out the bytes that are mapped for writing already: what is mapped so is "considered to be undefined until
- * this region is unmapped", and what the application has written there must stay. Return false if such bytes are in
- * the middle of what is left. */
+/* Leave out bytes that are mapped for writing already. Such bytes are "considered to be undefined
+ * until this region is unmapped", and the application's writes there must stay. Return false if
+ * they are in the middle of the remaining part. */
 static bool leave_out_written(const struct mapping *map, struct mapping *part)
 {
         bool cut = true, image = mem_is_image(map->mem);

@@ -100,7 +100,8 @@ struct storage *storage_new(cl_context x, size_t size)
         struct client *c = x->client;
         struct arena *m = &c->arena;
         struct range at;
-        /* Of a session that has ended, and nobody has any of it any more: perhaps there is another. */
+        /* The arena's session has ended, and no buffer uses it any more: another server may have
+         * one. */
         if (m->server && m->server->state == SERVER_LOST && !m->used) {
                 storage_fini(c);
                 *m = (struct arena){ .fd = -1 };

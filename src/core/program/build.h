@@ -20,8 +20,8 @@ struct device_build {
         cl_program_binary_type type;
         size_t globals;            /* bytes of program scope variables */
         bool uniform;              /* its work-groups are all of one size */
-        bool arg_info;             /* CL_KERNEL_ARG_* may be told of its kernels */
-        bool by_parent;            /* a sub-device that has what was built for its parent */
+        bool arg_info;             /* CL_KERNEL_ARG_* of its kernels may be queried */
+        bool by_parent;            /* a sub-device that has the program as built for its parent */
         struct build_reply *reply; /* that its kernels are from; NULL: none */
 };
 

@@ -248,7 +248,7 @@ static int file_scan(struct collection *c, struct file *f, const char *opened)
         return r;
 }
 
-/* Try folder/name. 1: found and taken in, with what it includes. */
+/* Try folder/name. 1: found; it is added, together with the files that it includes. */
 static int resolve_in(struct collection *c, const char *folder, const char *name)
 {
         char *opened = join(folder, name, strlen(name));
@@ -376,8 +376,7 @@ static bool skip_comment(struct reader *r)
         return true;
 }
 
-/* Skip a string or character constant, or what is left of the line; what was read goes to `out`, if
- * given. */
+/* Skip a string or character constant, or the rest of the line. The text goes to `out`, if given. */
 static int skip_string(struct reader *r, struct buf *out)
 {
         int quote = -1, ch, e = 0;
@@ -529,14 +528,14 @@ static int change_line(struct collection *c, const char *text, size_t *done, siz
         return r;
 }
 
-/* May it begin what is more than itself? */
+/* May the character begin a line end, directive, constant, comment or continued line? */
 static bool is_special(char c)
 {
         return c == '\n' || c == '#' || c == '"' || c == '\'' || c == '/' || c == '\\';
 }
 
-/* Find what `text` includes. `folder` as in resolve. If lines have to be changed, the whole text is put
- * into *changed. */
+/* Find the files that `text` includes. `folder` as in resolve. If lines have to be changed, the
+ * whole text is put into *changed. */
 static int scan(struct collection *c, struct bytes text, const char *folder, struct buf *changed,
                 bool *ret_computed)
 {

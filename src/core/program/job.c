@@ -129,7 +129,8 @@ static int job_include(struct program_job *j, const struct program_build_params 
         return r;
 }
 
-/* The source as it is to be sent differs from what the servers have: it gets a new name there. */
+/* Prepare the source to be sent. If it differs from the servers' version, the program gets a new id
+ * there. */
 static int job_source(struct program_job *j)
 {
         cl_program p = j->program;
@@ -348,7 +349,7 @@ static void job_finish(struct program_job *j)
                         j->status = j->parts[n].request.status;
                 build_reply_unhold(steal(j->parts[n].reply));
         }
-        /* Without a result there is none: what was there before is gone on the servers. */
+        /* On failure there is no result: the servers have dropped the previous build. */
         if (r < 0)
                 j->status = status_to_cl(r);
         program_build_unhold(p->build);
