@@ -1,6 +1,6 @@
-/* A picture rendered by all devices of a platform, in one context: bands of rows go round the
- * devices, each device blurs what it has rendered, the first device gathers the bands, finishes the
- * picture, and the picture is written as PNG. Plain OpenCL 1.2: nothing here knows SpanCL. */
+/* A picture rendered by all devices of a platform, in one context. Bands of rows go round the
+ * devices, and each device blurs the bands that it has rendered. The first device gathers the bands
+ * and finishes the picture, which is written as PNG. Plain OpenCL 1.2: nothing here knows SpanCL. */
 
 #include <CL/cl.h>
 #include <errno.h>

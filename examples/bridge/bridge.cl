@@ -73,7 +73,7 @@ static float3 bridge_normal(float3 p)
         return normalize(n);
 }
 
-/* Distance to what the ray hits, negative for nothing. */
+/* Distance along the ray to the first surface; negative: it hits none. */
 static float trace(float3 from, float3 d, int *material)
 {
         float water = d.y < 0.0f ? -from.y / d.y : FAR;
@@ -184,7 +184,8 @@ __kernel void render(__global float4 *band, int width, int height, int first_row
         band[row * width + x] = (float4)(sum / (float)samples, 1.0f);
 }
 
-/* What is brighter than the screen can show glows: blur it along rows, where the rows are. */
+/* Glow: light that is brighter than the screen can show. Each device blurs its own rows along the
+ * rows. */
 __kernel void glow_rows(__global const float4 *band, __global float4 *glow, int width, int rows,
                         int radius)
 {
@@ -203,7 +204,7 @@ __kernel void glow_rows(__global const float4 *band, __global float4 *glow, int 
         glow[row * width + x] = sum / weights;
 }
 
-/* On the gathering device: blur along columns, add, map to what a screen shows. */
+/* On the gathering device: blur along columns, add, map to the colours of a screen. */
 __kernel void compose(__global const float4 *picture, __global const float4 *glow,
                       __global uchar4 *screen, int width, int height, int radius)
 {

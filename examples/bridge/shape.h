@@ -32,7 +32,7 @@ static float cable_slope(float x)
         return (cable_height(x + 0.05f) - cable_height(x - 0.05f)) * 10.0f;
 }
 
-/* What the nearest surface is made of. */
+/* Materials of the nearest surface. */
 #define STEEL 1
 #define ROAD  2
 #define STONE 3

@@ -1,4 +1,5 @@
-/* The same flow on the host, in plain loops over double: what the devices must come near. */
+/* The reference: the same flow on the host, in plain loops over double. The devices' results must
+ * come near it. */
 #ifndef LBM_HOST_H
 #define LBM_HOST_H
 

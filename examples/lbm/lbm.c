@@ -1,9 +1,12 @@
-/* A lattice-Boltzmann solver (D3Q19, float32) on all devices of a platform: one kernel a step, or, cut
- * in slabs, two: the outer layers, which neighbours wait for, and the rest. What crosses from slab to
- * slab is written into buffers of its own by one device's kernel and read by another's; that it gets from
- * here to there is left to the OpenCL implementation. Plain OpenCL 1.2: nothing here knows SpanCL.
+/* A lattice-Boltzmann solver (D3Q19, float32) on all devices of a platform. An uncut domain takes
+ * one kernel a step. A domain cut in slabs takes two: one for the outer layers, which the
+ * neighbours wait for, and one for the rest.
+ * A device's kernel writes the values that cross to another slab into separate buffers, and the
+ * neighbour's kernel reads them. The OpenCL implementation moves these buffers between the devices.
+ * Plain OpenCL 1.2: nothing here knows SpanCL.
  *
- * Two flows: vortices that decay as Taylor and Green say (periodic), and a box one wall of which moves. */
+ * Two flows: decaying vortices, which follow Taylor and Green's solution (periodic), and a box with
+ * one moving wall. */
 
 #include "host.h"
 
@@ -39,7 +42,7 @@ struct domain {
         cl_command_queue queue, outer_queue;
         size_t first, layers;
         cl_mem grid[2];
-        cl_mem up[2], down[2]; /* what crosses its ends, by step's parity */
+        cl_mem up[2], down[2]; /* populations that cross its ends, by step's parity */
         cl_kernel outer[2], inner[2];
         cl_event done, rest; /* the last launches of `outer` and of `inner` */
 };
@@ -186,8 +189,8 @@ static void launch(cl_command_queue q, cl_kernel k, size_t layers, cl_uint waits
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* The step that reads what was written with `parity`: of a slab's first and last layer, or of the rest, which
- * has nothing to do with neighbours and gets no buffers for that. */
+/* The kernel of the step that reads the buffers written with `parity`. It computes a slab's first
+ * and last layer (`ends`), or the rest, which needs no neighbours and gets no buffers for them. */
 static cl_kernel step_kernel(int number, int parity, bool ends)
 {
         struct domain *d = &domains[number];
@@ -264,9 +267,10 @@ static void domains_free(void)
         }
 }
 
-/* The ends of a slab wait for the ends of its neighbours, which have written what it reads and read what it
- * overwrites; while those travel, the rest of the slab is computed. Ends and rest of a step do not wait for each
- * other, so that a device begins with one while the other runs out. */
+/* The ends of a slab wait for the ends of its neighbours, which write the buffers that it reads and
+ * read those that it overwrites. While those buffers travel, the rest of the slab is computed. Ends
+ * and rest of a step do not wait for each other, so a device can begin one while the other
+ * finishes. */
 static void step(int parity)
 {
         cl_event done[DOMAINS_MAX] = { 0 };
@@ -373,7 +377,7 @@ static void expect(const char *what, double value, double limit)
                 die("%s is wrong", what);
 }
 
-/* Density - 1, summed over all cells, is what it was in the beginning. */
+/* The mass is conserved: density - 1, summed over all cells, keeps its first value. */
 static void check_mass(const float (*before)[4], const float (*after)[4])
 {
         double change = 0;

@@ -1,4 +1,5 @@
-# What runs on RISC-V cores: the firmware, the functions of OpenCL C for programs, and what makes QEMU an accelerator.
+# The code for RISC-V cores: the firmware, the functions of OpenCL C for programs, and the monitor that makes QEMU an
+# accelerator.
 # Needs clang and lld; without them there is no compiler for such accelerators.
 
 find_program(SPANCL_RISCV_CLANG NAMES clang clang-20 clang-19 clang-18 clang-17 clang-16 clang-15 clang-14)
@@ -39,7 +40,7 @@ if(SPANCL_RISCV)
                 set(${ret} ${object} PARENT_SCOPE)
         endfunction()
 
-        # What is executed as it lies in memory.
+        # Raw images, which the core executes in place.
         foreach(image firmware monitor boot)
                 set(objects)
                 set(sources ${image}.c start.S)
@@ -62,7 +63,7 @@ if(SPANCL_RISCV)
                         DEPENDS ${objects} ${riscv_from}/${script}.ld VERBATIM)
         endforeach()
 
-        # What programs are linked with: one object, of which they take the functions that they call.
+        # The library of programs: one object, from which the linker takes the functions that a program calls.
         set(objects)
         foreach(source softfloat.c integer.c math.c print.c)
                 spancl_riscv_object(lib/${source} object -fPIC -fvisibility=hidden -ffunction-sections -fno-builtin)

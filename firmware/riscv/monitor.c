@@ -55,7 +55,8 @@ uint32_t trapped(uint32_t cause)
         return *word(ALMAIF_COMMAND) == ALMAIF_COMMAND_RESET ? (uint32_t)monitor_start : 0;
 }
 
-/* Here is who has just been started, or is reset: with interrupts off, on the monitor's stack. */
+/* A core enters here when it has just been started, or is reset: with interrupts off, on the
+ * monitor's stack. */
 void monitor(void)
 {
         __asm__ volatile("csrci mstatus, 8; csrw mie, %0" : : "r"(MTIE));

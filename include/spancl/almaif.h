@@ -55,9 +55,10 @@ extern "C" {
 #define ALMAIF_KERNELS_MAX     64
 #define ALMAIF_KERNEL_COMPILED 0xFFFFu /* among the ids: runs kernels that were compiled for it */
 
-/* Only in shared memory, where a futex is the interrupt; hardware leaves them alone. Whoever is about to
- * sleep sets its word to 1, looks again, and sleeps on the low half of the other side's index; who counts
- * an index up exchanges the word with 0 and wakes if it was 1. */
+/* Only in shared memory, where a futex is the interrupt; hardware leaves them alone. A side that is
+ * about to sleep sets its word to 1, checks again, and sleeps on the low half of the other side's
+ * index. A side that counts an index up exchanges the word with 0, and wakes the sleeper if the
+ * word was 1. */
 #define ALMAIF_HOST_SLEEPS   0x3F0 /* 32 bits: the host sleeps on ALMAIF_READ_INDEX */
 #define ALMAIF_DEVICE_SLEEPS 0x3F4 /* 32 bits: the device sleeps on ALMAIF_WRITE_INDEX */
 
@@ -115,7 +116,8 @@ struct almaif_barrier {
 #define ALMAIF_SIGNAL_ZERO_PENDING 1u
 #define ALMAIF_SIGNAL_ZERO_FAILURE 0xFFFFFFFFu
 
-/* Only in shared memory: behind the value, 1 if somebody sleeps on the value, whom the writer then wakes. */
+/* Only in shared memory: behind the value, 1 if a thread sleeps on the value; the writer then wakes
+ * it. */
 #define ALMAIF_SIGNAL_SLEEPERS 4
 
 /* ---- arguments ------------------------------------------------------------------------------ */

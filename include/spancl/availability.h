@@ -24,10 +24,11 @@ extern "C" {
 
 #define CL_SPANCL_DEVICE_AVAILABILITY_EXTENSION_NAME "cl_spancl_device_availability"
 
-/* `available`: whether the device is. On a thread of SpanCL's, the one on which event and context callbacks come,
- * without any lock: it may call OpenCL, but what waits there holds up other callbacks. It is always the other value
- * than the time before. Several outages that follow each other quickly may be told as one, and one that is over
- * when it is told is told all the same, by two calls: after a call failed for it there is always word that the
+/* The callback; `available` is the device's state now, always the opposite of the last call's. It
+ * runs on SpanCL's thread for event and context callbacks, without any lock. It may call OpenCL,
+ * but a wait in it holds up other callbacks.
+ * Several outages in quick succession may be notified as one. An outage that is already over is
+ * still notified, by two calls: after a call failed for it, the application always hears that the
  * device is there again. */
 typedef void(CL_CALLBACK *spancl_availability_fn)(cl_device_id device, cl_bool available,
                                                   void *user_data);

@@ -1,14 +1,16 @@
-/* An AlmaIF accelerator that runs compiled kernels on a RISC-V core (rv32im): what its configuration memory
- * holds, and what host, firmware and kernels say to each other. docs/internals/riscv.md explains it.
+/* The interface of an AlmaIF accelerator that runs compiled kernels on a RISC-V core (rv32im): the
+ * contents of its configuration memory, and the structs that host, firmware and kernels share.
+ * docs/internals/riscv.md explains it.
  *
- * Plain C that firmware includes, too. All values are little-endian; pointers of the core are 32 bits. */
+ * Plain C that firmware includes, too. All values are little-endian; pointers of the core are 32
+ * bits. */
 #ifndef SPANCL_RISCV_H
 #define SPANCL_RISCV_H
 
 #define RISCV_MAGIC       0x52435053 /* "SPCR" */
 #define RISCV_ABI         1          /* of programs: changes whenever something here does */
 #define RISCV_STACK_SIZE  16384      /* of a work-item */
-#define RISCV_ITEM_SIZE   128        /* at most, what the firmware notes of a work-item */
+#define RISCV_ITEM_SIZE   128        /* most bytes of the firmware's record of a work-item */
 #define RISCV_GROUP_MAX   1024       /* work-items of a group, if the memory suffices */
 #define RISCV_LOCAL_SIZE  65536      /* local memory that arguments can have */
 #define RISCV_OUTPUT_SIZE 65536      /* ring for what kernels print, a power of two */
@@ -26,7 +28,7 @@ typedef uint uint32_t;
 
 struct riscv_header {
         uint32_t magic, abi;
-        uint32_t image_size; /* bytes, with what is zeroed at the start */
+        uint32_t image_size; /* bytes, with the part that is zeroed at the start */
         uint32_t group_max;  /* work-items that items and stacks suffice for */
         uint32_t items_at, stacks_at, local_at, output_at;
         uint32_t address;     /* firmware: where the core sees the configuration memory */
@@ -34,15 +36,17 @@ struct riscv_header {
         uint32_t output_read; /* host: bytes taken out; the firmware waits when the ring is full */
 };
 
-/* What a dispatch packet names as its kernel is the offset of its entry in the configuration memory; its
- * arguments begin with this, and then follow at multiples of their alignments. Addresses have 8 bytes and
- * are relative to the data memory, those of local memory to the group's. */
+/* The start of a kernel's arguments. The arguments follow it, each at a multiple of its alignment.
+ * Addresses have 8 bytes and are relative to the data memory; addresses of local memory are
+ * relative to the group's. A dispatch packet names a kernel by its entry's offset in the
+ * configuration memory. */
 struct riscv_arguments {
         uint32_t offset[3]; /* of global ids */
         uint32_t reserved;
 };
 
-/* What kernels find behind the thread pointer (tp). */
+/* A work-group's state. Each work-item's struct riscv_item, which the thread pointer (tp) points
+ * to, refers to it. */
 struct riscv_group {
         uint32_t dimensions;
         uint32_t global_size[3], offset[3], local_size[3], group_size[3], groups[3], group[3];

@@ -7,10 +7,10 @@
 #include "core/memory/mem.h"
 
 /* "CL_INVALID_EVENT_WAIT_LIST if event_wait_list is NULL and num_events_in_wait_list > 0, or
- * event_wait_list is not NULL and num_events_in_wait_list is 0, or if event objects in event_wait_list
- * are not valid events."
- * "CL_INVALID_CONTEXT if [...] the context associated with command_queue and events in event_wait_list
- * are not the same." */
+ * event_wait_list is not NULL and num_events_in_wait_list is 0"; also "if event objects in
+ * event_wait_list are not valid events".
+ * "CL_INVALID_CONTEXT if [...] the context associated with command_queue and events in
+ * event_wait_list are not the same". */
 static inline cl_int check_wait_list(cl_context x, cl_uint count, const cl_event *events)
 {
         if (!events != !count)
@@ -24,7 +24,8 @@ static inline cl_int check_wait_list(cl_context x, cl_uint count, const cl_event
         return CL_SUCCESS;
 }
 
-/* "CL_INVALID_COMMAND_QUEUE if command_queue is not a valid host command-queue." And the wait list. */
+/* "CL_INVALID_COMMAND_QUEUE if command_queue is not a valid host command-queue". Checks the wait
+ * list, too. */
 static inline cl_int check_enqueue(cl_command_queue q, cl_uint count, const cl_event *events)
 {
         if (!queue_is_host(q))
@@ -32,11 +33,10 @@ static inline cl_int check_enqueue(cl_command_queue q, cl_uint count, const cl_e
         return check_wait_list(q->context, count, events);
 }
 
-/* "CL_INVALID_MEM_OBJECT if buffer is not a valid buffer object."
- * "CL_INVALID_CONTEXT if the context associated with command_queue and buffer are not the same."
- * "CL_MISALIGNED_SUB_BUFFER_OFFSET if buffer is a sub-buffer object and offset specified when the
- * sub-buffer object is created is not aligned to CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device
- * associated with queue." */
+/* "CL_INVALID_MEM_OBJECT if buffer is not a valid buffer object".
+ * "CL_INVALID_CONTEXT if the context associated with command_queue and buffer are not the same".
+ * CL_MISALIGNED_SUB_BUFFER_OFFSET: buffer is a sub-buffer, and its offset "is not aligned to
+ * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue". */
 static inline cl_int check_mem(cl_command_queue q, cl_mem m)
 {
         if (!handle_is(m, HANDLE_MEM) || mem_is_image(m) || mem_is_pipe(m))

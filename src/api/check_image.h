@@ -4,10 +4,11 @@
 
 #include "core/memory/image.h"
 
-/* "CL_INVALID_OPERATION if the device associated with command_queue does not support images."
- * "CL_INVALID_IMAGE_SIZE if image dimensions [...] are not supported by device associated with queue."
- * "CL_IMAGE_FORMAT_NOT_SUPPORTED if image format [...] for image is not supported by device associated
- * with queue." */
+/* "CL_INVALID_OPERATION if the device associated with command_queue does not support images".
+ * "CL_INVALID_IMAGE_SIZE if image dimensions [...] are not supported by device associated with
+ * queue".
+ * "CL_IMAGE_FORMAT_NOT_SUPPORTED if image format [...] for image is not supported by device
+ * associated with queue". */
 static inline cl_int check_image_device(cl_device_id d, const struct _cl_mem *m)
 {
         cl_image_format format = { m->image.order, m->image.data_type };

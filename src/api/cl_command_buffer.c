@@ -65,9 +65,10 @@ static cl_command_buffer_khr create(cl_uint num_queues, const cl_command_queue *
                 if (queues[0]->device != queues[i]->device &&
                     !command_buffer_can_sync(queues[0]->device, queues[i]->device))
                         e = CL_INCOMPATIBLE_COMMAND_QUEUE_KHR;
-        /* "CL_INVALID_PROPERTY if values specified in properties are valid but are not supported by all the
-         * devices associated with command-queues in queues." What is migrated between domains is part of the
-         * recording. */
+        /* "CL_INVALID_PROPERTY if values specified in properties are valid but are not supported by
+         * all the devices associated with command-queues in queues". A recording contains the
+         * migrations between domains, so a command buffer with several domains can't be mutable.
+         */
         for (cl_uint i = 1; i < num_queues && e == CL_SUCCESS; i++)
                 if (queues[0]->device->domain != queues[i]->device->domain &&
                     p.flags & CL_COMMAND_BUFFER_MUTABLE_KHR)
@@ -166,7 +167,7 @@ static cl_int enqueue(cl_uint num_queues, cl_command_queue *queues, cl_command_b
 
 /* ---- recording ------------------------------------------------------------------------------ */
 
-/* What every clCommand* has. */
+/* The common parameters of all clCommand* functions. */
 struct record {
         cl_command_buffer_khr buffer;
         cl_command_queue queue;
@@ -180,10 +181,10 @@ struct record {
         struct enqueue q;
 };
 
-/* "CL_INVALID_COMMAND_QUEUE if [...] either command_queue is NULL and command_buffer was created with more
- * than one queue, or command_queue is not NULL and not a command-queue listed on command_buffer creation."
- * "CL_INVALID_CONTEXT if command_queue is not NULL, and the context associated with command_queue and
- * command_buffer is not the same." */
+/* CL_INVALID_COMMAND_QUEUE: "command_queue is NULL and command_buffer was created with more than
+ * one queue"; or command_queue is "not a command-queue listed on command_buffer creation".
+ * "CL_INVALID_CONTEXT if command_queue is not NULL, and the context associated with command_queue
+ * and command_buffer is not the same". */
 static cl_int find_slot(const struct record *r, unsigned *ret)
 {
         const struct _cl_command_buffer_khr *b = r->buffer;
@@ -202,9 +203,9 @@ static cl_int find_slot(const struct record *r, unsigned *ret)
                        : CL_INVALID_COMMAND_QUEUE;
 }
 
-/* "CL_INVALID_SYNC_POINT_WAIT_LIST_KHR if sync_point_wait_list is NULL and num_sync_points_in_wait_list is
- * > 0, or sync_point_wait_list is not NULL and num_sync_points_in_wait_list is 0, or if
- * synchronization-point objects in sync_point_wait_list are not valid synchronization-points." */
+/* CL_INVALID_SYNC_POINT_WAIT_LIST_KHR: "sync_point_wait_list is NULL and
+ * num_sync_points_in_wait_list is > 0"; or it "is not NULL and num_sync_points_in_wait_list is 0";
+ * or its objects "are not valid synchronization-points". */
 static cl_int check_syncs(const struct record *r)
 {
         if (!r->syncs != !r->sync_count)
@@ -429,7 +430,7 @@ static cl_int check_sizes(cl_mutable_command_khr c)
         return check_launch_sizes(c->kernel, d, l->dims, l->offset, l->global, local);
 }
 
-/* What may be wrong with a config as such. */
+/* Check one config: its command, its fields against the recorded command, and its counts. */
 static cl_int check_config(cl_command_buffer_khr b, const struct mutable_dispatch_config *m)
 {
         cl_mutable_command_khr c = m->command;
@@ -437,9 +438,9 @@ static cl_int check_config(cl_command_buffer_khr b, const struct mutable_dispatc
          * clCommandNDRangeKernelKHR, or created from command_buffer." */
         if (!handle_is(c, HANDLE_MUTABLE_COMMAND) || c->buffer != b || !c->kernel)
                 return CL_INVALID_MUTABLE_COMMAND_KHR;
-        /* "CL_INVALID_OPERATION if work_dim is not zero and different from the work_dim set on command
-         * recording"; "[...] if the CL_MUTABLE_DISPATCH_* property was not set on command recording and"
-         * what it allows is given. */
+        /* "CL_INVALID_OPERATION if work_dim is not zero and different from the work_dim set on
+         * command recording"; also if a field is given whose "CL_MUTABLE_DISPATCH_* property was
+         * not set on command recording". */
         if ((m->work_dim && m->work_dim != c->now.dims) ||
             (m->global_work_offset && !(c->fields & CL_MUTABLE_DISPATCH_GLOBAL_OFFSET_KHR)) ||
             (m->global_work_size && !(c->fields & CL_MUTABLE_DISPATCH_GLOBAL_SIZE_KHR)) ||

@@ -139,7 +139,7 @@ clCreateContextFromType(const cl_context_properties *properties, cl_device_type 
                 return reply_error(errcode_ret, CL_OUT_OF_HOST_MEMORY);
         e = clGetDeviceIDs(platform, device_type, count, devices, NULL);
 
-        /* Those that are available now; CL_DEVICE_NOT_AVAILABLE if none of them is. */
+        /* Keep the devices that are available now; CL_DEVICE_NOT_AVAILABLE if none of them is. */
         cl_uint available = 0;
         if (e == CL_SUCCESS) {
                 struct client *c = devices[0]->client;

@@ -196,11 +196,10 @@ static bool partition_offered(cl_device_id d, cl_device_partition_property name)
         return false;
 }
 
-/* "CL_INVALID_DEVICE_PARTITION_COUNT if the partition name specified in properties is
- * CL_DEVICE_PARTITION_BY_COUNTS and the number of sub-devices requested exceeds
- * CL_DEVICE_PARTITION_MAX_SUB_DEVICES or the total number of compute units requested exceeds
- * CL_DEVICE_MAX_COMPUTE_UNITS for in_device, or the number of compute units requested for one or more
- * sub-devices is less than zero". *ret_count are the values of the property, its name included. */
+/* CL_INVALID_DEVICE_PARTITION_COUNT, for CL_DEVICE_PARTITION_BY_COUNTS: "the number of sub-devices
+ * requested exceeds CL_DEVICE_PARTITION_MAX_SUB_DEVICES"; "the total number of compute units
+ * requested exceeds CL_DEVICE_MAX_COMPUTE_UNITS for in_device"; or the units of a sub-device are
+ * "less than zero". *ret_count is the number of the property's values, its name included. */
 static cl_int check_counts(cl_device_id d, const cl_device_partition_property *properties,
                            size_t *ret_count)
 {

@@ -91,7 +91,9 @@ static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const 
         return CL_SUCCESS;
 }
 
-/* Lock held. Those that were found right before, and what they name, are not looked at again. */
+/* Check the arguments of k for a launch on d. Arguments that passed the last check (kernel_right),
+ * and the objects that they name, are not checked again. `some`: arguments may be missing. Lock
+ * held. */
 static cl_int check_args(cl_device_id d, cl_kernel k, bool some)
 {
         uint64_t right = kernel_right(k, d);
@@ -107,9 +109,9 @@ static cl_int check_args(cl_device_id d, cl_kernel k, bool some)
                         continue;
                 if (!there || !kernel_queue_fits(k, i, d))
                         return CL_INVALID_KERNEL_ARGS;
-                /* "CL_MISALIGNED_SUB_BUFFER_OFFSET if a sub-buffer object is specified as the value for
-                 * an argument that is a buffer object and the offset [...] is not aligned to
-                 * CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue." */
+                /* CL_MISALIGNED_SUB_BUFFER_OFFSET: an argument is a sub-buffer, and its offset "is
+                 * not aligned to CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with
+                 * queue". */
                 cl_mem m = a->mem;
                 if (m && mem_parent(m) && m->origin % d->sub_buffer_align)
                         return CL_MISALIGNED_SUB_BUFFER_OFFSET;

@@ -83,9 +83,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetEventProfilingInfo(cl_event event,
         struct reply reply = { param_value_size, param_value, param_value_size_ret };
         if (!handle_is(event, HANDLE_EVENT))
                 return CL_INVALID_EVENT;
-        /* "CL_PROFILING_INFO_NOT_AVAILABLE if the CL_QUEUE_PROFILING_ENABLE flag is not set for the
-         * command-queue, if the execution status of the command identified by event is not CL_COMPLETE
-         * or if event is a user event object." */
+        /* CL_PROFILING_INFO_NOT_AVAILABLE: "the CL_QUEUE_PROFILING_ENABLE flag is not set for the
+         * command-queue"; "the execution status of the command identified by event is not
+         * CL_COMPLETE"; or "event is a user event object". */
         if (!event->queue || !(event->queue->properties & CL_QUEUE_PROFILING_ENABLE))
                 return CL_PROFILING_INFO_NOT_AVAILABLE;
         client_lock(event->context->client);

@@ -45,9 +45,9 @@ static size_t image_alignment(const struct _cl_context *x, cl_device_info name)
         return most;
 }
 
-/* "CL_INVALID_IMAGE_SIZE if image dimensions specified in image_desc exceed the maximum image dimensions
- * described in the Device Queries table for all devices in context."
- * "CL_IMAGE_FORMAT_NOT_SUPPORTED if there are no devices in context that support image_format." */
+/* "CL_INVALID_IMAGE_SIZE if image dimensions specified in image_desc exceed the maximum image
+ * dimensions described in the Device Queries table for all devices in context".
+ * "CL_IMAGE_FORMAT_NOT_SUPPORTED if there are no devices in context that support image_format". */
 static cl_int check_devices(const struct _cl_context *x, const struct image_params *p)
 {
         cl_image_format format = { p->desc.order, p->desc.data_type };
@@ -70,7 +70,7 @@ static cl_int check_devices(const struct _cl_context *x, const struct image_para
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-/* Take the sizes of the descriptor that its type has: the others are not looked at. */
+/* Take the sizes that the descriptor's type has, and ignore the others. */
 static cl_int take_sizes(const cl_image_desc *desc, struct image_desc *ret)
 {
         ret->type = desc->image_type;
@@ -107,12 +107,12 @@ static cl_int take_sizes(const cl_image_desc *desc, struct image_desc *ret)
 
 /* The pitches of host memory.
  * "image_row_pitch [...] must be 0 if host_ptr is NULL. Can be either 0 or >= image_width x size of
- * element in bytes if host_ptr is not NULL. [...] If image_row_pitch is not 0, it must be a multiple of
- * the image element size in bytes."
- * "image_slice_pitch [...] must be 0 if host_ptr is NULL. If host_ptr is not NULL, image_slice_pitch can
- * be either 0 or >= image_row_pitch x image_height for a 2D image array or 3D image, and can be either 0
- * or >= image_row_pitch for a 1D image array. [...] If image_slice_pitch is not 0, it must be a multiple
- * of the image_row_pitch." */
+ * element in bytes if host_ptr is not NULL. [...] If image_row_pitch is not 0, it must be a
+ * multiple of the image element size in bytes".
+ * "image_slice_pitch [...] must be 0 if host_ptr is NULL". Otherwise it "can be either 0 or >=
+ * image_row_pitch x image_height for a 2D image array or 3D image". For a 1D image array it "can be
+ * either 0 or >= image_row_pitch". "If image_slice_pitch is not 0, it must be a multiple of the
+ * image_row_pitch". */
 static cl_int take_pitches(const struct _cl_context *x, const cl_image_desc *desc, bool pitched,
                            struct image_params *p)
 {
@@ -160,9 +160,9 @@ static cl_int take_buffer(const struct _cl_context *x, const cl_image_desc *desc
                 return e;
         size_t pixel = image_pixel_size(p->desc.order, p->desc.data_type);
         p->desc.row_pitch = is_2d ? p->row_pitch : 0;
-        /* "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if a 2D image is created from a buffer and the row pitch and
-         * base address alignment does not follow the rules described for creating a 2D image from a
-         * buffer": "the host_ptr specified to clCreateBuffer [...] must be aligned to the maximum of the
+        /* CL_INVALID_IMAGE_FORMAT_DESCRIPTOR: for a 2D image from a buffer, "the row pitch and base
+         * address alignment does not follow the rules". The rule for the address: "the host_ptr
+         * specified to clCreateBuffer [...] must be aligned to the maximum of the
          * CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT value". */
         size_t row = image_alignment(x, CL_DEVICE_IMAGE_PITCH_ALIGNMENT) * pixel;
         size_t base = image_alignment(x, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT) * pixel;

@@ -207,9 +207,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint arg
         }
 }
 
-/* What the build told of the kernel on a device. CL_INVALID_DEVICE if device is not in the list of
- * devices associated with kernel (one that it was not built for is not), or if it is NULL and there is
- * more than one. */
+/* Get the block that the build gave for the kernel on `device`. CL_INVALID_DEVICE: the device is
+ * not one of the kernel's, or the kernel was not built for it. The same if device is NULL and the
+ * program has several devices. */
 static cl_int find_device(cl_kernel k, cl_device_id device, struct bytes *ret)
 {
         const struct _cl_program *p = k->program;
@@ -253,7 +253,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_de
                 return CL_INVALID_VALUE;
         if (param_name != CL_KERNEL_LOCAL_MEM_SIZE || v.size != sizeof(cl_ulong))
                 return reply_bytes(reply, v.data, v.size);
-        /* The native side was asked before arguments were set, whose local memory counts too. */
+        /* The native side computed the size before arguments were set; their local memory counts,
+         * too. */
         struct client *c = kernel->program->context->client;
         client_lock(c);
         cl_ulong size = bytes_get_u64(v.data) + kernel_local_args(kernel);
@@ -340,10 +341,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfo(cl_kernel kernel, cl_dev
         return reply_bytes(reply, values, answers * sizeof(size_t));
 }
 
-/* "CL_INVALID_GLOBAL_WORK_SIZE if global_work_size is NULL or if any of the values [...] are 0 or exceed
- * the maximum value representable by size_t on the device", "CL_INVALID_GLOBAL_OFFSET if the value
- * specified in global_work_size + the corresponding value in global_work_offset for dimension exceeds"
- * it. */
+/* "CL_INVALID_GLOBAL_WORK_SIZE if global_work_size is NULL", or any of its values "are 0 or exceed
+ * the maximum value representable by size_t on the device". CL_INVALID_GLOBAL_OFFSET: the sum of
+ * global size and global offset exceeds that maximum in a dimension. */
 static cl_int check_global(cl_device_id d, cl_uint dims, const size_t *offset, const size_t *global)
 {
         struct bytes v;

@@ -117,20 +117,19 @@ CL_API_ENTRY cl_int CL_API_CALL clSetContentSizeBufferPoCL(cl_mem buffer,
 
 bool mem_flags_inherit(cl_mem_flags parent, cl_mem_flags flags, cl_mem_flags *ret)
 {
-        /* "CL_INVALID_VALUE if buffer was created with CL_MEM_WRITE_ONLY and flags specifies
-         * CL_MEM_READ_WRITE or CL_MEM_READ_ONLY, or if buffer was created with CL_MEM_READ_ONLY and
-         * flags specifies CL_MEM_READ_WRITE or CL_MEM_WRITE_ONLY, or if flags specifies
-         * CL_MEM_USE_HOST_PTR or CL_MEM_ALLOC_HOST_PTR or CL_MEM_COPY_HOST_PTR." */
+        /* CL_INVALID_VALUE: flags may not widen the buffer's access. A CL_MEM_WRITE_ONLY buffer
+         * excludes CL_MEM_READ_WRITE and CL_MEM_READ_ONLY; a CL_MEM_READ_ONLY buffer excludes
+         * CL_MEM_READ_WRITE and CL_MEM_WRITE_ONLY. CL_MEM_USE_HOST_PTR, CL_MEM_ALLOC_HOST_PTR and
+         * CL_MEM_COPY_HOST_PTR are never allowed. */
         if (!mem_flags_are_valid(flags) || flags & MEM_HOST_PTR)
                 return false;
         if (parent & CL_MEM_WRITE_ONLY && flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY))
                 return false;
         if (parent & CL_MEM_READ_ONLY && flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY))
                 return false;
-        /* "CL_INVALID_VALUE if buffer was created with CL_MEM_HOST_WRITE_ONLY and flags specify
-         * CL_MEM_HOST_READ_ONLY, or if buffer was created with CL_MEM_HOST_READ_ONLY and flags specify
-         * CL_MEM_HOST_WRITE_ONLY, or if buffer was created with CL_MEM_HOST_NO_ACCESS and flags
-         * specify CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_WRITE_ONLY." */
+        /* CL_INVALID_VALUE, likewise for the host: a CL_MEM_HOST_WRITE_ONLY buffer excludes
+         * CL_MEM_HOST_READ_ONLY, and the other way round. A CL_MEM_HOST_NO_ACCESS buffer excludes
+         * both. */
         if (parent & CL_MEM_HOST_WRITE_ONLY && flags & CL_MEM_HOST_READ_ONLY)
                 return false;
         if (parent & CL_MEM_HOST_READ_ONLY && flags & CL_MEM_HOST_WRITE_ONLY)

@@ -9,7 +9,7 @@
 #include "core/command/khr_command_buffer.h"
 #include "core/device.h"
 
-/* What the platform offers beyond its devices. */
+/* Extensions that the platform has beside those of its devices. */
 static const cl_name_version extensions[] = {
         { CL_MAKE_VERSION(2, 0, 0), "cl_khr_icd" },
         { CL_MAKE_VERSION(1, 0, 0), "cl_khr_extended_versioning" },

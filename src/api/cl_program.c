@@ -338,8 +338,8 @@ CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_d
                 e = check_compiler(program, num_devices, device_list);
         if (e != CL_SUCCESS)
                 return e;
-        /* CL_INVALID_BUILD_OPTIONS if the options are invalid: what only a device's compiler knows is
-         * its to say. */
+        /* CL_INVALID_BUILD_OPTIONS: only a device's compiler can judge the options that it alone
+         * knows. */
         if (!options_valid(options))
                 return CL_INVALID_BUILD_OPTIONS;
         return status_to_cl(program_build(program, &(struct program_build_params){
@@ -419,8 +419,8 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
 {
         if (!handle_is(context, HANDLE_CONTEXT))
                 return reply_error(errcode_ret, CL_INVALID_CONTEXT);
-        /* CL_INVALID_VALUE if there are devices and no number of them, or the other way round, if there
-         * are no programs, or if there is data for a callback but no callback. */
+        /* CL_INVALID_VALUE: one of num_devices and device_list is 0 or NULL and the other is not;
+         * there are no input programs; or user_data is given without a callback. */
         if (!num_devices != !device_list || !num_input_programs || !input_programs ||
             (!pfn_notify && user_data))
                 return reply_error(errcode_ret, CL_INVALID_VALUE);
@@ -446,7 +446,7 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
                 if (!device_flag(device_list[i], CL_DEVICE_LINKER_AVAILABLE))
                         return reply_error(errcode_ret, CL_LINKER_NOT_AVAILABLE);
         }
-        /* CL_INVALID_LINKER_OPTIONS: what only a device's linker knows is its to say. */
+        /* CL_INVALID_LINKER_OPTIONS: only a device's linker can judge the other options. */
         if (options && strlen(options) > WIRE_TEXT_MAX)
                 return reply_error(errcode_ret, CL_INVALID_LINKER_OPTIONS);
         cl_program p = NULL;
@@ -530,7 +530,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
-/* The binary of device i: of the executable, or else what the program was made of. */
+/* The binary of device i: its executable, or else the binary that the program was created with. */
 static struct bytes binary_of(const struct _cl_program *p, cl_uint i)
 {
         if (p->executables && p->executables[i].size)

@@ -50,9 +50,9 @@ CL_API_ENTRY cl_sampler CL_API_CALL clCreateSampler(cl_context context, cl_bool 
         return create(context, &desc, NULL, 0, errcode_ret);
 }
 
-/* "CL_INVALID_VALUE if the property name in sampler_properties is not a supported property name, if the
- * value specified for a supported property name is not valid, or if the same property name is specified
- * more than once." */
+/* CL_INVALID_VALUE: "the property name in sampler_properties is not a supported property name";
+ * "the value specified for a supported property name is not valid"; or "the same property name is
+ * specified more than once". */
 static bool read_properties(const cl_sampler_properties *list, struct sampler_desc *ret,
                             size_t *ret_count)
 {

@@ -73,8 +73,8 @@ static cl_int check_svm(const struct enqueue *q)
         return e;
 }
 
-/* The object at an address: an allocation of the queue's context and the offset in it; no allocation:
- * memory of the application. */
+/* A place in memory: an allocation of the queue's context and the offset in it. `mem` is NULL for
+ * other memory of the application. */
 struct place {
         cl_mem mem;
         size_t offset;
@@ -88,7 +88,8 @@ static struct place place_of(cl_command_queue q, const void *at)
         return (struct place){ mem, mem ? svm_at(mem, at) : 0 };
 }
 
-/* Nothing names an error for bytes behind the end: as for buffers. */
+/* Check that the bytes lie within the allocation. The specification names no error for that; return
+ * the same as for buffers. */
 static cl_int check_place(struct place p, size_t size)
 {
         return p.mem ? check_region(p.mem, p.offset, size) : CL_SUCCESS;
@@ -173,14 +174,15 @@ cl_int do_svm_mem_fill(const struct enqueue *q, void *svm_ptr, const void *patte
         cl_int e = check_svm(q);
         if (e != CL_SUCCESS)
                 return e;
-        /* "CL_INVALID_VALUE if svm_ptr is NULL, if svm_ptr is not aligned to pattern_size bytes, if
-         * pattern is NULL, if pattern_size is zero, is not a power of two, is greater than 128, if size is
-         * not a multiple of pattern_size." */
+        /* CL_INVALID_VALUE: svm_ptr "is NULL" or "is not aligned to pattern_size bytes"; "pattern
+         * is NULL"; pattern_size "is zero, is not a power of two, is greater than 128"; or "size is
+         * not a multiple of pattern_size". */
         if (!svm_ptr || !pattern || !pattern_size || pattern_size & (pattern_size - 1) ||
             pattern_size > 128 || (uintptr_t)svm_ptr % pattern_size || size % pattern_size)
                 return CL_INVALID_VALUE;
-        /* "svm_ptr is a pointer to a memory region that will be filled"; memory of the application is
-         * none that a coarse-grained device can reach. */
+        /* "svm_ptr is a pointer to a memory region that will be filled". It must lie in an
+         * allocation, because a coarse-grained device can't reach other memory of the application.
+         */
         struct place at = place_of(q->queue, svm_ptr);
         if (!at.mem || check_place(at, size) != CL_SUCCESS)
                 return CL_INVALID_VALUE;
@@ -362,9 +364,10 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
                 memcpy(&value, param_value, sizeof(value));
                 return value ? CL_INVALID_OPERATION : CL_SUCCESS;
         }
-        /* "CL_INVALID_OPERATION if [...] no devices in the context associated with kernel support [such]
-         * Unified Shared Memory allocations." SYCL's runtime says all three of every kernel, and gives up
-         * when one is refused; of those that nobody can have it is no promise. */
+        /* CL_INVALID_OPERATION: "no devices in the context associated with kernel support [such]
+         * Unified Shared Memory allocations". SYCL's runtime sets all three flags for every kernel,
+         * and gives up when one is refused. So the flags for host and shared allocations are
+         * accepted, though no such allocation can exist. */
         case CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL:
         case CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL:
         case CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: {

@@ -26,8 +26,9 @@ static cl_int check_transfer(const struct enqueue *q, cl_mem m, size_t offset, s
         return e;
 }
 
-/* The application's side of a transfer may be a device allocation (core/memory/usm.h), as SYCL's copies from accessors have it;
- * the extension leaves that open. CL_SUCCESS and NULL: it is not. */
+/* Find the device allocation (core/memory/usm.h) that contains the application's side of a
+ * transfer. SYCL's copies from accessors pass such pointers; the extension leaves open whether that
+ * is valid. CL_SUCCESS and *ret NULL: it is memory of the application. */
 static cl_int check_device_side(const struct enqueue *q, const void *ptr, size_t size, cl_mem *ret,
                                 size_t *ret_offset)
 {
@@ -144,7 +145,7 @@ struct rect {
         size_t buffer_row_pitch, buffer_slice_pitch, host_row_pitch, host_slice_pitch;
         const void *ptr;
         struct box at, host;
-        cl_mem device_side; /* what ptr points into; NULL: memory of the application */
+        cl_mem device_side; /* allocation of ptr; NULL: application's memory */
 };
 
 static bool is_empty(const size_t *region)
@@ -283,9 +284,9 @@ cl_int do_copy_buffer(const struct enqueue *q, cl_mem src_buffer, cl_mem dst_buf
         if (check_region(src_buffer, src_offset, size) ||
             check_region(dst_buffer, dst_offset, size))
                 return CL_INVALID_VALUE;
-        /* "CL_MEM_COPY_OVERLAP if src_buffer and dst_buffer are the same buffer or sub-buffer object and
-         * the source and destination regions overlap or if [they] are different sub-buffers of the same
-         * associated buffer object and they overlap." */
+        /* CL_MEM_COPY_OVERLAP: both are "the same buffer or sub-buffer object and the source and
+         * destination regions overlap"; or both are "different sub-buffers of the same associated
+         * buffer object and they overlap". */
         size_t from = mem_root_offset(src_buffer) + src_offset,
                to = mem_root_offset(dst_buffer) + dst_offset;
         if (mem_root(src_buffer) == mem_root(dst_buffer) &&
@@ -491,10 +492,9 @@ CL_API_ENTRY void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue command_queue
          * 0". */
         if (!size || check_region(buffer, offset, size))
                 return reply_error(errcode_ret, CL_INVALID_VALUE);
-        /* "CL_INVALID_OPERATION if buffer has been created with CL_MEM_HOST_WRITE_ONLY or
-         * CL_MEM_HOST_NO_ACCESS and CL_MAP_READ is set in map_flags or if buffer has been created with
-         * CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS and CL_MAP_WRITE or
-         * CL_MAP_WRITE_INVALIDATE_REGION is set in map_flags." */
+        /* CL_INVALID_OPERATION: CL_MAP_READ is set, and the buffer has CL_MEM_HOST_WRITE_ONLY or
+         * CL_MEM_HOST_NO_ACCESS. The same if CL_MAP_WRITE or CL_MAP_WRITE_INVALIDATE_REGION is set,
+         * and the buffer has CL_MEM_HOST_READ_ONLY or CL_MEM_HOST_NO_ACCESS. */
         e = check_host_access(buffer, map_flags & CL_MAP_READ, map_flags & writes);
         if (e != CL_SUCCESS)
                 return reply_error(errcode_ret, e);

@@ -1,4 +1,5 @@
-/* cl_intel_unified_shared_memory (core/memory/usm.h): by name only, since it has no slots. Quotes are the extension's. */
+/* cl_intel_unified_shared_memory (core/memory/usm.h). Its functions are found by name only, since
+ * the dispatch table has no slots for them. Quotes are from the extension. */
 #include "core/memory/usm.h"
 
 #include <string.h>
@@ -16,10 +17,10 @@ enum { LARGEST_TYPE = 16 * sizeof(cl_long) };
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* "CL_INVALID_PROPERTY if a memory property name in properties is not a supported property name, if the value
- * specified for a supported property name is not valid, or if the same property name is specified more than once.",
- * "if either the CL_MEM_ALLOC_INITIAL_PLACEMENT_DEVICE_INTEL or CL_MEM_ALLOC_INITIAL_PLACEMENT_HOST_INTEL flags are
- * specified." */
+/* CL_INVALID_PROPERTY: "a memory property name in properties is not a supported property name";
+ * "the value specified for a supported property name is not valid"; or "the same property name is
+ * specified more than once". Also if CL_MEM_ALLOC_INITIAL_PLACEMENT_DEVICE_INTEL or
+ * CL_MEM_ALLOC_INITIAL_PLACEMENT_HOST_INTEL is set. */
 static cl_int take_properties(const cl_mem_properties_intel *properties, cl_bitfield *ret_flags)
 {
         bool seen = false;
@@ -110,8 +111,8 @@ static void *CL_API_CALL shared_mem_alloc(cl_context context, cl_device_id devic
         return reply_error(errcode_ret, e);
 }
 
-/* `blocking`: what was enqueued before may use it. By which of its pointers a kernel goes is not known, so that is
- * all that was enqueued in the context. */
+/* Free one allocation. `blocking`: enqueued commands may use it, so wait for them. A kernel may
+ * reach it through any pointer, so the wait is for everything enqueued in the context. */
 static cl_int free_one(cl_context context, void *ptr, bool blocking)
 {
         if (!handle_is(context, HANDLE_CONTEXT))

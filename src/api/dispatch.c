@@ -19,7 +19,7 @@
 #define ICD2_TAG ((void *)(intptr_t)0x434C3331)
 #endif
 
-/* Slots of other systems' extensions stay empty: nothing declares what they would hold. */
+/* Slots of other systems' extensions stay empty, because no header declares their functions. */
 const struct _cl_icd_dispatch spancl_dispatch = {
 #define CORE(major, minor, name)   .name = name,
 #define TAGGED(major, minor, name) .name = ICD2_TAG,

@@ -9,7 +9,7 @@
 _Static_assert(offsetof(struct handle, dispatch) == 0, "cl_khr_icd");
 _Static_assert(offsetof(struct handle, dispatch_data) == sizeof(void *), "cl_khr_icd 2.0.0");
 
-/* What the loader was given first; it keeps it for good, also across fork(). */
+/* The platform that the loader was given first. The loader keeps it for good, also across fork(). */
 static _Atomic(cl_platform_id) first_platform;
 
 cl_platform_id icd_platform(struct client *c)
@@ -27,8 +27,8 @@ CL_API_ENTRY cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num_entries,
                                                        cl_platform_id *platforms,
                                                        cl_uint *num_platforms)
 {
-        /* clGetPlatformIDs: CL_INVALID_VALUE if there are no entries but a place for them, or if
-         * nothing is asked for. */
+        /* clGetPlatformIDs: CL_INVALID_VALUE if `platforms` is given with 0 entries, or if both
+         * results are NULL. */
         if ((!num_entries && platforms) || (!platforms && !num_platforms))
                 return CL_INVALID_VALUE;
         struct client *c = client_get();

@@ -79,7 +79,7 @@ void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg)
         c->progress_pumping = progress_thread;
         servers_tick(c);
         client_flush(c);
-        /* Sending alone can be what was waited for. */
+        /* The waiter may have waited only for the sending. */
         if (!client_receive(c) && !(done && done(arg))) {
                 for (unsigned i = 0; i < c->server_count; i++)
                         if (c->servers[i]->state != SERVER_LOST && c->servers[i]->link)

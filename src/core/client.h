@@ -1,7 +1,8 @@
 /* The client: every server, the platform, and the one lock.
  *
- * Lock order: client lock, then nothing else. Application callbacks run without it, on the progress thread
- * thread. The thread that waits receives (client_wait); no other thread is involved in a command. */
+ * Lock order: the client lock is the only one; no other lock is taken under it. Application
+ * callbacks run without it, on the progress thread. The thread that waits also receives
+ * (client_wait), so no other thread is involved in a command. */
 #ifndef SPANCL_CORE_CLIENT_H
 #define SPANCL_CORE_CLIENT_H
 
@@ -33,16 +34,17 @@ struct client_params {
         uint64_t wait_ns;   /* and calls that need it wait for so long, then they fail */
 };
 
-/* A client of its own, for tests and the simulator; objects made from its platform belong to it and use
- * nothing of the process's client. Connects at the first call that needs devices. SP_E_NOMEM. */
+/* A separate client, for tests and the simulator. Objects made from its platform belong to it, and
+ * use nothing of the process's client. It connects at the first call that needs devices.
+ * SP_E_NOMEM. */
 SP_NODISCARD int client_new(const struct client_params *params, struct client **ret);
 
-/* Says goodbye to the servers and frees the client, its devices and its platform; every other object is
- * dead by then. NULL is allowed. */
+/* Take leave of the servers, and free the client, its devices and its platform. Every other object
+ * must be freed by then. NULL is allowed. */
 struct client *client_free(struct client *c);
 
-/* For io without threads: run deferred callbacks and send what was left over. True: did something, or has
- * something to do. No lock held. */
+/* For io without threads: run deferred callbacks and send what was left unsent. True: it did
+ * something, or has something to do. No lock held. */
 bool client_step(struct client *c);
 
 /* The client's platform; immutable. The platform's and the devices' handles are made by
@@ -56,8 +58,8 @@ struct client *client_get(void);
 void client_lock(struct client *c);
 void client_unlock(struct client *c);
 
-/* Return false if there is nothing to offer: no server is configured, and the default one is not there. Connects to that
- * one then; others are left alone. */
+/* Return false if no server is configured and the default one is not there. The check connects to
+ * the default server; it does not connect to others. */
 bool client_has_platform(struct client *c);
 
 /* All devices of all servers, in the order of SPANCL_SERVERS; connects when needed. A server that can't
@@ -67,8 +69,8 @@ void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_cou
 /* A new object id (proto/object_id.h). Lock held. */
 uint64_t client_new_id(struct client *c, enum object_type type);
 
-/* Wait until done(arg) says true: sends what is unsent, receives and dispatches on this thread when no
- * other does. Lock held; released while it sleeps. */
+/* Wait until done(arg) returns true. The wait sends unsent messages; it receives and dispatches on
+ * this thread when no other thread does. Lock held; released while it sleeps. */
 void client_wait(struct client *c, bool (*done)(void *arg), void *arg);
 
 /* A request to one server and its answer. */
@@ -78,7 +80,7 @@ struct request {
         cl_int status;   /* the answer's; CL_DEVICE_NOT_AVAILABLE when the server is gone */
         struct buf info; /* the answer's block; the requester's to free (buf_fini) */
         struct server *server;
-        /* Optional: called with the lock held when done, instead of a waiter noticing. */
+        /* Optional: called with the lock held when done, for requests that no thread waits for. */
         void (*notify)(struct request *r);
         void *user;
 };
@@ -96,8 +98,8 @@ struct handle *client_object(struct client *c, const void *address);
  * CL_DEVICE_NOT_AVAILABLE. While it is disconnected, messages gather. Lock held. */
 struct session *server_session(struct server *s);
 
-/* It is gone, or disconnected and not waited for: what needs an answer, and new commands, return
- * CL_DEVICE_NOT_AVAILABLE, and so do calls that wait already. Lock held. */
+/* Return true if the server is gone, or disconnected for too long. Then new commands and requests
+ * return CL_DEVICE_NOT_AVAILABLE, and so do calls that wait already. Lock held. */
 bool server_refuses(const struct server *s);
 
 /* Number of the server in the client, < CLIENT_SERVERS_MAX: its bit in `declared` and `imported`, its
@@ -105,22 +107,22 @@ bool server_refuses(const struct server *s);
 unsigned server_index(const struct server *s);
 const char *server_name(const struct server *s);
 
-/* Something was sent that nobody waits for: send now when the link is idle or enough has gathered, else
- * leave it to the next wait, flush or the progress thread. Lock held. */
+/* Send a message that no thread waits for: now if the link is idle or enough has gathered,
+ * otherwise with the next wait, flush or the progress thread. Lock held. */
 void server_kick(struct server *s);
 
 /* Send everything now. Lock held. */
 void server_flush(struct server *s);
 
-/* Run fn(d) soon on the progress thread without the lock: application callbacks. *d, which is not deferred now, is the
- * client's until then. Lock held. */
+/* Run fn(d), an application callback, on the progress thread soon, without the lock. *d must not be
+ * deferred already; it belongs to the client until fn runs. Lock held. */
 void client_defer(struct client *c, struct deferred *d, void (*fn)(struct deferred *d));
 
 /* CLOCK_MONOTONIC (virtual in the simulator), ns. */
 uint64_t client_now_ns(struct client *c);
 
-/* Tell the application of an error that concerns the whole context: its notify callback, on the progress thread
- * thread (core/progress.c). Lock held. */
+/* Notify the application of an error that concerns the whole context. The progress thread calls the
+ * context's callback (core/progress.c). Lock held. */
 void context_notify(cl_context x, const char *text);
 
 /* The one place where SP_E_* becomes a cl_int; `link_error` is what a lost server means here, normally
@@ -133,8 +135,9 @@ cl_int status_to_cl(int status);
  * spancl_dispatch: `const void *const handle_dispatch = &spancl_dispatch;` */
 extern const void *const handle_dispatch;
 
-/* ICD 2: what the loader wants behind `dispatch` in each object (clIcdSetPlatformDispatchDataKHR), NULL
- * until it says so; handle_init copies it. api/dispatch.c defines it. */
+/* ICD 2: the value that the loader wants behind `dispatch` in each object
+ * (clIcdSetPlatformDispatchDataKHR); NULL until the loader sets it. handle_init copies it.
+ * api/dispatch.c defines it. */
 extern void *handle_dispatch_data;
 
 /* Fill in dispatch, type, one application reference and the hold that goes with it. */
@@ -147,20 +150,20 @@ static inline bool handle_is(const void *handle, enum handle_type type)
         return h && h->type == type;
 }
 
-/* References of the application: clRetain* and clRelease*. An object without any may still be there for
- * others, and come back to the application through a query. handle_release: 1 when the last one went: the
- * caller then drops the hold with the type's own *_unhold, which frees at zero; SP_E_INVAL when there was
- * none to give back. */
+/* References of the application: clRetain* and clRelease*. An object without any may still be held
+ * by others, and come back to the application through a query. handle_release returns 1 when the
+ * last reference went: the caller then drops the hold with the type's own *_unhold, which frees the
+ * object at zero. SP_E_INVAL: there was no reference to release. */
 void handle_retain(struct handle *h);
 SP_NODISCARD int handle_release(struct handle *h);
 
-/* Free an object of `size` bytes that begins with `h`. The last few that were freed stay readable, so that
- * an application that uses one once more is told so. */
+/* Free an object of `size` bytes that begins with `h`. The last few freed objects stay readable, so
+ * that a call with a freed handle returns an error. */
 void handle_free(struct handle *h, size_t size);
 
-/* Each family's file in core/ defines NAME_hold / NAME_unhold over h.holds: context, queue, mem,
- * program, kernel, sampler, event, device (of root devices they do nothing). All with the lock held; *_unhold frees the object and sends
- * `release` to the servers that know it when the last hold goes. */
+/* Each family's file in core/ defines NAME_hold and NAME_unhold over h.holds; those of root devices
+ * do nothing. The last *_unhold frees the object, and sends `release` to the servers that know it.
+ * Lock held. */
 void device_hold(cl_device_id d);
 void device_unhold(cl_device_id d);
 void context_hold(cl_context x);

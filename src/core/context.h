@@ -6,7 +6,7 @@
 #include "core/client.h"
 
 struct context_params {
-        const cl_device_id *devices; /* without duplicates; what is present of them */
+        const cl_device_id *devices; /* without duplicates; the context uses those present now */
         cl_uint device_count;
         const cl_context_properties *properties; /* copied; NULL: none */
         size_t property_count;                   /* with the final 0 */

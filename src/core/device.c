@@ -51,7 +51,7 @@ static const struct mask {
         { CL_DEVICE_VERSION, MASK_VERSION },
         { CL_DEVICE_NUMERIC_VERSION, MASK_NUMBER },
 
-        /* Names of what is offered. */
+        /* Lists of offered names. */
         { CL_DEVICE_EXTENSIONS, MASK_NAMES },
         { CL_DEVICE_EXTENSIONS_WITH_VERSION, MASK_VERSIONS },
         { CL_DEVICE_OPENCL_C_FEATURES, MASK_FEATURES },
@@ -108,8 +108,8 @@ static const struct mask {
         { 0x5000, MASK_DROP }, /* cl_ext_buffer_device_address */
 };
 
-/* Extensions that need nothing from the API but queries, or what it has: they change the language, or
- * tell what the device is. Others are not offered. */
+/* Extensions that change the language or describe the device, so that the API needs only queries,
+ * or functions that it has. Others are not offered. */
 static const char *const extensions[] = {
         "cl_khr_3d_image_writes",
         "cl_khr_async_work_group_copy_fence",
@@ -185,8 +185,8 @@ static const char *const extensions[] = {
         "cl_nv_pragma_unroll",
 };
 
-/* Extensions that every device has here, because the client does them; the first one if the device has shared virtual memory. In
- * front of the others it can be left out of an answer. */
+/* Extensions that every device has here, because the client implements them. The first one needs
+ * shared virtual memory; it stands at the front so that an answer can leave it out. */
 static const cl_name_version extensions_own[] = {
         { USM_VERSION, USM_NAME },
         { CL_MAKE_VERSION(1, 0, 0), "cl_khr_create_command_queue" },

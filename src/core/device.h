@@ -1,7 +1,8 @@
-/* Devices: what clGetDeviceInfo says is what the physical device said, but for what is not true over a
- * network or not implemented (the masks in device.c). Everything here is immutable once the device is
- * made and needs no lock, but for sub-devices, which are made by their server and are a domain of their
- * own there: a native context has the devices that it was made with. */
+/* Devices. clGetDeviceInfo answers what the physical device answered, except for values that are
+ * not true over a network or not implemented (the masks in device.c).
+ * A device is immutable once it is made, and needs no lock. Sub-devices are made by their server
+ * and are a domain of their own there, because a native context has only the devices that it was
+ * made with. */
 #ifndef SPANCL_CORE_DEVICE_H
 #define SPANCL_CORE_DEVICE_H
 
@@ -36,14 +37,15 @@ static inline bool context_accepts(const struct _cl_context *x, enum device_acce
  * CL_DEVICE_BUILT_IN_KERNELS (';')? */
 bool device_list_has(const char *list, char separator, const char *name, size_t name_size);
 
-/* Is it there, as far as its server has said up to now? Lock held. */
+/* Is the device available, as far as its server has said up to now? Lock held. */
 bool device_is_available(const struct _cl_device_id *d);
 
 /* The device that stands for this one now: objects made from now on use it. Lock held. */
 cl_device_id device_present(const struct _cl_device_id *d);
 
-/* Call fn(d, available, user_data) when that changes; NULL: not any more. The one before is not called any
- * more when this returns, unless it is what calls this. Lock held; may be released meanwhile. */
+/* Call fn(d, available, user_data) when that changes; NULL: not any more. When this returns, the
+ * earlier callback is not called any more, unless this call comes from within it. Lock held; may be
+ * released meanwhile. */
 void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data);
 
 /* Is it the same physical device, as far as can be told? */
@@ -54,8 +56,8 @@ bool device_is_same(const struct _cl_device_id *a, const struct _cl_device_id *b
 cl_int device_partition(cl_device_id d, const cl_device_partition_property *properties,
                         size_t property_count, cl_device_id **ret, cl_uint *ret_count);
 
-/* The masks applied to an INFO_DEVICE block: append what remains, changed where it must be. For
- * device_new and tests. SP_E_NOMEM. */
+/* Apply the masks to an INFO_DEVICE block: append the values that remain, changed where they must
+ * be. For device_new and tests. SP_E_NOMEM. */
 SP_NODISCARD int device_mask(struct bytes native, struct buf *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* The objects behind OpenCL's handles. The first two members of each are what the ICD loader needs.
- * Everything mutable is guarded by the client's lock (core/client.h); what is said to be immutable may
- * be read without it. */
+/* The objects behind OpenCL's handles. The first two members of each are for the ICD loader.
+ * Everything mutable is guarded by the client's lock (core/client.h); members that are called
+ * immutable may be read without it. */
 #ifndef SPANCL_CORE_OBJECT_H
 #define SPANCL_CORE_OBJECT_H
 
@@ -34,7 +34,8 @@ enum handle_type {
         HANDLE_MUTABLE_COMMAND = 0x13d8b96f,
 };
 
-/* A call that the progress thread makes without the lock (client_defer): a part of what it is about. */
+/* A call that the progress thread makes without the lock (client_defer). It is embedded in the
+ * object that it is about. */
 struct deferred {
         struct list link;
         void (*fn)(struct deferred *d);
@@ -55,11 +56,13 @@ struct _cl_platform_id {
         struct client *client;
 };
 
-/* Lives as long as the client, a sub-device until nothing needs it. Immutable but `available` and `present`.
+/* A device. A root device lives as long as the client, a sub-device until nothing needs it.
+ * Immutable except `available` and `present`.
  *
- * A device of a server that was started anew is another object, of the new session (core/link/new_session.c). The application
- * knows it by the first one's handle (`shown`), and whatever is made from now on uses the last one (`present`);
- * contexts and all that is in them stay with the one that was present when they were made. */
+ * If a server is restarted, its device becomes another object, of the new session
+ * (core/link/new_session.c). The application keeps the first object's handle (`shown`). Objects
+ * made from now on use the newest device (`present`). Contexts, and all objects in them, keep the
+ * device that was present when they were made. */
 struct _cl_device_id {
         struct handle h;
         struct server *server;
@@ -71,19 +74,20 @@ struct _cl_device_id {
         struct buf own_info; /* of a sub-device */
         cl_device_type type;
         bool available;
-        cl_device_id shown;   /* what the application knows it by; a sub-device: itself */
-        cl_device_id present; /* of one that is shown: what stands for it now */
+        cl_device_id shown; /* the device whose handle the application has; a sub-device: itself */
+        cl_device_id present; /* a shown device: the device that stands for it now */
         struct client *client;
-        /* Of one that is shown: who is told that it goes or comes (core/link/availability.c). */
+        /* Shown devices only: the callback that is notified when the device goes or comes
+         * (core/link/availability.c). */
         struct {
                 spancl_availability_fn fn; /* NULL: nobody */
                 void *user_data;
-                bool told; /* what was told last */
-                bool gone; /* it was not available at some time since */
+                bool told; /* the last news */
+                bool gone; /* it was unavailable at some time since */
                 bool due;  /* `call` is deferred */
                 struct deferred call;
         } watch;
-        struct buf mirror; /* what clGetDeviceInfo answers: `info` with core/device.c's masks */
+        struct buf mirror; /* the answers of clGetDeviceInfo: `info` with core/device.c's masks */
         /* often asked */
         size_t max_work_group_size, max_work_item_sizes[3];
         unsigned max_work_item_dimensions;
@@ -142,7 +146,7 @@ struct _cl_command_queue {
         uint64_t last_event; /* id of the last command, 0: none */
         uint64_t last_at;    /* where its message is (session_unsent_at) */
         uint64_t completed;  /* in-order: every command up to this id is known to be complete */
-        uint64_t finished;   /* what last_event was when all was waited for */
+        uint64_t finished;   /* the value of last_event when all was waited for */
         bool failed;         /* in-order: a command failed, so that ids tell nothing any more */
         unsigned
                 unwatched; /* in-order: events that other servers wait for, since one was watched */
@@ -154,7 +158,7 @@ struct _cl_command_queue {
 
 struct mapping {
         struct list link; /* the root's */
-        cl_mem mem;       /* what was mapped: the root or what is in it */
+        cl_mem mem;       /* the mapped object: the root or an object in it */
         void *pointer;
         size_t offset, size;         /* buffer: of the root buffer's bytes */
         size_t origin[3], region[3]; /* image */
@@ -167,8 +171,8 @@ struct _cl_mem {
         cl_context context;
         uint64_t id;
         cl_mem_flags flags; /* with the defaults filled in */
-        /* Bytes that are placed: of an image of its own those of its pixels without gaps, of one in a
-         * buffer all from its first to its last. */
+        /* The number of placed bytes. An image of its own: its pixels without gaps. An image in a
+         * buffer: all bytes from its first to its last. */
         size_t size;
         struct image_desc image;      /* type 0: a buffer, or a pipe */
         cl_uint packet_size, packets; /* of a pipe; else 0 */
@@ -180,12 +184,13 @@ struct _cl_mem {
         void *host_ptr;   /* USE_HOST_PTR */
         void *initial;    /* COPY_HOST_PTR: our copy, until it has gone to a server; else NULL */
         unsigned sending; /* transfers that read `initial` now */
-        cl_mem parent; /* whose bytes it has: sub-buffer, image in a buffer or image; else NULL */
-        size_t origin; /* in the parent */
-        /* Of an allocation of shared virtual memory, which is no handle of the application's: where it
-         * lies; host_ptr is its address. NULL: a memory object. */
+        cl_mem parent;    /* of a sub-buffer, or an image in a buffer or image; else NULL */
+        size_t origin;    /* in the parent */
+        /* The place of an allocation of shared virtual memory; host_ptr is its address. Such an
+         * allocation is no handle of the application's. NULL: a memory object. */
         struct svm_chunk *chunk;
-        /* The same, if it is one of cl_intel_unified_shared_memory: whose, as the application knows it. NULL: clSVMAlloc's. */
+        /* The device of a device allocation (cl_intel_unified_shared_memory), by the handle that
+         * the application has. NULL: clSVMAlloc made it. */
         cl_device_id usm;
         cl_bitfield usm_flags;   /* CL_MEM_ALLOC_FLAGS_INTEL */
         struct storage *storage; /* of a root buffer: where its shadow lies; NULL: on its own */
@@ -195,11 +200,11 @@ struct _cl_mem {
         struct deferred end; /* calls them */
         bool awaited; /* released, its destructors are still to be called: one of client->interests */
         cl_mem content;       /* holds how many of its bytes mean something; held; NULL: all do */
-        struct list mappings; /* of the root only: also of what is in it */
+        struct list mappings; /* of the root only: also of objects in it */
         cl_uint map_count;
         /* Backing of mappings (and ALLOC_HOST_PTR), made at the first map. */
         void *shadow;
-        struct placement placement; /* of the root only; what has a parent uses the parent's */
+        struct placement placement; /* root only; with a parent: the parent's */
         uint64_t declared;          /* bit per server (client->servers index): it knows the id */
 };
 
@@ -267,10 +272,9 @@ struct _cl_program {
         struct program_job *job;     /* the one in progress; NULL: none */
         struct bytes *executables;   /* per device: its binary as clGetProgramInfo gives it; owned,
                                         NULL or empty until asked for */
-        struct buf
-                sent_source; /* what the servers have, if it is not `source` (core/program/include.h) */
-        uint64_t declared;     /* bit per server */
-        unsigned kernel_count; /* attached kernel objects */
+        struct buf sent_source; /* the servers' version, if not `source` (core/program/include.h) */
+        uint64_t declared;      /* bit per server */
+        unsigned kernel_count;  /* attached kernel objects */
 };
 
 /* One argument's value; `version` is 0 while not set. */
@@ -303,7 +307,7 @@ struct _cl_kernel {
         uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
         struct kernel_pointers reached[2]; /* by enum kernel_reach */
         bool reaches_usm; /* CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: any device allocation */
-        /* The last answer of kernel_is_right: of which version, and when so many objects had gone (client.gone). */
+        /* The last call of kernel_is_right: the device, the version, and client.gone at that time. */
         struct {
                 cl_device_id device;
                 uint64_t version, gone;
@@ -319,10 +323,10 @@ struct event_callback {
         void *user_data;
 };
 
-/* Work of the client itself when all else of a command is done: one of the event's parts. */
+/* Work that the client does after all else of a command is done: one of the event's parts. */
 struct event_tail {
-        /* With the lock held; `status`: what the others ended with. Calls event_part_done, at once or
-         * later. */
+        /* Called with the lock held; `status`: the result of the other parts. Calls
+         * event_part_done, at once or later. */
         void (*run)(struct event_tail *t, cl_event e, cl_int status);
         void (*free)(struct event_tail *t);
 };
@@ -338,21 +342,21 @@ struct _cl_event {
                 *server; /* where it completes; NULL: user event, or completed by the client */
         cl_int status;   /* CL_QUEUED ... CL_COMPLETE or negative */
         cl_int result;   /* the first error of its parts */
-        unsigned parts;  /* what has to happen before it is complete: the server's word, bytes */
+        unsigned parts;  /* still missing before it completes: the server's notification, bytes */
         bool tracked;    /* in the client's map of pending events, which then has a hold */
         bool stands_in;  /* for a command without an event object, which is waited for */
-        bool watched;    /* the server tells also that it succeeded, or its word is not missing */
-        bool heard;      /* the server's word has come, or is not missing */
+        bool watched;    /* the server notifies success, too, or its notification is not missing */
+        bool heard;      /* the server's notification has come, or is not missing */
         cl_ulong queued_ns, submit_ns, start_ns, end_ns; /* client's CLOCK_MONOTONIC */
         struct event_callback *callbacks;
         struct event_tail *tail; /* owned; NULL: none */
         uint64_t imported;       /* bit per server: it has or will be told of the completion */
-        uint64_t relay;          /* those that this client has to tell, because no peer will */
+        uint64_t relay;          /* servers that this client has to notify, because no peer will */
         struct list queue_link;
         /* Order (event.c). */
         bool lags;             /* the client has to take bytes, or run the tail */
-        unsigned before;       /* events that have to end first; each is one of its parts */
-        struct list followers; /* those that have to end after it */
+        unsigned before;       /* events that must complete first; each is one of its parts */
+        struct list followers; /* events that must complete after it */
         struct outgoing *held; /* bytes that go when `before` is 0, held too; NULL: none */
 };
 

@@ -1,4 +1,5 @@
-/* The progress thread: application callbacks, what nobody waits for, and nothing else. */
+/* The progress thread: application callbacks, and completions that no thread waits for; nothing
+ * else. */
 #include <errno.h>
 #include <time.h>
 
@@ -48,7 +49,7 @@ static uint64_t unsent_since(const struct client *c)
         return oldest;
 }
 
-/* Run what is deferred; the lock is released meanwhile. True: there was something. */
+/* Run deferred calls; the lock is released meanwhile. True: there were some. */
 static bool run_deferred(struct client *c)
 {
         if (list_empty(&c->deferred))

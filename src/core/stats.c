@@ -1,4 +1,5 @@
-/* SPANCL_STATS: what crossed each link and how often the program waited, as JSON, when it ends. */
+/* SPANCL_STATS: the traffic of each link and the number of waits, as JSON, written when the program
+ * ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

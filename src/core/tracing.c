@@ -1,4 +1,4 @@
-/* SPANCL_TRACE: what the client and its servers did when, as one timeline, when the program ends. */
+/* SPANCL_TRACE: one timeline of the client and its servers, written when the program ends. */
 #include <errno.h>
 #include <stdio.h>
 

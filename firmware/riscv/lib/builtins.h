@@ -1,5 +1,6 @@
-/* For the files that define OpenCL C's built-in functions: a function of scalars, of all types and lengths of
- * vectors. The compiler declares them; what it calls them is what these definitions are called. */
+/* Macros for the files that define OpenCL C's built-in functions. From a function of scalars they
+ * make the functions for all types and lengths of vectors, under the names by which the compiler
+ * declares and calls them. */
 #define OV __attribute__((overloadable))
 
 #define EACH_INT(M) M(char) M(uchar) M(short) M(ushort) M(int) M(uint) M(long) M(ulong)

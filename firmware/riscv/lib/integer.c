@@ -1,4 +1,5 @@
-/* What compilers call for 64-bit integers and memory on a core of 32 bits. */
+/* Compiler support: the functions that compilers call for 64-bit integers and memory on a core of
+ * 32 bits. */
 #include <stdint.h>
 
 typedef union {

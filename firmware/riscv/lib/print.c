@@ -382,7 +382,7 @@ static void put_one(struct out *o, const struct format *f, va_list *args)
         }
 }
 
-/* What follows a `%`; 0: it means nothing. */
+/* Parse the conversion behind a `%` into *f. Returns its end; 0: it is not a valid conversion. */
 static const char *parse(const char *p, struct format *f)
 {
         *f = (struct format){ .precision = -1, .bytes = 4 };

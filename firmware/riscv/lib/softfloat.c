@@ -1,5 +1,6 @@
-/* What compilers call for floating point: softfloat.h by their names. Also compiled for hosts, whose own
- * arithmetic it is compared with (tests/unit/test_softfloat.c). */
+/* Compiler support for floating point: the functions of softfloat.h under the names that compilers
+ * call. The unit test also compiles this file for hosts, and compares it with their own arithmetic
+ * (tests/unit/test_softfloat.c). */
 #include <stdint.h>
 
 static uint32_t f32_wide(uint32_t a, uint32_t b, uint32_t *ret_low)

@@ -33,7 +33,7 @@
         R OV convert_##R##suffix(A a) { return value; }                 \
         EACH_LENGTH(CONVERT_VECTOR_N, R, suffix, A)
 
-/* Integers: of any length, compared as what has both. */
+/* Integers of any length, compared in a type that holds both. */
 #define FROM_INT(R, A)                                                  \
         CONVERT(R, , A, (R)a)                                           \
         CONVERT(R, _sat, A,                                             \
@@ -82,7 +82,7 @@ CONVERT(float, _rte, float, a)
 EACH_INT(LOADS)
 LOADS(float)
 
-/* Vectors of 3 lie as those of 4 in the functions whose name has an `a`. */
+/* In functions with an `a` in their names, vectors of 3 lie in memory like vectors of 4. */
 #define HALF_LOAD_N(n, AS)                                              \
         float##n OV vload_half##n(size_t at, const AS half *p)          \
         {                                                               \

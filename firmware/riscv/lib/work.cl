@@ -102,8 +102,9 @@ void OV atomic_work_item_fence(cl_mem_fence_flags flags, memory_order order, mem
 
 /* ---- functions of the whole group ----------------------------------------------------------- */
 
-/* Each work-item adds what it has to what is shared, in the order of their numbers; a scan takes what is
- * there just before (exclusive) or behind (inclusive). Between barriers they run in that order. */
+/* Each work-item adds its value to the shared one, in the order of their numbers. A scan takes the
+ * shared value just before (exclusive) or after (inclusive) that. Between barriers they run in that
+ * order. */
 #define SHARED(T) ((private volatile T *)ours()->shared)
 
 #define GROUP_ONE(T, name, first, combine)                \

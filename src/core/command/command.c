@@ -110,20 +110,23 @@ int command_ready(struct command *m, bool event)
                 return record_ready(m);
         m->id = client_new_id(m->client, OBJECT_EVENT);
         bool app = m->enqueue->ret_event != NULL, later = comes_later(m);
-        /* What command_use sent may have shown that the server is gone; nobody would end the event. */
+        /* Sending for command_use may have shown that the server is gone. Then nothing would
+         * complete the event. */
         if (!server_session(m->server))
                 return SP_E_GONE;
         m->at = session_position(m->session);
         if (!app && !event && !later)
                 return 0;
         int r = event_new(m->queue, m->enqueue->type, m->id, app, &m->event);
-        /* Until somebody looks at it, nobody has to be told; what follows it has to be. */
+        /* Until the application waits for or queries the event, the server need not notify that it
+         * succeeded. If the client has work to do before it (`later`), the server notifies in any
+         * case. */
         if (r == 0 && !event && !later && !(m->queue->properties & CL_QUEUE_PROFILING_ENABLE))
                 m->event->watched = false;
         return r == 0 && later ? follow(m) : r;
 }
 
-/* Errors of what should have happened before are not the call's own. */
+/* The result of a blocking command. Errors of commands before it are not the call's own. */
 static cl_int blocking_status(const struct command *m)
 {
         if (m->event->status < 0)
@@ -167,7 +170,8 @@ cl_int command_end(struct command *m, int r, bool wait)
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/* A launch has been checked; of one that is recorded, what will be replaced may not exist any more. */
+/* The arguments of a launch have been checked. In a recorded launch, objects that a later change
+ * will replace may not exist any more. */
 static bool arg_is_alive(const struct command *m, const struct _cl_kernel *k, cl_uint i)
 {
         return !m->enqueue->record || kernel_arg_is_alive(k, i);
@@ -268,7 +272,7 @@ static bool may_hold_pointers(const char *type)
         return true;
 }
 
-/* Through pointers in it, a kernel may write to what it got as `const`. */
+/* A kernel may write through pointers in an allocation, even if its argument is `const`. */
 static bool svm_is_written(const struct _cl_mem *svm, const struct kernel_arg_info *info)
 {
         if (svm->flags & CL_MEM_READ_ONLY)
@@ -392,8 +396,8 @@ static bool goes_direct(const struct enqueue *q, cl_mem mem, size_t size)
                storage_is_here(mem_root(mem)->storage, q->queue->device);
 }
 
-/* With the lock: nothing else can be enqueued meanwhile. False: it can't be done, since another thread has
- * enqueued something in the meantime, which would run during the copy. */
+/* Copy with the lock held, so that no other thread can enqueue meanwhile. False: another thread has
+ * enqueued a command already, which would run during the copy. */
 static bool copy_direct(struct command *m, cl_mem mem, size_t offset, void *read_to,
                         const void *write_from, size_t size)
 {
@@ -408,7 +412,8 @@ static bool copy_direct(struct command *m, cl_mem mem, size_t offset, void *read
         return read_to || command_wrote(m, mem, at) == 0;
 }
 
-/* True: *ret is what the call returns; else it is done as any other, after its wait list. */
+/* Transfer the bytes in place. True: the call returns *ret. False: only the wait list is complete;
+ * the transfer goes on like any other. */
 static bool enqueue_direct(const struct enqueue *q, cl_mem mem, size_t offset, size_t size,
                            void *read_to, const void *write_from, cl_int *ret)
 {
@@ -433,7 +438,8 @@ static bool enqueue_direct(const struct enqueue *q, cl_mem mem, size_t offset, s
         return done || !up;
 }
 
-/* What is left to do of q, whose event is given away and whose wait list is complete. */
+/* The rest of a transfer that could not be done in place: q without its event, which is handed out,
+ * and without its wait list, which is complete. */
 static struct enqueue after(const struct enqueue *q)
 {
         return (struct enqueue){ .queue = q->queue, .type = q->type, .blocking = true };

@@ -1,6 +1,6 @@
-/* Commands on their way to a queue. An enqueue_* function checks nothing that the API has to check; it
- * brings the data that the command needs to its device, sends it, and waits if it is blocking. They take
- * the client's lock themselves and return a cl_int. */
+/* Commands on their way to a queue. The API has checked the parameters of each enqueue_* function.
+ * The function brings the data that the command needs to its device, sends the command, and waits
+ * if it is blocking. It takes the client's lock itself and returns a cl_int. */
 #ifndef SPANCL_CORE_COMMAND_H
 #define SPANCL_CORE_COMMAND_H
 
@@ -9,7 +9,7 @@
 
 struct recorder;
 
-/* What every clEnqueue* has, and every clCommand*. */
+/* The common parameters of all clEnqueue* and clCommand* functions. */
 struct enqueue {
         cl_command_queue queue;
         cl_command_type type;
@@ -37,8 +37,9 @@ static inline struct range box_range(const struct box *b, const size_t region[3]
 
 cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const size_t *offset,
                       const size_t *global, const size_t *local);
-/* The same for a local size that only the implementation can judge: waits until it has taken the launch, or refused it
- * with the error that is returned. A launch that has to wait for other commands is not judged yet (*ret_judged). */
+/* The same for a local size that only the implementation can judge. It waits until the
+ * implementation has taken the launch, or has refused it with the error that is returned. A launch
+ * that has to wait for other commands is not judged yet (*ret_judged). */
 cl_int enqueue_kernel_judged(const struct enqueue *q, cl_kernel k, cl_uint dims,
                              const size_t *offset, const size_t *global, const size_t *local,
                              bool *ret_judged);
@@ -80,7 +81,7 @@ struct command {
         struct session *session;
         uint64_t id;
         uint64_t at;     /* where its message will be (session_unsent_at) */
-        cl_event event;  /* NULL: nobody needs it */
+        cl_event event;  /* NULL: none is needed */
         bool behind_all; /* a marker or barrier without wait list */
         bool wide;       /* transfer_expect: the lane of waiting threads has enough to do */
         struct trace_span span;
@@ -89,31 +90,32 @@ struct command {
         uint64_t few_waits[16];
 };
 
-/* Take the lock, wait for room, make the wait list known to the server. Whatever it returns,
- * command_end follows. */
+/* Take the lock, wait for room, make the wait list known to the server. command_end follows, also
+ * after an error. */
 SP_NODISCARD int command_begin(struct command *m, const struct enqueue *q);
-/* Until the server's session takes more. Lock held; released while it waits. */
+/* Wait until the server's session takes more. Lock held; released while it waits. */
 void command_wait_room(struct server *s);
 SP_NODISCARD int command_wait_for(struct command *m, uint64_t event);
 
-/* The command uses these bytes of `mem`: it waits for those that are on their way, and if `bring`, what
- * is stale is brought first. */
+/* The command uses these bytes of `mem`: it waits for copies of them that are on their way. If
+ * `bring`, stale bytes are brought first. */
 SP_NODISCARD int command_use(struct command *m, cl_mem mem, struct range r, bool bring);
 
-/* All is brought: give it its id and, if the application wants it or `event`, its event. */
+/* All bytes are brought: give the command its id and, if the application wants it or `event`, its
+ * event. */
 SP_NODISCARD int command_ready(struct command *m, bool event);
 
 /* The command, which is sent, writes these bytes. */
 SP_NODISCARD int command_wrote(struct command *m, cl_mem mem, struct range r);
 
-/* The same for what a launch of k may use, and may have written. */
+/* The same for all memory that a launch of k may use, and may have written. */
 SP_NODISCARD int command_use_args(struct command *m, cl_kernel k);
 SP_NODISCARD int command_wrote_args(struct command *m, cl_kernel k);
 
-/* What stands in its message. */
+/* The fields of its message. */
 static inline uint64_t command_flags(const struct command *m)
 {
-        /* Migrations between a context's devices wait for the commands that wrote. */
+        /* Another device's migrations may name the command in their wait lists. */
         if (!m->event)
                 return m->queue->context->device_count > 1 ? COMMAND_NAMED : 0;
         return (m->event->watched ? COMMAND_NOTIFY : COMMAND_NAMED) | (m->wide ? COMMAND_WIDE : 0);
@@ -123,11 +125,13 @@ static inline struct wire_u64s command_waits(const struct command *m)
         return (struct wire_u64s){ m->waits, m->wait_count };
 }
 
-/* The message of a command that only waits for its wait list and what command_use added. */
+/* Send a command that does nothing but wait for its wait list and the events that command_use
+ * added. */
 SP_NODISCARD int command_send_nothing(struct command *m);
 
-/* `r` < 0: it could not be sent. Otherwise it is the queue's last command; sends it soon, and when `wait`
- * waits for it. Hands its event out and releases the lock. Returns what the API call returns. */
+/* `r` < 0: the command could not be sent. Otherwise it is now the queue's last command; it is sent
+ * soon, and if `wait`, waited for. Hands its event out and releases the lock. Returns the result of
+ * the API call. */
 cl_int command_end(struct command *m, int r, bool wait);
 
 #endif

@@ -47,7 +47,7 @@ bool command_buffer_can_sync(cl_device_id a, cl_device_id b)
         return device_present(a)->server == device_present(b)->server;
 }
 
-/* Those of the queues, and of what brings data from one domain to another. */
+/* Slots of the queues, and one per domain for migrations if there are several domains. */
 static cl_uint slot_count(const struct _cl_command_buffer_khr *b)
 {
         return b->queue_count + (b->domain_count > 1 ? b->domain_count : 0);
@@ -98,7 +98,7 @@ static void take_domains(cl_command_buffer_khr b)
         }
 }
 
-/* Room and copies for what the params say. */
+/* Allocate room for the params, and copy them. */
 static int take_params(cl_command_buffer_khr b, const struct command_buffer_params *params)
 {
         size_t n = params->queue_count;
@@ -412,7 +412,7 @@ void command_buffer_abort(cl_command_buffer_khr b)
         }
 }
 
-/* What the changed launch does to memory, all of which the server gets to know. */
+/* Note the memory uses of the changed launch, whose objects are thereby declared at the server. */
 static int change_uses(cl_mutable_command_khr c)
 {
         struct recorder r = { .buffer = c->buffer, .uses = &c->next_uses };

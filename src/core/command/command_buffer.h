@@ -1,15 +1,18 @@
-/* Command buffers (cl_khr_command_buffer and its layers). A command is recorded by the same enqueue_*
- * function that would enqueue it: its message goes to a queue of the server that records (`slots`), and
- * what it does to memory is noted. An enqueue brings what all commands together need, and sends one message.
- * The application does not use one from several threads at once; the lock guards what others share. */
+/* Command buffers (cl_khr_command_buffer and its layers). The same enqueue_* function that would
+ * enqueue a command records it. Its message goes to a recording queue of the server (`slots`), and
+ * its uses of memory are noted. Enqueuing the buffer brings the bytes that all its commands
+ * together need, and sends one message.
+ * The application does not use one command buffer from several threads at once; the lock guards the
+ * objects that others share. */
 #ifndef SPANCL_CORE_COMMAND_BUFFER_H
 #define SPANCL_CORE_COMMAND_BUFFER_H
 
 #include "core/command/command.h"
 #include "core/command/khr_command_buffer.h"
 
-/* What a command does to a range of a memory object, in this order: it needs the bytes there, it only must
- * not meet those that are on their way, it has written them, or made a copy of what another has written. */
+/* A command's use of a range of a memory object. BRING: it needs the bytes there. MEET: it needs no
+ * contents, but waits for copies on their way there. WROTE: it has written them. COPIED: it made a
+ * copy of bytes that another command has written. */
 struct memory_use {
         enum { USE_BRING, USE_MEET, USE_WROTE, USE_COPIED } what;
         cl_mem mem; /* held */
@@ -24,7 +27,7 @@ struct memory_uses {
 
 /* How a kernel is launched. */
 struct launch {
-        cl_kernel args; /* ours, for the values of arguments; NULL: they will not change */
+        cl_kernel args; /* the client's copy, for argument values; NULL: they will not change */
         uint64_t sent;  /* those up to this version of it are on the server */
         cl_uint dims;
         size_t offset[3], global[3], local[3];
@@ -47,7 +50,7 @@ struct _cl_mutable_command_khr {
         struct launch now, next;
 };
 
-/* All that the commands do to one memory object in one domain. */
+/* The uses of one memory object in one domain by all commands. */
 struct memory_sum {
         struct list link;
         struct memory_sum *elsewhere; /* the same object in another domain; NULL: no more */
@@ -63,20 +66,20 @@ struct _cl_command_buffer_khr {
         struct server *server;
         cl_command_queue *queues; /* held */
         cl_uint queue_count;
-        /* Domains of the devices. With several, each has a slot behind those of the queues, out of order,
-         * for what brings data from one to another. */
+        /* Domains of the devices. With several, each domain has an out-of-order slot behind those
+         * of the queues, for migrations between domains. */
         cl_uint domain_count;
-        struct _cl_command_queue *slots; /* what m->queue is while recording */
+        struct _cl_command_queue *slots; /* the value of m->queue while recording */
         size_t *last;                    /* per slot: its last command */
-        /* Several domains, while it records: where the commands leave what they have written, by the root's
-         * id; writers are commands, by number. */
+        /* Several domains, while recording: where the commands leave the bytes that they have
+         * written, by the root's id. Writers are commands, by number. */
         struct map placements;
         cl_command_buffer_properties_khr *properties; /* as given, with the final 0 */
         size_t property_count;
         cl_command_buffer_flags_khr flags;
         cl_mutable_dispatch_asserts_khr asserts;
         bool finalized;
-        bool broken; /* out of memory: the server has something else than we */
+        bool broken; /* out of memory: the server's recording differs from ours */
         cl_mutable_command_khr *commands;
         size_t count, cap;
         struct list changed;
@@ -84,7 +87,7 @@ struct _cl_command_buffer_khr {
         struct list sums;
 };
 
-/* What a struct enqueue has in addition when its command is recorded. */
+/* The additional parameters of a struct enqueue whose command is recorded. */
 struct recorder {
         cl_command_buffer_khr buffer;
         unsigned slot;
@@ -127,14 +130,14 @@ cl_int enqueue_command_buffer(const struct enqueue *q, cl_command_buffer_khr b,
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-/* Make command->next a copy of ->now, if it is none yet; what is then changed in it counts from
- * command_buffer_commit on. SP_E_NOMEM. Lock held. */
+/* Make command->next a copy of ->now, unless it is one already. Changes to it take effect with
+ * command_buffer_commit. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int command_change(cl_mutable_command_khr command);
 
-/* Take over all that changed; if that fails, nothing. SP_E_NOMEM, SP_E_GONE. Lock held. */
+/* Apply all changes; on failure, none. SP_E_NOMEM, SP_E_GONE. Lock held. */
 SP_NODISCARD int command_buffer_commit(cl_command_buffer_khr b);
 
-/* Forget what changed. Lock held. */
+/* Forget all changes. Lock held. */
 void command_buffer_abort(cl_command_buffer_khr b);
 
 /* ---- for command.c and transfer.c: their steps while q->record ------------------------------ */
@@ -151,11 +154,12 @@ void record_end(struct command *m, int r);
 
 void memory_uses_fini(struct memory_uses *u);
 
-/* What all commands of b need, and have written, for the command m that runs them; SP_E_*. */
+/* Apply the memory uses of all commands of b to the command m that runs them: the bytes that they
+ * need, and those that they have written. SP_E_*. */
 SP_NODISCARD int recorded_use_all(struct command *m, cl_command_buffer_khr b);
 SP_NODISCARD int recorded_wrote_all(struct command *m, cl_command_buffer_khr b);
 
-/* It is finalized; it ends. */
+/* Called when the buffer is finalized, and when it is freed. */
 void recorded_placements_free(cl_command_buffer_khr b);
 void recorded_memory_free(cl_command_buffer_khr b);
 
@@ -167,7 +171,8 @@ static inline uint64_t recorded_number(size_t number)
         return object_id(OBJECT_EVENT, number);
 }
 
-/* A command, and room for it in the list, to whose end it then goes. NULL: no memory. */
+/* Allocate a command, and room for it in the list; recorded_append then puts it at the list's end.
+ * NULL: no memory. */
 cl_mutable_command_khr recorded_alloc(cl_command_buffer_khr b, cl_command_type type);
 void recorded_append(cl_mutable_command_khr c);
 void recorded_free(cl_mutable_command_khr c);

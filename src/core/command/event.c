@@ -25,9 +25,9 @@ static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-/* The servers execute commands in the order that the application asked for, but their words and the bytes of
- * reads come over several lanes and links. So that nothing looks complete before what it depends on, an
- * event behind one that lags follows it. */
+/* The servers execute commands in the order that the application asked for. But their
+ * notifications, and the bytes of reads, come over several lanes and links. So an event follows an
+ * earlier one that lags; otherwise it could look complete before a command that it depends on. */
 
 struct follower {
         struct list link;
@@ -118,7 +118,7 @@ void event_hold(cl_event e)
         atomic_fetch_add(&e->h.holds, 1);
 }
 
-/* Tell the servers of `to` how e ended. */
+/* Notify the servers in the set `to` of e's completion. */
 static void event_tell(cl_event e, uint64_t to)
 {
         struct client *c = e->context->client;
@@ -128,7 +128,7 @@ static void event_tell(cl_event e, uint64_t to)
                 if (!session)
                         continue;
                 int r = session_send(session, event_done, .event = e->id, .status = e->status);
-                if (r < 0) /* what waits there would wait for ever */
+                if (r < 0) /* commands there would wait for ever */
                         s->lost_status = r;
                 server_send(s);
         }
@@ -138,7 +138,7 @@ void event_unhold(cl_event e)
 {
         unsigned left = atomic_fetch_sub(&e->h.holds, 1) - 1;
         if (left == 1 && e->tracked && !e->watched && !e->imported && e->parts == 1) {
-                /* Only the map knows it, and nobody will ask how it ends. */
+                /* Only the map holds the event, and nothing will query it any more. */
                 map_del(&e->context->client->events, e->id);
                 list_remove(&e->queue_link);
                 atomic_store(&e->h.holds, 0);
@@ -148,7 +148,7 @@ void event_unhold(cl_event e)
         cl_context x = e->context;
         cl_command_queue q = e->queue;
         if (e->parts && !e->queue) {
-                /* A user event that nobody can set any more: who waits for it must not for ever. */
+                /* Nothing can set this user event any more: release the commands that wait for it. */
                 e->status = CL_INVALID_EVENT;
                 event_tell(e, e->imported);
         }
@@ -247,7 +247,8 @@ void event_complete(cl_event e, cl_int status)
                 next = first->next;
                 callback_defer(e, first);
         }
-        /* User events, events without a peer link, and those whose server can't tell any more. */
+        /* The client notifies servers of user events, of events without a peer link, and of events
+         * whose server is lost. */
         bool lost = e->server && e->server->state == SERVER_LOST;
         event_tell(e, e->server && !lost ? e->relay : e->imported);
         client_changed(c);
@@ -410,8 +411,9 @@ void events_relay(struct server *a, struct server *b)
 
 /* ---- use in wait lists ---------------------------------------------------------------------- */
 
-/* Is the client to be told how e ends, which servers tell each other? It may become the client's to tell
- * (events_relay), and has to be forgotten some time: later events of an order tell that, of which some are told. */
+/* Must the client be notified of an event that servers pass to each other? The client may have to
+ * pass it on later (events_relay), and must forget it some time. In an in-order queue a later event
+ * implies all earlier ones, so it suffices to watch one in UNWATCHED. */
 static bool to_be_watched(cl_event e)
 {
         enum { UNWATCHED = 64 };
@@ -464,8 +466,9 @@ int event_reach(cl_event e, struct server *s)
 cl_int event_status(cl_event e)
 {
         if (!event_is_done(e)) {
-                /* The first look asks: whether it is complete is known when the answer to what follows the
-                 * question is there. Then the server tells. */
+                /* The first query watches the event. When the server has answered a message after
+                 * the watch, the client knows whether the event is complete. From then on the
+                 * server notifies it. */
                 if (!e->watched && event_watch(e) == 0 && e->watched)
                         (void)!server_round_trip(e->server);
                 client_poll(e->context->client);

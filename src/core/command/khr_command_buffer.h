@@ -1,7 +1,7 @@
-/* What cl_khr_command_buffer 0.9.8, _multi_device 0.9.2 and _mutable_dispatch 0.9.5 declare. All are
- * provisional: headers have none of it, or other versions whose functions and structs differ. So the
- * types of handles and values are declared here again, which C allows; structs and functions have names of
- * ours, and constants their final values. */
+/* Declarations of cl_khr_command_buffer 0.9.8, _multi_device 0.9.2 and _mutable_dispatch 0.9.5. All
+ * are provisional: system headers have none of it, or other versions whose functions and structs
+ * differ. So the types of handles and values are declared here again, which C allows. Structs and
+ * functions have names of our own, and constants have their final values. */
 #ifndef SPANCL_CORE_KHR_COMMAND_BUFFER_H
 #define SPANCL_CORE_KHR_COMMAND_BUFFER_H
 

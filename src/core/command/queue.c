@@ -225,7 +225,7 @@ static bool is_finished(void *arg)
                 return false;
         if (!f->last || f->last->status == CL_COMPLETE)
                 events_passed(f->queue, f->id);
-        /* Commands that somebody looks at, and transfers, end with their events. */
+        /* Transfers, and commands whose events are watched, complete with their events. */
         list_each(e, &f->queue->commands, struct _cl_event, queue_link)
         {
                 if (e->id > f->id)
@@ -271,7 +271,8 @@ static int watch_last(cl_command_queue q, struct session *session, cl_event *ret
         return 0;
 }
 
-/* A marker behind everything, for queues whose last command tells nothing about the others; held. */
+/* Enqueue a marker behind everything, for queues whose last command does not imply the others. *ret
+ * is held. */
 static int watch_marker(cl_command_queue q, struct session *session, cl_event *ret)
 {
         cl_event e;

@@ -24,7 +24,7 @@ SP_NODISCARD int queue_set_default(cl_command_queue q);
 /* How many queues on the device there are. Lock held. */
 cl_uint queue_count_on_device(cl_device_id d);
 
-/* Is it one that takes commands? */
+/* Is it a host queue, which takes commands from the application? */
 static inline bool queue_is_host(const struct _cl_command_queue *q)
 {
         return handle_is(q, HANDLE_QUEUE) && !(q->properties & CL_QUEUE_ON_DEVICE);
@@ -33,14 +33,14 @@ static inline bool queue_is_host(const struct _cl_command_queue *q)
 /* Submit what was enqueued. A cl_int. Lock held. */
 cl_int queue_flush(cl_command_queue q);
 
-/* Wait until everything enqueued is complete; the error of a command that nobody has an event of, since
- * the last call that waited. A cl_int. Lock held. */
+/* Wait until everything enqueued is complete. Returns the error of a command without an event that
+ * failed since the last call that waited. A cl_int. Lock held. */
 cl_int queue_finish(cl_command_queue q);
 
 /* The same for all queues of the context, but that errors stay with their queues. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int queues_wait(cl_context x);
 
-/* The error of a command that nobody has an event of, once. Lock held. */
+/* The error of a command without an event, returned once. Lock held. */
 cl_int queue_take_error(cl_command_queue q);
 
 static inline bool queue_in_order(const struct _cl_command_queue *q)

@@ -37,7 +37,7 @@ struct incoming {
         uint64_t transfer;
         struct server *server;
         cl_event event; /* that it is a part of; held */
-        cl_mem keep;    /* what is read; held */
+        cl_mem keep;    /* the object that is read; held */
         struct host_box to;
         /* Where its bytes are meanwhile, if others are still on their way there that it comes after;
          * owned. NULL: they go where they belong. */
@@ -55,8 +55,8 @@ struct outgoing {
         struct host_box from;
         uint8_t *copy;  /* `from` is it; owned. NULL: the application's memory, or that of `keep` */
         cl_event event; /* that it is a part of, held; NULL: none */
-        cl_mem root;    /* whose initial data it is, held; NULL: none */
-        cl_mem keep;    /* whose memory it is, held; NULL: the application's */
+        cl_mem root;    /* the buffer that the initial data is of, held; NULL: none */
+        cl_mem keep;    /* the owner of the memory, held; NULL: the application */
         struct sent *sent;
 };
 
@@ -65,8 +65,9 @@ static const void *outgoing_at(struct session_bulk *b, uint64_t offset, size_t *
         return box_at(&container_of(b, struct outgoing, bulk)->from, offset, ret_len);
 }
 
-/* Lane 1 of every server is that of threads that wait. Has nobody (`aside`) to wait for these bytes, or is what is on
- * its way enough for them? */
+/* Does a transfer go over the wide lanes? Lane 1 of every server is for threads that wait. A
+ * transfer leaves it alone if no thread waits for its bytes (`aside`), or if enough bytes are on
+ * their way already. */
 static bool goes_wide(const struct client *c, uint64_t size, bool aside)
 {
         enum { SMALL = 256 << 10 };
@@ -290,7 +291,7 @@ static bool is_map(const struct _cl_event *e)
                e->command == CL_COMMAND_SVM_MAP;
 }
 
-/* The view of what was mapped has the bytes, or will not have them. */
+/* Record in the view of a mapped object that the bytes have come, or will not come. */
 static void tell_view(const struct incoming *in, bool came)
 {
         struct placement *p = &mem_root(in->keep)->placement;
@@ -491,8 +492,8 @@ void incoming_fail(struct server *s)
 
 /* ---- from server to server ------------------------------------------------------------------ */
 
-/* What these commands wait for only orders them: a writer that failed leaves the bytes as they were, or
- * undefined, but readable (COMMAND_REGARDLESS). */
+/* Wait lists of migration commands only order them, so failures in them do not count
+ * (COMMAND_REGARDLESS). A failed writer leaves the bytes as they were, or undefined, but readable. */
 
 /* Event ids, a few without allocation. */
 struct ids {
@@ -542,7 +543,8 @@ void arrival_failed(struct server *s, uint64_t event)
         migrations_avoid(s, event);
 }
 
-/* A command behind these that has failed if one of them has; with `flags` COMMAND_REGARDLESS it never does. */
+/* Enqueue a marker behind these events. It fails if one of them fails; with `flags`
+ * COMMAND_REGARDLESS it never does. */
 static int mark_behind(struct server *s, uint64_t queue, const struct ids *ids, uint64_t flags,
                        uint64_t *ret)
 {
@@ -556,8 +558,9 @@ static int mark_behind(struct server *s, uint64_t queue, const struct ids *ids, 
         return r;
 }
 
-/* Too many writers to name: one marker for all that later users wait for, which must not start when bytes did not
- * come, and one for the others, of which only what needs their bytes has to wait. */
+/* Replace a replica's writers by two markers when they are too many to name. All later users wait
+ * for the first marker. It fails if bytes did not arrive, so that they do not start. Only commands
+ * that need the other writers' bytes wait for the second. */
 static int collapse(cl_mem root, struct server *s, unsigned domain)
 {
         struct replica *at = placement_find(&root->placement, s->index, domain);
@@ -639,7 +642,7 @@ static bool is_followed(const struct client *c, struct range part)
         return c->server_count > 2 && part.end - part.begin >= placement_chain_bytes;
 }
 
-/* Of the command that takes what is brought. */
+/* The flags of the command that receives the brought bytes. */
 static uint64_t write_flags(const struct client *c, struct range part)
 {
         return is_followed(c, part) ? COMMAND_NOTIFY : 0;
@@ -669,7 +672,7 @@ static int bring_from_host(struct command *m, cl_mem root, struct range part, ui
         o->root = root;
         root->sending++;
         mem_hold(root);
-        /* Others get it from that server; what is kept of it here can go. */
+        /* Other servers get the bytes from that server; the client's copy is not needed any more. */
         if (root->initial)
                 r = placement_drop(&root->placement, PLACEMENT_HOST, 0, part);
         outgoing_start(o, m->server, m->session);
@@ -702,9 +705,10 @@ static void ids_add(struct ids *ids, const struct ids *more)
                 ids->few[ids->count++] = more->few[i];
 }
 
-/* What a read of `part` on `s`, in `queue`, comes after. It fails if bytes did not arrive there; if all that it needs of what
- * arrives comes by one command, it goes on as that does. `content`: where there is the number of bytes that mean
- * something; NULL: nowhere. */
+/* Collect the commands that a read of `part` on `s`, in `queue`, waits for. The read fails if bytes
+ * did not arrive there. If one command brings all arriving bytes that it needs, the read sends them
+ * as they arrive (COMMAND_FOLLOW). `content`: the replica with the number of bytes that mean
+ * something; NULL: none. */
 static int writers_of(cl_mem root, struct server *s, uint64_t queue, const struct replica *at,
                       struct range part, const struct replica *content, struct ids *ret,
                       uint64_t *ret_flags)
@@ -714,7 +718,7 @@ static int writers_of(cl_mem root, struct server *s, uint64_t queue, const struc
         ret->count = 0;
         if (content) {
                 *ret = replica_waits(content, content_size_range(root), WRITERS_ALL);
-                /* Rather not cut than too early. */
+                /* Better to send too many bytes than to read the number too early. */
                 if (ret->count + writers.count + arrivals.count > array_size(ret->few))
                         ret->count = 0;
         }
@@ -812,7 +816,7 @@ static int bring(struct command *m, cl_mem root, const struct share *share)
         return r;
 }
 
-/* Bring what `from`, and maybe others, have. */
+/* Bring a part from `from`, and from other replicas if that is faster. */
 static int bring_part(struct command *m, cl_mem root, struct range part, const struct replica *from)
 {
         struct share shares[PLACEMENT_SHARES_MAX];

@@ -15,8 +15,8 @@ static inline struct host_box host_bytes(const void *at, size_t size)
         return (struct host_box){ (uint8_t *)(uintptr_t)at, { size, 1, 1 }, size, size };
 }
 
-/* Bytes that the client copies from one place of the application's memory to another when all that the
- * event waits for is done. */
+/* A copy that the client makes within the application's memory, after everything that the event
+ * waits for is done. */
 struct host_copy {
         struct event_tail tail;
         struct list link; /* the client's, until it is done */
@@ -31,31 +31,33 @@ struct sent {
         int status;
 };
 
-/* Send the bytes as the transfer of m, whose message is sent. Its event, if any, is not complete before
- * they have gone. `keep`, whose memory it is, and `sent` may be NULL. */
+/* Send the bytes as the transfer of m, whose message is sent. Its event, if any, is not complete
+ * before they are sent. `keep`, which owns the memory, and `sent` may be NULL. */
 SP_NODISCARD int transfer_send(struct command *m, struct host_box from, cl_mem keep,
                                struct sent *sent);
 
-/* Does somebody have to know when a write of `size` bytes is over? */
+/* Does the client need an event for a write of `size` bytes? Yes if the application's memory is
+ * read after the call, or if a blocking call waits for completion. */
 bool transfer_needs_event(const struct enqueue *q, uint64_t size);
 
-/* The message of a write is sent, if not r < 0; now its data, and command_end. A blocking write without a
- * wait list is over when the data has been taken; otherwise a failed wait list is to be reported. */
+/* The message of a write is sent, unless r < 0: send its data, then call command_end. A blocking
+ * write without a wait list is complete when its data has been taken. With a wait list it waits for
+ * completion, because a failed wait list must be reported. */
 cl_int transfer_finish_write(struct command *m, int r, struct host_box from);
 
-/* Receive the transfer of m, which has an event; before its message is sent. The event is not complete
- * before all have come; `keep`, what is read, is held until then. */
+/* Receive the transfer of m, which has an event; called before its message is sent. The event is
+ * not complete before all bytes have come. `keep`, the object that is read, is held until then. */
 SP_NODISCARD int transfer_expect(struct command *m, struct host_box to, cl_mem keep);
 
-/* The messages of a migration, at the server that has the bytes and at the one that gets them; of an image
- * they are about all pixels. */
+/* Send the messages of a migration: one to the server that has the bytes, one to the server that
+ * receives them. For an image they are about all pixels. */
 SP_NODISCARD int transfer_bring_read(struct session *session, cl_mem root, struct range part,
                                      const struct wire_buffer_read *m);
 SP_NODISCARD int transfer_bring_write(struct session *session, cl_mem root, struct range part,
                                       const struct wire_buffer_write *m);
 
-/* What was to come to `to` by its command `event` from another server comes from here, where it is, too. SP_E_GONE: it
- * is not any more. */
+/* Send from the client's memory the bytes that command `event` of `to` should have received from
+ * another server. SP_E_GONE: they are not current in the client any more. */
 SP_NODISCARD int transfer_reroute_host(struct server *to, cl_mem root, struct range part,
                                        uint64_t event);
 

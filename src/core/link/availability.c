@@ -3,15 +3,17 @@
 #include "core/device.h"
 #include "core/link/server.h"
 
-/* What is to be told next. An outage that is over already is told all the same: a call may have failed for it,
- * or the application may have asked meanwhile, and waits for word. */
+/* The next news for the application, in *available; false: there is none. An outage that is over
+ * already is notified all the same. A call may have failed for it, or the application may have
+ * queried meanwhile, and waits for the news. */
 static bool next_word(const cl_device_id d, bool *available)
 {
         *available = device_present(d)->available && !(d->watch.told && d->watch.gone);
         return d->watch.fn && *available != d->watch.told;
 }
 
-/* In the progress thread, without the lock; whatever changed since it was deferred is told at once. */
+/* Runs on the progress thread, without the lock. Changes since it was deferred are notified at
+ * once. */
 static void tell(struct deferred *call)
 {
         cl_device_id d = container_of(call, struct _cl_device_id, watch.call);

@@ -1,6 +1,6 @@
-/* What the client core needs from the outside: bytes moved, time, and sleep. Two implementations:
- * sockets and threads (src/loop/client_loop.c) and the simulator's virtual time (tests/sim). Core
- * itself polls nothing, reads no clock and opens no socket.
+/* The client core's interface to the outside: it moves bytes, gives the time, and sleeps. Two
+ * implementations: sockets and threads (src/loop/client_loop.c) and the simulator's virtual time
+ * (tests/sim). Core itself polls nothing, reads no clock and opens no socket.
  *
  * Threads: everything but `wake` and `now_ns` is called with the client's lock held. */
 #ifndef SPANCL_CORE_IO_H
@@ -52,15 +52,16 @@ struct client_io {
          * a later `receive` finds it done; if it can't be attached, `receive` fails. */
         int (*attach)(void *user, struct io_link *l, unsigned lane);
 
-        /* All connections of the link are lost, or useless: close them, and try again and again to attach
-         * lane 0 anew (session_lane_up, session_resume), until then; other lanes are not attached again.
-         * Does not block. When it is up, `receive` says 1; when it can't be, `receive` fails. Only by
-         * the thread that receives. */
+        /* All connections of the link are lost, or useless: close them, and try to attach lane 0
+         * anew (session_lane_up, session_resume) again and again until `until_ns`. Other lanes are
+         * not attached again. Does not block. When lane 0 is up, `receive` says 1; when the time is
+         * over, `receive` fails. Only the thread that receives calls it. */
         int (*reconnect)(void *user, struct io_link *l, uint64_t until_ns);
 
-        /* Begin another session with a server: connect from `at_ns` on, again and again until it succeeds or
-         * the link is closed, each time with an id and a key of its own. Does not block. When lane 0 is up,
-         * `receive` says 1, and `opened` tells what io_connect has. NULL: not at all. */
+        /* Begin another session with a server: connect from `at_ns` on, again and again until it
+         * succeeds or the link is closed. Each attempt has its own id and key. Does not block. When
+         * lane 0 is up, `receive` says 1, and `opened` fills in the results of io_connect. NULL:
+         * not supported. */
         int (*open)(void *user, const struct server_spec *spec, struct session *session,
                     uint64_t at_ns, struct io_link **ret);
         void (*opened)(void *user, struct io_link *l, struct io_connect *ret);
@@ -75,28 +76,30 @@ struct client_io {
          * NULL: there are no such threads. */
         void (*halt)(void *user, struct io_link *l);
 
-        /* Send what the session has to send on all lanes, without blocking. 0: all of it is gone;
-         * SP_E_AGAIN: there is more, `wait` ends when there is room; SP_E_LINK and other errors: the
-         * link is lost. */
+        /* Send all that the session has to send on all lanes, without blocking. 0: everything is
+         * sent. SP_E_AGAIN: there is more; `wait` returns when there is room. SP_E_LINK and other
+         * errors: the link is lost. */
         int (*send)(void *user, struct io_link *l);
 
-        /* Receive what is there, without blocking, and feed it to the session, which dispatches. 1:
-         * something came; 0: nothing; negative: the link or the session is lost. */
+        /* Receive the bytes that are there, without blocking, and feed them to the session, which
+         * dispatches. 1: something came; 0: nothing; negative: the link or the session is lost.
+         */
         int (*receive)(void *user, struct io_link *l);
 
-        /* Sleep until one of the links may have something to receive, or has room again for what
-         * `send` left, or `wake` was called since the last wait began, or the deadline (UINT64_MAX:
-         * none) has passed. Releases `lock` while it sleeps, as pthread_cond_wait does; the links stay
-         * open meanwhile. One thread at a time. `due`: the application waits for what comes. */
+        /* Sleep until a link may have something to receive, or has room again for what `send` left.
+         * A call of `wake` since the last wait began also ends it, and so does the deadline
+         * (UINT64_MAX: none). Releases `lock` while it sleeps, as pthread_cond_wait does; the links
+         * stay open meanwhile. One thread at a time. `due`: the application waits for the bytes
+         * that come. */
         void (*wait)(void *user, struct io_link *const *links, size_t count, bool due,
                      uint64_t deadline_ns, pthread_mutex_t *lock);
 
         /* End the present or the next `wait`. Any thread, with or without the lock. */
         void (*wake)(void *user);
 
-        /* Close; threads that `widen` started have ended then, and `lock` may have been released meanwhile.
-         * `after_fork`: in a child process, whose parent goes on using the connections: only the
-         * descriptors are closed. */
+        /* Close the link. The threads that `widen` started have ended when it returns; `lock` may
+         * have been released meanwhile. `after_fork`: this is a child process, and the parent goes
+         * on using the connections, so only the descriptors are closed. */
         void (*close)(void *user, struct io_link *l, bool after_fork);
 
         /* The memory that this process and the server have in common: its descriptor, which lives as

@@ -1,8 +1,9 @@
-/* Servers whose sessions have ended: new sessions with them, behind the devices that the application knows.
+/* New sessions with servers whose sessions have ended, behind the devices that the application
+ * knows.
  *
- * A session is a struct server of its own, with a number of its own, so that nothing of an earlier one can
- * reach it: contexts, and all that is in them, stay with the devices, and so with the session, that they were
- * made with. */
+ * Each session has a struct server of its own, with a number of its own, so that nothing of an
+ * earlier session can reach it. Contexts, and all objects in them, stay with the devices that they
+ * were made with, and so with that session. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -138,7 +139,8 @@ static cl_device_id find_same(const struct server *first, const struct server *s
         return NULL;
 }
 
-/* What came takes the place of what the application knows; what did not stays away. */
+/* Put the new session's devices in the place of those that the application knows. Devices that did
+ * not come back stay unavailable. */
 static void take_place(struct server *s)
 {
         struct client *c = s->client;
@@ -165,7 +167,7 @@ static void take_place(struct server *s)
                 c->svm_address_owner = s;
 }
 
-/* Those that were made with one of its earlier sessions. */
+/* Was the context made with one of the server's earlier sessions? */
 static bool was_used(const struct _cl_context *x, const struct server *s)
 {
         for (cl_uint i = 0; i < x->device_count; i++)

@@ -1,4 +1,5 @@
-/* Servers among themselves: who connects to whom, and what is done where nobody can. */
+/* Links between servers: which server connects to which, and the relay through the client where
+ * none can. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,14 +18,15 @@ static bool is_local(const struct server_spec *spec)
         return loopback_host(host);
 }
 
-/* Without what says whether the link is encrypted. */
+/* The host without the prefix that says whether the link is encrypted. */
 static const char *bare_host(const char *host)
 {
         return host + (strncmp(host, "tls:", 4) && strncmp(host, "tcp:", 4) ? 0 : 4);
 }
 
-/* The target's host as peer_open has it: with the key that it must have. If it has none, the user's `tcp:` for the server
- * counts for its peer-host, too: servers do not go unencrypted to another host without being told to. */
+/* Write the target's host as peer_open has it: with the key that the target must have. If it has no
+ * key, the user's `tcp:` for the server counts for its peer-host, too: servers do not go
+ * unencrypted to another host unless the user said so. */
 static void peer_host(const struct server *target, char *ret, size_t size)
 {
         const char *host = target->spec->peer_host;
@@ -85,7 +87,7 @@ static int introduce(struct server *dialler, struct server *target)
                                     bytes_str(target->spec->peer_given ? "" : target->local_path));
 }
 
-/* What they relay is relayed from now on, or begins anew: both sides forget what was on its way. */
+/* Begin to relay between a and b, or begin anew: both servers forget what was on its way. */
 static int relay_begin(struct server *a, struct server *b)
 {
         struct session *to_a = server_session(a), *to_b = server_session(b);
@@ -103,7 +105,7 @@ static int relay_begin(struct server *a, struct server *b)
         return 0;
 }
 
-/* What they have to say to each other goes through here from now on. */
+/* Relay everything that a and b exchange through this client from now on. */
 static int relay(struct server *a, struct server *b)
 {
         struct client *c = a->client;
@@ -132,8 +134,8 @@ int server_introduce(struct server *a, struct server *b)
         return r;
 }
 
-/* `s` can't connect to `other`: the other way round, or else through here. While it is, they try in turn, for either way
- * may be there one day. */
+/* `s` can't connect to `other`: let `other` connect, or else relay through this client. While the
+ * client relays, both servers try in turn, because either way may open later. */
 static int find_way(struct server *s, struct server *other)
 {
         uint64_t bit = 1ull << other->index;
@@ -226,7 +228,7 @@ int peers_direct(void *user, const struct wire_peer_direct *m)
 /* The message for `to` is in its outbox, or could not be put there. */
 static void passed(struct server *to, int r)
 {
-        if (r < 0) /* a gap in what the other side is to have */
+        if (r < 0) /* a gap in the other side's stream */
                 to->lost_status = r;
         server_send(to);
 }

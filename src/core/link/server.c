@@ -233,7 +233,7 @@ int server_new(struct client *c, unsigned index, const struct server_spec *spec,
         return 0;
 }
 
-/* Close what a lost server still has open. */
+/* Close the link and session of a lost server. */
 static void server_reap(struct server *s, bool after_fork)
 {
         struct client *c = s->client;
@@ -284,8 +284,8 @@ void server_halt(struct server *s)
                 c->io->halt(c->io_user, s->link);
 }
 
-/* The other servers must not wait for what the lost one would have sent them: it may not even have
- * connected to them yet. */
+/* Notify the other servers, so that they do not wait for bytes of the lost one. It may not even
+ * have connected to them yet. */
 static void tell_peers(struct server *s, int status)
 {
         struct client *c = s->client;
@@ -361,7 +361,7 @@ static bool is_left(const struct server *s, const struct goodbye *g)
         return g->exiting && s->spec->in_process;
 }
 
-/* Is nobody there any more to hear the goodbye? */
+/* Is no server left that the goodbye must reach? */
 static bool all_gone(void *arg)
 {
         struct goodbye *g = arg;

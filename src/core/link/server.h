@@ -7,7 +7,8 @@
 #include "core/client.h"
 #include "core/link/io.h"
 
-/* AWAY: its connections are lost, and made again; the session and what is in flight are kept. */
+/* DISCONNECTED: its connections are lost, and are made again; the session and everything in flight
+ * are kept. */
 enum server_state { SERVER_NEW, SERVER_UP, SERVER_DISCONNECTED, SERVER_LOST };
 
 struct server {
@@ -24,8 +25,9 @@ struct server {
         bool refusing;     /* disconnected, and calls do not wait for it any more */
         uint64_t refuse_at_ns;
 
-        /* Its session may be one of several with the same server, one after the other (new_session.c). */
-        struct server *first; /* whose devices the application knows; itself */
+        /* Its session may be one of several with the same server, one after another
+         * (new_session.c). */
+        struct server *first; /* the struct whose devices the application knows; itself */
         struct server *last;  /* of the first: the newest */
         unsigned fruitless;   /* sessions before it that brought no devices */
         struct request ask;   /* for the devices of a later one */
@@ -94,10 +96,10 @@ struct client {
         uint64_t relayed; /* the last peer_relay's number */
         struct map requests, events, incoming, migrations, queues;
         uint64_t small_migrations
-                [64]; /* in turn: of which nobody tells that they have ended; 0: none */
+                [64]; /* a ring of small ones, whose completion is not notified; 0: none */
         unsigned next_small_migration;
-        struct list followers; /* those whose turn has come */
-        bool following;        /* somebody works them off */
+        struct list followers; /* events whose turn has come */
+        bool following;        /* a thread works them off */
         struct list
                 host_copies; /* struct host_copy (core/command/transfer.h) that are to be made */
         struct list contexts;
@@ -113,7 +115,7 @@ struct client {
 
         /* Shared virtual memory (svm.c). */
         struct server
-                *svm_address_owner; /* whose device chooses the addresses; NULL: the client does */
+                *svm_address_owner; /* its device chooses the addresses; NULL: the client does */
         struct server *svm_sharer;  /* the one in this process that uses the client's memory */
         unsigned svm_base;          /* where addresses are looked for */
         uint64_t svm_offset;
@@ -143,7 +145,7 @@ struct client {
         bool progress_calling; /* in a callback */
         struct list deferred;
         unsigned interests;   /* callbacks that wait for a server's word */
-        unsigned watchers;    /* those that want to know that servers go and come, sometime soon */
+        unsigned watchers;    /* device watches: notify when servers go and come */
         cl_device_id telling; /* the callback about it runs (availability.c) */
         pthread_t teller;
         struct client *abandoned_next;
@@ -154,7 +156,7 @@ struct client {
 /* As client_wait, but not longer than until deadline_ns. True: done. */
 bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns);
 
-/* Something that a waiter may look at has changed. */
+/* Something has changed that a waiting thread may check. */
 void client_changed(struct client *c);
 
 /* Receive what is there without waiting (and send what is unsent). True: something was received. */
@@ -163,8 +165,9 @@ bool client_poll(struct client *c);
 /* Send what is unsent on all servers. */
 void client_flush(struct client *c);
 
-/* One round of the receiver: send, receive, and, if nothing came and `done` (may be NULL) does not say true,
- * sleep until the deadline, and receive. The caller has checked that nobody is `pumping`. */
+/* One round of the receiver: send, then receive. If nothing came and `done` (may be NULL) does not
+ * return true, sleep until the deadline, and receive again. The caller has checked that no thread
+ * is `pumping`. */
 void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg), void *arg,
                  uint64_t deadline_ns);
 
@@ -178,7 +181,8 @@ struct server *server_free(struct server *s, bool after_fork);
 /* In the child of a fork: close the descriptors; it is lost here. */
 void server_abandon(struct server *s);
 
-/* Connect to all servers and ask for their devices. Those that fail are logged and have none. */
+/* Connect to all servers and ask for their devices. A server that fails is logged and has no
+ * devices. */
 void servers_connect(struct client *c);
 
 /* Lane 0 is up: ask for the devices. */
@@ -187,24 +191,28 @@ void server_connected(struct server *s, const struct io_connect *at, struct requ
 /* Make the devices of one answer; takes the memory of `info`. SP_E_NOMEM, SP_E_PROTO. */
 SP_NODISCARD int server_take_devices(struct server *s, struct buf *info);
 
-/* Tell the servers that the client ends, and disconnect. `exiting`: the process ends; then those inside it
- * are left alone, because the native implementations may have ended already. */
+/* Notify the servers that the client ends, and disconnect. `exiting`: the process ends. Servers
+ * inside the process are then left alone, because the native implementations may have ended
+ * already. */
 void servers_close(struct client *c, bool exiting);
 
-/* The server is gone: complete with errors what it had, tell the contexts. */
+/* The server is gone: complete its commands with errors, and notify the contexts. */
 void server_lost(struct server *s, int status, const char *text);
 
-/* Before calls that use it end with errors: bytes on their way touch no memory of the application any more. */
+/* Called before calls that use the server return with errors: bytes on their way touch no memory of
+ * the application any more. */
 void server_halt(struct server *s);
 
-/* The connection is lost (SP_E_LINK), or the session has ended: it is disconnected, or gone. */
+/* The connection is lost (SP_E_LINK), or the session has ended: disconnect the server, or give it
+ * up. */
 void server_broken(struct server *s, int status);
 
 /* Send / receive without blocking; may lose the server. True: something was received. */
 void server_send(struct server *s);
 bool server_receive(struct server *s);
 
-/* Lanes for bulk of `size` bytes, when it will not travel inline: more than one if that or what moves is much. */
+/* Attach lanes for `size` bytes of bulk data that will not travel inline: several lanes if these
+ * bytes, or all that move now, are many. */
 void server_want_bulk(struct server *s, uint64_t size);
 
 /* Wait until the server has answered what was sent up to now. SP_E_*. Lock held, released meanwhile. */
@@ -212,8 +220,8 @@ SP_NODISCARD int server_round_trip(struct server *s);
 
 /* A time of the server's clock in the client's. */
 uint64_t server_local_ns(const struct server *s, uint64_t remote_ns);
-/* Ask for the server's clock when the last answer is old; just before a wait, so that the answer is seen
- * as soon as it comes. */
+/* Ask for the server's clock if the last answer is old. Called just before a wait, so that the
+ * answer is seen as soon as it comes. */
 void server_ask_clock(struct server *s);
 
 /* ---- peers.c -------------------------------------------------------------------------------- */
@@ -221,10 +229,10 @@ void server_ask_clock(struct server *s);
 /* Make two servers able to reach each other. SP_E_HOST: their session has ended. */
 SP_NODISCARD int server_introduce(struct server *a, struct server *b);
 
-/* It is lost: nothing of its is passed on any more. */
+/* The server is lost: pass on nothing from it any more. */
 void peers_part(struct server *s);
 
-/* Handlers of what servers say of each other, and of what is to be passed on. */
+/* Handlers of messages about the link to another server, and of data to be passed on. */
 int peers_lost(void *user, const struct wire_peer_lost *m);
 int peers_direct(void *user, const struct wire_peer_direct *m);
 int peers_relay_hello(void *user, const struct wire_relay_hello *m);
@@ -234,35 +242,37 @@ int peers_relay_taken(void *user, const struct wire_relay_taken *m);
 
 /* ---- disconnected.c --------------------------------------------------------------------------------- */
 
-/* Set what CL_DEVICE_AVAILABLE says of its devices. */
+/* Set CL_DEVICE_AVAILABLE of its devices. */
 void server_set_available(struct server *s, bool available);
 
-/* Is it worth waiting for, having been lost with that status? */
+/* Is the server worth waiting for after a loss with that status? */
 bool server_may_return(const struct server *s, int status);
 
-/* Its connection is lost, as several before it were, and nothing came through any of them: enough of it. */
+/* Count a lost connection. True: many in a row were lost without a message coming through, so the
+ * server is lost. */
 bool server_tries_in_vain(struct server *s);
-/* Was it found while sending that the session is over? Where only the connections are, it goes on: what is said to
- * the server meanwhile is sent when it is back. */
+/* Did sending find that the session has ended? If only connections are lost, the session goes on:
+ * messages to the server are kept, and sent after the link reconnects. */
 static inline bool server_ends(const struct server *s)
 {
         return s->lost_status && !server_may_return(s, s->lost_status);
 }
 void server_disconnected(struct server *s);
 
-/* The receiver's part, while it is disconnected: to have it connected again. SP_E_*: it is lost. */
+/* The receiver's part while the server is disconnected: have the link reconnect. SP_E_*: the server
+ * is lost. */
 SP_NODISCARD int server_redial(struct server *s);
 /* It is connected again. */
 void server_back(struct server *s);
 
-/* Let servers that calls have waited for long enough refuse from now on. */
+/* Let a disconnected server refuse calls from now on if they have waited for it long enough. */
 void servers_refuse(struct client *c);
 
-/* Look at the clocks of all sessions (session_tick); on the thread that receives. A server that owes something for too long
- * is disconnected. */
+/* Check the time limits of all sessions (session_tick); on the thread that receives. A server that
+ * owes an answer for too long is disconnected. */
 void servers_tick(struct client *c);
 
-/* When that is due, or servers_refuse. */
+/* The time at which servers_tick or servers_refuse is due next. */
 uint64_t servers_deadline(const struct client *c);
 
 /* ---- availability.c ------------------------------------------------------------------------- */
@@ -272,7 +282,8 @@ void device_changed(cl_device_id d);
 
 /* ---- new_session.c -------------------------------------------------------------------------------- */
 
-/* Its session has ended: begin another one, with another struct server, if it is to come back. */
+/* The server's session has ended: begin another one, with another struct server, if the server may
+ * come back. */
 void server_begin_session(struct server *s);
 /* Begin the sessions that server_begin_session had to put off. Called when no call is in the midst of anything. */
 void servers_begin_sessions(struct client *c);
@@ -282,7 +293,7 @@ bool server_opening(struct server *s);
 /* ---- request.c ------------------------------------------------------------------------------ */
 
 void request_done(struct client *c, uint64_t id, cl_int status, struct bytes info);
-/* By that server, if it is the one that was asked. */
+/* An answer of that server: completes the request if this server was asked. */
 void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes info);
 void requests_fail(struct server *s, cl_int status);
 
@@ -297,10 +308,11 @@ bool context_uses(cl_context x, const struct server *s);
 SP_NODISCARD int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app,
                            cl_event *ret);
 
-/* Somebody looks at it: the server has to tell how it ends. SP_E_NOMEM. */
+/* The application waits for or queries the event: the server has to notify how it completes.
+ * SP_E_NOMEM. */
 SP_NODISCARD int event_watch(cl_event e);
 
-/* Everything of the queue up to that id has ended, and what failed was told. */
+/* All commands of the queue up to that id have completed, and failures have been notified. */
 void events_passed(cl_command_queue q, uint64_t id);
 
 /* Has the client itself something to do for e, or for an event that has to end before e? */
@@ -332,7 +344,7 @@ void events_fail(struct server *s, cl_int status);
  * 0: not necessary, it is complete; negative: SP_E_*. */
 SP_NODISCARD int event_reach(cl_event e, struct server *s);
 
-/* The link between two servers is lost: what either waits for comes through the client. */
+/* The link between two servers is lost: completions that either waits for come through the client. */
 void events_relay(struct server *a, struct server *b);
 
 /* Has `e` ended, one way or the other? For client_wait. */
@@ -348,8 +360,8 @@ bool queue_lags(const struct _cl_command_queue *q, bool all);
 /* e, the queue's newest, must not be complete before that. SP_E_NOMEM. */
 SP_NODISCARD int queue_follow(cl_command_queue q, cl_event e, bool all);
 
-/* Have the server tell how an event of the queue's ends: the last command's message says so itself if it has
- * not left yet. SP_E_NOMEM. */
+/* Have the server notify the client when an event of the queue completes. If the message of the
+ * last command has not left yet, the request goes into it. SP_E_NOMEM. */
 SP_NODISCARD int queue_watch_event(cl_command_queue q, struct session *session, uint64_t event);
 
 /* The side queue for migrations of a domain. SP_E_*. */
@@ -357,14 +369,14 @@ SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uin
 
 /* ---- transfer.c ----------------------------------------------------------------------------- */
 
-/* All that e comes after is done: the bytes that were held for it may go to or from the application's
- * memory. */
+/* Everything that e comes after is done: the bytes that were held for e may move to or from the
+ * application's memory. */
 void transfer_turn(cl_event e);
-/* The call that sends or waits for e's bytes ends without them: the application's memory is not its any
- * more. */
+/* The call that sends or awaits e's bytes returns without them: the application's memory must not
+ * be touched any more. */
 void transfer_detach(cl_event e);
 
-/* The servers will not send what was asked for. */
+/* The server will not send the bytes that were asked for. */
 void incoming_fail(struct server *s);
 /* A command without an event has failed; if it brought data to the server, they are not there. */
 void arrival_failed(struct server *s, uint64_t event);
@@ -385,9 +397,9 @@ int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
 
 /* ---- progress.c ------------------------------------------------------------------------------- */
 
-/* There is something for the progress thread: starts it at first, wakes it when it sleeps. */
+/* Give the progress thread something to do: start it at first, wake it when it sleeps. */
 void progress_wake(struct client *c);
-/* Somebody begins to watch, or does not any more (client.watchers). */
+/* A device gets a watch callback, or loses it (client.watchers). */
 void progress_watch(struct client *c);
 void progress_unwatch(struct client *c);
 /* The last waiter has left: does the progress thread have to take over? */
@@ -399,7 +411,7 @@ void progress_forget(struct client *c);
 
 /* ---- stats.c -------------------------------------------------------------------------------- */
 
-/* Write what crossed each link to the file of SPANCL_STATS, if set; asks the servers for theirs. */
+/* Write the traffic of each link to the file of SPANCL_STATS, if set; asks the servers for theirs. */
 void stats_write(struct client *c);
 
 /* ---- tracing.c ------------------------------------------------------------------------------ */

@@ -1,5 +1,6 @@
-/* cl_pocl_content_size 1.0.0: a buffer that holds how many bytes of another one mean something. A hint: the number
- * is asked for by the server that has the bytes, when they are read, and the others are left out. */
+/* cl_pocl_content_size 1.0.0: a buffer that holds how many bytes of another buffer mean something.
+ * It is a hint: the server that has the bytes reads the number when the bytes are read, and leaves
+ * out the others. */
 #ifndef SPANCL_CORE_CONTENT_SIZE_H
 #define SPANCL_CORE_CONTENT_SIZE_H
 
@@ -15,21 +16,22 @@ CL_API_ENTRY cl_int CL_API_CALL clSetContentSizeBufferPoCL(cl_mem buffer,
 /* Lock held. */
 void content_size_set(cl_mem buffer, cl_mem size);
 
-/* The command reads `size` bytes of mem: have the number on its device, too, if there is one. SP_E_*. */
+/* The command reads `size` bytes of mem: bring the number, if there is one, to the command's
+ * device, too. SP_E_*. */
 SP_NODISCARD int content_size_use(struct command *m, cl_mem mem, size_t size);
 
 /* Between command_ready and the command's own message. */
 SP_NODISCARD int content_size_send(struct command *m, cl_mem mem, size_t size);
 
-/* For a migration of that range of `root`: where the number is at a location, if it is there. NULL: it is not, or
- * does not matter. */
+/* For a migration of that range of `root`: the replica of the number at a location. NULL: the
+ * number is not there, or does not matter. */
 const struct replica *content_size_at(cl_mem root, struct range part, uint32_t server,
                                       uint32_t domain);
 
 /* Its bytes in its root. */
 struct range content_size_range(const struct _cl_mem *root);
 
-/* Tell a server of a read of `root`, which comes next. */
+/* Announce the number to the server for the read of `root` that comes next. */
 SP_NODISCARD int content_size_tell(struct session *session, const struct _cl_mem *root,
                                    uint64_t event);
 

@@ -1,5 +1,5 @@
-/* Images. Their pixels travel without gaps; a part of an image that is written makes the whole of it
- * current there, so what is not written is brought first. */
+/* Images. Their pixels travel without gaps. A write of a part makes the whole image current there,
+ * so the other pixels are brought first. */
 #ifndef SPANCL_CORE_IMAGE_H
 #define SPANCL_CORE_IMAGE_H
 
@@ -17,7 +17,7 @@ size_t image_offset(const struct _cl_mem *m, const size_t origin[3]);
 /* From the first to behind the last byte of the image there. */
 size_t image_host_size(const struct _cl_mem *m);
 
-/* Bytes of it with its pitches: what CL_MEM_SIZE says. */
+/* Its size in bytes with its pitches, as CL_MEM_SIZE says. */
 size_t image_store_size(const struct _cl_mem *m);
 
 /* Does the region cover all bytes of the image, so that nothing of it has to be brought? */

@@ -1,12 +1,13 @@
-/* clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueUnmapMemObject: the mapped bytes lie in the application's own memory
- * (CL_MEM_USE_HOST_PTR) or in a shadow; mapping reads them from the device, unmapping writes them back. */
+/* clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueUnmapMemObject. The mapped bytes lie in the
+ * application's own memory (CL_MEM_USE_HOST_PTR) or in a shadow. Mapping reads them from the
+ * device, unmapping writes them back. */
 #include "base/mem.h"
 #include "core/command/queue.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
 #include "core/memory/image.h"
 
-/* What is given but the pointer, which is the application's memory at `offset` of m. */
+/* Make a mapping of m as in `what`. Its pointer becomes the application's memory at `offset` of m. */
 static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping *what)
 {
         struct mapping *map = mem_dup(what, sizeof(*what));
@@ -40,8 +41,9 @@ static bool is_at_host(cl_mem root, struct range r)
         return root->host_ptr && host && range_set_has(&host->current, r);
 }
 
-/* Is it worth remembering what is in the mapped memory then? It is if only mappings change it, which is not so where
- * it is the application's own (CL_MEM_USE_HOST_PTR); and if what m does there is in the order of placement. */
+/* Is the view of the mapped memory worth remembering? Only mappings must change it, so it can't be
+ * the application's own memory (CL_MEM_USE_HOST_PTR). And m must come after all commands that
+ * placement knows to write there. */
 static bool keeps_view(const struct command *m, cl_mem mem, struct range r)
 {
         cl_mem root = mem_root(mem);
@@ -170,9 +172,9 @@ static bool cut_off(struct mapping *part, const struct mapping *m)
         return true;
 }
 
-/* Leave out the bytes that are mapped for writing already: what is mapped so is "considered to be undefined until
- * this region is unmapped", and what the application has written there must stay. Return false if such bytes are in
- * the middle of what is left. */
+/* Leave out bytes that are mapped for writing already. Such bytes are "considered to be undefined
+ * until this region is unmapped", and the application's writes there must stay. Return false if
+ * they are in the middle of the remaining part. */
 static bool leave_out_written(const struct mapping *map, struct mapping *part)
 {
         bool cut = true, image = mem_is_image(map->mem);
@@ -215,8 +217,8 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
                     !is_at_host(mem_root(mem), at);
         struct mapping part = map ? *map : (struct mapping){ 0 };
         /* "CL_INVALID_OPERATION [...] if mapping would lead to overlapping regions being mapped for
-         * writing." Native implementations accept that, and so do we where the bytes that have to be read
-         * are in one piece. clEnqueueSVMMap has no such rule. */
+         * writing". Native implementations accept such mappings. So does the client if the bytes
+         * that must be read are in one piece. clEnqueueSVMMap has no such rule. */
         if (read && !leave_out_written(map, &part) && !mem->chunk && is_for_writing(map))
                 r = CL_INVALID_OPERATION;
         read = read && r == 0 && part.size;

@@ -235,7 +235,7 @@ static void call_destructors(struct deferred *end)
         client_unlock(c);
 }
 
-/* An object whose destructors wait for what servers do with it. */
+/* An object whose destructors wait until the servers do not use it any more. */
 struct funeral {
         cl_mem mem;
         unsigned open; /* servers that have not answered, and one while they are asked */

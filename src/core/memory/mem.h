@@ -15,11 +15,12 @@ struct buffer_params {
 /* SP_E_NOMEM. Lock held. */
 SP_NODISCARD int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret);
 
-/* An allocation of shared virtual memory (core/memory/svm.h). */
+/* A memory object for an allocation of shared virtual memory (core/memory/svm.h). */
 SP_NODISCARD int mem_new_svm(cl_context x, cl_mem_flags flags, struct svm_chunk *chunk,
                              size_t offset, size_t size, cl_mem *ret);
 
-/* Of a buffer, or a buffer over an allocation of shared virtual memory, which is then the parent. */
+/* A sub-buffer of a buffer, or a buffer over an allocation of shared virtual memory, which is then
+ * the parent. */
 SP_NODISCARD int mem_new_sub_buffer(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size,
                                     cl_mem *ret);
 
@@ -41,8 +42,8 @@ SP_NODISCARD int mem_new_image(cl_context x, const struct image_params *params, 
 /* Call fn, on the progress thread, when the object is gone. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int mem_on_destroy(cl_mem m, void(CL_CALLBACK *fn)(cl_mem, void *), void *user_data);
 
-/* The application's last reference went. Drops the hold; if there are destructors, the progress thread sees to it that
- * what still holds the object ends. Lock held. */
+/* The application's last reference went: drop the hold. If there are destructors, the progress
+ * thread makes sure that the commands which still hold the object complete. Lock held. */
 void mem_release(cl_mem m);
 
 /* Make sure that the server knows the object. Lock held. */

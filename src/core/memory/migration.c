@@ -8,8 +8,8 @@
 #include "core/link/server.h"
 #include "core/memory/mem.h"
 
-/* What was measured is taken for too little by twice as much for each so long ago: who once was slow is tried
- * again. */
+/* A measured rate counts twice as much for each such time since it was measured, so that a server
+ * that was slow is tried again. */
 #define RATE_AGE_NS 30000000000ull
 
 enum {
@@ -17,8 +17,8 @@ enum {
         WAITS_MAX = 3,
 };
 
-/* Where the bytes are, too, and what a read there comes after. They stay there while the copy is under way: who
- * writes there comes after what needs the copy. */
+/* Another replica with the bytes, and the events that a read there waits for. The bytes stay there
+ * while the copy is under way: later writers there wait for commands that need the copy. */
 struct way {
         uint32_t server, domain;
         bool follow; /* the last of `waits` brings them (COMMAND_FOLLOW) */
@@ -39,7 +39,9 @@ struct migration {
         struct way ways[WAYS_MAX]; /* the best first */
 };
 
-/* What is there is known for certain, or will be when what it waits for has not failed. */
+/* Find the events that a read of `part` at this replica waits for. False: there are too many, or
+ * another copy than replica_arrival's is still arriving, so that nothing shows whether the bytes
+ * came. */
 static bool find_way(const struct replica *at, struct range part, struct way *ret)
 {
         uint64_t arrival = replica_arrival(at, part);
@@ -78,7 +80,8 @@ static void migration_free(struct client *c, struct migration *f)
         mem_free(f);
 }
 
-/* Nobody tells when it has ended: it is remembered for as long as there is room. */
+/* The client is not notified when a small migration completes: it is remembered as long as there is
+ * room. */
 static void remember_small(struct client *c, uint64_t event)
 {
         uint64_t *at =
@@ -124,7 +127,8 @@ static cl_mem migration_root(struct client *c, const struct migration *f)
         return root && root->id == f->root_id ? root : NULL;
 }
 
-/* It counts no more. Returns the placement, NULL: the object is not there any more. */
+/* The migration is over; its source does not send it any more. Returns the placement, NULL: the
+ * object does not exist any more. */
 static struct placement *landed(struct client *c, const struct migration *f)
 {
         cl_mem root = migration_root(c, f);
@@ -208,7 +212,7 @@ static int go(struct migration *f, cl_mem root, const struct way *way)
                             .transfer = id);
 }
 
-/* By the first way that can be gone. */
+/* Take the first way that works. */
 static int find_other(struct migration *f, cl_mem root)
 {
         while (f->way_count) {
@@ -243,7 +247,7 @@ int migration_orphaned(void *user, const struct wire_transfer_orphaned *m)
         struct migration *f = map_get(&c->migrations, m->event);
         cl_mem root = f && f->to == s ? migration_root(c, f) : NULL;
         int r = SP_E_GONE;
-        if (root) { /* which other servers that are lost meanwhile may let go of */
+        if (root) { /* other servers that are lost meanwhile may release it */
                 mem_hold(root);
                 r = find_other(f, root);
                 mem_unhold(root);

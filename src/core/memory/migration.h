@@ -1,31 +1,34 @@
-/* Copies on their way to servers: from where, how fast large ones come, and who else has the bytes. Lock held. */
+/* Migrations: copies on their way to servers, with their sources, the rates of large ones, and
+ * other replicas of the bytes. Lock held. */
 #ifndef SPANCL_CORE_MIGRATION_H
 #define SPANCL_CORE_MIGRATION_H
 
 #include "core/client.h"
 #include "core/memory/placement.h"
 
-/* What `share` says of `root` goes to domain `domain` of `to` by the command `event`. `told`: the client hears of its
- * end (COMMAND_NOTIFY). What there is no memory to remember counts for nothing. */
+/* The part of `root` that `share` names goes to domain `domain` of `to` by the command `event`.
+ * `told`: the client is notified when it completes (COMMAND_NOTIFY). Without memory the migration
+ * is not recorded: it can then not be rerouted, and does not count in any rate. */
 void migration_begin(cl_mem root, const struct share *share, struct server *to, unsigned domain,
                      uint64_t event, bool told);
 
-/* The command is complete: its bytes came from times[1] to times[2], if `timed`. Others are none of these. */
+/* The command is complete. If `timed`, its bytes arrived from times[1] to times[2]. Does nothing if
+ * the event is no migration. */
 void migration_ended(struct server *to, uint64_t event, cl_int status, const uint64_t times[3],
                      bool timed);
 
-/* It has not brought what it should have: nobody gets it from there. */
+/* The command failed to bring its bytes: no reroute reads them from `to`. */
 void migrations_avoid(struct server *to, uint64_t event);
 
-/* The server it comes from is lost or can't send it: it comes from somebody else who has it. A handler of
- * messages. */
+/* Handler: the source of a migration is lost or can't send. Reroute it to another replica that has
+ * the bytes. */
 int migration_orphaned(void *user, const struct wire_transfer_orphaned *m);
 
 /* The server is lost. */
 void migrations_lost(struct server *to);
 void migrations_fini(struct client *c);
 
-/* placement_share, by how fast the server was last sent to. */
+/* placement_share, with the rates of the last large copies to the server. */
 unsigned migration_plan(const struct server *to, const struct _cl_mem *root, struct range part,
                         const struct replica *from, struct share ret[PLACEMENT_SHARES_MAX]);
 

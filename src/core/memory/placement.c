@@ -157,8 +157,9 @@ static int writer_add(struct replica *at, struct writer w)
 {
         for (size_t i = at->writer_count; i-- > 0;) {
                 const struct writer *old = &at->writers[i];
-                /* In the same in-order queue the later one comes after the earlier; who writes where
-                 * a copy has arrived has waited for that; an arrival waits for those before it. */
+                /* Drop writers that the new one comes after. In an in-order queue a later command
+                 * comes after an earlier one. A command that writes where a copy has arrived has
+                 * waited for that copy. An arrival waits for earlier arrivals. */
                 bool after = w.arrival ? old->arrival
                                        : w.queue && (old->queue == w.queue || old->seen == w.queue);
                 if (after && within(old->range, w.range))
@@ -291,7 +292,8 @@ int placement_drop(struct placement *p, uint32_t server, uint32_t domain, struct
         return at ? range_set_remove(&at->current, r) : 0;
 }
 
-/* What others have, too: what was written there stays. */
+/* Remove from `at` the bytes that other replicas have, too. Bytes that were written here, and are
+ * nowhere else, stay. */
 static int drop_copies(const struct placement *p, struct replica *at, struct range r)
 {
         int e = 0;
@@ -321,7 +323,7 @@ bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t eve
                         found = true;
                         int e = w.many ? drop_copies(p, at, w.range)
                                        : range_set_remove(&at->current, w.range);
-                        /* Rather too much than too little when there is no memory to split. */
+                        /* Without memory to split a range, drop everything rather than too little. */
                         if (e < 0)
                                 at->current.count = 0;
                 }
@@ -428,7 +430,7 @@ static unsigned share_arrivals(struct range part, const struct replica *from, st
         return n;
 }
 
-/* Those that are as idle as `from` and have it all, `from` first. */
+/* Find the replicas that have all of the part and send as little as `from`; `from` comes first. */
 static unsigned find_sources(const struct placement *p, uint32_t server, struct range part,
                              const struct replica *from, const struct replica **ret)
 {
@@ -447,7 +449,7 @@ static unsigned find_sources(const struct placement *p, uint32_t server, struct 
         return n;
 }
 
-/* Leave out who is too slow for its share to be worth it. */
+/* Leave out sources that are too slow for their share to be worth it. */
 static unsigned leave_out(const struct replica **from, uint64_t *weights, unsigned n, uint64_t size)
 {
         for (;;) {

@@ -1,6 +1,6 @@
-/* Placement: which bytes of a buffer are current where, and which commands are still to be waited for.
- * Pure bookkeeping, no I/O; guarded by its owner. A location is one domain of one server. A byte that is
- * current nowhere is undefined (a fresh buffer) and needs no transfer. */
+/* Placement: a record of which bytes of a buffer are current where, and which commands must still
+ * be waited for. No I/O; guarded by its owner. A location is one domain of one server. A byte that
+ * is current nowhere is undefined (a fresh buffer) and needs no transfer. */
 #ifndef SPANCL_CORE_PLACEMENT_H
 #define SPANCL_CORE_PLACEMENT_H
 
@@ -42,7 +42,7 @@ struct writer {
         bool arrival;   /* it brought a copy from elsewhere */
         bool awaited;   /* every later user waits for it: an arrival, or a blocking write */
         uint64_t seen;  /* awaited: the in-order queue that has waited for it, 0: none */
-        bool here;      /* an arrival of which the client has heard that it is complete */
+        bool here;      /* an arrival that the client knows to be complete */
         bool many;      /* a marker behind several */
 };
 
@@ -50,8 +50,9 @@ struct replica {
         uint32_t server; /* server_index; PLACEMENT_HOST, PLACEMENT_VIEW */
         uint32_t domain;
         struct range_set current;
-        /* What a migration from here has to wait for: the last writer of each byte, and maybe more.
-         * Bounded: the owner replaces them by markers when they are PLACEMENT_WRITERS_MAX. */
+        /* The commands that a migration from here has to wait for: the last writer of each byte,
+         * and maybe more. Bounded: the owner replaces them by markers when they are
+         * PLACEMENT_WRITERS_MAX. */
         struct writer *writers;
         size_t writer_count, writer_cap;
         unsigned
@@ -67,8 +68,9 @@ enum {
         PLACEMENT_SHARES_MAX = 4,
 };
 
-/* Of so many bytes each replica sends one copy before any sends two: so they go down a chain, whose links
- * send at the same time. Twice as many are brought from several replicas at once. Changed by tests only. */
+/* From this size on, each replica sends one copy before any sends two. So copies go down a chain,
+ * whose links send at the same time. From twice this size on, several replicas each send a share.
+ * Only tests change it. */
 extern uint64_t placement_chain_bytes;
 
 struct placement {
@@ -96,12 +98,12 @@ static inline struct replica *placement_find(const struct placement *p, uint32_t
 SP_NODISCARD int placement_write(struct placement *p, uint32_t server, uint32_t domain,
                                  struct range r, uint64_t event, uint64_t queue);
 
-/* The command that will write `r` there waits for these events: who waits for it need not wait for those of
- * them that wrote no more. */
+/* The command that will write `r` there waits for these events. So later commands that wait for it
+ * need not wait for those of them whose writes lie within `r`. */
 void placement_follow(struct placement *p, uint32_t server, uint32_t domain, struct range r,
                       const uint64_t *events, size_t count);
 
-/* That command was a blocking write: "complete" for the application, in whatever queue it goes on. */
+/* That command was a blocking write. The application may rely on its completion in any queue. */
 void placement_await(struct placement *p, uint32_t server, uint32_t domain, uint64_t event);
 
 /* Bytes r arrive at the location as a copy, by command `event`, which waits for the arrivals that r
@@ -109,9 +111,10 @@ void placement_await(struct placement *p, uint32_t server, uint32_t domain, uint
 SP_NODISCARD int placement_copy(struct placement *p, uint32_t server, uint32_t domain,
                                 struct range r, uint64_t event);
 
-/* The first stale part of `within` at the location and the replica to bring it from; prefers the same
- * server, then other servers, of which the one that sent least if it is large, then the host. 1 found; 0: all current (or undefined everywhere). *ret is
- * cut to what one source has. */
+/* Find the first stale part of `within` at the location, and the replica to bring it from. Prefers
+ * the same server, then other servers, then the host. Of other servers, it prefers for a large part
+ * the one that sends least. 1: found; 0: all is current (or undefined everywhere). *ret is cut to
+ * the bytes that one source has. */
 int placement_stale(const struct placement *p, uint32_t server, uint32_t domain,
                     struct range within, struct range *ret, const struct replica **ret_from);
 
@@ -119,51 +122,54 @@ int placement_stale(const struct placement *p, uint32_t server, uint32_t domain,
 SP_NODISCARD int placement_drop(struct placement *p, uint32_t server, uint32_t domain,
                                 struct range r);
 
-/* The command that should have brought bytes to the server has failed: they are not current there. Of one behind
- * several nobody knows which did not come: what others have, too, is not current there. True: it was one of this
- * buffer's. */
+/* The command that should have brought bytes to the server has failed: they are not current there.
+ * A marker behind several commands does not show which of them failed. Then no bytes of its range
+ * that other replicas have are current there. True: it was a command of this buffer. */
 bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t event);
 
-/* What the command brought to the view (placement_copy) is there. */
+/* The bytes that the command brought to the view (placement_copy) have arrived. */
 void placement_view_arrived(struct placement *p, uint64_t event);
 
-/* What is in the view is what was written last, unless something is on its way there. Without memory it is
- * not known to be. */
+/* The view's bytes in `r` are current, unless a copy is on its way there. Without memory they count
+ * as stale. */
 void placement_view_right(struct placement *p, struct range r);
 
-/* Is all of `r` current in the view, and there? */
+/* Is all of `r` current in the view, and has it arrived? */
 bool placement_view_has(const struct placement *p, struct range r);
 
-/* Does a command come after all that writes in `r` at the location? It is in the in-order queue `queue` (0: out of
- * order), and waits for these events and for what every later user waits for. */
+/* Does a command come after all commands that write in `r` at the location? It is in the in-order
+ * queue `queue` (0: out of order). It waits for these events, and for the writers that every later
+ * user waits for. */
 bool placement_comes_after(const struct placement *p, uint32_t server, uint32_t domain,
                            struct range r, uint64_t queue, const uint64_t *events, size_t count);
 
-/* What is brought from one replica. */
+/* The part that one replica sends. */
 struct share {
         struct range part;
         uint32_t server, domain;
 };
 
-/* Divide a stale part, of which placement_stale named the best source `from`, among those that have all of it and
- * have nothing else to send, one of each other server, by how fast they send: `rates`, by server, in any unit; 0:
- * not known, taken for as fast as the fastest. What is still arriving at `from` goes on as it arrived. The number of shares,
- * at least one; together they are `part`. */
+/* Divide a stale part among replicas that have all of it. `from` is the best source that
+ * placement_stale named; the others are as idle, one on each other server. `rates`, by server, in
+ * any unit, set the proportions; 0: not known, taken for as fast as the fastest. Bytes that are
+ * still arriving at `from` are divided as they arrive there, so that it sends them on. Returns the
+ * number of shares, at least one; together they are `part`. */
 unsigned placement_share(const struct placement *p, uint32_t server, struct range part,
                          const struct replica *from, const uint32_t *rates,
                          struct share ret[PLACEMENT_SHARES_MAX]);
 
-/* A large copy is brought from there (1), or is not any more (-1). */
+/* Count a large copy that the replica begins to send (1) or does not send any more (-1). */
 void placement_sends(struct placement *p, uint32_t server, uint32_t domain, int more);
 
 /* The arrival `event` is complete. */
 void placement_arrived(struct placement *p, uint32_t server, uint32_t domain, uint64_t event);
 
-/* The newest arrival at the replica if it brought all of `part`; 0: none, or others wrote there since. */
+/* The newest arrival at the replica if it brought all of `part`. 0: there is none, or other
+ * commands wrote there since. */
 uint64_t replica_arrival(const struct replica *r, struct range part);
 
-/* Replace all writers at the replica that every later user waits for (`awaited`), or all others, by one command that
- * waited for them; of the former it fails if one did. */
+/* Replace writers at the replica by one command that waited for them: those that every later user
+ * waits for (`awaited`), or all others. In the first case the command fails if one of them did. */
 void replica_collapse(struct replica *r, bool awaited, uint64_t event);
 
 /* Everything at a server is lost. */

@@ -1,5 +1,5 @@
-/* What the commands of a command buffer do to memory: all together, for who runs them, and within the
- * recording, where domains differ. */
+/* Memory uses of the commands of a command buffer: the sum of all of them, for the command that
+ * runs the buffer, and the migrations within the recording, where domains differ. */
 #include "base/mem.h"
 #include "core/command/command_buffer.h"
 #include "core/command/queue.h"
@@ -70,7 +70,7 @@ static int sum_of(cl_command_buffer_khr b, struct map *known, cl_mem root, unsig
         return 0;
 }
 
-/* What earlier commands have written need not be brought. */
+/* Add the part of `r` that no earlier command has written: only that must be brought. */
 static int add_unwritten(struct range_set *to, const struct memory_sum *first, struct range r)
 {
         struct range_set left = { 0 };
@@ -237,7 +237,7 @@ static int migrate_write(struct command *m, cl_command_buffer_khr b, cl_mem root
         return r;
 }
 
-/* Bytes that a recorded command has written in another domain. */
+/* Record a migration of bytes that a recorded command has written in another domain. */
 static int migrate(struct command *m, cl_mem root, struct range part, struct placement *p,
                    unsigned from, unsigned to)
 {
@@ -260,7 +260,8 @@ static int migrate(struct command *m, cl_mem root, struct range part, struct pla
         return r;
 }
 
-/* What command_use does, within the recording. */
+/* The counterpart of command_use within the recording: migrate stale bytes, and wait for their
+ * writers. */
 static int migrate_all(struct command *m, cl_mem root, struct range range, unsigned domain,
                        bool bring)
 {

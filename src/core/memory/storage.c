@@ -15,7 +15,7 @@ enum {
         STORAGE_SLACK = 512,
 };
 
-/* Of `s` that works on the host's memory. */
+/* The device of `s` that works on the host's memory; NULL: none. */
 static cl_device_id host_device(cl_device_id const *devices, cl_uint count, const struct server *s)
 {
         for (cl_uint i = 0; i < count; i++)
@@ -80,7 +80,7 @@ static void give_back(struct arena *m, const struct storage *s)
                 log_debug("client", "a part of the shared arena is lost");
 }
 
-/* What the server has let go of since the last time. */
+/* Free the parts that the server has released since the last call. */
 static void take_back(struct arena *m)
 {
         list_each(s, &m->released, struct storage, link)
@@ -100,7 +100,8 @@ struct storage *storage_new(cl_context x, size_t size)
         struct client *c = x->client;
         struct arena *m = &c->arena;
         struct range at;
-        /* Of a session that has ended, and nobody has any of it any more: perhaps there is another. */
+        /* The arena's session has ended, and no buffer uses it any more: another server may have
+         * one. */
         if (m->server && m->server->state == SERVER_LOST && !m->used) {
                 storage_fini(c);
                 *m = (struct arena){ .fd = -1 };

@@ -1,10 +1,11 @@
-/* Buffers in place: the bytes of a large buffer lie in memory that this process has in common with a
- * server of the same host (transport_shm), and its devices, which work on the host's memory, use them there. So
- * mapping moves nothing, and a blocking transfer is a copy by the thread that asks for it.
+/* Buffers in place. The bytes of a large buffer lie in memory that this process shares with a
+ * server of the same host (transport_shm). The server's devices that work on the host's memory use
+ * the bytes there. So mapping moves nothing, and a blocking transfer is a copy by the calling
+ * thread.
  *
- * One server of the client has it. The client cuts the memory up; a part is used again when the server has said
- * that nothing has it any more, since a buffer may be released before the commands that use it have run.
- * Everything with the lock held. */
+ * One server of the client shares the memory. The client divides it into parts. A part is reused
+ * when the server has said that nothing uses it any more, since a buffer may be released before the
+ * commands that use it have run. Everything with the lock held. */
 #ifndef SPANCL_CORE_STORAGE_H
 #define SPANCL_CORE_STORAGE_H
 
@@ -25,10 +26,10 @@ struct storage {
 void storage_settle(struct client *c);
 void storage_fini(struct client *c);
 
-/* For a buffer of `size` bytes in the context; NULL: it gets none. */
+/* A part for a buffer of `size` bytes in the context; NULL: the buffer gets none. */
 struct storage *storage_new(cl_context x, size_t size);
 
-/* No buffer has it any more. NULL is allowed. */
+/* No buffer uses it any more. NULL is allowed. */
 struct storage *storage_free(struct storage *s);
 
 /* Before the buffer is declared at its server. */

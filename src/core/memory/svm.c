@@ -133,7 +133,7 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s)
         return status == CL_INVALID_HOST_PTR ? SP_E_BUSY : SP_E_LIMIT;
 }
 
-/* Servers let go of what they have. */
+/* Have the servers release the chunk. */
 static void take_back(struct client *c, struct svm_chunk *chunk)
 {
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -447,7 +447,7 @@ void svm_ended(cl_mem m)
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
-/* A command that does nothing, whose event ends with `tail`, which it owns. */
+/* Enqueue a command that does nothing. Its event completes with `tail`, which it owns. */
 static cl_int enqueue_tail(const struct enqueue *q, struct event_tail *tail)
 {
         struct command m;

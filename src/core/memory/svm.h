@@ -1,12 +1,13 @@
-/* Shared virtual memory, coarse-grained: allocations that have the same address here and at every device
- * of their context that has SVM. An allocation is a mem object without a handle (mem->chunk), so that
- * placement, migration and maps are those of buffers; the application's view of it is memory of this
- * process, which is right between map and unmap.
+/* Shared virtual memory, coarse-grained: allocations that have the same address here and at every
+ * device of their context that has SVM. An allocation is a mem object without a handle
+ * (mem->chunk), so it uses the placement, migration and mappings of buffers. The application's view
+ * of it is memory of this process, which is current between map and unmap.
  *
- * Device allocations of cl_intel_unified_shared_memory are the same, but that nothing maps them (mem->usm).
+ * Device allocations of cl_intel_unified_shared_memory are the same, except that nothing maps them
+ * (mem->usm).
  *
- * Memory is agreed on in chunks, of which allocations are parts: a chunk costs a round trip, an
- * allocation in it nothing. Everything with the lock held, but svm_settle. */
+ * Client and servers agree on memory in chunks, of which allocations are parts: a chunk costs a
+ * round trip, an allocation in it nothing. Everything with the lock held, except svm_settle. */
 #ifndef SPANCL_CORE_SVM_H
 #define SPANCL_CORE_SVM_H
 
@@ -14,7 +15,7 @@
 
 struct svm_chunk {
         struct list link; /* context's */
-        bool usm; /* of device allocations: no device of this process has it, so nothing in this process may touch it */
+        bool usm; /* for device allocations, which no device of this process has: never touched here */
         uint64_t id, address;
         size_t size;
         uint64_t servers;      /* bit per server: it has the memory */
@@ -24,16 +25,18 @@ struct svm_chunk {
         size_t used; /* allocations, also freed ones that something still uses */
 };
 
-/* All devices of all servers are known: decide whose SVM can be had together (device->svm). */
+/* All devices of all servers are known: decide which devices share SVM (device->svm). */
 void svm_settle(struct client *c);
 
-/* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is the address. It is
- * aligned for all data types, and to `align`, a power of two, if that is not 0. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no common address was found), SP_E_LIMIT (a device
- * has no memory). */
+/* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is
+ * the address. The address is aligned for all data types, and to `align`, a power of two, if that
+ * is not 0. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no common address
+ * was found), SP_E_LIMIT (a device has no memory). */
 SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
                            cl_device_id usm, cl_mem *ret);
 
-/* The allocation that begins there, made by clSVMAlloc or not, ends when nothing uses it any more. False: there is none. */
+/* Free the allocation that begins at `at` when nothing uses it any more. It must be a device
+ * allocation if `usm`, else one of clSVMAlloc. False: there is none. */
 bool svm_free(cl_context x, const void *at, bool usm);
 
 /* The allocation with the byte at `at`; NULL: none. */
@@ -65,15 +68,15 @@ void svm_end(cl_context x);
 
 bool svm_any(const struct _cl_context *x);
 
-/* Have the context's devices with SVM one memory? */
+/* Do all devices of the context that have SVM use one memory? */
 bool svm_in_one_place(const struct _cl_context *x);
 
-/* Does it lie in what another context has? */
+/* Does the address lie in an allocation of another context? */
 bool svm_is_foreign(cl_context x, const void *at);
 
 /* ---- commands: as those of core/command/command.h --------------------------------------------------- */
 
-/* Neither is SVM. */
+/* A copy where neither side is SVM. */
 cl_int enqueue_host_copy(const struct enqueue *q, void *to, const void *from, size_t size);
 
 /* `fn` NULL: free them. */

@@ -1,6 +1,7 @@
-/* cl_intel_unified_shared_memory 1.2.0: device allocations, which are shared virtual memory that nobody maps (core/memory/svm.h),
- * on every device that has some. The host's and shared allocations are not offered: the application reads and
- * writes them at any time without saying so, on the other side of a network. Threading: any thread. */
+/* cl_intel_unified_shared_memory 1.2.0: device allocations. They are shared virtual memory that
+ * nothing maps (core/memory/svm.h), on every device that has some. Host and shared allocations are
+ * not offered, because the application reads and writes them at any time without notice, on the
+ * other side of a network. Threading: any thread. */
 #ifndef SPANCL_CORE_USM_H
 #define SPANCL_CORE_USM_H
 

@@ -193,7 +193,7 @@ static struct kernel_info *find_kernel(const struct program_build *b, const char
         return NULL;
 }
 
-/* Take kernel `*k` in, or let the one of that name know what is new. *k is taken over. */
+/* Add the kernel `*k`, or merge it into the one with the same name. *k is taken over. */
 static int add_kernel(struct program_build *b, struct kernel_info **k)
 {
         struct kernel_info *known = find_kernel(b, (*k)->name);

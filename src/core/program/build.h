@@ -1,11 +1,12 @@
-/* What builds gave: of each device status, log and options, and the kernels with their arguments, as the
- * servers answered; it is kept and answered locally from then on. Lock held in all functions. */
+/* The results of builds: for each device its status, log and options, and the kernels with their
+ * arguments. They come from the servers' answers, and queries are answered from them without asking
+ * again. Lock held in all functions. */
 #ifndef SPANCL_CORE_BUILD_H
 #define SPANCL_CORE_BUILD_H
 
 #include "core/object.h"
 
-/* What a server answered to one build; several builds of a program may live on in one result. */
+/* A server's answer to one build. A program's state may refer to the answers of several builds. */
 struct build_reply {
         unsigned holds;
         struct buf info;
@@ -19,8 +20,8 @@ struct device_build {
         cl_program_binary_type type;
         size_t globals;            /* bytes of program scope variables */
         bool uniform;              /* its work-groups are all of one size */
-        bool arg_info;             /* CL_KERNEL_ARG_* may be told of its kernels */
-        bool by_parent;            /* a sub-device that has what was built for its parent */
+        bool arg_info;             /* CL_KERNEL_ARG_* of its kernels may be queried */
+        bool by_parent;            /* a sub-device that has the program as built for its parent */
         struct build_reply *reply; /* that its kernels are from; NULL: none */
 };
 
@@ -39,15 +40,17 @@ void program_build_hold(struct program_build *b);
 void program_build_unhold(struct program_build *b);
 void build_reply_unhold(struct build_reply *r);
 
-/* Take in what `reply` says about the server's device number `device`; `made` is the type of a success,
- * unless it says. 1: done; 0: it says nothing; SP_E_NOMEM. */
+/* Add the part of `reply` about the server's device number `device`. `made` is the binary type of a
+ * successful build if the reply does not tell it. 1: done; 0: the reply has no such part;
+ * SP_E_NOMEM. */
 SP_NODISCARD int device_build_take(struct device_build *d, uint64_t device,
                                    struct build_reply *reply, cl_program_binary_type made);
 
-/* The state of a device that a new build does not concern. SP_E_NOMEM. */
+/* Copy the state of a device that a new build does not concern. SP_E_NOMEM. */
 SP_NODISCARD int device_build_copy(const struct device_build *old, struct device_build *d);
 
-/* The kernels of all replies in `b`, for those devices whose state is from them. SP_E_NOMEM, SP_E_PROTO. */
+/* Collect the kernels of all replies in `b`, for the devices whose state is from them. SP_E_NOMEM,
+ * SP_E_PROTO. */
 SP_NODISCARD int program_build_take_kernels(const struct _cl_program *p, struct program_build *b);
 
 #endif

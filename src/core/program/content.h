@@ -1,7 +1,7 @@
-/* How bytes travel: those that a server has are only named, by their digest. What was sent to a server is
- * remembered; what is large is named also the first time, since the server may need no more than that to
- * find a build in its cache. A server that lacks what is named answers BUILD_NEEDS, and the question is
- * asked again with everything in it. */
+/* Content naming: bytes that a server has already are named by their digest instead of sent. The
+ * client remembers which contents it sent to a server. Large contents are named even the first
+ * time, since the server may need only the name to find a build in its cache. A server that lacks
+ * named contents answers BUILD_NEEDS, and the client repeats the request with all bytes in it. */
 #ifndef SPANCL_CORE_CONTENT_H
 #define SPANCL_CORE_CONTENT_H
 
@@ -20,13 +20,14 @@ enum content_mode {
         CONTENT_SEND,  /* never named alone */
 };
 
-/* What to put into a message: the bytes, or a digest; the other is empty. */
+/* The fields of a message for one content: the bytes or their digest; the other one is empty. */
 struct content_name {
         struct bytes data, digest;
         uint8_t bytes[BLAKE2B_SIZE];
 };
 
-/* `data` is borrowed while *ret is used. May send it. SP_E_*. Lock held. */
+/* Name or include `data`, which is borrowed while *ret is used. May send it ahead in a message of
+ * its own. SP_E_*. Lock held. */
 SP_NODISCARD int content_name(struct server *s, struct bytes data, enum content_mode mode,
                               struct content_name *ret);
 

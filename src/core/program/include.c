@@ -248,7 +248,7 @@ static int file_scan(struct collection *c, struct file *f, const char *opened)
         return r;
 }
 
-/* Try folder/name. 1: found and taken in, with what it includes. */
+/* Try folder/name. 1: found; it is added, together with the files that it includes. */
 static int resolve_in(struct collection *c, const char *folder, const char *name)
 {
         char *opened = join(folder, name, strlen(name));
@@ -376,8 +376,7 @@ static bool skip_comment(struct reader *r)
         return true;
 }
 
-/* Skip a string or character constant, or what is left of the line; what was read goes to `out`, if
- * given. */
+/* Skip a string or character constant, or the rest of the line. The text goes to `out`, if given. */
 static int skip_string(struct reader *r, struct buf *out)
 {
         int quote = -1, ch, e = 0;
@@ -458,7 +457,7 @@ static int header_name(struct bytes text, struct buf *ret_name, bool *ret_quotes
         return r < 0 ? r : 1;
 }
 
-/* What an #include line names. 1: found, its name is in *name; 0: nothing found. */
+/* Find the file that an #include line names. 1: found, its name is in *name; 0: not found. */
 static int include_line(struct collection *c, struct bytes rest, const char *folder,
                         struct buf *name, bool *ret_computed)
 {
@@ -467,8 +466,8 @@ static int include_line(struct collection *c, struct bytes rest, const char *fol
         if (r)
                 return r < 0 ? r : resolve(c, (const char *)name->data, quotes, folder);
 
-        /* Computed. All definitions of its macros are tried, the newest last: its name is the one that
-         * is kept. What is too large to expand is left for the compiler to refuse. */
+        /* A computed include. All definitions of its macros are tried, the newest last, whose name
+         * is kept. A line that is too large to expand is left for the compiler to refuse. */
         *ret_computed = true;
         struct buf expanded = { 0 }, found = { 0 };
         unsigned picks = 1, unused;
@@ -529,14 +528,14 @@ static int change_line(struct collection *c, const char *text, size_t *done, siz
         return r;
 }
 
-/* May it begin what is more than itself? */
+/* May the character begin a line end, directive, constant, comment or continued line? */
 static bool is_special(char c)
 {
         return c == '\n' || c == '#' || c == '"' || c == '\'' || c == '/' || c == '\\';
 }
 
-/* Find what `text` includes. `folder` as in resolve. If lines have to be changed, the whole text is put
- * into *changed. */
+/* Find the files that `text` includes. `folder` as in resolve. If lines have to be changed, the
+ * whole text is put into *changed. */
 static int scan(struct collection *c, struct bytes text, const char *folder, struct buf *changed,
                 bool *ret_computed)
 {

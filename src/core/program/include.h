@@ -1,12 +1,14 @@
-/* Include files travel with the program: find every file of the client that a program source can
- * include, and put text and options into a form that means the same on another machine.
+/* Include collection: find every file of the client that a program source can include, and put
+ * source text and options into a form that means the same on another machine.
  *
- * The source is scanned as a preprocessor reads it (comments, strings, continued lines), but both
- * branches of each condition are taken, because what decides them is known to the device's compiler
- * alone. So more may be sent than is used; files that can't be found are left for the compiler to miss
- * or to supply. Macros in an #include line are expanded with the definitions of -D and of the #defines
- * seen so far. "x" is looked for in the folder of the including file, then as <x>; <x> in the -I folders
- * in their order. For the program's source, which is no file, the including folder is the current one.
+ * The source is scanned as a preprocessor reads it (comments, strings, continued lines). Both
+ * branches of each condition are taken, because only the device's compiler can decide conditions.
+ * So more files may be sent than are used. Files that can't be found are left for the compiler to
+ * miss or to supply.
+ *
+ * Macros in an #include line are expanded with the definitions of -D and of the #defines seen so
+ * far. "x" is looked for in the folder of the including file, then as <x>; <x> in the -I folders in
+ * their order. For the program's source, which is no file, the including folder is the current one.
  *
  * No state, no locks: reads files anew at each call. */
 #ifndef SPANCL_CORE_INCLUDE_H

@@ -58,7 +58,7 @@ static struct program_job *job_free(struct program_job *j)
         return NULL;
 }
 
-/* Of those devices whose `covers` the caller has set: the servers to be asked. */
+/* List the servers to be asked: those of the devices whose `covers` the caller has set. */
 static void job_split(struct program_job *j)
 {
         const struct _cl_program *p = j->program;
@@ -129,7 +129,8 @@ static int job_include(struct program_job *j, const struct program_build_params 
         return r;
 }
 
-/* The source as it is to be sent differs from what the servers have: it gets a new name there. */
+/* Prepare the source to be sent. If it differs from the servers' version, the program gets a new id
+ * there. */
 static int job_source(struct program_job *j)
 {
         cl_program p = j->program;
@@ -151,7 +152,7 @@ static int job_source(struct program_job *j)
 static int send_build(struct program_job *j, struct job_part *part, struct wire_u64s devices)
 {
         cl_program p = j->program;
-        /* Of what may be in the server's cache it may need no more than the name. */
+        /* A server needs only the names of source and IL if the build is in its cache. */
         bool cached = p->kind == PROGRAM_SOURCE || p->kind == PROGRAM_IL;
         enum content_mode mode = part->complete ? CONTENT_SEND
                                  : cached       ? CONTENT_HOPE
@@ -180,7 +181,8 @@ static int send_link(struct program_job *j, struct job_part *part, struct wire_u
         struct buf inputs = { 0 };
         int r = 0;
         for (cl_uint i = 0; i < j->input_count && !r; i++) {
-                /* A link is asked for once. What is declared there was compiled there. */
+                /* A link request is not repeated with more bytes, so a declaration sends them all.
+                 * Inputs that are declared on the server were compiled there. */
                 if (!(j->inputs[i]->declared & (uint64_t)1 << server_index(part->server)))
                         r = program_declare(j->inputs[i], part->server, CONTENT_SEND);
                 if (!r)
@@ -230,7 +232,7 @@ static const char *part_text(const struct job_part *part, struct buf *text)
         return NULL;
 }
 
-/* What a success makes, where the native side does not tell. */
+/* The binary type that a successful job makes, where the native side does not tell it. */
 static cl_program_binary_type job_type(const struct program_job *j)
 {
         switch (j->action) {
@@ -278,7 +280,7 @@ static bool tells_arg_info(const struct program_job *j, cl_uint i)
         return false;
 }
 
-/* What the answer of its server says about device i; an empty reply: nothing. */
+/* Take the part about device i out of its server's answer; an empty reply has none. */
 static int take_device(struct program_job *j, struct job_part *part, cl_uint i,
                        struct program_build *b)
 {
@@ -347,7 +349,7 @@ static void job_finish(struct program_job *j)
                         j->status = j->parts[n].request.status;
                 build_reply_unhold(steal(j->parts[n].reply));
         }
-        /* Without a result there is none: what was there before is gone on the servers. */
+        /* On failure there is no result: the servers have dropped the previous build. */
         if (r < 0)
                 j->status = status_to_cl(r);
         program_build_unhold(p->build);

@@ -41,7 +41,7 @@ SP_NODISCARD int program_ready(cl_program p);
 /* Is device i of the program's being built? Lock held. */
 bool program_in_progress(const struct _cl_program *p, cl_uint i);
 
-/* The options of what is in progress; NULL: none. Lock held. */
+/* The options of the build in progress; NULL: none. Lock held. */
 const char *program_job_options(const struct _cl_program *p);
 
 #endif

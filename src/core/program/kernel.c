@@ -119,9 +119,9 @@ int kernel_declare(cl_kernel k, struct server *s)
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-/* The driver did not tell what the argument is, or (of programs from binaries) only what it accepts,
- * which for an object is anything of a pointer's size: take what the value looks like. An object of ours
- * taken for a plain value would reach the driver as a wild pointer. */
+/* Guess the kind of an argument from its value. Some drivers do not tell it, or tell (for programs
+ * from binaries) only that it takes something of a pointer's size. An OpenCL object taken for a
+ * plain value would reach the driver as a wild pointer. */
 static enum arg_kind guess(struct client *c, size_t size, const void *value)
 {
         if (!value)
@@ -140,7 +140,8 @@ static enum arg_kind guess(struct client *c, size_t size, const void *value)
         return mem_is_image(address) ? ARG_IMAGE : ARG_BUFFER;
 }
 
-/* Many programs set all arguments before each launch: what is the same as before, servers have. */
+/* Is this the argument's value already? Many programs set all arguments before each launch;
+ * unchanged ones are not sent again. */
 static bool is_set(const struct kernel_arg *a, const struct arg *arg, cl_mem mem, const void *value)
 {
         const struct arg *old = &a->arg;
@@ -193,7 +194,7 @@ static int set_mem(cl_kernel k, cl_uint index, size_t size, const void *value)
         if (size != sizeof(m) &&
             (value || !context_accepts(k->program->context, DEVICE_ACCEPTS_NULL_ARG_SIZE)))
                 return CL_INVALID_ARG_SIZE;
-        /* arg_value, or what it points at, may be NULL: then the kernel gets NULL. */
+        /* arg_value, or the value that it points at, may be NULL: then the kernel gets NULL. */
         if (value)
                 memcpy(&m, value, sizeof(m));
         if (m) {
@@ -246,9 +247,9 @@ static int set_image(cl_kernel k, cl_uint index, size_t size, const void *value)
                 return r;
         if (!mem_is_image(m) || !takes_image(&k->info->args[index], &m->image))
                 return CL_INVALID_MEM_OBJECT;
-        /* CL_INVALID_ARG_VALUE if the argument is an image declared with the read_only qualifier and
-         * arg_value refers to an image object created with CL_MEM_WRITE_ONLY, or if it is declared with
-         * the write_only qualifier and arg_value refers to one created with CL_MEM_READ_ONLY. */
+        /* CL_INVALID_ARG_VALUE: the argument is declared read_only and the image was created with
+         * CL_MEM_WRITE_ONLY, or the argument is declared write_only and the image was created with
+         * CL_MEM_READ_ONLY. */
         cl_kernel_arg_access_qualifier access = k->info->args[index].access;
         if ((access == CL_KERNEL_ARG_ACCESS_READ_ONLY && m->flags & CL_MEM_WRITE_ONLY) ||
             (access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY && m->flags & CL_MEM_READ_ONLY))

@@ -1,5 +1,5 @@
-/* Kernels: values of arguments, checked against what the build told and kept here; a launch sends those
- * that the server does not have yet (kernel->version, ->sent). */
+/* Kernels: argument values, checked against the build's information and kept here. A launch sends
+ * the values that the server does not have yet (kernel->version, ->sent). */
 #ifndef SPANCL_CORE_KERNEL_H
 #define SPANCL_CORE_KERNEL_H
 
@@ -17,8 +17,8 @@ void kernel_release(cl_kernel k);
 /* clSetKernelArg behind its handle check: SP_E_NOMEM or what clSetKernelArg returns. Lock held. */
 SP_NODISCARD int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value);
 
-/* clSetKernelArgSVMPointer and clSetKernelArgMemPointerINTEL behind their handle check; `at` lies in an allocation of
- * the context if a kernel is to look there, or is NULL. Lock held. */
+/* clSetKernelArgSVMPointer and clSetKernelArgMemPointerINTEL behind their handle check. `at` is
+ * NULL, or lies in an allocation of the context if a kernel is to access it. Lock held. */
 SP_NODISCARD int kernel_set_svm(cl_kernel k, cl_uint index, const void *at);
 
 /* CL_KERNEL_EXEC_INFO_SVM_PTRS or _USM_PTRS_INTEL. SP_E_NOMEM. Lock held. */
@@ -39,8 +39,10 @@ bool kernel_arg_is_alive(const struct _cl_kernel *k, cl_uint i);
 /* Are all arguments set, to objects that still exist? Lock held. */
 bool kernel_is_ready(const struct _cl_kernel *k);
 
-/* All arguments are right for a launch on the device. So are those of that version (0: none) and before, until an object
- * goes that one might be. Lock held. */
+/* kernel_is_right records that all arguments of the current version are valid for a launch on the
+ * device. kernel_right returns the newest version so recorded (0: none); arguments of it and of
+ * earlier versions need no check. The record lapses when any object is freed that might be an
+ * argument. Lock held. */
 void kernel_is_right(cl_kernel k, cl_device_id d);
 uint64_t kernel_right(const struct _cl_kernel *k, const struct _cl_device_id *d);
 

@@ -434,7 +434,7 @@ static struct token *paste(struct expansion *x, const struct token *a, const str
                 return NULL;
         memcpy(text, a->text, a->size);
         memcpy(text + a->size, b->text, b->size);
-        /* What is not one token stays as it is written. */
+        /* Text that is not one token stays as it is written. */
         const char *p = text;
         struct token *t = token_scan(x, &p, text + size);
         if (!t)

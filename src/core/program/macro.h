@@ -20,8 +20,8 @@ enum {
         MACRO_DEPTH_MAX = 64,       /* arguments within arguments */
 };
 
-/* The text behind #define: "NAME body" or "NAME(x, y) body", comments and line ends gone. What is not
- * well formed is ignored. SP_E_NOMEM. */
+/* Define a macro from the text behind #define: "NAME body" or "NAME(x, y) body", without comments
+ * and line ends. A malformed definition is ignored. SP_E_NOMEM. */
 SP_NODISCARD int macro_define(struct macro_table *t, struct bytes text);
 
 /* The argument of -D: NAME, NAME=body or NAME(x)=body. SP_E_NOMEM. */

@@ -120,7 +120,7 @@ cl_program_binary_type program_binary_type(const struct _cl_program *p, cl_uint 
 {
         if (p->build && p->build->devices[i].status != CL_BUILD_NONE)
                 return p->build->devices[i].type;
-        /* Of a device that was not built, what its given binary is. */
+        /* The device was not built: the type of the binary that the application gave. */
         return p->binary_types ? p->binary_types[i] : CL_PROGRAM_BINARY_TYPE_NONE;
 }
 
@@ -251,7 +251,7 @@ static int ask(cl_program p, struct server *s, enum question question, const boo
         return r;
 }
 
-/* Take over what a server answered: one part for each device that was asked for. */
+/* Take over a server's answer: one part for each device that was asked for. */
 typedef int (*take_fn)(void *user, cl_uint device, struct bytes part);
 
 static int take_parts(cl_program p, const struct server *s, const bool *want, struct buf *info,
@@ -321,7 +321,7 @@ int program_inspect(cl_program p, cl_int *ret_status)
         int r = x.types && want ? 0 : SP_E_NOMEM;
         for (cl_uint i = 0; i < p->device_count && !r; i++) {
                 want[i] = true;
-                /* Here a server can't say that it lacks what is only named. */
+                /* For this message a server can't answer that it lacks named content. */
                 r = program_declare(p, p->devices[i]->server, CONTENT_SEND);
         }
         if (!r)

@@ -1,5 +1,6 @@
-/* Programs. A program has one id on all servers and is declared on a server when it is first built there
- * (core/job). What its builds gave is in core/build. See docs/internals/program.md. */
+/* Programs. A program has one id on all servers and is declared on a server when it is first built
+ * there (core/program/job.h). The results of its builds are in core/program/build.h. See
+ * docs/internals/program.md. */
 #ifndef SPANCL_CORE_PROGRAM_H
 #define SPANCL_CORE_PROGRAM_H
 
@@ -37,7 +38,7 @@ SP_NODISCARD int program_declare(cl_program p, struct server *s, enum content_mo
 /* clSetProgramSpecializationConstant behind its checks: SP_E_NOMEM. Lock held. */
 SP_NODISCARD int program_constant(cl_program p, cl_uint id, struct bytes value);
 
-/* What there is for device i of the program's: CL_PROGRAM_BINARY_TYPE. Lock held. */
+/* CL_PROGRAM_BINARY_TYPE of the program's device i. Lock held. */
 cl_program_binary_type program_binary_type(const struct _cl_program *p, cl_uint i);
 
 /* Index of a device in the program's; -1: none of them. */
@@ -46,16 +47,17 @@ int program_device(const struct _cl_program *p, cl_device_id d);
 /* Has some device an executable? Lock held. */
 bool program_is_built(const struct _cl_program *p);
 
-/* Ask the servers what the implementations say of the program's binaries: ret_status has room for each device, and is
- * CL_SUCCESS or the error that clCreateProgramWithBinary gives it. SP_E_* or cl_int: a server can't be asked. Lock held;
- * released while it waits. */
+/* Ask the servers to judge the program's binaries. ret_status has room for each device; each entry
+ * becomes CL_SUCCESS or the device's error from clCreateProgramWithBinary. SP_E_* or cl_int: a
+ * server can't be asked. Lock held; released while it waits. */
 SP_NODISCARD int program_inspect(cl_program p, cl_int *ret_status);
 
-/* Fill in p->executables: asks the servers what is not known yet. SP_E_* or cl_int. Lock held; released
- * while it waits. */
+/* Fill in p->executables: ask the servers for the binaries that are not known yet. SP_E_* or
+ * cl_int. Lock held; released while it waits. */
 SP_NODISCARD int program_fetch_binaries(cl_program p);
 
-/* What program_fetch_binaries got is no longer so. Lock held. */
+/* Forget the binaries that program_fetch_binaries got, because a new build replaces them. Lock
+ * held. */
 void program_drop_binaries(cl_program p);
 
 /* The servers may forget the program. Lock held. */
