@@ -106,8 +106,7 @@ static void search(struct supervisor *s)
         }
 }
 
-/* ---- consequences
- * -------------------------------------------------------------------------------- */
+/* ---- consequences --------------------------------------------------------------------------- */
 
 static bool wants_hold(const struct supervisor *s)
 {
@@ -404,8 +403,7 @@ uint64_t health_deadline(const struct supervisor *s)
         return d;
 }
 
-/* ---- reports
- * ------------------------------------------------------------------------------------- */
+/* ---- reports -------------------------------------------------------------------------------- */
 
 int health_tell(const struct supervisor *s, struct buf *out)
 {

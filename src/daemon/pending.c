@@ -86,8 +86,7 @@ void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant
         }
 }
 
-/* ---- statistics queries
- * ------------------------------------------------------------------------- */
+/* ---- statistics queries --------------------------------------------------------------------- */
 
 /* Send all of it; after a partial send the caller drops the connection. Any socket's buffer holds
  * these messages many times. */

@@ -75,8 +75,7 @@ static bool has_word(const char *text, const char *word)
         return false;
 }
 
-/* ---- groups of dead spanclds
- * ------------------------------------------------------------------- */
+/* ---- groups of dead spanclds ---------------------------------------------------------------- */
 
 /* Remove the folder `name` with the groups in it. False: there are still processes in it. */
 static bool remove_groups(int dir, const char *name)
@@ -345,8 +344,7 @@ void cgroups_fini(struct cgroups *c)
         c->home = c->base = -1;
 }
 
-/* ---- a worker's group
- * -------------------------------------------------------------------------- */
+/* ---- a worker's group ----------------------------------------------------------------------- */
 
 static void name_of(unsigned number, char name[16])
 {

@@ -37,8 +37,7 @@ struct tree {
         size_t count;
 };
 
-/* ---- the owner of writable files
- * ---------------------------------------------------------------- */
+/* ---- the owner of writable files ------------------------------------------------------------ */
 
 static bool put(pid_t pid, const char *name, const char *text)
 {
