@@ -4,6 +4,7 @@
     base <- proto <- session <- {core, engine}; api -> core; transport and backend know only base;
     loop joins sessions and transports; programs (daemon, cli) may use everything.
 
+A folder has at most FOLDER_MAX .c files.
 Each header also compiles alone."""
 
 import re
@@ -23,7 +24,6 @@ ALLOWED = {
     "tls": {"base"},
     "backend": {"base", "backend"},
     "loop": {"base", "proto", "session", "transport", "loop"},
-    "discovery": {"base", "discovery"},
     "engine": {"base", "proto", "session", "engine"},
     "core": {"base", "proto", "session", "core"},
     "api": {"base", "core", "api"},
@@ -41,6 +41,7 @@ HEADERS = {
     "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",
             "proto/wire.h", "session/session.h"},
 }
+FOLDER_MAX = 25
 PROGRAMS = {"daemon", "cli", "emulator"}
 
 
@@ -87,8 +88,23 @@ def headers_alone(compiler="cc"):
     return bad
 
 
+def rooms():
+    """No folder is so full that nobody sees its parts, and each layer that stands here exists."""
+    bad = 0
+    for folder in sorted(p for p in SOURCE.rglob("*") if p.is_dir()):
+        count = len(list(folder.glob("*.c")))
+        if count > FOLDER_MAX:
+            print(f"{folder.relative_to(ROOT)}: {count} .c files, {FOLDER_MAX} are allowed")
+            bad += 1
+    for name in {*ALLOWED, *HEADERS, *PROGRAMS}:
+        if not (SOURCE / name).is_dir():
+            print(f"tools/layers.py names src/{name}, which does not exist")
+            bad += 1
+    return bad
+
+
 def main():
-    bad = includes()
+    bad = includes() + rooms()
     bad += headers_alone()
     print(f"{bad} violations")
     return 1 if bad else 0
