@@ -1,11 +1,12 @@
-/* The engine executes one session's command stream on a backend: it holds the server-side event graph,
- * the objects, the transfers and the links to peers. spancld is an engine behind a listener; for the
- * client's own devices the same engine runs inside the application behind the in-process transport.
+/* The engine executes one session's command stream on a backend. It holds the server-side event
+ * graph, the objects, the transfers and the links to peers. spancld is an engine behind a listener.
+ * For the client's own devices the same engine runs inside the application behind the in-process
+ * transport.
  *
  * Sans-IO: bytes move through the engine's sessions, time comes in as an argument. One lock
- * (engine_lock) guards an engine and its sessions: whoever calls an engine_* function below or a
- * session_* function on one of its sessions holds it, unless said otherwise. Completions arrive on
- * the backend's threads; the engine takes its lock there itself. */
+ * (engine_lock) guards an engine and its sessions. The caller of an engine_* function below, or of
+ * a session_* function on one of its sessions, holds it unless said otherwise. Completions arrive
+ * on the backend's threads; the engine takes its lock there itself. */
 #ifndef SPANCL_ENGINE_ENGINE_H
 #define SPANCL_ENGINE_ENGINE_H
 
@@ -152,9 +153,8 @@ bool engine_device_label(struct engine *e, unsigned device, unsigned *ret_number
 struct engine_counts {
         size_t objects, events, transfers, commands_held, commands_running;
         uint64_t transfer_bytes; /* of transfers, in this host's memory */
-        size_t staging,
-                /* Bytes of staging memory, and how many of them are not in use. */
-                staging_free;
+        /* Bytes of staging memory, and how many of them are not in use. */
+        size_t staging, staging_free;
 };
 void engine_get_counts(struct engine *e, struct engine_counts *ret);
 

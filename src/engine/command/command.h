@@ -58,9 +58,9 @@ struct command {
         uint64_t content_offset;
         uint8_t content_size[8];
         bool asking;
-        /* Reads: the write, still going on, that brings these bytes; the read may send the parts
-         * that the write has submitted. It is the last dependency. NULL: none, or it is complete.
-         */
+        /* Reads: the write, still going on, that brings these bytes; the read may send the
+         * parts that the write has submitted. It is the last dependency. NULL: none, or it is
+         * complete. */
         struct command *follows;
 
         /* Its progress and result. */
