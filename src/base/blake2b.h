@@ -1,5 +1,5 @@
-/* BLAKE2b (RFC 7693) with digests of 32 bytes and no key: names what must not be confused, also not by
- * somebody who tries. One owner; no allocation. */
+/* BLAKE2b (RFC 7693) with digests of 32 bytes and no key. It names data that must not be confused,
+ * not even by an attacker. One owner; no allocation. */
 #ifndef SPANCL_BASE_BLAKE2B_H
 #define SPANCL_BASE_BLAKE2B_H
 
@@ -18,10 +18,10 @@ void blake2b_init(struct blake2b *b);
 void blake2b_update(struct blake2b *b, const void *data, size_t size);
 void blake2b_final(struct blake2b *b, uint8_t ret[BLAKE2B_SIZE]);
 
-/* Of all at once. */
+/* The digest of `data`, computed at once. */
 void blake2b_of(struct bytes data, uint8_t ret[BLAKE2B_SIZE]);
 
-/* A field: its size, then its bytes, so that neighbours can't run into each other. */
+/* Add a field: its size, then its bytes, so that bytes can't move between neighbouring fields. */
 void blake2b_field(struct blake2b *b, struct bytes field);
 
 #endif

@@ -68,7 +68,8 @@ char *bytes_tame(char *text, size_t size)
 {
         for (size_t i = 0; i < size && text[i]; i++) {
                 uint8_t c = (uint8_t)text[i];
-                /* Those of ISO 8859 (0x80 to 0x9f) are U+0080 to U+009F in UTF-8: 0xc2 and the same. */
+                /* ISO 8859's control characters (0x80 to 0x9f) are U+0080 to U+009F: in UTF-8, 0xc2
+                 * and the same byte. */
                 int second = i && (uint8_t)text[i - 1] == 0xc2 && c < 0xa0 && c >= 0x80;
                 if (c < 0x20 || c == 0x7f || second)
                         text[i] = '?';

@@ -18,7 +18,7 @@
 #define bytes_le64(x) __builtin_bswap64(x)
 #endif
 
-/* `size` bytes at `data`, owned by somebody else. */
+/* `size` bytes at `data`, borrowed from their owner. */
 struct bytes {
         const void *data;
         size_t size;
@@ -79,8 +79,8 @@ static inline size_t bytes_pad8(size_t n)
         return (n + 7) & ~(size_t)7;
 }
 
-/* What others said, before it is shown: control characters, which could mean something to a terminal or forge a line
- * of a log, become question marks. Returns `text`. */
+/* Make text from another host safe to show. Control characters become question marks, because they
+ * could control a terminal or forge a log line. Returns `text`. */
 char *bytes_tame(char *text, size_t size);
 
 /* A growable byte buffer that its holder owns. Zeroed memory is a valid, empty one. */

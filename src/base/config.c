@@ -264,7 +264,7 @@ static const char *find_scheme(const char *p, size_t n)
         return n > 4 && !memcmp(p, "tls:", 4) ? "tls:" : NULL;
 }
 
-/* A host without the brackets of IPv6: as a message names it. */
+/* A host without the brackets of IPv6, as messages show it. */
 static char *bare_host(const char *host)
 {
         size_t n = strlen(host);
@@ -331,7 +331,7 @@ static int parse_place(struct server_spec *s, const char *p, size_t n, unsigned 
         return s->address ? 0 : SP_E_NOMEM;
 }
 
-/* Where servers reach it when nothing else was said: where the client does. */
+/* Without another setting, servers reach this server where the client does. */
 static int default_peer(struct server_spec *s, unsigned port)
 {
         if (s->in_process || s->peer_host)
@@ -343,7 +343,7 @@ static int default_peer(struct server_spec *s, unsigned port)
                 char *text = text_of(host, (size_t)(strrchr(host, ':') - host));
                 char *bare = text ? bare_host(text) : NULL;
                 const char *scheme = find_scheme(s->name, strlen(s->name));
-                if (bare && scheme) { /* said once, it holds between servers too */
+                if (bare && scheme) { /* the scheme holds between servers, too */
                         size_t size = strlen(scheme) + strlen(bare) + 1;
                         s->peer_host = mem_alloc(size);
                         if (s->peer_host)
@@ -358,7 +358,7 @@ static int default_peer(struct server_spec *s, unsigned port)
         return s->peer_host ? 0 : SP_E_NOMEM;
 }
 
-/* Where the device list begins: for a socket's path only a last component of digits and commas is one. */
+/* Find the device list. In a socket's path only a last component of digits and commas is one. */
 static const char *find_devices(const char *p, size_t n)
 {
         if (n < 5 || memcmp(p, "unix:", 5))
@@ -525,7 +525,7 @@ static int configured_servers(struct server_spec **ret, size_t *ret_count, char 
         return r;
 }
 
-/* Accelerators are devices of this process: without a server here they get one of their own. */
+/* Accelerators are devices of this process. Without an in-process server they get one of their own. */
 int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
 {
         static const char alone[] = "in-process:almaif";

@@ -1,8 +1,9 @@
 /* Configuration: every option and environment variable stands in base/config.def and is read and
- * checked here. A wrong value is a sentence that names the variable and what is allowed.
+ * checked here. The error of a wrong value is a sentence that names the variable and the values
+ * allowed.
  *
- * Error texts are allocated; the caller frees them with mem_free. Reads the environment: not while
- * another thread changes it. */
+ * Error texts are allocated; the caller frees them with mem_free. The functions read the
+ * environment, so no thread may change it meanwhile. */
 #ifndef SPANCL_BASE_CONFIG_H
 #define SPANCL_BASE_CONFIG_H
 
@@ -39,9 +40,9 @@ enum config_id {
 struct config_entry {
         enum config_side side;
         const char *name;  /* "SPANCL_SERVERS", "--listen" */
-        const char *value; /* what its value is called in help texts; "" for flags of options */
+        const char *value; /* the name of its value in help texts; "" for flags of options */
         enum config_kind kind;
-        const char *fallback; /* the default, as it would be written; "" for none */
+        const char *fallback; /* the default, as a user would write it; "" for none */
         uint64_t lo, hi;
         const char *allowed; /* choices */
         const char *doc;
@@ -50,7 +51,7 @@ struct config_entry {
 /* The entry of `id`; static. */
 const struct config_entry *config_entry(enum config_id id);
 
-/* Is `text` a value for it? SP_E_INVAL with *ret_error, SP_E_NOMEM. */
+/* Is `text` allowed as a value? SP_E_INVAL with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_check(enum config_id id, const char *text, char **ret_error);
 
 /* ---- client: environment variables ---------------------------------------------------------- */
@@ -59,20 +60,20 @@ SP_NODISCARD int config_check(enum config_id id, const char *text, char **ret_er
 const char *config_text(enum config_id id);
 bool config_is_set(enum config_id id);
 
-/* The same checked and converted; choices give their index in `allowed`, flags 0 or 1.
- * SP_E_INVAL with *ret_error, SP_E_NOMEM. */
+/* The value, checked and converted. Choices give their index in `allowed`, flags 0 or 1. SP_E_INVAL
+ * with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_number(enum config_id id, uint64_t *ret, char **ret_error);
 
-/* SPANCL_ON_LOSS: for how many ns calls wait; 0: not at all, UINT64_MAX: for ever. SP_E_INVAL with *ret_error,
- * SP_E_NOMEM. */
+/* SPANCL_ON_LOSS: how long calls wait, in ns. 0: not at all; UINT64_MAX: for ever. SP_E_INVAL with
+ * *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_on_loss(uint64_t *ret_ns, char **ret_error);
 
 /* One server of SPANCL_SERVERS (or of POCL_REMOTE<n>_PARAMETERS when that is unset). */
 struct server_spec {
-        char *name;        /* as it was written, without devices and peer host: for messages */
-        bool implied;      /* nobody named it: the default, for when nothing is configured */
-        bool in_process;   /* the client's own devices */
-        bool accelerators; /* and those of config_accelerators: the first one that is in_process */
+        char *name;      /* as it was written, without devices and peer host: for messages */
+        bool implied;    /* not named: the default when nothing is configured */
+        bool in_process; /* the client's own devices */
+        bool accelerators; /* it also has the devices of config_accelerators: the first in_process server */
         char *address; /* of the transport: "tcp:HOST:PORT", "tls:HOST:PORT", "loopback:HOST:PORT",
                                "unix:PATH"; NULL if in_process */
         char *backend; /* in_process: "native", "reference" or "almaif"; else NULL */
@@ -82,15 +83,15 @@ struct server_spec {
         char *peer_host; /* where other servers reach it, as in peer_open: host, "tls:HOST", "tcp:HOST",
                              "unix:PATH"; NULL if in_process */
         unsigned peer_port; /* 0 with unix: */
-        bool peer_given;    /* it was said */
+        bool peer_given;    /* the user named it */
 };
 
 /* The servers configured. SP_E_INVAL with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error);
 
-/* The accelerators that are devices of this process, with the grammar of SPANCL_ALMAIF, also if
- * POCL_ALMAIF<n>_PARAMETERS name them; NULL: none. Freed with mem_free. SP_E_INVAL with *ret_error,
- * SP_E_NOMEM. */
+/* The accelerators that are devices of this process, in the grammar of SPANCL_ALMAIF, also if
+ * POCL_ALMAIF<n>_PARAMETERS name them. NULL: none. The caller frees it with mem_free. SP_E_INVAL
+ * with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_accelerators(char **ret, char **ret_error);
 
 /* The same from a text with the grammar of SPANCL_SERVERS; `origin` names it in messages. */
@@ -102,7 +103,7 @@ void config_servers_free(struct server_spec *servers, size_t count);
 /* ---- server: options ------------------------------------------------------------------------ */
 
 struct config_options {
-        /* Indexed by config_id: as given last; NULL: not given. Borrowed from argv. */
+        /* Indexed by config_id: the last value given; NULL: not given. Borrowed from argv. */
         const char *values[CONFIG_COUNT];
         /* Options of kind CONFIG_LIST in the order given. */
         struct {
@@ -125,8 +126,8 @@ bool config_option_flag(const struct config_options *o, enum config_id id);
 
 /* ---- both ----------------------------------------------------------------------------------- */
 
-/* The folder of a compile cache: `given`; if that is empty, the user's own one, in `path`. NULL: there is
- * none. */
+/* The folder of a compile cache: `given`, or if that is empty the user's own folder, written to
+ * `path`. NULL: there is none. */
 const char *config_cache_folder(const char *given, char *path, size_t size);
 
 /* ---- documentation -------------------------------------------------------------------------- */
@@ -134,7 +135,7 @@ const char *config_cache_folder(const char *given, char *path, size_t size);
 /* All entries as Markdown (docs/CONFIG.md): calls `out` piecewise. */
 void config_document(void (*out)(void *user, const char *text), void *user);
 
-/* "a number from 1 to 10": what is allowed, into `text`. */
+/* Describe the allowed values in `text`, for example "a number from 1 to 10". */
 void config_allowed(enum config_id id, char *text, size_t size);
 
 #endif

@@ -10,10 +10,11 @@
 
 enum { POCL_DEVICES_MAX = 64 };
 
-/* What PoCL takes for addresses of other kinds of devices. */
+/* Values that PoCL takes as kinds of devices, not as addresses. */
 enum { POCL_XRT = 0xA, POCL_TTA_SIMULATOR = 0xB, POCL_EMULATOR = 0xE, POCL_BITSTREAMS = 0xF };
 
-#define XRT_BASE   0x40000000ul /* where PoCL's n-th kernel of a card is, and how far from the next */
+/* The address of PoCL's first kernel of a card, and the distance to the next one. */
+#define XRT_BASE   0x40000000ul
 #define XRT_STRIDE 0x10000ul
 
 static int fail_text(char **ret_error, const char *name, const char *what)
@@ -33,7 +34,8 @@ static const char *base_name(const char *file)
         return slash ? slash + 1 : file;
 }
 
-/* Where the n-th one is, as SPANCL_ALMAIF says it; NULL, or what is wrong. */
+/* Write the place of the n-th accelerator as SPANCL_ALMAIF spells it, into `line`. Returns NULL, or
+ * the error. */
 static const char *pocl_place(char *line, size_t size, unsigned n, unsigned long address,
                               const char *file)
 {

@@ -7,7 +7,7 @@
 #endif
 
 enum {
-        /* Three streams at a time hide the instruction's latency (3 cycles); of so many bytes each. */
+        /* Three streams at a time hide the instruction's latency (3 cycles). Bytes of each stream: */
         LONG = 4096,
         SHORT = 256,
 };
@@ -16,8 +16,9 @@ enum {
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static uint32_t bytewise[8][256];                      /* slicing by eight */
-static uint32_t skip_long[4][256], skip_short[4][256]; /* a CRC behind so many zero bytes */
+static uint32_t bytewise[8][256]; /* slicing by eight */
+static uint32_t skip_long[4][256],
+        skip_short[4][256]; /* effect of LONG or SHORT zero bytes on a CRC */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* The CRC register behind `size` zero bytes. */
@@ -28,7 +29,7 @@ static uint32_t over_zeros(uint32_t crc, size_t size)
         return crc;
 }
 
-/* It is linear: the sum of what becomes of each bit. */
+/* The effect of zero bytes is linear: each entry is the sum of the effects of its bits. */
 static void make_skip(uint32_t skip[4][256], size_t size)
 {
         uint32_t bits[32];

@@ -4,7 +4,8 @@
 
 #include "base/status.h"
 
-/* Make the folder, and those above it that are missing, for this user alone. It may exist. SP_E_LIMIT: errno says why. */
+/* Make the folder and its missing parents, for this user alone. It may exist. SP_E_LIMIT: errno
+ * gives the reason. */
 SP_NODISCARD int folder_make(const char *path);
 
 #endif

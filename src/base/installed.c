@@ -12,7 +12,7 @@
 #define SPANCL_LIBDIR "lib"
 #endif
 
-/* The folder of the library or program that this code is in. */
+/* Find the folder of the library or program that has this code. */
 static bool own_folder(char ret[PATH_MAX])
 {
         static const char here;
@@ -34,7 +34,7 @@ static bool own_folder(char ret[PATH_MAX])
 
 bool installed_find(const char *name, char ret[PATH_MAX])
 {
-        /* As installed beside a library, as built, as installed beside a program. */
+        /* Installed beside a library, built, installed beside a program. */
         static const char *const places[] = { "spancl", "../lib", "../lib/spancl",
                                               "../" SPANCL_LIBDIR "/spancl" };
         char folder[PATH_MAX];

@@ -1,11 +1,11 @@
-/* Files that are installed beside the library or program that this code is in. Stateless. */
+/* Finds files that are installed beside the library or program that has this code. Stateless. */
 #ifndef SPANCL_BASE_INSTALLED_H
 #define SPANCL_BASE_INSTALLED_H
 
 #include <limits.h>
 #include <stdbool.h>
 
-/* Where `name` is; false: nowhere. */
+/* Find the file `name`. False: it is not installed. */
 bool installed_find(const char *name, char ret[PATH_MAX]);
 
 #endif

@@ -11,8 +11,8 @@ enum log_level { LOG_NONE = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 extern _Atomic enum log_level log_threshold;
 
-/* May a line be lost, so that nobody waits for the reader of stderr, a terminal that was stopped for instance? The number of
- * lost lines is logged when it reads again. Default: no. */
+/* May a line be lost, so that no thread waits for the reader of stderr, for instance a stopped
+ * terminal? The number of lost lines is logged when it reads again. Default: no. */
 extern _Atomic bool log_never_waits;
 
 /* -1 for an unknown name. */
@@ -21,7 +21,8 @@ int log_level_parse(const char *name);
 void log_write(enum log_level level, const char *component, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
-/* Write a whole line, which ends with a newline, as it is. At most 4096 bytes, which a pipe takes at once. */
+/* Write a whole line as it is; it ends with a newline. At most 4096 bytes, which a pipe takes at
+ * once. */
 void log_put(const char *line, size_t size);
 
 /* The words before the text of a line. */
@@ -30,7 +31,8 @@ struct log_head {
         const char *level; /* static */
 };
 
-/* Of a line that log_write made, in this process or another: how many bytes that is; 0: log_write made no such line. */
+/* Parse the head of a line that log_write made, in this process or another. Returns its length; 0:
+ * log_write did not make the line. */
 size_t log_head_parse(const char *line, size_t size, struct log_head *ret);
 
 #define log_at(level, component, ...)                             \

@@ -41,8 +41,8 @@ bool loopback_host(const char *host)
         return yes;
 }
 
-/* A name that a name server answers for gets TLS even if the answer is loopback: somebody who forges such answers
- * could otherwise turn the server's authentication off. */
+/* A name that a name server resolves gets TLS even if the answer is loopback. Otherwise an attacker
+ * who forges such answers could turn the server's authentication off. */
 const char *loopback_scheme(const char *host)
 {
         return loopback_host(host) ? "loopback:" : "tls:";

@@ -1,5 +1,5 @@
-/* Loopback: the addresses whose packets never leave this host. Only a link to one of them may go unencrypted
- * without being told to. No locks, any thread. */
+/* Loopback: the addresses whose packets never leave this host. Only a link to one of them may go
+ * unencrypted without an explicit setting. No locks, any thread. */
 #ifndef SPANCL_BASE_LOOPBACK_H
 #define SPANCL_BASE_LOOPBACK_H
 

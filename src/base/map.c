@@ -59,7 +59,7 @@ void *map_del(struct map *m, uint64_t key)
         m->count--;
         size_t mask = m->cap - 1;
         for (size_t i = (hole + 1) & mask; m->slots[i].key; i = (i + 1) & mask) {
-                /* Move back what the hole would cut off from its home. */
+                /* Move entries back that the hole would cut off from their home slot. */
                 if (((i - home(m, m->slots[i].key)) & mask) >= ((i - hole) & mask)) {
                         m->slots[hole] = m->slots[i];
                         hole = i;

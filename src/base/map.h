@@ -29,25 +29,25 @@ SP_NODISCARD int map_put(struct map *m, uint64_t key, void *value);
 /* Remove and return the value; NULL when absent. */
 void *map_del(struct map *m, uint64_t key);
 
-/* Any entry's value at or after position *pos (start with 0), NULL at the end. The map must not
- * change between calls. */
+/* Iterate: any entry's value at or after position *pos (start with 0), NULL at the end. The map
+ * must not change between calls. */
 void *map_next(const struct map *m, size_t *pos);
 
-/* A walk while entries are removed. Zeroed: at the beginning. */
+/* An iteration during which entries may be removed. Zeroed: at the beginning. */
 struct map_walk {
         size_t pos;
-        bool changed; /* since the beginning: what was moved back may not have been seen */
+        bool changed; /* since the beginning: moved entries may not have been seen */
 };
 
-/* Any entry's value, NULL when there are only such as were seen since the map was last changed. An entry may be
- * seen several times. */
+/* Return any entry's value; NULL when all entries were seen since the last change of the map. An
+ * entry may be seen several times. */
 void *map_walk_next(const struct map *m, struct map_walk *w);
 
-/* The entry just seen was removed, and maybe others with it, or were added. */
+/* Report a change: the entry just seen was removed, and perhaps others were removed or added. */
 static inline void map_walk_changed(struct map_walk *w)
 {
         w->changed = true;
-        w->pos--; /* another one may be in its place */
+        w->pos--; /* another entry may be in its place */
 }
 
 void map_fini(struct map *m);

@@ -7,7 +7,7 @@
 
 static atomic_ulong fail_countdown;
 
-/* Builds for tests count blocks; in others an atomic addition for each would be too much. */
+/* Builds for tests count blocks. In other builds an atomic addition for each would cost too much. */
 #ifdef SPANCL_COUNT_BLOCKS
 static atomic_long live;
 
@@ -63,8 +63,8 @@ void *mem_alloc(size_t size)
 
 void *mem_zalloc(size_t size)
 {
-        /* glibc's calloc does not take from the thread's cache, which makes small blocks expensive and the
-         * frees of what it gave, too. Large ones may be zero already. */
+        /* glibc's calloc does not use the thread's cache. That makes small blocks expensive, and
+         * freeing them, too. Large blocks may be zero already. */
         enum { SMALL = 1024 };
         if (size > SMALL)
                 return must_fail() ? NULL : counted(calloc(1, size));

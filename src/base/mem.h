@@ -11,14 +11,14 @@ void *mem_zalloc(size_t size);
 void *mem_realloc(void *p, size_t size);
 char *mem_strdup(const char *s);
 void *mem_dup(const void *p, size_t size);
-/* For data that is large and copied through: on huge pages where the system has them. */
+/* For large data that is copied: uses huge pages where the system has them. */
 void *mem_alloc_bulk(size_t size);
 void mem_free(void *p);
 
 /* Let the n-th allocation from now on fail (1 = the next); 0 = none. For tests. */
 void mem_fail_at(unsigned long n);
 
-/* Blocks that were taken and not freed, of this process; always 0 in builds without SPANCL_COUNT_BLOCKS. */
+/* The number of allocated blocks of this process; always 0 in builds without SPANCL_COUNT_BLOCKS. */
 long mem_live(void);
 
 /* Move a pointer out of a variable, leaving NULL: the end of a constructor. */

@@ -1,15 +1,16 @@
-/* Times of another clock on this one, in order although the estimate of the offset between the two moves.
- * No lock inside; one owner. */
+/* Maps times of another clock to this one, in order although the estimated offset between the
+ * clocks changes. No lock inside; one owner. */
 #ifndef SPANCL_BASE_MONOTONE_H
 #define SPANCL_BASE_MONOTONE_H
 
 #include <stdint.h>
 
 struct monotone {
-        uint64_t theirs, ours; /* the latest of their times that was mapped, and to what */
+        uint64_t theirs, ours; /* the latest mapped time, on their clock and on ours */
 };
 
-/* `theirs` + `offset` (ns), but not before what an earlier time became, nor after what a later one did. */
+/* Return `theirs` + `offset` (ns), but not before the result of an earlier time, nor after that of
+ * a later one. */
 static inline uint64_t monotone_map(struct monotone *m, uint64_t theirs, int64_t offset)
 {
         uint64_t ours = theirs + (uint64_t)offset;

@@ -48,14 +48,15 @@ ssize_t passing_receive(int socket, struct iovec *iov, size_t n, int *ret_fds, s
 {
         union ancillary a = { 0 };
         assert(max <= PASSING_MAX);
-        /* CMSG_SPACE would leave room for one more, which nobody would close. */
+        /* CMSG_SPACE would leave room for one more descriptor, which would never be closed. */
         struct msghdr m = { .msg_iov = iov,
                             .msg_iovlen = n,
                             .msg_control = &a,
                             .msg_controllen = CMSG_LEN(max * sizeof(int)) };
         for (size_t i = 0; i < max; i++)
                 ret_fds[i] = -1;
-        /* When the other side has closed with our bytes unread, Linux says so once, and then gives what it had sent. */
+        /* If the other side closed before it read our bytes, Linux reports that once, and then
+         * gives the bytes that it had sent. */
         ssize_t r;
         int resets = 0;
         do

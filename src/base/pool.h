@@ -1,6 +1,6 @@
-/* Blocks of one size that one owner makes and gives back all the time: what was given back is used again, so
- * that neither end meets the allocator, which is slow where one thread frees what another has made. No lock
- * inside. Nothing is kept where the address sanitizer watches: it has to see each use. */
+/* A pool has blocks of one size that one owner takes and gives back often. It reuses blocks, so
+ * that neither end calls the allocator, which is slow if one thread frees another's blocks. No lock
+ * inside. Under the address sanitizer it keeps nothing, so that the sanitizer sees each use. */
 #ifndef SPANCL_BASE_POOL_H
 #define SPANCL_BASE_POOL_H
 
@@ -12,13 +12,13 @@ struct pool {
         void *spare; /* each begins with the next one's address */
 };
 
-/* A block of which the first `zeroed` bytes are zero. NULL: out of memory. */
+/* Take a block whose first `zeroed` bytes are zero. NULL: out of memory. */
 void *pool_get(struct pool *p, size_t zeroed);
 
 /* NULL is allowed. */
 void pool_put(struct pool *p, void *block);
 
-/* Give the spare ones back. */
+/* Free the spare blocks. */
 void pool_fini(struct pool *p);
 
 #endif

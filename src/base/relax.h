@@ -1,8 +1,8 @@
-/* For a thread that looks again and again. */
+/* A pause for threads that poll. */
 #ifndef SPANCL_BASE_RELAX_H
 #define SPANCL_BASE_RELAX_H
 
-/* Leave the core's resources to the other thread on it for some tens of nanoseconds. */
+/* Leave the core's resources to its other thread for some tens of nanoseconds. */
 static inline void cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-/* Without MAP_FIXED the address is a hint, and nothing that is there is touched. */
+/* Without MAP_FIXED the address is a hint, and existing mappings stay. */
 static int map(uint64_t at, size_t size, uint64_t *ret)
 {
         void *p = mmap((void *)(uintptr_t)at, size, PROT_READ | PROT_WRITE,

@@ -1,5 +1,6 @@
-/* Devices of a session: the backend's own, and sub-devices that the client makes of them. Sub-devices have
- * numbers behind the others', which are not used again. The devices of one partition are a domain. */
+/* The devices of a session: the backend's own, and sub-devices that the client makes of them.
+ * Sub-devices are numbered behind the backend's devices, and numbers are never used again. The
+ * devices of one partition are a domain. */
 #ifndef SPANCL_ENGINE_DEVICE_H
 #define SPANCL_ENGINE_DEVICE_H
 
@@ -13,12 +14,13 @@ struct sub_device;
 /* May the client name device number `device`? */
 bool engine_device_valid(struct engine *e, uint64_t device);
 
-/* What keeps a device while commands may yet come to it; NULL: it is no sub-device. */
+/* Take a reference that keeps a sub-device while commands may yet come to it. NULL: the device is
+ * no sub-device. */
 struct sub_device *engine_device_ref(struct engine *e, uint64_t device);
 struct sub_device *engine_device_share(struct sub_device *s);
 void engine_device_unref(struct engine *e, struct sub_device *s);
 
-/* At the session's end. */
+/* Free all sub-devices, at the session's end. */
 void engine_device_free_all(struct engine *e);
 
 int engine_handle_server_info_query(void *user, const struct wire_server_info_query *m);

@@ -25,7 +25,7 @@ struct engine *engine_free(struct engine *e)
         e->closing = true;
         engine_unlock(e);
 
-        /* Completions do nothing any more, so the rest needs no lock. */
+        /* Completions have no effect any more, so the rest needs no lock. */
         engine_command_abandon_all(e);
         engine_transfer_abandon_all(e);
         engine_untracked_abandon(e);
@@ -37,7 +37,7 @@ struct engine *engine_free(struct engine *e)
         map_fini(&e->objects);
         engine_device_free_all(e);
 
-        /* Commands in flight use host memory of transfers: first wait, then free it. */
+        /* Commands in flight use the transfers' host memory, so wait for them before freeing it. */
         if (e->backend)
                 e->be->close(e->backend);
         engine_command_free_all(e);
@@ -69,9 +69,10 @@ static void engine_freep(struct engine **e)
         engine_free(*e);
 }
 
-/* The thread that has the lock hands commands to a driver, for some microseconds each. A thread that sleeps for it takes longer
- * to wake up than that, and finds that those that were awake have taken it meanwhile, again and again: so it
- * looks for a while (up to about 50 µs) where there are cores for that. */
+/* Spin before sleeping on the lock. The holder hands commands to a driver, for some microseconds
+ * each. A sleeping thread takes longer than that to wake up, and then finds that running threads
+ * took the lock meanwhile, again and again. So a thread spins for up to about 50 µs where there are
+ * enough cores. */
 static unsigned lock_tries(void)
 {
         enum { CORES = 3, TRIES = 256 };
@@ -223,11 +224,11 @@ static void flush_queues(struct engine *e)
         }
 }
 
-/* True: sending has ended transfers, from which more follows. */
+/* Send to the peers. True: sending has completed transfers, which lets commands go on. */
 static bool flush_peers(struct engine *e)
 {
         bool dirty = false;
-        /* Those whose devices wait come before the client. */
+        /* Serve the servers first, since their devices wait, then the client. */
         for (size_t i = e->peer_count; i-- > 0;) {
                 struct peer *p = e->peers[i];
                 if (!p->dirty)

@@ -1,11 +1,12 @@
-/* The engine executes one session's command stream on a backend: it holds the server-side event graph,
- * the objects, the transfers and the links to peers. spancld is an engine behind a listener; for the
- * client's own devices the same engine runs inside the application behind the in-process transport.
+/* The engine executes one session's command stream on a backend. It holds the server-side event
+ * graph, the objects, the transfers and the links to peers. spancld is an engine behind a listener.
+ * For the client's own devices the same engine runs inside the application behind the in-process
+ * transport.
  *
  * Sans-IO: bytes move through the engine's sessions, time comes in as an argument. One lock
- * (engine_lock) guards an engine and its sessions: whoever calls an engine_* function below or a
- * session_* function on one of its sessions holds it, unless said otherwise. Completions arrive on
- * the backend's threads; the engine takes its lock there itself. */
+ * (engine_lock) guards an engine and its sessions. The caller of an engine_* function below, or of
+ * a session_* function on one of its sessions, holds it unless said otherwise. Completions arrive
+ * on the backend's threads; the engine takes its lock there itself. */
 #ifndef SPANCL_ENGINE_ENGINE_H
 #define SPANCL_ENGINE_ENGINE_H
 
@@ -16,40 +17,43 @@
 struct engine;
 
 struct engine_ops {
-        /* A session got something to send, outside session_lane_received of the loop's own thread:
-         * called on any thread with the lock held, at the end of what caused it. The loop sends now,
-         * without blocking, or wakes the thread that polls. */
+        /* A session got something to send, outside session_lane_received of the loop's own thread.
+         * The engine calls this on any thread with the lock held, after the action that caused it.
+         * The loop sends now, without blocking, or wakes the thread that polls. */
         void (*flush)(void *user, struct session *s);
 
-        /* Connect to a peer in the background, lane 0 and lane 1: hello with role 1, the given session
-         * and token as key, and generations from 1 on; then session_lane_up and session_resume on `s`. Again
-         * and again, also when the connections are lost later, until hang_up; engine_peer_unreachable
-         * when that takes long. Strings are copied by the callee. */
+        /* Connect lanes 0 and 1 to a peer, in the background. The hello has role 1, the given
+         * session, the token as key, and generations from 1 on. Once a lane is connected, the loop
+         * calls session_lane_up and session_resume on `s`. It tries again and again until hang_up,
+         * also when a connection is lost later. It calls engine_peer_unreachable when that takes
+         * long. The callee copies the strings. */
         void (*dial)(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
                      const char *local_path, const uint64_t session_id[2], const uint64_t token[2]);
 
-        /* Close all connections of a peer's session, and dial it no more. */
+        /* Close all connections of a peer's session, and stop dialling it. */
         void (*hang_up)(void *user, struct session *s);
-        /* The session has no connections of its own: its lanes go through the client. If it is dialled from here, that is
-         * tried now and then, which engine_peer_connected and engine_peer_direct tell, or each time
+        /* The session has no connections of its own: the client relays its lanes. If this side
+         * dials the peer, the loop keeps trying now and then. It reports success with
+         * engine_peer_connected and engine_peer_direct, and each failure with
          * engine_peer_unreachable. */
         void (*relayed)(void *user, struct session *s);
 
-        /* Text that the client's kernels printed since the last call (device printf): append to `text`.
+        /* Append to `text` the output of the client's kernels (device printf) since the last call.
          * May be NULL. */
         void (*output)(void *user, struct buf *text);
 
-        /* Map `size` bytes of the memory that the client has in common with this process, from `offset`
-         * on, anywhere. Ends with vm_unmap. SP_E_NOENT: there is no such memory, or not so much;
-         * SP_E_NOMEM. May be NULL. */
+        /* Map `size` bytes, from `offset` on, of the memory that the client shares with this
+         * process, at any address. The caller unmaps them with vm_unmap. SP_E_NOENT: there is no
+         * such memory, or less of it; SP_E_NOMEM. May be NULL. */
         int (*map_arena)(void *user, uint64_t offset, size_t size, uint64_t *ret_address);
 
-        /* Memory that the client's process has mapped, too, for bulk data on its way from and to it; it stays
-         * until the engine is freed. NULL, or returns it: there is none. */
+        /* Return memory that the client's process has mapped, too: the bounce buffer for bulk data
+         * from and to the client. It stays until the engine is freed. The result is NULL if there
+         * is none; the function may be NULL. */
         void *(*bounce)(void *user, uint64_t *ret_size);
 
-        /* The backend is broken (backend_params.broken): end the session and tell the client `text`. Any thread, with or
-         * without the lock. May be NULL. */
+        /* The backend is broken (backend_params.broken): end the session and send the client
+         * `text`. Called on any thread, with or without the lock. May be NULL. */
         void (*broken)(void *user, const char *text);
 
         /* CLOCK_MONOTONIC in ns (virtual in the simulator). */
@@ -63,7 +67,8 @@ struct engine_params {
         const char *
                 scratch_dir; /* private folder for headers; NULL: the system's (in_process), or none */
         const char *cache_dir; /* where compiled programs are kept; NULL: nowhere */
-        uint64_t cache_bytes;  /* how much there may be in it */
+        /* The largest size of that folder. */
+        uint64_t cache_bytes;
         struct engine_limits limits;
         const struct engine_ops *ops;
         void *user;
@@ -86,39 +91,47 @@ void engine_unlock(struct engine *e);
 /* The session with the client. */
 struct session *engine_session(struct engine *e);
 
-/* The session with the peer that the client said would show `token`. NULL: none such (yet). */
+/* The session with the peer that presents `token`, which the client announced. NULL: there is none
+ * (yet). */
 struct session *engine_peer_session(struct engine *e, const uint64_t token[2]);
 
 /* All sessions: the i-th (0 is the client's), NULL past the end. */
 struct session *engine_session_at(struct engine *e, size_t i);
 
-/* The session with that peer has ended: what waits for it fails, the client is told. */
+/* The session with that peer has ended: commands that wait for the peer fail, and the engine
+ * notifies the client. */
 void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text);
 
-/* The peer can't be reached for now: the client is told, and may find another way, or have the other side try. */
+/* The peer can't be reached for now. The engine notifies the client, which may find another way or
+ * have the other side try. */
 void engine_peer_unreachable(struct engine *e, struct session *s, const char *text);
 
-/* Lane 0 of a peer has a connection: from now on its lanes do not go through the client any more. True: they did. Then the
- * other side may have acknowledged more since it said hello (session_acked_seq). */
+/* Lane 0 of a peer has a connection: from now on the client does not relay its lanes. Return true
+ * if the client relayed them. Then the other side may have acknowledged more since its hello
+ * (session_acked_seq). */
 bool engine_peer_connected(struct engine *e, struct session *s);
-/* All lanes that this side has dialled are there: the client is told if it relayed them. */
+/* All lanes that this side has dialled are connected. If the client relayed them, the engine
+ * notifies it. */
 void engine_peer_direct(struct engine *e, struct session *s);
-/* The connections with a peer are lost. If the other side does not believe that there were any, the client still relays. */
+/* The connections with a peer are lost. If the other side believes that there never were any, the
+ * client still relays. */
 void engine_peer_disconnected(struct engine *e, struct session *s);
 
-/* To be called after each batch of bytes received on any lane of any of its sessions: starts what was
- * enqueued (clFlush), and calls ops->flush for each session that got something to send or whose bulk
- * lane may receive again (session_lane_want). */
+/* Call this after each batch of bytes received on any lane of any of the engine's sessions. It
+ * starts what was enqueued (clFlush). It calls ops->flush for each session that has something to
+ * send or whose bulk lane may receive again (session_lane_want). */
 void engine_settle(struct engine *e);
 
 /* Report completions on this thread (backend_ops.poll). No lock held. */
 enum backend_polled engine_poll(struct engine *e, bool last);
 
-/* When engine_expire has to be called at the latest, in ns of ops->now_ns; UINT64_MAX: never. */
+/* The time at which engine_expire has to be called at the latest, in ns of ops->now_ns; UINT64_MAX:
+ * never. */
 uint64_t engine_deadline(struct engine *e);
 
-/* Builds that take longer than the limits allow are answered. SP_E_LIMIT: so does a command, which nothing can
- * stop: the client was told that all failed, and the session is over. */
+/* Answer builds that take longer than the limits allow. SP_E_LIMIT: a command takes longer, which
+ * nothing can stop. The engine has notified the client that all commands failed, and the session is
+ * over. */
 SP_NODISCARD int engine_expire(struct engine *e, uint64_t now_ns);
 
 /* Has the client closed the session (regular end)? */
@@ -130,17 +143,18 @@ struct backend *engine_backend(struct engine *e);
 /* The number of devices that the backend found, without sub-devices. No lock. */
 unsigned engine_device_count(const struct engine *e);
 
-/* The number and name by which the backend's filter knows a device (backend_ops.device_label). False: not known. No lock. */
+/* Give the number and name by which the backend's filter knows a device (backend_ops.device_label).
+ * Return false if they are not known. No lock. */
 bool engine_device_label(struct engine *e, unsigned device, unsigned *ret_number, char *ret_name,
                          size_t size);
 
-/* What the engine holds now: for leak tests and statistics. Events: those not complete; peers are no
- * objects here. */
+/* Counts of the things that the engine holds now, for leak tests and statistics. `events` are those
+ * not complete; `objects` does not include peers. */
 struct engine_counts {
         size_t objects, events, transfers, commands_held, commands_running;
         uint64_t transfer_bytes; /* of transfers, in this host's memory */
-        size_t staging,
-                staging_free; /* bytes that are kept for transfers, and of these so many are not in use */
+        /* Bytes of staging memory, and how many of them are not in use. */
+        size_t staging, staging_free;
 };
 void engine_get_counts(struct engine *e, struct engine_counts *ret);
 

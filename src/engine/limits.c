@@ -53,9 +53,10 @@ bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t h
 
 /* ---- how long commands run ------------------------------------------------------------------ */
 
-/* A device with commands of this session: it has to complete one now and then. */
+/* A device with commands of this session. It has to complete one within the run-time limit. */
 struct busy {
-        struct list link; /* engine's busy: since when, the longest first; else of itself */
+        /* In the engine's `busy`, the longest busy first; else by itself. */
+        struct list link;
         size_t running;
         uint64_t since_ns; /* the last completion, or the first submission */
 };
@@ -107,7 +108,8 @@ void engine_limit_free(struct engine *e)
         map_fini(&e->busy_devices);
 }
 
-/* Tell the client before the session ends that the commands that are left fail, since nobody can wait for them. */
+/* Notify the client, before the session ends, that the commands that are left fail: nobody can wait
+ * for them. */
 static void give_up_commands(struct engine *e)
 {
         struct event *ev;
@@ -125,7 +127,7 @@ uint64_t engine_deadline(struct engine *e)
                 uint64_t run = list_entry(e->busy.next, struct busy, link)->since_ns + run_ns;
                 deadline = run < deadline ? run : deadline;
         } else if (run_ns && e->held) {
-                /* It may begin on another thread, later than now: when a program is loaded. */
+                /* A held command may begin later, on another thread: when its program is loaded. */
                 uint64_t run = e->params.ops->now_ns(e->params.user) + run_ns;
                 deadline = run < deadline ? run : deadline;
         }

@@ -38,8 +38,9 @@ void engine_object_unref(struct object *o)
                 peer_send(engine_client(e), released, .request = request);
 }
 
-/* Untracked commands do not hold what they use, and the backend keeps it, but the client wants to know when they are
- * over. */
+/* Hold the buffer until the untracked commands in flight complete. They hold nothing themselves,
+ * since the backend keeps their buffers, but the client wants to be notified when they no longer
+ * use it. */
 static int keep_for_untracked(struct buffer *b)
 {
         bool asked = b->object.request || (b->parent && b->parent->object.request) ||
@@ -65,7 +66,7 @@ int engine_handle_release(void *user, const struct wire_release *m)
         return r;
 }
 
-/* Domains come with sub-devices: an array by domain grows when an object is first used in a new one. */
+/* An array by domain grows when an object is first used in a new domain: sub-devices add domains. */
 static bool replicas_grow(void **array, size_t *count, unsigned domain, size_t size)
 {
         uint8_t *p = mem_realloc(*array, (domain + 1) * size);
@@ -110,7 +111,7 @@ static void buffer_free(struct object *o)
         mem_free(b);
 }
 
-/* What has neither parent nor image needs only a size. */
+/* The parameters of a new buffer; one with neither parent nor image needs only a size. */
 struct buffer_params {
         uint64_t id;
         cl_mem_flags flags;
@@ -155,13 +156,14 @@ struct buffer *engine_buffer_find(struct engine *e, uint64_t id)
         return o ? container_of(o, struct buffer, object) : NULL;
 }
 
-/* How kernels use it is native; where the host sees it, and how, is between application and client. */
+/* Keep the flags on how kernels use it. Flags about the host's access concern only the application
+ * and the client. */
 static cl_mem_flags native_flags(cl_mem_flags flags)
 {
         return flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
 }
 
-/* Bytes of a buffer's storage in each domain; what lies in something else's has none. */
+/* The size of a buffer's storage in each domain; a buffer inside another object has none. */
 static uint64_t storage_of(const struct buffer *b)
 {
         size_t all[3];
@@ -349,7 +351,7 @@ int engine_handle_svm_create(void *user, const struct wire_svm_create *m)
         return 0;
 }
 
-/* Whatever fails here, buffers over it fail later. */
+/* Map the arena and make it native. On failure s->native stays NULL, and buffers in it fail later. */
 static void storage_map(struct engine *e, const struct wire_storage_create *m, struct svm *s)
 {
         const struct engine_ops *ops = e->params.ops;
@@ -561,7 +563,7 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
                 (CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         q->status = e->be->queue_create(e->backend, q->device, props, &q->native);
         if (q->status == CL_INVALID_QUEUE_PROPERTIES && !q->in_order) {
-                /* One order is as good as any: what is submitted depends on earlier ones only. */
+                /* Any order works here, because a submitted command depends on earlier ones only. */
                 props &= ~(cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
                 q->status = e->be->queue_create(e->backend, q->device, props, &q->native);
         }
@@ -576,7 +578,7 @@ int engine_handle_queue_set_default(void *user, const struct wire_queue_set_defa
         struct queue *q = engine_device_queue_find(e, m->queue);
         if (!q)
                 return SP_E_PROTO;
-        /* Nobody is told: kernels that need one and have none fail. */
+        /* No error is sent: kernels that need a default queue and have none fail. */
         if (q->native && e->be->device_queue_set_default(q->native) < 0)
                 log_warn("engine", "the default queue of device %u can't be replaced", q->device);
         return 0;

@@ -1,5 +1,6 @@
-/* The objects that the client declared, by id, and buffers and queues among them. A reference is held by
- * the table until `release`, by objects made from it, and by commands in flight. */
+/* The objects that the client declared, by id, with buffers, samplers and queues among them.
+ * References are held by the table until `release`, by objects made from it, and by commands in
+ * flight. */
 #ifndef SPANCL_ENGINE_OBJECT_H
 #define SPANCL_ENGINE_OBJECT_H
 
@@ -9,14 +10,14 @@ struct object {
         struct engine *engine;
         uint64_t id;
         size_t refs;
-        uint64_t request; /* of its release, to be answered when it is freed; 0: none */
+        uint64_t request; /* the release to answer when it is freed; 0: none */
         void (*free)(struct object *o);
-        bool excess; /* more than the session may have: nothing native is made of it */
+        bool excess; /* beyond the session's limit: nothing native is made of it */
 };
 
-/* Put a new object, with one reference, into the table, which takes that reference over. Beyond the session's
- * limits it is marked as `excess`, and what uses it fails.
- * SP_E_PROTO: the id is taken; SP_E_NOMEM, SP_E_LIMIT. On failure the caller still owns it. */
+/* Put a new object, with one reference, into the table, which takes that reference over. Beyond the
+ * session's limits it is marked `excess`, and commands that use it fail. SP_E_PROTO: the id is
+ * taken; SP_E_NOMEM, SP_E_LIMIT. On failure the caller still owns it. */
 SP_NODISCARD int engine_object_add(struct engine *e, struct object *o);
 
 /* NULL: unknown. The type is in the id. */
@@ -28,10 +29,10 @@ void engine_object_unref(struct object *o);
 
 /* ---- buffers and images --------------------------------------------------------------------- */
 
-/* Storage in one domain, made when a command first uses it there; `status` says why it could not. */
+/* Storage in one domain, made when a command first uses the buffer there. */
 struct replica {
-        struct backend_buffer
-                *native; /* NULL: no command has used it yet, or it could not be made */
+        /* NULL: no command has used it yet, or it could not be made. */
+        struct backend_buffer *native;
 };
 
 struct svm {
@@ -44,19 +45,20 @@ struct svm {
 struct buffer {
         struct object object;
         struct buffer *parent; /* held; NULL: has storage of its own */
-        struct svm *svm;       /* held: that has its bytes, at origin; NULL: none */
+        struct svm *svm;       /* held: has the buffer's bytes, at origin; NULL: none */
         cl_mem_flags flags;
         uint64_t origin, size;        /* of a buffer */
         struct image_desc image;      /* type 0: a buffer, or a pipe */
         cl_uint packet_size, packets; /* of a pipe; else 0 */
-        struct replica *replicas;     /* by domain, up to the last that it was used in */
+        struct replica *replicas;     /* by domain, up to the last one that used it */
         size_t replica_count;
         uint64_t charged; /* bytes of engine.storage */
 };
 
 struct buffer *engine_buffer_find(struct engine *e, uint64_t id);
 
-/* The buffer's storage in a domain. Fails as the native creation did, then and ever after. */
+/* Give the buffer's storage in a domain, made now if it is missing. Fails with the native error of
+ * its creation; the next call tries again. */
 SP_NODISCARD cl_int engine_buffer_native(struct buffer *b, unsigned domain,
                                          struct backend_buffer **ret);
 
@@ -95,60 +97,69 @@ SP_NODISCARD cl_int engine_sampler_native(struct sampler *s, unsigned domain,
 
 struct recording;
 
-/* Commands in flight of which only the event's id is kept (engine/completion/untracked.h), oldest first. Their numbers count
+/* Untracked commands in flight (engine/completion/untracked.h), oldest first. Their numbers count
  * all that the queue ever had; number n is entries[n % cap]. */
 struct untracked {
-        struct list link; /* engine's untracked_queues, while there are some */
+        struct list link; /* engine's untracked_queues, while it has any */
         struct untracked_entry *entries;
         size_t cap; /* a power of two, or 0 */
         uint64_t first, end;
-        uint64_t covered; /* those below complete with a command that will be reported */
-        uint64_t newest;  /* event id */
+        /* A command that will be reported completes all below this number. */
+        uint64_t covered;
+        uint64_t newest; /* event id */
 };
 
 struct queue {
         struct object object;
-        struct recording *recording; /* that it is slot number `slot` of; NULL: it executes */
+        /* The recording whose slot number `slot` this is; NULL: the queue executes. */
+        struct recording *recording;
         size_t slot;
         unsigned device, domain;
-        struct sub_device *sub; /* held; NULL: the device is none */
+        struct sub_device *sub; /* held; NULL: no sub-device */
         bool in_order, profiling;
-        bool on_device;     /* no command may name it */
-        size_t marker_max;  /* the backend's */
-        bool failure_stays; /* one command's is that of all later ones of the domain */
+        bool on_device;    /* a device queue: no command may name it */
+        size_t marker_max; /* the backend's limit */
+        /* After one command of the domain fails, all later ones fail. */
+        bool failure_stays;
         struct backend_queue *native;
         cl_int status; /* why there is no native one */
         uint64_t next_seq;
-        struct list held;      /* commands not wholly submitted, in order */
-        struct list barriers;  /* out-of-order: the barriers among them, in order */
-        struct list in_flight; /* commands that are wholly submitted, until they are told */
-        struct list fences;    /* out-of-order: the barriers among them */
-        /* Out-of-order: those that one behind all may come to stand for, and each of these until it has told of
-         * them, in order. */
+        /* Commands not wholly submitted, in order. */
+        struct list held;
+        /* Out-of-order: the barriers among `held`, in order. */
+        struct list barriers;
+        /* Commands wholly submitted, until their completion is reported. */
+        struct list in_flight;
+        /* Out-of-order: the barriers among `in_flight`. */
+        struct list fences;
+        /* Out-of-order, in order: commands that a later one may coalesce, because it waits for all
+         * before it (after_all); and each such later one until it has reported them. */
         struct list order;
         size_t running;             /* native commands in flight */
-        struct untracked untracked; /* in-order: those of them that are not kept */
+        struct untracked untracked; /* in-order: the untracked ones of them */
         struct list dirty;          /* engine's dirty_queues */
 
         /* Out-of-order: engine/completion/chain_queue.h. */
         struct queue *chain_queue; /* held; NULL: there is none, yet */
         uint64_t last_launch;      /* event id */
         size_t chain;              /* launches in a row that each waited for the one before */
-        bool is_chain, forked;     /* forked: its commands were waited for in another order */
+        /* forked: its commands were waited for in another order. */
+        bool is_chain, forked;
 };
 
-/* One that takes commands; one on the device. */
+/* Find a queue that takes commands; or a device queue. NULL: there is none of that id. */
 struct queue *engine_queue_find(struct engine *e, uint64_t id);
 struct queue *engine_device_queue_find(struct engine *e, uint64_t id);
 
-/* A new one in the table, without a native one. SP_E_PROTO, SP_E_NOMEM, SP_E_LIMIT. */
+/* Make a queue in the table, without a native one. SP_E_PROTO, SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_queue_new(struct engine *e, uint64_t id, uint64_t device,
                                   struct queue **ret);
 
-/* One beside `q`, for the same device, with its id, but not in the table; without a native one. SP_E_NOMEM. */
+/* Make a queue beside `q`: for the same device and with the same id, but not in the table, and
+ * without a native one. SP_E_NOMEM. */
 SP_NODISCARD int engine_queue_like(struct queue *q, struct queue **ret);
 
-/* Something was submitted: engine_settle flushes. */
+/* Something was submitted to the queue: engine_settle will flush it. */
 void engine_queue_dirty(struct queue *q);
 
 int engine_handle_buffer_create(void *user, const struct wire_buffer_create *m);

@@ -5,8 +5,8 @@
 
 enum { VALUE_MAX = 64 }; /* as in kernel_answer */
 
-/* The kernel of a domain with the arguments that it has now. An answer does not need an object, so one that
- * the client has released meanwhile is left out. */
+/* Give the kernel of a domain with its current arguments. The answer does not depend on objects, so
+ * one that the client has released meanwhile is left out. */
 static cl_int prepare(struct kernel *k, unsigned domain, struct backend_kernel **ret)
 {
         struct object **objects = mem_zalloc((k->arg_count + 1) * sizeof(*objects));
@@ -28,7 +28,7 @@ static cl_int prepare(struct kernel *k, unsigned domain, struct backend_kernel *
 }
 
 struct query {
-        struct list link;      /* of those that wait, program's questions */
+        struct list link;      /* program's questions, while it waits */
         struct kernel *kernel; /* held while it waits */
         uint64_t request, device, name, size;
         size_t input[6], input_count;
@@ -56,7 +56,7 @@ static void answer(const struct query *q)
                   .status = status, .value = bytes_of(value, status < 0 ? 0 : (size_t)q->size));
 }
 
-/* False: there is no room for it. */
+/* Let the query wait for the program. False: there is no room for it. */
 static bool wait_for_program(const struct query *q)
 {
         struct program *p = q->kernel->program;
@@ -100,7 +100,7 @@ int engine_handle_kernel_query(void *user, const struct wire_kernel_query *m)
                            .input_count = m->input.count };
         for (size_t i = 0; i < m->input.count; i++)
                 q.input[i] = (size_t)wire_u64s_at(m->input, i);
-        /* Without room for it it is asked now, and the kernel says that it can't be. */
+        /* Without room to wait, ask now: the kernel answers that it can't be asked. */
         if (!k->program->loading || !wait_for_program(&q))
                 answer(&q);
         return 0;

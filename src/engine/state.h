@@ -1,6 +1,6 @@
-/* What the engine's files share: struct engine, the limits, and the order in which a message's or a
- * completion's consequences are worked off. Private to engine/. Everything is guarded by engine.lock
- * but what is said to be immutable. */
+/* The state that the engine's files share: struct engine, the limits, and engine_run, which works
+ * off the consequences of a message or a completion. Private to engine/. engine.lock guards
+ * everything except the fields that are marked immutable. */
 #ifndef SPANCL_ENGINE_STATE_H
 #define SPANCL_ENGINE_STATE_H
 
@@ -15,8 +15,8 @@
 #include "engine/program/content.h"
 #include "engine/transfer/staging.h"
 
-/* What one client may make the engine hold. Past them its session ends with SP_E_LIMIT, unless said
- * otherwise. */
+/* The most that one client may make the engine hold. Beyond these limits its session ends with
+ * SP_E_LIMIT, unless said otherwise. */
 enum {
         ENGINE_OBJECTS_MAX = 1 << 20,
         ENGINE_EVENTS_MAX = 4 << 20, /* not complete */
@@ -24,9 +24,9 @@ enum {
         ENGINE_RECORDED_MAX = 1 << 20,
         ENGINE_TRANSFERS_MAX = 1 << 20,
         ENGINE_PEERS_MAX = 1024,
-        ENGINE_FAILED_MAX = 65536,     /* failed events remembered: the newest */
-        ENGINE_EARLY_MAX = 65536,      /* completions before their import: the newest */
-        ENGINE_EARLY_BYTES = 64 << 20, /* bulk data of peers before its command */
+        ENGINE_FAILED_MAX = 65536,     /* newest failed events that the engine remembers */
+        ENGINE_EARLY_MAX = 65536,      /* newest completions that came before their import */
+        ENGINE_EARLY_BYTES = 64 << 20, /* bulk data that peers sent before its command came */
         ENGINE_EARLY_TRANSFERS = 1 << 18,
 };
 
@@ -43,55 +43,74 @@ struct engine {
 
         pthread_mutex_t lock;
         unsigned lock_tries; /* engine_lock: before it sleeps */
-        int status; /* why the client's session must end: 0, or the error met outside its messages */
+        /* The error that ends the client's session, found outside its messages; 0: none. */
+        int status;
         bool closed;  /* the client said close */
-        bool closing; /* engine_free: nothing is started any more */
-        bool prints;  /* some program may use printf */
+        bool closing; /* engine_free runs: the engine starts nothing */
+        bool prints;  /* a program may use printf */
 
         struct peer **peers; /* the first is the client */
         size_t peer_count;
 
-        struct map sub_devices; /* engine/device.c: by number, those that the client may name */
+        /* Sub-devices that the client may name, by number (engine/device.c). */
+        struct map sub_devices;
         struct cache_key *device_keys; /* engine/program/cached_build.c; NULL: there is no cache */
         uint64_t activity;             /* counts what arrives */
 
         struct map objects, events, transfers;
-        /* What there are limits of. */
+        /* Counted against the session's limits. */
         uint64_t programs, storage, transfer_bytes;
-        uint64_t
-                leaving_bytes; /* of transfer_bytes: on their way to the client, which takes them */
-        size_t transfer_parts; /* native commands in flight that work with them */
-        struct list over_quota;    /* reads that wait for others to let go of some */
-        bool lanes_over_quota;     /* bulk lanes that do */
-        struct list orphaned;      /* transfers for which the client is to name another source */
-        unsigned limits_told;      /* of which the log has spoken */
-        struct map busy_devices;   /* by number + 1 */
-        struct list busy;          /* of them: with commands in flight */
-        struct list failed, early; /* complete events that are remembered, oldest first */
+        /* The part of transfer_bytes that is on its way to the client. */
+        uint64_t leaving_bytes;
+        /* Native commands in flight that use transfer memory. */
+        size_t transfer_parts;
+        /* Reads that wait until other transfers free memory. */
+        struct list over_quota;
+        /* Bulk lanes wait for that, too. */
+        bool lanes_over_quota;
+        /* Transfers for which the client has to name another source. */
+        struct list orphaned;
+        /* Bits of the limits that were logged as exceeded. */
+        unsigned limits_told;
+        struct map busy_devices; /* by number + 1 */
+        /* Those of them that have commands in flight. */
+        struct list busy;
+        /* Complete events that the engine remembers, oldest first. */
+        struct list failed, early;
         size_t failed_count, early_count;
-        size_t nameless; /* events of commands of recordings that run */
+        /* Events of commands in running recordings. */
+        size_t nameless;
         size_t recorded; /* commands of all recordings */
         size_t transfer_count;
         size_t early_transfers, early_bytes;
 
-        struct list commands;         /* all */
-        struct list unreported;       /* submitted ones that the backend is not to report, yet */
-        struct list ready;            /* commands that may be able to go on: engine_run */
-        struct list completed_early;  /* complete, but not what they came after */
-        struct list candidates;       /* of these: something that they came after is over */
-        struct list dirty_queues;     /* with submissions not flushed */
-        struct list untracked_queues; /* with commands that are not kept */
-        size_t held, running;         /* commands */
-        size_t untracked;             /* of `running`: those that are not kept */
-        uint64_t releases;            /* counts objects that the client gave back */
+        struct list commands; /* all */
+        /* Submitted commands that the backend does not report, yet. */
+        struct list unreported;
+        /* Commands that engine_run has to try again. */
+        struct list ready;
+        /* Commands that completed before one that they come after. */
+        struct list completed_early;
+        /* Those of them to check again, since one that they come after completed. */
+        struct list candidates;
+        /* Queues with submissions that are not flushed. */
+        struct list dirty_queues;
+        /* Queues with untracked commands in flight. */
+        struct list untracked_queues;
+        size_t held, running; /* commands */
+        /* The untracked ones among `running`. */
+        size_t untracked;
+        /* Counts the objects that the client released. */
+        uint64_t releases;
 
-        struct pool command_pool, event_pool, value_pool; /* small ones */
+        struct pool command_pool, event_pool, value_pool; /* for small ones */
         struct pool transfer_pool;
 
-        struct staging staging; /* for domains that any memory serves */
-        struct map stagings;    /* of domains, by number + 1 */
-        uint64_t bounced;       /* bytes of the bounce buffer that they have */
-        /* content_size, until the command that it is of comes. event 0: none. */
+        struct staging staging; /* for domains to which all host memory is equal */
+        struct map stagings;    /* for other domains, by number + 1 */
+        /* Bytes of the bounce buffer that these stagings hold. */
+        uint64_t bounced;
+        /* A content_size message, kept until its command comes. event 0: none. */
         struct {
                 uint64_t event, buffer, offset;
         } content_size;
@@ -100,7 +119,8 @@ struct engine {
         struct content_store contents;
 };
 
-/* Work off what became ready. Handlers and completions end with it; nothing below it recurses. */
+/* Run the commands that became ready. Handlers and completions call it last; nothing that it calls
+ * calls it again. */
 void engine_run(struct engine *e);
 
 #endif

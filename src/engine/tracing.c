@@ -1,4 +1,4 @@
-/* What this process recorded (trace/trace.h), for the client's timeline. */
+/* Trace messages: send the client, for its timeline, what this process recorded (trace/trace.h). */
 #include "base/mem.h"
 #include "engine/transfer/peer.h"
 #include "trace/trace.h"
@@ -45,7 +45,7 @@ int engine_handle_trace_query(void *user, const struct wire_trace_query *m)
         struct peer *p = user;
         auto_clean(buf_fini) struct buf threads = { 0 };
         int r = trace_read(put_thread, &threads);
-        if (r < 0) /* half a block is none */
+        if (r < 0) /* send none rather than half a block */
                 threads.size = 0;
         peer_send(p, trace, .request = m->request, .threads = bytes_of(threads.data, threads.size));
         return 0;

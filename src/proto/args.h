@@ -1,7 +1,10 @@
-/* Kernel arguments in a kernel_launch: a sequence of {u32 index, u32 kind, u64 size, value}. The value
- * of ARG_VALUE is `size` bytes padded to 8; of ARG_LOCAL nothing (size is the local memory's); of
- * ARG_BUFFER an object id (0: NULL), of ARG_IMAGE, ARG_SAMPLER, ARG_QUEUE and ARG_PIPE one that is not 0, size 8; of ARG_SVM
- * an address, size 8. */
+/* The kernel arguments in a kernel_launch: a sequence of {u32 index, u32 kind, u64 size, value}.
+ * The value is:
+ * - for ARG_VALUE, `size` bytes padded to 8;
+ * - for ARG_LOCAL, nothing: `size` is that of the local memory;
+ * - for ARG_BUFFER, an object id (0: NULL), size 8;
+ * - for ARG_IMAGE, ARG_SAMPLER, ARG_QUEUE and ARG_PIPE, an object id that is not 0, size 8;
+ * - for ARG_SVM, an address, size 8. */
 #ifndef SPANCL_PROTO_ARGS_H
 #define SPANCL_PROTO_ARGS_H
 
@@ -15,7 +18,7 @@ enum arg_kind {
         ARG_BUFFER = 3,
         ARG_SAMPLER = 4,
         ARG_IMAGE = 5,
-        ARG_QUEUE = 6, /* one on the device */
+        ARG_QUEUE = 6, /* a device queue */
         ARG_PIPE = 7,
         ARG_SVM = 8,
 };
@@ -27,8 +30,9 @@ struct arg {
         uint32_t kind;
         uint64_t size;
         const void *value; /* ARG_VALUE: borrowed bytes */
-        uint64_t
-                object; /* ARG_BUFFER, ARG_IMAGE, ARG_SAMPLER, ARG_QUEUE, ARG_PIPE; ARG_SVM: the address */
+        /* The object id of ARG_BUFFER, ARG_IMAGE, ARG_SAMPLER, ARG_QUEUE and ARG_PIPE; the address
+         * of ARG_SVM. */
+        uint64_t object;
 };
 
 /* Is the value an object's id? */
@@ -40,7 +44,7 @@ static inline bool arg_is_object(uint32_t kind)
 /* SP_E_PROTO unless the whole sequence is well formed; object ids are checked for their type. */
 SP_NODISCARD int args_check(struct bytes args);
 
-/* Take the next off the front; 1 or 0 at the end. Only after args_check. */
+/* Take the next argument off the front. 1: there was one; 0: the end. Only after args_check. */
 int args_next(struct bytes *args, struct arg *ret);
 
 SP_NODISCARD int args_put(struct buf *b, const struct arg *a);

@@ -1,20 +1,22 @@
-/* Frames: what a connection carries. Every connection starts, in each direction, with FRAME_MAGIC and
- * one HELLO frame; then lane 0 carries DATA and ACK frames, the other lanes BULK frames.
- * PROBE frames on lane 0, of that and of each bulk lane in use, tell what was sent; FRAME_ASK asks for the same.
+/* Frames are the units that a connection carries. Every connection starts, in each direction, with
+ * FRAME_MAGIC and one HELLO frame. Then lane 0 carries DATA and ACK frames, the other lanes BULK
+ * frames. PROBE frames on lane 0 report the bytes sent on one lane, for lane 0 and each bulk lane in
+ * use; FRAME_ASK asks the other side for its own.
  *
  * Header, 24 bytes, little-endian:
  *   u32 size    bytes that follow the header; a multiple of 8 except for BULK
  *   u8  type    FRAME_*
  *   u8  flags   BULK: FRAME_PACKED or 0; PROBE: FRAME_ASK or 0; else 0
- *   u16 count   DATA: messages in the frame, at least 1; packed: 8-byte words that it holds; PROBE: lane; else 0
- *   u64 seq     DATA: sequence number of the first message; BULK: transfer; PROBE: of lane 0 the number of the next
- *               message, of others how many bytes the sender has given its connection; HELLO: CRC-32C of the exchange, this
- *               field being 0; else 0
+ *   u16 count   DATA: messages in the frame, at least 1; packed BULK: 8-byte words that it holds;
+ *               PROBE: lane; else 0
+ *   u64 seq     DATA: sequence number of the first message; BULK: transfer; PROBE of lane 0: number
+ *               of the next message, of another lane: bytes that the sender gave its connection;
+ *               HELLO: CRC-32C of the exchange, with 0 in this field; else 0
  *   u64 ack     DATA, ACK, PROBE: every message below it was received; BULK: offset of the first byte
  *
- * The payload of a BULK frame is bytes of the transfer; with FRAME_PACKED an LZ4 block, smaller than the bytes
- * that it holds. These are of no two of the pieces that FRAME_PLAIN_MAX divides the transfer into.
- */
+ * The payload of a BULK frame is bytes of the transfer. With FRAME_PACKED it is an LZ4 block, smaller
+ * than the bytes that it holds. FRAME_PLAIN_MAX divides a transfer into pieces, and the bytes of a
+ * packed frame lie in one of them. */
 #ifndef SPANCL_PROTO_FRAME_H
 #define SPANCL_PROTO_FRAME_H
 

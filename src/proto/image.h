@@ -1,6 +1,6 @@
-/* What images look like: sizes of pixels, which coordinates an image type has, and how many bytes a region
- * takes without gaps. Clients, engines and backends agree on it because only such packed regions
- * travel. OpenCL 3.0, 5.3.1. No state. */
+/* The layout of images: sizes of pixels, the coordinates of each image type, and the bytes of a
+ * region without gaps. Clients, engines and backends use the same rules, because only such packed
+ * regions travel. OpenCL 3.0, 5.3.1. No state. */
 #ifndef SPANCL_PROTO_IMAGE_H
 #define SPANCL_PROTO_IMAGE_H
 
@@ -30,13 +30,13 @@ bool image_is_valid(const struct image_desc *d);
  * [2]; what the type does not have is 1. */
 void image_region(const struct image_desc *d, size_t ret_region[3]);
 
-/* Does the region lie in the image, and is there any? */
+/* Does the region lie in the image, and is it not empty? */
 bool image_has(const struct image_desc *d, const size_t origin[3], const size_t region[3]);
 
 /* Bytes of a region without gaps; 0: too many to count. */
 size_t image_bytes(const struct image_desc *d, const size_t region[3]);
 
-/* Bytes that an image in a buffer covers there; 0: too many to count. */
+/* Bytes of the buffer that an image in it covers; 0: too many to count. */
 size_t image_span(const struct image_desc *d);
 
 #endif

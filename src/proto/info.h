@@ -1,7 +1,8 @@
-/* Info records: what is asked once and answered locally for ever after. A block of info is a
- * sequence of entries {u32 key, u32 size, `size` bytes, zero padding to 8}; an entry may hold a
- * block again. Keys from 0x10000 on are ours, below are OpenCL's own query names (CL_DEVICE_NAME ...)
- * with the value exactly as the query returns it on a 64-bit little-endian host. */
+/* Info records: values that the client asks for once and answers locally from then on. A block of
+ * info is a sequence of entries {u32 key, u32 size, `size` bytes, zero padding to 8}. An entry may
+ * hold a block again. Keys from 0x10000 on are ours. Keys below are OpenCL's query names
+ * (CL_DEVICE_NAME ...), with the value exactly as the query returns it on a 64-bit little-endian
+ * host. */
 #ifndef SPANCL_PROTO_INFO_H
 #define SPANCL_PROTO_INFO_H
 
@@ -55,7 +56,7 @@ enum info_key {
         INFO_LINK_BULK_RECEIVED,
         INFO_LINK_NAME,        /* text: where the peer was connected to; not there: it connected */
         INFO_LINK_RELAYED,     /* u64: 1: through the client */
-        INFO_LINK_FABRIC_SENT, /* of the bulk bytes, those that a fabric carried; not there: none */
+        INFO_LINK_FABRIC_SENT, /* the bulk bytes that a fabric carried; absent: none */
         INFO_LINK_FABRIC_RECEIVED,
         INFO_OUT_OF_SERVICE, /* u64, in session_stats: new sessions do not get the device of this number (--devices); `name`
                                 says why, `process` is the supervisor */
@@ -71,17 +72,18 @@ enum {
         DEVICE_FLAG_LITTLE = 1, /* reserved for later use */
 };
 
-/* How a device comes by shared virtual memory. */
+/* How a device gets shared virtual memory. */
 enum info_svm {
         INFO_SVM_NONE = 0,
-        INFO_SVM_FOLLOWS = 1,       /* at whatever address is wanted */
-        INFO_SVM_OWN_ADDRESSES = 2, /* at one that it chooses */
+        INFO_SVM_FOLLOWS = 1,       /* at any address that the client wants */
+        INFO_SVM_OWN_ADDRESSES = 2, /* at an address that it chooses */
         INFO_SVM_SHARES = 3, /* it is in the client's process: the client's memory is its own */
 };
 
-/* Calls that the specification calls an error and the device's implementation accepts. The client does not refuse these;
- * bits that it does not know change nothing. Where a call is about a context, all devices of the context have to
- * accept it, unless the specification itself is content with one device. */
+/* Calls that the specification calls an error, but the device's implementation accepts. The client
+ * does not refuse these; bits that it does not know change nothing. If a call is about a context,
+ * all devices of the context have to accept it, unless the specification itself requires only one
+ * device. */
 enum device_accepts {
         /* clCreateBuffer: more than CL_DEVICE_MAX_MEM_ALLOC_SIZE. */
         DEVICE_ACCEPTS_BUFFER_SIZE = 1 << 0,

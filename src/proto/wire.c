@@ -21,8 +21,8 @@ const char *object_type_name(enum object_type type)
 
 /* ---- encoding ----------------------------------------------------------------------------- */
 
-/* A message is measured first, then written into room reserved once. Beyond its limits it has no size:
- * what the other side would refuse is not sent. */
+/* A message is measured first, then written into room reserved once. If it exceeds its limits it
+ * has no size, because the other side would refuse it. */
 struct measure {
         size_t size;
         bool too_large;
@@ -127,7 +127,7 @@ static uint8_t *put_blob(uint8_t *p, struct bytes v)
 
 /* ---- decoding ----------------------------------------------------------------------------- */
 
-/* What is left of the message; once `bad`, it stays so. */
+/* The rest of a message while it is decoded; once `bad`, it stays so. */
 struct cursor {
         const uint8_t *p;
         size_t left;

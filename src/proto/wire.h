@@ -16,7 +16,7 @@
 #include "proto/object_id.h"
 
 enum {
-        WIRE_VERSION = 1, /* what this build speaks: exactly this version */
+        WIRE_VERSION = 1, /* the only version that this build speaks */
         WIRE_HEADER_SIZE = 8,
         WIRE_LANES_MAX = 8,
         WIRE_DEVICES_MAX = 4096,
@@ -34,12 +34,12 @@ enum {
 #define WIRE_BULK_MAX    ((uint64_t)1 << 42)
 
 enum {
-        COMMAND_NOTIFY = 1,     /* tell the client when it completes */
+        COMMAND_NOTIFY = 1,     /* notify the client when it completes */
         COMMAND_BARRIER = 2,    /* marker only: later commands of the queue wait for it */
         COMMAND_REGARDLESS = 4, /* `waits` only order: start also when some have failed */
-        COMMAND_NAMED = 8,      /* somebody may ask for this very command's event later */
-        COMMAND_FOLLOW =
-                16, /* the last of `waits` must not fail; a read may send what that one has written */
+        COMMAND_NAMED = 8,      /* a later message may name this command's event */
+        /* The last of `waits` must not fail; a read may send the bytes that it has already written. */
+        COMMAND_FOLLOW = 16,
         COMMAND_WIDE = 32, /* a read's bytes come over lanes from 2 on, if there are any */
         COMMAND_FLAGS_ALL = 63,
 };
@@ -50,25 +50,25 @@ enum {
         BUILD_FLAGS_ALL = 3,
 };
 
-/* A status of program_built: something that the build needs was only named, and is not here. */
+/* A status of program_built: the client named content that the build needs, and it is not here. */
 enum {
         BUILD_NEEDS = 1,
 };
 
 /* Feature bits of hello. */
 enum {
-        /* Behind the answer the connection goes on over shared memory (transport/shm.c). Of Unix
+        /* After the answer the connection continues over shared memory (transport/shm.c). Unix
          * sockets only. */
         FEATURE_SHARED_MEMORY = 1,
-        /* Of bulk lanes: both sides unpack FRAME_PACKED (proto/frame.h); each packs as it likes. */
+        /* Bulk lanes: both sides unpack FRAME_PACKED (proto/frame.h); each side packs as it likes. */
         FEATURE_LZ4 = 2,
-        /* The connection, which is TCP without TLS, goes on in records with checksums (transport/checked.h), behind both
-         * hellos. */
+        /* After both hellos the connection, which is TCP without TLS, continues in records with
+         * checksums (transport/checked.h). */
         FEATURE_CHECKSUM = 4,
 };
 
-/* A borrowed array of 64-bit values in wire byte order, or in host order when to be encoded (equal on
- * little-endian hosts; wire_u64s_at decodes, encoders encode). */
+/* A borrowed array of 64-bit values. A decoded one is in wire byte order, one to be encoded in host
+ * order (equal on little-endian hosts). wire_u64s_at decodes, encoders encode. */
 struct wire_u64s {
         const uint64_t *data; /* 8-byte aligned */
         size_t count;
@@ -163,8 +163,8 @@ static inline unsigned wire_message_id(const void *msg)
 {
         return bytes_get_u16(msg);
 }
-/* The messages of commands begin with event, queue and flags. If `msg` is the one of this command, have the
- * client be told of it (COMMAND_NOTIFY); false: it is another. */
+/* Messages of commands begin with event, queue and flags. If `msg` is the message of this command,
+ * set COMMAND_NOTIFY, so that the client is notified. False: it is another message. */
 bool wire_command_notify(uint8_t *msg, uint64_t event, uint64_t queue);
 
 static inline size_t wire_message_size(const void *msg)

@@ -1,4 +1,4 @@
-/* Which bytes of a transfer there are, when they come in any order. Zeroed memory: none. */
+/* Arrivals: which bytes of a transfer have arrived, in any order. Zeroed memory: none. */
 #ifndef SPANCL_SESSION_ARRIVALS_H
 #define SPANCL_SESSION_ARRIVALS_H
 
@@ -7,26 +7,27 @@
 
 #include "base/status.h"
 
-/* Pieces that may be ahead of what is missing. A lane can lag behind the others by all that its connection
- * holds, so that each frame in it is a gap: senders keep to a quarter (bulk.c). */
+/* The most pieces that may be ahead of the first missing byte. A lane can lag behind the others by
+ * all the frames in its connection, and each of these is a gap. Senders use at most a quarter of
+ * this (bulk.c). */
 enum { ARRIVALS_MAX = 256 };
 
 struct arrivals {
-        uint64_t below; /* all bytes below it */
+        uint64_t below; /* all bytes below it have arrived */
         struct arrivals_piece {
                 uint64_t begin, end;
         } * ahead; /* apart from each other and from `below`, in no order */
         unsigned count, room;
 };
 
-/* Only what is below is there; frees what was ahead. */
+/* Forget the bytes ahead of `below`, and free their memory. */
 void arrivals_fini(struct arrivals *a);
 
-/* Is any of [begin, end) there? */
+/* Has any byte of [begin, end) arrived? */
 bool arrivals_meet(const struct arrivals *a, uint64_t begin, uint64_t end);
 
-/* [begin, end), not empty, is there now. SP_E_PROTO: some of it was already, or the pieces are too many;
- * SP_E_NOMEM. Nothing changed then. */
+/* Add [begin, end), not empty. SP_E_PROTO: some of it had arrived already, or there are too many
+ * pieces; SP_E_NOMEM. On failure nothing changed. */
 SP_NODISCARD int arrivals_add(struct arrivals *a, uint64_t begin, uint64_t end);
 
 #endif

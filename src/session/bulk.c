@@ -5,10 +5,11 @@
 #include "base/mem.h"
 
 enum {
-        SHARE_MIN = 256 << 10,  /* bytes of a frame when several lanes share a transfer */
-        SHARE_LANE = 512 << 10, /* bytes that one more lane pays for */
+        SHARE_MIN = 256 << 10,  /* smallest frame when several lanes share a transfer */
+        SHARE_LANE = 512 << 10, /* bytes for which one more lane pays */
         SHARE_MAX = 1 << 20,
-        /* Bytes of a transfer that may lack acknowledgement: full frames then, far below ARRIVALS_MAX. */
+        /* The most unacknowledged bytes of a transfer. In full frames these are far below
+         * ARRIVALS_MAX pieces. */
         BULK_AHEAD = 64 << 20,
 };
 
@@ -87,7 +88,8 @@ static int send_inline(struct session *s, struct session_bulk *b)
         return r;
 }
 
-/* Is it worth the threads of lanes from 2 on: by itself, or as what would be too much for lane 1? */
+/* Should the transfer use lanes from 2 on? Yes if it is large, or if lane 1 would have too much to
+ * carry with it. */
 static bool is_wide(const struct session *s, uint64_t size)
 {
         const struct list *all[] = { &s->bulks, &s->stalled, &s->unacked };
@@ -125,7 +127,7 @@ int session_bulk_send(struct session *s, struct session_bulk *b, uint64_t ready)
         return 0;
 }
 
-/* Bytes below it may be framed. */
+/* The offset below which bytes may be framed. */
 static uint64_t sendable(const struct session_bulk *b)
 {
         uint64_t most = b->acked + BULK_AHEAD;
@@ -180,7 +182,8 @@ static bool is_shared(const struct session *s, unsigned lane)
         return lane > 1 && (!s->shared || lane < 2 + s->shared);
 }
 
-/* Lanes that share large transfers: not the first, which then has the others for itself. */
+/* The number of lanes that share large transfers. Lane 1 is not one of them, and then carries all
+ * others. */
 static unsigned sharing(const struct session *s)
 {
         unsigned lanes = 0;
@@ -201,7 +204,7 @@ static bool is_of_lane(const struct session *s, unsigned lane, const struct sess
         return b->wide ? is_shared(s, lane) : lane == 1;
 }
 
-/* The next transfer that the lane is to send some of; NULL: there is none. */
+/* The next transfer that the lane has to send; NULL: there is none. */
 static struct session_bulk *next_of(const struct session *s, unsigned lane)
 {
         for (const struct list *l = s->bulks.next; l != &s->bulks; l = l->next) {
@@ -217,7 +220,7 @@ bool bulk_has_pending(const struct session *s, unsigned lane)
         return !s->bulk_held && (sending_any(&s->lanes[lane].tx) || next_of(s, lane));
 }
 
-/* How much of the transfer one frame takes: each lane gets its share. */
+/* The size of one frame of the transfer, so that each lane gets its share. */
 static uint64_t share(const struct session *s, const struct session_bulk *b)
 {
         unsigned lanes = sharing(s);
@@ -243,7 +246,8 @@ size_t session_bulk_lanes(const struct session *s, size_t max)
 
 /* ---- frames of them ------------------------------------------------------------------------- */
 
-/* Of [at, at + size): so much that a frame of it can be packed, or just the few bytes that can't. */
+/* Cut [at, at + size) to bytes that one packed frame can hold, or to the few last bytes, which
+ * can't be packed. */
 static uint64_t small_share(uint64_t at, uint64_t size)
 {
         uint64_t most = FRAME_PLAIN_MAX - at % FRAME_PLAIN_MAX;
@@ -299,7 +303,8 @@ int bulk_pending(struct session *s, struct lane *l, struct iovec *ret, int max)
         return n;
 }
 
-/* The other side has it all, or the session has ended, and no lane reads from it any more. */
+/* Is the transfer over? The other side has all of it, or the session has ended; and no lane reads
+ * from it. */
 static bool is_over(const struct session *s, const struct session_bulk *b)
 {
         return (b->acked == b->total || s->given_up) && !on_lane(s, b);
@@ -343,7 +348,8 @@ void bulk_cut(struct session *s, struct lane *l)
 
 /* ---- acknowledged or sent again ------------------------------------------------------------- */
 
-/* A receiver in this process may have bytes before session_lane_sent says that they were sent. */
+/* Report acknowledged bytes that no lane reads any more. A receiver in this process may acknowledge
+ * bytes before session_lane_sent reports them. */
 static void tell_passed(const struct session *s, struct session_bulk *b)
 {
         uint64_t offset = b->acked;
@@ -379,7 +385,8 @@ static bool acked_in(struct session *s, struct list *bulks, uint64_t transfer, u
         return false;
 }
 
-/* Whole transfers are acknowledged in the order in which they were sent: the first is it. */
+/* Search the whole transfers first. They are acknowledged in the order of sending, so the first one
+ * matches. */
 void bulk_acked(struct session *s, uint64_t transfer, uint64_t received)
 {
         if (!acked_in(s, &s->unacked, transfer, received) &&

@@ -2,7 +2,7 @@
 
 #include "base/crc32c.h"
 
-/* Of an exchange without the field that holds it. */
+/* The checksum of an exchange, without the field that holds it. */
 static uint32_t checksum(const void *whole, size_t size)
 {
         enum { FIELD = FRAME_MAGIC_SIZE + 8, FIELD_END = FIELD + 8 };

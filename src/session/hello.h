@@ -1,5 +1,6 @@
-/* The exchange that starts every connection: FRAME_MAGIC and one HELLO frame each way, and what follows for
- * somebody who looks at a server (role 2), in the same form. Sans-IO: encodes and decodes whole exchanges; the caller moves the bytes. */
+/* The hello exchange that starts every connection: FRAME_MAGIC and one HELLO frame each way. The
+ * answer to a client that only queries a server (role 2) has the same form. Sans-IO: this encodes
+ * and decodes whole exchanges; the caller moves the bytes. */
 #ifndef SPANCL_SESSION_HELLO_H
 #define SPANCL_SESSION_HELLO_H
 
@@ -19,18 +20,18 @@ SP_NODISCARD int hello_put(struct buf *b, const struct wire_hello *m);
 SP_NODISCARD int hello_put_reply(struct buf *b, const struct wire_hello_reply *m);
 SP_NODISCARD int hello_put_stats(struct buf *b, const struct wire_session_stats *m);
 
-/* How many bytes the exchange has in all, from its first HELLO_PREFIX bytes, so that a reader takes
- * exactly these from the connection and nothing behind them. SP_E_PROTO: it is not SpanCL that speaks
- * there (may be called with fewer bytes: checks what is there and returns HELLO_PREFIX). */
+/* Compute the size of the whole exchange from its first HELLO_PREFIX bytes. A reader then takes
+ * exactly these bytes from the connection. With fewer bytes it checks these and returns
+ * HELLO_PREFIX. SP_E_PROTO: the other side does not speak SpanCL. */
 SP_NODISCARD int hello_size(struct bytes prefix);
 
-/* Decode a whole exchange; fields borrow from `whole`, which is 8-byte aligned. SP_E_PROTO; SP_E_LINK: its checksum is
- * wrong: it was altered on its way. */
+/* Decode a whole exchange; fields borrow from `whole`, which is 8-byte aligned. SP_E_PROTO;
+ * SP_E_LINK: the checksum is wrong, so the bytes were altered on their way. */
 SP_NODISCARD int hello_get(struct bytes whole, struct wire_hello *ret);
 SP_NODISCARD int hello_get_reply(struct bytes whole, struct wire_hello_reply *ret);
 SP_NODISCARD int hello_get_stats(struct bytes whole, struct wire_session_stats *ret);
 
-/* Put the checksum into an exchange that was made, or changed. */
+/* Put the checksum into a new or changed exchange. */
 void hello_seal(void *whole, size_t size);
 
 /* The version both sides speak. SP_E_VERSION: none; *ret_text explains it for a reply (static). */

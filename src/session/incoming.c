@@ -8,7 +8,7 @@
 enum {
         IN_CHUNK = 64 << 10,
         BULK_ACK_EVERY = 1 << 20,
-        REPORT_EVERY = 256 << 10, /* bytes of a place, which may be used then (first lane) */
+        REPORT_EVERY = 256 << 10, /* bytes after which a place is reported, for use (first lane) */
 };
 
 void incoming_fini(struct session *s)
@@ -51,7 +51,7 @@ static int take_resume(struct session *s, uint64_t generation)
         if (generation > s->generation)
                 return SP_E_PROTO;
         if (generation < s->generation || !s->bulk_held)
-                return 0; /* of connections that were lost, too */
+                return 0; /* sent on lost connections, too */
         s->bulk_held = false;
         bulk_restart(s);
         return 0;
@@ -80,7 +80,7 @@ static int take_message(struct session *s, struct bytes msg)
         }
 }
 
-/* The probe tells which bytes of a lane are owed; the other side may want to know, too. */
+/* The probe says how many bytes of a lane were sent. The other side may ask for the same. */
 static int take_probe(struct session *s, const struct frame *f)
 {
         if (f->count >= SESSION_LANES || (!f->count && f->seq > s->in_next))
@@ -109,7 +109,7 @@ static int take_frame(struct session *s, const struct frame *f, const uint8_t *p
                 size_t size = left >= WIRE_HEADER_SIZE ? wire_message_size(p) : 0;
                 if (size < WIRE_HEADER_SIZE || size > left || size % 8)
                         return SP_E_PROTO;
-                if (seq == s->in_next) { /* else: a repetition of what we have */
+                if (seq == s->in_next) { /* else: a repeated message */
                         s->in_next++;
                         s->in_unacked += size;
                         r = take_message(s, bytes_of(p, size));
@@ -214,7 +214,7 @@ static int want_bulk(struct session *s, struct lane *l, struct iovec *ret)
                 ret[n++] = (struct iovec){ rx->place, rx->placed };
                 if (rx->placed < rx->left)
                         return n;
-                /* The next header in the same read. */
+                /* Read the next header at once, too. */
                 ret[n++] = (struct iovec){ rx->header, FRAME_HEADER_SIZE };
                 return n;
         }
@@ -223,14 +223,14 @@ static int want_bulk(struct session *s, struct lane *l, struct iovec *ret)
         return n;
 }
 
-/* Bytes from `run` on arrived, and now there are all `below`: is that worth an acknowledgement? When there are
- * more now, `run` is where those before them ended. */
+/* Bytes from `run` on arrived, and now all bytes below `below` have. Should they be acknowledged?
+ * If `below` has grown, `run` is its old value. */
 static bool passes_step(uint64_t run, uint64_t below)
 {
         return below > run && below / BULK_ACK_EVERY != run / BULK_ACK_EVERY;
 }
 
-/* Bytes from `run` on are in their place. */
+/* Report bytes from `run` on, which are in their place. */
 static int report(struct session *s, uint64_t transfer, uint64_t run, size_t len)
 {
         uint64_t below;
@@ -250,7 +250,7 @@ bool session_lane_closed(const struct session *s, unsigned lane, struct session_
         return true;
 }
 
-/* It is unpacked: the pieces of its place. */
+/* The frame is unpacked: copy it to the pieces of its place, and report them. */
 static int deliver(struct session *s, const struct packed_frame *p)
 {
         size_t len = p->placed;

@@ -1,5 +1,5 @@
-/* What is received: frames taken apart into messages, and bulk data on its way to its place. session_lane_* and
- * session_bulk_* of receiving are here, too. */
+/* Incoming bytes: takes frames apart into messages, and moves bulk data to its place. It also has
+ * session_lane_* and session_bulk_* for receiving. */
 #ifndef SPANCL_SESSION_INCOMING_H
 #define SPANCL_SESSION_INCOMING_H
 
@@ -7,10 +7,11 @@
 
 void incoming_fini(struct session *s);
 
-/* The lane's connection is lost, a bulk frame perhaps in its midst: what there is of it is kept account of. */
+/* The lane's connection is lost, perhaps inside a bulk frame: remember the bytes of it that
+ * arrived. */
 void incoming_cut(struct session *s, unsigned lane);
 
-/* That is reported. Calls ops. SP_E_*. */
+/* Report these bytes. Calls ops. SP_E_*. */
 SP_NODISCARD int incoming_report_cut(struct session *s, struct lane *l);
 
 #endif

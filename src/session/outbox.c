@@ -2,14 +2,14 @@
 
 #include "proto/wire.h"
 
-enum { COMPACT_MIN = 64 << 10 }; /* bytes at the front that are worth moving the rest for */
+enum { COMPACT_MIN = 64 << 10 }; /* free bytes at the front for which moving the rest pays */
 
 void outbox_fini(struct outbox *o)
 {
         buf_fini(&o->buf);
 }
 
-/* Give back the room of acknowledged messages once it is worth moving the rest. A frame in flight is
+/* Free the room of acknowledged messages once it is worth moving the rest. A frame in flight is
  * never acknowledged (outbox_acked), so it lies behind `head`. */
 static void compact(struct outbox *o)
 {
@@ -65,7 +65,7 @@ size_t outbox_kept(const struct outbox *o)
         return o->buf.size - o->head;
 }
 
-/* The other side can't have messages in a frame that was not sent whole. */
+/* The number below which messages were sent whole: the other side can't have later ones. */
 static uint64_t sent_whole(const struct outbox *o)
 {
         return sending_any(&o->tx) ? o->tx.seq : o->sent_seq;
@@ -76,7 +76,8 @@ int outbox_acked(struct outbox *o, uint64_t ack)
         uint64_t sent = sent_whole(o), ever = sent > o->ever_sent ? sent : o->ever_sent;
         if (ack > ever || ack < o->base)
                 return SP_E_PROTO;
-        /* The other side had more than its hello said. Messages in the frame that is being sent have to stay. */
+        /* The other side may have more than its hello said, but messages in the frame being sent
+         * have to stay. */
         if (ack > sent && sending_any(&o->tx))
                 ack = sent;
         while (o->base < ack) {
@@ -90,7 +91,7 @@ int outbox_acked(struct outbox *o, uint64_t ack)
         return 0;
 }
 
-/* A frame now holds all messages up to `offset`, the one with number `seq`. */
+/* Frames now hold all messages up to `offset`, where the message `seq` begins. */
 static void mark_sent(struct outbox *o, size_t offset, uint64_t seq)
 {
         o->sent = offset;
@@ -197,7 +198,8 @@ int outbox_early(struct outbox *o, uint64_t ack, size_t max, struct buf *ret)
                 early_frame(ret, frame, &f, ack);
         o->early_at = o->at + offset;
         o->early_seq = seq;
-        /* They count as sent, whatever becomes of the connection: the other side may have them. */
+        /* These messages count as sent even if the connection fails, because the other side may
+         * have them. */
         if (seq > o->sent_seq)
                 mark_sent(o, offset, seq);
         return 0;

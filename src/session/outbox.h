@@ -1,5 +1,6 @@
-/* The messages going out on lane 0: encoded one behind the other and numbered from 0, put into frames, and kept until
- * the other side acknowledges them. Zeroed memory is an empty one. */
+/* The outbox has the outgoing messages of lane 0: encoded one behind the other and numbered from 0.
+ * It puts them into frames, and keeps them until the other side acknowledges them. Zeroed memory is
+ * an empty outbox. */
 #ifndef SPANCL_SESSION_OUTBOX_H
 #define SPANCL_SESSION_OUTBOX_H
 
@@ -10,24 +11,24 @@ enum { SESSION_BUFFER_KEPT = 1 << 20 }; /* a larger buffer is given back once it
 struct outbox {
         struct buf buf; /* messages from number `base` (at `head`) to `next` (at buf.size) */
         size_t head;
-        size_t end; /* of what is committed */
+        size_t end; /* of the committed messages */
         uint64_t base, next;
         size_t sent; /* offset of the first byte that no frame holds */
         uint64_t sent_seq;
-        uint64_t ever_sent; /* messages below it were sent whole, over connections that are lost */
-        uint64_t at;        /* where in the stream of all messages offset 0 is */
-        uint64_t framed;    /* where the part of it begins that no frame ever held */
-        uint64_t early_at,
-                early_seq; /* as `at` and `next`: the end of what outbox_early gave last */
+        uint64_t ever_sent; /* messages below it were sent whole on lost connections */
+        uint64_t at;        /* position of offset 0 in the stream of all messages */
+        uint64_t framed;    /* position in it from which on no frame ever held bytes */
+        /* As `at` and `next`: the end of the last outbox_early. */
+        uint64_t early_at, early_seq;
         struct sending tx;
 };
 
 void outbox_fini(struct outbox *o);
 
-/* To encode the next message behind the others. */
+/* Return the buffer to encode the next message into, behind the others. */
 struct buf *outbox_buf(struct outbox *o);
 
-/* It is encoded, or, if `put_result` is negative, was not: returns that. */
+/* Commit the encoded message. If `put_result` is negative, it was not encoded: return that. */
 SP_NODISCARD int outbox_commit(struct outbox *o, int put_result);
 
 /* As session_position, session_unsent_at, session_unsent. */
@@ -38,20 +39,21 @@ size_t outbox_unsent(const struct outbox *o);
 /* Bytes of messages that are not acknowledged. */
 size_t outbox_kept(const struct outbox *o);
 
-/* The other side has received everything below `ack`. SP_E_PROTO: it can't have, or said so before of more. */
+/* The other side has received all messages below `ack`. SP_E_PROTO: it can't have, or it
+ * acknowledged more before. */
 SP_NODISCARD int outbox_acked(struct outbox *o, uint64_t ack);
 
-/* Make a frame, to be sent by `tx`, of unsent messages, or, if there are none, one that only acknowledges: the other
- * side's messages below `ack`. Returns how many messages are in it. */
+/* Make a frame of unsent messages, to be sent by `tx`. Without such messages it only acknowledges
+ * the other side's messages below `ack`. Returns the number of messages in it. */
 uint64_t outbox_seal(struct outbox *o, uint64_t ack);
 
-/* Make a FRAME_PROBE of `lane`: `sent` of it. */
+/* Make a FRAME_PROBE for `lane`, of which `sent` bytes or messages were sent. */
 void outbox_probe(struct outbox *o, unsigned lane, uint64_t sent, bool ask, uint64_t ack);
 
-/* The frame being sent is lost: of what was not sent whole another is made. */
+/* The frame being sent is lost: its messages that were not sent whole go into another one. */
 void outbox_unseal(struct outbox *o);
 
-/* All that is not acknowledged is to be sent again. */
+/* Send all unacknowledged messages again. */
 void outbox_rewind(struct outbox *o);
 
 /* As session_early and session_early_sent. SP_E_NOMEM. */

@@ -5,8 +5,8 @@
 _Static_assert((int)OWED_ANSWER == (int)SESSION_LANES, "one clock for each lane comes before it");
 
 enum {
-        LAST_SHARE = 8, /* the part of the limit that is the last chance */
-        NEWS_SHARE = 4, /* that after which the other side hears that its messages come */
+        LAST_SHARE = 8, /* the last chance, as a part of the limit */
+        NEWS_SHARE = 4, /* time until received messages are acknowledged, as such a part */
 };
 
 void owed_reset(struct owed *o)
@@ -27,7 +27,7 @@ void owed_tell(struct session *s, bool ask)
                         s->owed.tell |= 1u << i;
 }
 
-/* Does this side read the lane, and owe the other side the rest of what it has begun or says it has sent? */
+/* Does this side read the lane, and does the other side owe it bytes there? */
 static bool lane_owes(const struct session *s, unsigned lane)
 {
         const struct lane *l = &s->lanes[lane];
@@ -39,7 +39,7 @@ static bool lane_owes(const struct session *s, unsigned lane)
                (l->rx.header_have || l->claimed > l->received);
 }
 
-/* Something was sent, and is not acknowledged. */
+/* Are sent messages or transfers not acknowledged? */
 static bool awaits_ack(const struct session *s)
 {
         if (outbox_kept(&s->out) || !list_empty(&s->unacked) || !list_empty(&s->stalled))
@@ -68,7 +68,7 @@ static void begin_anew(struct owed *o, uint64_t now_ns)
         }
 }
 
-/* True: it has run out, and had its last chance. */
+/* Has the clock run out, after its last chance? */
 static bool is_over(const struct owed *o, struct owed_clock *k, uint64_t now_ns)
 {
         if (!k->runs || now_ns - k->since_ns < o->limit_ns)
@@ -87,7 +87,7 @@ static uint64_t length_of(const struct owed *o, unsigned clock)
         return clock == OWED_PROBE ? o->limit_ns / 2 : o->limit_ns;
 }
 
-/* A clock of this side's own is due, and begins anew. */
+/* Is a clock of this side due? Then it restarts. */
 static bool is_due(struct owed *o, unsigned clock, uint64_t now_ns)
 {
         struct owed_clock *k = &o->clocks[clock];

@@ -1,16 +1,22 @@
-/* The clocks of a session: since when the other side owes something, and when that is too long. It owes
+/* The clocks of a session measure how long the other side has owed bytes, and when that is too
+ * long. It owes
  * - the rest of a frame that has begun;
  * - bytes of a bulk lane that it says it has sent (FRAME_PROBE);
- * - while this side counts on answers (enum session_expects): any byte on lane 0. It is asked for one in time, by a FRAME_PROBE.
- * A command may take as long as it likes: a probe is answered meanwhile.
- * Any byte begins a clock anew. On a bulk lane that is one which has come, though it can't be handed out yet (session_lane_heard);
- * on lane 0 one which was handed out, for there the probes themselves would fill up a record whose bytes were lost.
+ * - any byte on lane 0, while this side expects answers (enum session_expects). A FRAME_PROBE asks
+ *   for one in time.
  *
- * A probe may be behind much that was sent before, and takes as long as that. So a side that gets messages, or a part of a frame,
- * says so each quarter of the limit.
+ * A command may take any time, because a probe is answered meanwhile.
  *
- * Sans-IO: time is an argument. A clock that ran out gets a last eighth of the limit, so that its driver has looked for
- * bytes once more; and a driver that comes late by more than that begins all clocks anew, for it may not have looked at all. */
+ * Any byte restarts a clock. On a bulk lane a byte counts when it has come, even if it can't be
+ * handed out yet (session_lane_heard). On lane 0 it counts when it is handed out: there the probes
+ * themselves would fill up a record whose bytes were lost.
+ *
+ * A probe may be queued behind many bytes, and then takes as long as they do. So a side that
+ * receives messages, or a part of a frame, acknowledges them in each quarter of the limit.
+ *
+ * Sans-IO: time is an argument. A clock that ran out gets a last eighth of the limit, so that its
+ * driver polls once more. A driver that comes later than that restarts all clocks, because it may
+ * not have polled at all. */
 #ifndef SPANCL_SESSION_OWED_H
 #define SPANCL_SESSION_OWED_H
 
@@ -22,9 +28,9 @@
 struct session;
 
 enum {
-        OWED_ANSWER = 6, /* any byte on lane 0; the clocks before it: of what each lane owes */
+        OWED_ANSWER = 6, /* any byte on lane 0; each clock before it is one lane's */
         OWED_PROBE,      /* of this side: the next probe */
-        OWED_NEWS,       /* of this side: that messages come */
+        OWED_NEWS,       /* of this side: the next acknowledgement */
         OWED_CLOCKS,
 };
 
@@ -39,15 +45,15 @@ struct owed {
         uint64_t next_ns;  /* owed_deadline */
         int expects;       /* enum session_expects */
         struct owed_clock clocks[OWED_CLOCKS];
-        unsigned tell;    /* bits of lanes of which a FRAME_PROBE is to be sent */
-        bool ask;         /* that of lane 0 asks for an answer */
-        const char *text; /* what was owed too long */
+        unsigned tell;    /* bits of lanes that need a FRAME_PROBE */
+        bool ask;         /* lane 0's probe asks for an answer */
+        const char *text; /* the bytes that were owed too long */
 };
 
 /* As session_tick. */
 SP_NODISCARD int owed_tick(struct session *s, uint64_t now_ns);
 
-/* A probe is to be sent, or an answer: of lane 0 and of each bulk lane on which something was sent. */
+/* Plan a probe, or the answer to one: for lane 0, and each bulk lane on which bytes were sent. */
 void owed_tell(struct session *s, bool ask);
 
 /* Lane 0 is down: nothing is owed on any lane. */

@@ -12,10 +12,10 @@ struct sending {
         size_t header_left;        /* bytes of the header not sent yet */
         uint64_t at;               /* lane 0: offset in the outbox; bulk: offset in the transfer */
         size_t left;               /* payload bytes not sent yet */
-        size_t size;               /* bytes in all; packed: that it holds */
-        const uint8_t *packed;     /* what is sent of it instead; `at` stays where it begins */
+        size_t size;               /* bytes in all; packed: bytes that it holds */
+        const uint8_t *packed;     /* packed bytes still to send; `at` stays at its begin */
         uint64_t seq;              /* lane 0: of the first message */
-        struct session_bulk *bulk; /* of others; NULL between frames */
+        struct session_bulk *bulk; /* bulk lanes: its transfer; NULL between frames */
 };
 
 static inline bool sending_any(const struct sending *tx)
@@ -23,7 +23,7 @@ static inline bool sending_any(const struct sending *tx)
         return tx->header_left || tx->left;
 }
 
-/* A frame whose payload are the `f->size` bytes at `at`. */
+/* Begin a frame whose payload is the `f->size` bytes at `at`. */
 static inline void sending_begin(struct sending *tx, const struct frame *f, uint64_t at)
 {
         *tx = (struct sending){
@@ -32,7 +32,7 @@ static inline void sending_begin(struct sending *tx, const struct frame *f, uint
         frame_put(tx->header, f);
 }
 
-/* What is left of its header, in front of the payload: returns how many pieces that is. */
+/* Give the unsent rest of the header, which goes before the payload. Returns the number of pieces. */
 static inline int sending_header(struct sending *tx, struct iovec *ret)
 {
         if (!tx->header_left)

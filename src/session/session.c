@@ -29,7 +29,7 @@ struct session *session_free(struct session *s)
         if (!s)
                 return NULL;
         if (!s->status)
-                s->status = SP_E_GONE; /* what a done() starts now ends at once */
+                s->status = SP_E_GONE; /* transfers that a done() starts end at once */
         bulk_fini(s);
         incoming_fini(s);
         outbox_fini(&s->out);
@@ -90,14 +90,14 @@ size_t session_unsent(const struct session *s)
 
 /* ---- sending on lanes ----------------------------------------------------------------------- */
 
-/* For a frame that is yet to be made. */
+/* Is there data, or an acknowledgement, for a new frame? */
 static bool has_data(const struct session *s)
 {
         return outbox_unsent(&s->out) || s->in_unacked >= ACK_EVERY ||
                s->in_unacked > s->params.window_bytes / 4;
 }
 
-/* The next FRAME_PROBE of those that are to be sent. */
+/* Make the next planned FRAME_PROBE. */
 static void seal_probe(struct session *s)
 {
         struct owed *o = &s->owed;
@@ -176,7 +176,7 @@ int session_lane_up(struct session *s, unsigned lane, uint64_t peer_next_seq)
                 if (r < 0)
                         return r;
                 outbox_rewind(&s->out);
-                s->in_unacked = 0; /* our hello said what we have */
+                s->in_unacked = 0; /* our hello acknowledged all */
         }
         l->up = true;
         if (lane >= s->used)

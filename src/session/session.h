@@ -19,11 +19,11 @@
 #include "proto/wire.h"
 
 enum {
-        SESSION_LANES = 6, /* lane 0: messages, lane 1 and, where they pay, further ones: bulk */
+        SESSION_LANES = 6, /* lane 0: messages; lane 1, and further ones where they pay: bulk */
         SESSION_WINDOW_DEFAULT = 4 << 20,
         SESSION_INLINE_DEFAULT = 16 << 10,
-        /* Lanes 2 and further, if there are any, are for large transfers, and lane 1 for the others: waking the threads of
-         * several takes longer than moving a MiB. */
+        /* Lanes 2 and further, if any, are for large transfers, and lane 1 for the others: waking
+         * several threads takes longer than moving a MiB. */
         SESSION_WIDE_DEFAULT = (1 << 20) + 1,
 };
 
@@ -49,9 +49,9 @@ struct session_ops {
         int (*bulk_arrived)(void *user, uint64_t transfer, uint64_t offset, size_t len,
                             uint64_t *ret_below);
 
-        /* Connections were lost: each transfer goes on where the bytes below which all are there end.
-         * Bytes ahead of that, and places given, are forgotten; the bytes that are there are told again
-         * (session_ack). NULL: there is no session_resume. */
+        /* Connections were lost: each transfer goes on where its complete bytes end. Forget bytes
+         * ahead of that, and places given, and report the complete bytes again (session_ack). NULL:
+         * session_resume is never called. */
         int (*bulk_restart)(void *user);
 };
 
@@ -60,8 +60,8 @@ struct session_params {
         void *user;
         size_t window_bytes; /* 0: SESSION_WINDOW_DEFAULT */
         size_t inline_bytes; /* transfers up to this size go inline; 0: SESSION_INLINE_DEFAULT */
-        /* Those from this size on go over lanes 2 and further, and so do those with which lane 1 would have that
-         * much to carry. 0: SESSION_WIDE_DEFAULT. */
+        /* Transfers from this size on use lanes 2 and further. So do transfers with which lane 1
+         * would have that much to carry. 0: SESSION_WIDE_DEFAULT. */
         size_t wide_bytes;
 };
 
@@ -71,19 +71,20 @@ struct session_stats {
         uint64_t messages_sent, messages_received;
         uint64_t bytes_sent, bytes_received;   /* lane 0 */
         uint64_t bulk_sent, bulk_received;     /* other lanes */
-        uint64_t fabric_sent, fabric_received; /* of these, by a fabric */
+        uint64_t fabric_sent, fabric_received; /* the part of these over a fabric */
 };
 
 /* An outgoing bulk transfer; its owner embeds it and keeps it and the data until `done`. */
 struct session_bulk {
         uint64_t transfer; /* not 0 */
         uint64_t total;    /* bytes, at least 1 */
-        /* Where the bytes from `offset` on are, and in *ret_len how many lie there in one piece. */
+        /* Return the place of the bytes from `offset` on, and in *ret_len how many are there in one
+         * piece. */
         const void *(*at)(struct session_bulk *b, uint64_t offset, size_t *ret_len);
         /* Called once: 0: the other side has it all; else the SP_E_* that ended the session. */
         void (*done)(struct session_bulk *b, int status);
-        /* `acked` has grown, and bytes below `offset` will not be asked for again: some of the acknowledged ones
-         * may be, by lanes that are yet to hear that they sent them. May be NULL. */
+        /* `acked` has grown, and bytes below `offset` will not be asked for again. Acknowledged
+         * bytes above it may be, by lanes that have not reported them as sent yet. May be NULL. */
         void (*passed)(struct session_bulk *b, uint64_t offset);
 
         /* The session's own. */
@@ -91,13 +92,13 @@ struct session_bulk {
         uint64_t ready;  /* bytes below it may be sent */
         uint64_t framed; /* bytes below it were put into frames */
         uint64_t acked;  /* bytes below it the other side has; for the owner to read */
-        /* Below `framed`, but of frames that were cut: to be framed again. A lane makes at most one,
-         * and none is framed otherwise before these are. */
+        /* Bytes below `framed` in frames that were cut, to be framed again before any others. Each
+         * lane adds at most one entry. */
         struct {
                 uint64_t begin, end;
         } again[SESSION_LANES];
         unsigned again_count;
-        bool wide; /* for lanes from 2 on, where there are any; the owner may have set it */
+        bool wide; /* for lanes from 2 on, if any; the owner may set it */
 };
 
 /* SP_E_NOMEM. */
@@ -106,8 +107,8 @@ SP_NODISCARD int session_new(const struct session_params *params, struct session
 /* Ends every bulk transfer with the error that ended the session, or SP_E_GONE. NULL is allowed. */
 struct session *session_free(struct session *s);
 
-/* The other side is given up (`status` negative): nothing is sent or received any more, and each bulk transfer ends with
- * it, now or when the last lane that may be reading from it is down. */
+/* Give up the other side (`status` negative): nothing is sent or received any more. Each bulk
+ * transfer ends with `status`, now or when the last lane that may read from it is down. */
 void session_end(struct session *s, int status);
 
 /* ---- messages ------------------------------------------------------------------------------ */
@@ -121,15 +122,15 @@ void session_end(struct session *s, int status);
 struct buf *session_outbox(struct session *s);
 SP_NODISCARD int session_commit(struct session *s, int put_result);
 
-/* Where the next message will be in the stream of all, for session_unsent_at. */
+/* The position of the next message in the stream of all, for session_unsent_at. */
 uint64_t session_position(const struct session *s);
 
-/* The message that was committed there, to be changed, while no frame has ever held it; else NULL. Until the next
- * message. */
+/* The message committed at `position`, which may be changed as long as no frame ever held it; else
+ * NULL. Valid until the next message. */
 uint8_t *session_unsent_at(struct session *s, uint64_t position);
 
-/* Has the window room? When false, callers that can wait should, until the other side has
- * acknowledged; nothing is refused. */
+/* Has the window room? If not, callers that can wait should wait until the other side has
+ * acknowledged. Nothing is refused. */
 bool session_has_room(const struct session *s);
 
 /* Bytes of messages that no frame holds yet. */
@@ -137,8 +138,8 @@ size_t session_unsent(const struct session *s);
 
 /* ---- bulk ---------------------------------------------------------------------------------- */
 
-/* Start sending; bytes below `ready` are available. A whole one of at most inline_bytes goes inline
- * behind the messages committed so far, and `done` is called before this returns.
+/* Start sending; bytes below `ready` are available. A whole transfer of at most inline_bytes goes
+ * inline behind the messages committed so far, and `done` is called before this returns.
  * SP_E_NOMEM: nothing changed. */
 SP_NODISCARD int session_bulk_send(struct session *s, struct session_bulk *b, uint64_t ready);
 
@@ -148,16 +149,16 @@ void session_bulk_ready(struct session *s, struct session_bulk *b, uint64_t read
 /* Is bulk data waiting to be sent? */
 bool session_bulk_pending(const struct session *s);
 
-/* Is it, or has a part of a frame come whose rest is on its way? */
+/* Is bulk data waiting to be sent, or has part of a frame come whose rest is on its way? */
 bool session_bulk_moves(const struct session *s);
 
-/* How many of the lanes from 2 on is that worth? At most `max` are counted. */
+/* How many lanes from 2 on are worth using for the data that waits? Counts at most `max`. */
 size_t session_bulk_lanes(const struct session *s, size_t max);
 
-/* Wide transfers use so many of the lanes from 2 on, at least 1; at first all. */
+/* Let wide transfers use so many of the lanes from 2 on, at least 1. The default is all. */
 void session_share_lanes(struct session *s, unsigned lanes);
 
-/* There are such lanes now. */
+/* Are there lanes for wide transfers now? */
 bool session_has_wide_lanes(const struct session *s);
 
 /* bulk_place said SP_E_AGAIN before and may succeed now. */
@@ -165,7 +166,7 @@ void session_bulk_retry(struct session *s);
 
 /* ---- lanes --------------------------------------------------------------------------------- */
 
-/* This side's part of hello / hello_reply. */
+/* The sequence number for this side's hello / hello_reply. */
 uint64_t session_next_seq(const struct session *s);
 
 /* The other side has acknowledged every message below it. */
@@ -175,19 +176,19 @@ uint64_t session_acked_seq(const struct session *s);
  * SP_E_PROTO: it claims what was never sent, or lacks what was already forgotten. */
 SP_NODISCARD int session_lane_up(struct session *s, unsigned lane, uint64_t peer_next_seq);
 
-/* Lane 0 is to be made again: append to `ret`, in frames, the oldest messages that are not acknowledged, as many as go into
- * `max` bytes. They may be sent right behind the hello, before its answer: the other side knows by their numbers which it
- * has. SP_E_NOMEM. */
+/* Before lane 0 is connected again: append to `ret`, in frames, the oldest unacknowledged messages
+ * that fit into `max` bytes. They may be sent right behind the hello, before its answer, because
+ * the other side knows by the numbers which ones it has. SP_E_NOMEM. */
 SP_NODISCARD int session_early(struct session *s, size_t max, struct buf *ret);
 
-/* Behind session_lane_up for lane 0: these bytes went that way on this connection, and need not be sent again. Nothing
- * else was asked of the lane before. */
+/* After session_lane_up for lane 0: the bytes of session_early were sent on this connection, and
+ * need not be sent again. Call it before any other use of the lane. */
 void session_early_sent(struct session *s);
 
-/* Lane 0 is up again, as connection number `generation` (hello's; from 1 on, larger than before). All
- * older connections of the session are closed: the other lanes are down. The bytes received of a
- * bulk frame that was cut count; what was sent and did not arrive is sent again once the other side has
- * said what it has. Calls ops. Negative: the session has ended. */
+/* Lane 0 is up again, as connection number `generation` (hello's; from 1 on, larger than before).
+ * All older connections of the session are closed: the other lanes are down. Received bytes of a
+ * cut bulk frame count. Lost bytes are sent again once the other side has said which ones it has.
+ * Calls ops. Negative: the session has ended. */
 SP_NODISCARD int session_resume(struct session *s, uint64_t generation);
 uint64_t session_generation(const struct session *s);
 
@@ -198,7 +199,8 @@ SP_NODISCARD int session_ack(struct session *s, uint64_t transfer, uint64_t belo
  * lane that is up. */
 void session_lane_down(struct session *s, unsigned lane);
 bool session_lane_is_up(const struct session *s, unsigned lane);
-/* Lanes from there on have never been up: most sessions have one, and two once data was moved. */
+/* Lanes from this number on have never been up. Most sessions have one lane, and two once data was
+ * moved. */
 unsigned session_lanes_used(const struct session *s);
 
 /* Where the next bytes received on the lane belong: up to 2 places. Returns how many; 0: the lane
@@ -213,57 +215,60 @@ SP_NODISCARD int session_lane_received(struct session *s, unsigned lane, size_t 
  * session_lane_down. */
 int session_lane_pending(struct session *s, unsigned lane, struct iovec *ret, int max);
 
-/* Is there anything? Changes nothing. */
+/* Is anything to be sent on the lane? Changes nothing. */
 bool session_lane_has_pending(const struct session *s, unsigned lane);
 
-/* The first `size` bytes of that were sent. */
+/* The first `size` bytes of session_lane_pending were sent. */
 void session_lane_sent(struct session *s, unsigned lane, size_t size);
 
 /* ---- clocks -------------------------------------------------------------------------------- */
 
-/* The probes that this side expects answers to. It always expects the rest of a frame or transfer that has begun. */
+/* The probes to which this side expects answers. It always expects the rest of a frame or transfer
+ * that has begun. */
 enum session_expects {
-        SESSION_EXPECTS_NOTHING, /* never: it may have better things to do for hours */
-        SESSION_EXPECTS_ACKS,    /* while something that was sent is not acknowledged */
+        SESSION_EXPECTS_NOTHING, /* never: the other side may be busy for hours */
+        SESSION_EXPECTS_ACKS,    /* while messages or transfers are not acknowledged */
         SESSION_EXPECTS_ANSWERS, /* always */
 };
 
-/* Look at the clocks (session/owed.h), behind each attempt to receive, and at session_deadline. It may leave something to send, a
- * probe. Nothing is owed for longer than `limit_ns`; 0: there are no clocks. SP_E_LINK: it is, and the connections are
- * of no use. */
+/* Check the clocks (session/owed.h). Call this after each attempt to receive, and at
+ * session_deadline. It may leave a probe to send. The other side may owe bytes for at most
+ * `limit_ns`; 0: there are no clocks. SP_E_LINK: it has owed some for longer, so the connections
+ * can't be used any more. */
 SP_NODISCARD int session_tick(struct session *s, enum session_expects expects, uint64_t limit_ns,
                               uint64_t now_ns);
-const char *session_overdue(const struct session *s); /* then: what */
+const char *session_overdue(const struct session *s); /* after SP_E_LINK: the bytes owed */
 
-/* So many bytes came on the connection of a lane from 1 on since it is up, those included that it holds back until it
- * has checked them (conn.came): a count that grows is no silence. Behind each attempt to receive. */
+/* The connection of a lane from 1 on has received `count` bytes since it is up, with those that it
+ * holds back until they are checked (conn.came). A growing count shows that the other side is not
+ * silent. Call this after each attempt to receive. */
 void session_lane_heard(struct session *s, unsigned lane, uint64_t count);
 
 /* When to call session_tick at the latest; UINT64_MAX: nothing is owed. */
 uint64_t session_deadline(const struct session *s);
 
-/* ---- packed frames: who drives a bulk lane packs and unpacks them ---------------------------- */
+/* ---- packed frames: the driver of a bulk lane packs and unpacks them ------------------------- */
 
-/* Both hellos said so, just now: packed frames may come and go on the lane. */
+/* Both hellos allowed packed frames on the lane. */
 void session_lane_packs(struct session *s, unsigned lane);
 
-/* From now on frames for the lane are made small enough to be packed, or as large as ever. */
+/* Make frames for the lane small enough to be packed from now on, or full-sized again. */
 void session_lane_small(struct session *s, unsigned lane, bool small);
 
-/* The bytes of the frame that session_lane_pending gave, if nothing of it was sent yet on a lane that packs; else
- * 0. Can it be packed as it is? */
+/* The size of the frame that session_lane_pending gave, if no byte of it was sent yet on a lane
+ * that packs; else 0. And: can the frame be packed as it is? */
 size_t session_lane_fresh(const struct session *s, unsigned lane);
 bool session_lane_packable(const struct session *s, unsigned lane);
 
-/* A copy of its bytes. */
+/* Copy the frame's bytes to `ret`. */
 void session_lane_copy(const struct session *s, unsigned lane, void *ret);
 
-/* It goes as `packed` instead, which is smaller, and the caller's to keep until session_lane_fresh tells of another
- * or the lane is down. */
+/* Send `packed`, which is smaller, instead of the frame. The caller keeps it until
+ * session_lane_fresh reports another frame or the lane is down. */
 void session_lane_pack(struct session *s, unsigned lane, struct bytes packed);
 
-/* A packed frame has come, which the lane waits for: `packed` holds `size` bytes that belong at `to`. Both stay
- * valid until session_lane_unpacked or session_lane_down. */
+/* A received packed frame, for which the lane waits: `packed` holds `size` bytes that belong at
+ * `to`. Both stay valid until session_lane_unpacked or session_lane_down. */
 struct session_packed_frame {
         struct bytes packed;
         void *to;
@@ -271,12 +276,13 @@ struct session_packed_frame {
 };
 bool session_lane_closed(const struct session *s, unsigned lane, struct session_packed_frame *ret);
 
-/* They are there, or it did not hold them: SP_E_PROTO. Calls ops. Negative: the session has ended. */
+/* The bytes were unpacked, or (`good` false) the frame did not hold them: SP_E_PROTO. Calls ops.
+ * Negative: the session has ended. */
 SP_NODISCARD int session_lane_unpacked(struct session *s, unsigned lane, bool good);
 
 const struct session_stats *session_get_stats(const struct session *s);
 
-/* So many bytes of bulk lanes went by a fabric. */
+/* Count bytes of bulk lanes that went over a fabric. */
 void session_count_fabric(struct session *s, uint64_t sent, uint64_t received);
 
 #endif

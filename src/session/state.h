@@ -1,5 +1,5 @@
-/* The parts of a session, for the files that make it up: outbox (messages going out), bulk (transfers going out),
- * incoming (both, received), session (what joins these). */
+/* The state of a session, for the files that implement it: outbox (outgoing messages), bulk
+ * (outgoing transfers), incoming (both, received), session (joins these). */
 #ifndef SPANCL_SESSION_STATE_H
 #define SPANCL_SESSION_STATE_H
 
@@ -21,8 +21,8 @@ struct receiving {
         bool waiting;
 };
 
-/* The part of a bulk frame that had arrived when its connection was lost: bytes [run, end) are in their place, but
- * were not reported. */
+/* The part of a bulk frame that had arrived when its connection was lost. Bytes [run, end) are in
+ * their place, but were not reported. */
 struct remnant {
         uint64_t transfer, run, end; /* transfer 0: none */
 };
@@ -34,7 +34,8 @@ struct lane {
         struct receiving rx;
         struct remnant remnant;
         struct packed_frame packed_frame;
-        /* Bytes since it is up: handed to the connection (not on lane 0), received, and what the other side says it has sent. */
+        /* Bytes since the lane is up: handed to the connection (not on lane 0), received, and sent
+         * by the other side as it says. */
         uint64_t sent, received, claimed;
         uint64_t heard; /* session_lane_heard */
         bool packs;     /* FRAME_PACKED may be on it */
@@ -56,15 +57,15 @@ struct session {
         uint64_t in_next;
         size_t in_unacked; /* bytes received since the last ack we sent */
 
-        /* Every transfer going out is in one of these. */
+        /* Each outgoing transfer is in one of these lists. */
         struct list bulks;   /* with bytes that may be framed now, in order of start */
-        struct list stalled; /* all that is ready is framed, more will be ready later */
+        struct list stalled; /* all ready bytes are framed; more will be ready */
         struct list unacked; /* framed whole, not acknowledged */
         struct lane lanes[SESSION_LANES];
         unsigned used;       /* session_lanes_used */
         unsigned shared;     /* session_share_lanes; 0: all */
         uint64_t generation; /* of the connections */
-        bool bulk_held;      /* until the other side has told what it has */
+        bool bulk_held;      /* until the other side has said which bytes it has */
 };
 
 #endif

@@ -33,7 +33,7 @@ static void put_text(FILE *out, const char *text)
         fputc('"', out);
 }
 
-/* Microseconds, exactly: doubles have not enough digits for machines that run for long. */
+/* Write exact microseconds: doubles have too few digits for machines that run for long. */
 static void put_us(FILE *out, uint64_t ns)
 {
         fprintf(out, "%" PRIu64 ".%03u", ns / 1000, (unsigned)(ns % 1000));

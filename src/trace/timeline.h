@@ -16,7 +16,7 @@ struct timeline {
 void timeline_begin(struct timeline *t, FILE *out);
 void timeline_process(struct timeline *t, unsigned process, const char *name);
 void timeline_thread(struct timeline *t, unsigned process, uint64_t thread, const char *name);
-/* Of a probe that is not known, or one that ends before it begins, nothing is written. */
+/* Write a record. It is left out if its probe is not known, or if it ends before it begins. */
 void timeline_record(struct timeline *t, unsigned process, uint64_t thread,
                      const struct trace_record *r);
 void timeline_end(struct timeline *t);

@@ -7,8 +7,9 @@
 
 #define FIELDS (sizeof(struct trace_record) / sizeof(uint64_t))
 
-/* Written by its thread alone. A slot is stored after the count of those before it (release), so who sees
- * a new value in a slot then sees a count that tells that the old record is gone. */
+/* A ring is written by its thread alone. A slot is stored after the count of the records before it
+ * (release). So a reader that sees a new value in a slot also sees a count which says that the old
+ * record is gone. */
 struct ring {
         uint64_t thread;
         char name[16];
@@ -42,13 +43,14 @@ void trace_stop(void)
         atomic_store(&trace_recording, false);
 }
 
-/* The calling thread's ring, which outlives it; NULL: there are too many, or no memory. */
+/* The calling thread's ring, which outlives the thread. NULL: there are too many rings, or no
+ * memory. */
 static struct ring *ring_of_thread(void)
 {
         if (own || refused)
                 return own;
         refused = true;
-        struct ring *r = calloc(1, sizeof(*r)); /* stays: not counted with what is to be freed */
+        struct ring *r = calloc(1, sizeof(*r)); /* never freed, so not counted as a block */
         if (!r)
                 return NULL;
         unsigned i = atomic_load(&ring_count);
@@ -78,7 +80,7 @@ void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint6
         atomic_store_explicit(&r->count, n + 1, memory_order_release);
 }
 
-/* The records that were whole when they were copied, and stayed so. */
+/* Copy the records that were complete, and were not overwritten meanwhile. */
 static void copy_ring(const struct ring *r, struct trace_thread *ret)
 {
         uint64_t end = atomic_load_explicit(&r->count, memory_order_acquire);
@@ -91,7 +93,8 @@ static void copy_ring(const struct ring *r, struct trace_thread *ret)
                 ret->records[n - begin] =
                         (struct trace_record){ fields[0], fields[1], fields[2], fields[3] };
         }
-        /* The one after the last may be half written: its slot was of the one TRACE_RECORDS before. */
+        /* The record after the last may be half written, into the slot of the record TRACE_RECORDS
+         * before it. */
         uint64_t now = atomic_load_explicit(&r->count, memory_order_relaxed) + 1;
         uint64_t valid = now > TRACE_RECORDS ? now - TRACE_RECORDS : 0;
         size_t gone = valid > begin ? (size_t)(valid - begin) : 0;
@@ -110,7 +113,7 @@ int trace_read(int (*fn)(void *user, const struct trace_thread *t), void *user)
         for (unsigned i = 0; i < atomic_load(&ring_count) && r >= 0; i++) {
                 const struct ring *ring = atomic_load(&rings[i]);
                 if (!ring)
-                        continue; /* just being made */
+                        continue; /* the ring is being made */
                 struct trace_thread t = { .id = ring->thread, .records = records };
                 memcpy(t.name, ring->name, sizeof(t.name));
                 copy_ring(ring, &t);

@@ -1,8 +1,8 @@
-/* Probes: what the code did when, for the timeline that SPANCL_TRACE writes.
+/* Probes record when the code did something, for the timeline that SPANCL_TRACE writes.
  *
- * Each thread records into a ring of its own, without locks; the newest records stay. Recording is off
- * until trace_start: then a probe costs a load and a branch. On, it costs a reading of the clock for each
- * end. Any thread; readers may read while others record. */
+ * Each thread records into its own ring, without locks; the newest records stay. Until trace_start
+ * recording is off, and a probe costs a load and a branch. When it is on, a probe costs one clock
+ * reading for each end. Any thread; readers may read while others record. */
 #ifndef SPANCL_TRACE_TRACE_H
 #define SPANCL_TRACE_TRACE_H
 
@@ -22,13 +22,13 @@ enum trace_probe {
 
 enum trace_flow { TRACE_FLOW_NONE, TRACE_FLOW_START, TRACE_FLOW_STEP, TRACE_FLOW_END };
 
-/* What is known of a probe. */
+/* The description of a probe, from probes.def. */
 struct trace_info {
         const char *name, *group, *value, *doc;
         enum trace_flow flow;
 };
 
-/* NULL: no such probe (another version's). */
+/* Find a probe. NULL: there is none, for example one of another version. */
 const struct trace_info *trace_find(uint64_t probe);
 
 /* CLOCK_MONOTONIC ns; begin == end: a moment. */
@@ -37,8 +37,8 @@ struct trace_record {
 };
 
 enum {
-        TRACE_RECORDS = 1 << 15, /* of one thread; the oldest are overwritten */
-        TRACE_THREADS = 256,     /* those that come later are not recorded */
+        TRACE_RECORDS = 1 << 15, /* of one thread; new ones overwrite the oldest */
+        TRACE_THREADS = 256,     /* further threads are not recorded */
 };
 
 extern atomic_bool trace_recording;
@@ -50,7 +50,7 @@ static inline bool trace_is_on(void)
 }
 
 void trace_start(void);
-/* What was recorded stays. */
+/* Stop recording; the records stay. */
 void trace_stop(void);
 
 void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value);
@@ -74,12 +74,12 @@ static inline void trace_end(struct trace_span *s)
                 trace_put(s->probe, s->begin_ns, clock_now_ns(), s->value);
 }
 
-/* From here to the end of the block; `span_NAME.value` may be changed. */
+/* Record a span from here to the end of the block; `span_NAME.value` may be changed. */
 #define TRACE_SPAN(name, value)                                                       \
         auto_clean(trace_end) __attribute__((unused)) struct trace_span span_##name = \
                 trace_begin(TRACE_##name, (uint64_t)(value))
 
-/* A moment. */
+/* Record a moment. */
 #define TRACE(name, value)                                                                \
         do {                                                                              \
                 if (trace_is_on()) {                                                      \
@@ -97,8 +97,9 @@ struct trace_thread {
         struct trace_record *records; /* in the order in which they ended */
 };
 
-/* A copy of what each thread recorded, one after the other; `fn` borrows it. What is overwritten meanwhile
- * is left out. A negative result of `fn` ends it and is returned. SP_E_NOMEM. */
+/* Call `fn` with a copy of each thread's records, one thread after the other; `fn` borrows it.
+ * Records that are overwritten meanwhile are left out. A negative result of `fn` stops it and is
+ * returned. SP_E_NOMEM. */
 SP_NODISCARD int trace_read(int (*fn)(void *user, const struct trace_thread *t), void *user);
 
 #endif

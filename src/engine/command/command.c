@@ -13,7 +13,7 @@
 
 /* ---- making and ending ---------------------------------------------------------------------- */
 
-/* Give back what belongs to others, but memory that native parts in flight may use. */
+/* Release what the command holds, except memory that native parts in flight may use. */
 static void command_release(struct command *c)
 {
         if (c->queue)
@@ -38,7 +38,7 @@ static void command_release(struct command *c)
         if (c->last)
                 c->queue->object.engine->be->event_release(c->last);
         list_remove(&c->unreported);
-        while (!list_empty(&c->coalesced)) /* of no use any more */
+        while (!list_empty(&c->coalesced)) /* no longer needed */
                 list_remove(c->coalesced.next);
         if (c->event)
                 c->event->unreported = NULL;
@@ -83,7 +83,8 @@ void engine_command_free_all(struct engine *e)
                 engine_command_free(list_entry(e->commands.next, struct command, link));
 }
 
-/* Where a marker is too slow behind so many, one with a wait list needs none: its waits are over before it goes. */
+/* With so many commands in flight, a native marker is too slow. A marker with a wait list then
+ * waits here until that list is complete. */
 bool engine_command_waits_here(const struct command *c)
 {
         return c->marks && c->queue->running > c->queue->marker_max;
@@ -172,7 +173,7 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
         return 0;
 }
 
-/* What to submit, all of which `like` keeps. */
+/* Copy the operation to submit; `like` keeps everything that it points to. */
 static void copy_what(struct command *c, const struct command *like)
 {
         struct backend_command *n = &c->native;
@@ -298,7 +299,7 @@ void engine_command_follow(struct command *c)
         struct dependency *d = c->dep_count ? &c->deps[c->dep_count - 1] : NULL;
         if (!d || !d->strict || !d->blocking || c->native.op != BACKEND_READ)
                 return;
-        /* A write that waits for its bytes: its transfer has its name. */
+        /* A write that waits for its bytes: its transfer has the id of its event. */
         const struct transfer *t = map_get(&c->queue->object.engine->transfers, d->event->id);
         struct command *w = t ? t->writer : NULL;
         if (!w || w->event != d->event || w->queue->domain != c->queue->domain ||
@@ -311,7 +312,7 @@ void engine_command_follow(struct command *c)
         c->blocking--;
 }
 
-/* Those that follow `w` may go on. */
+/* Let the commands that follow the write `w` go on. */
 static void poke_followers(struct command *w)
 {
         list_each(d, &w->event->dependents, struct dependency, link)
@@ -326,7 +327,7 @@ static struct command *queue_head(const struct queue *q)
         return list_empty(&q->held) ? NULL : list_entry(q->held.next, struct command, held);
 }
 
-/* Does nothing that was enqueued before it, and nothing that it waits for, hold it back? */
+/* May the command be submitted? Neither an earlier command nor a dependency holds it back. */
 static bool command_may_go(const struct command *c)
 {
         const struct queue *q = c->queue;
@@ -342,7 +343,7 @@ static bool command_may_go(const struct command *c)
         return first->seq >= c->seq;
 }
 
-/* Fewer commands are in flight. */
+/* Fewer commands are in flight: let a command go that waited for that. */
 static void queue_drained(struct queue *q)
 {
         struct command *head = q->running == q->marker_max ? queue_head(q) : NULL;
@@ -350,7 +351,7 @@ static void queue_drained(struct queue *q)
                 engine_command_poke(head);
 }
 
-/* It is wholly submitted, or will never be: those behind it may be able to go. */
+/* The command is wholly submitted, or never will be: let the commands behind it go. */
 static void command_leave_queue(struct command *c)
 {
         struct queue *q = c->queue;
@@ -377,7 +378,8 @@ static void command_leave_queue(struct command *c)
 
 /* ---- submitting ----------------------------------------------------------------------------- */
 
-/* The native events to wait for: those of the wait list, later those of the part before. */
+/* Collect the native events to wait for: those of the wait list, and for a later part the part
+ * before. */
 static cl_int native_deps(struct command *c, struct backend_command *n)
 {
         struct buf *deps = &c->queue->object.engine->deps;
@@ -400,7 +402,7 @@ static cl_int native_deps(struct command *c, struct backend_command *n)
         return CL_SUCCESS;
 }
 
-/* With it the untracked launches before it are complete. */
+/* Note that the untracked launches before the command complete with it. */
 static void cover_untracked(struct command *c)
 {
         struct queue *q = c->queue;
@@ -430,7 +432,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         n.prints = e->prints;
         TRACE_SPAN(submit, c->event ? c->event->id : 0);
         status = e->be->submit(q->native, &n, &native);
-        if (status < 0 || !native) /* or it is complete */
+        if (status < 0 || !native) /* or it is complete already */
                 return status;
         cover_untracked(c);
         if (c->last)
@@ -454,7 +456,8 @@ bool engine_command_waits(const struct command *c)
         return false;
 }
 
-/* A launch that failed for another reason, for example with its wait list, was never submitted. */
+/* Answer a launch query. A launch that failed for another reason, for example with its wait list,
+ * was never submitted. */
 static void answer_launch_query(struct engine *e, uint64_t request, const struct event *ev,
                                 bool submitted)
 {
@@ -463,7 +466,7 @@ static void answer_launch_query(struct engine *e, uint64_t request, const struct
                   .submitted = submitted || refused);
 }
 
-/* The newest commands come first: a client asks about the launch that it has just sent. */
+/* Search the newest commands first: a client asks about the launch that it has just sent. */
 static struct command *find_command(struct engine *e, const struct event *ev)
 {
         for (struct list *l = e->commands.prev; l != &e->commands; l = l->prev) {
@@ -474,7 +477,7 @@ static struct command *find_command(struct engine *e, const struct event *ev)
         return NULL;
 }
 
-/* Is the launch held by nothing but its program, which is being loaded? */
+/* Does only the loading of its program hold the launch? */
 static bool only_loads(const struct command *c)
 {
         const struct queue *q = c->queue;
@@ -497,7 +500,7 @@ int engine_handle_launch_query(void *user, const struct wire_launch_query *m)
         return 0;
 }
 
-/* All parts that there will be are submitted. */
+/* All parts of the command are submitted. */
 static void command_submitted(struct command *c)
 {
         command_leave_queue(c);
@@ -507,7 +510,7 @@ static void command_submitted(struct command *c)
         list_append(&c->queue->in_flight, &c->held);
         if (c->is_barrier && c->running)
                 list_append(&c->queue->fences, &c->barrier);
-        if (!c->after_all && !c->event->unreported) /* it is told of by itself */
+        if (!c->after_all && !c->event->unreported) /* its completion is reported */
                 list_remove(&c->order);
         if (c->status >= 0 && c->last)
                 engine_event_submitted(c->event, steal(c->last), c->queue->domain);
@@ -529,9 +532,9 @@ cl_int engine_command_marker(struct queue *q, struct command **ret)
         return status;
 }
 
-/* It fails without being executed, but not before those that it comes after: the client relies on the
- * order of an in-order queue, so does what follows a barrier, and who waits for this one may rely on
- * what it waits for. */
+/* Let the command fail without being executed, but not before the commands that it comes after. The
+ * client relies on the order of an in-order queue, and commands behind a barrier rely on that. A
+ * command that waits for this one may rely on its wait list. */
 static void start_failed(struct command *c)
 {
         struct queue *q = c->queue;
@@ -540,13 +543,13 @@ static void start_failed(struct command *c)
                 const struct backend_command stand_in = {
                         .op = c->is_barrier ? BACKEND_BARRIER : BACKEND_MARKER,
                 };
-                /* When even that can't be submitted, it just fails early. */
+                /* If even that can't be submitted, the command just fails early. */
                 (void)command_submit(c, &stand_in);
         }
         command_submitted(c);
 }
 
-/* The bytes themselves, where they can be had. */
+/* The buffer's bytes, if they are in host memory; else NULL. */
 static uint8_t *host_bytes(const struct command *c)
 {
         const struct backend_ops *be = c->queue->object.engine->be;
@@ -554,7 +557,8 @@ static uint8_t *host_bytes(const struct command *c)
         return bytes ? bytes + c->native.offset_bytes : NULL;
 }
 
-/* A read while nothing is in flight that takes no longer than another thread takes to do it and to tell of it. */
+/* May the read be done on this thread? Only if nothing is in flight, and another thread would take
+ * longer to do it and notify this one. */
 static bool may_be_now(const struct command *c)
 {
         enum { COPIED_MAX = 1 << 20 };
@@ -564,7 +568,8 @@ static bool may_be_now(const struct command *c)
         return size <= SESSION_INLINE_DEFAULT || (size <= COPIED_MAX && host_bytes(c));
 }
 
-/* Of a rectangle's or an image's `total` bytes those that begin at `at`: some rows of the only slice, or some slices. */
+/* Narrow the command to `len` of its `total` bytes, from `at` on: some rows of the only slice of a
+ * rectangle or an image, or some slices. */
 static void take_box(struct backend_command *n, uint64_t total, uint64_t at, uint64_t len)
 {
         unsigned along = n->region[2] > 1 ? 2 : 1;
@@ -596,7 +601,7 @@ static cl_int submit_part(struct command *c)
         return status;
 }
 
-/* So many of the bytes are in the buffer when what was submitted has run. */
+/* How many of the bytes are in the buffer once the submitted part of the write has run. */
 static uint64_t readable(const struct command *c)
 {
         const struct command *w = c->follows;
@@ -604,7 +609,7 @@ static uint64_t readable(const struct command *c)
         return !w ? UINT64_MAX : w->sent < before ? 0 : w->sent - before;
 }
 
-/* Submit what there is room for. 1: that was all of it, 0: not yet. */
+/* Submit the parts of a read that there is room for. 1: all are submitted; 0: not yet. */
 static cl_int submit_read(struct command *c)
 {
         const struct transfer *t = c->transfer;
@@ -623,7 +628,7 @@ static cl_int submit_read(struct command *c)
         return 1;
 }
 
-/* The same for what has arrived. */
+/* Submit the parts of a write that have arrived. 1: all are submitted; 0: not yet. */
 static cl_int submit_write(struct command *c)
 {
         const struct transfer *t = c->transfer;
@@ -642,7 +647,7 @@ static cl_int submit_write(struct command *c)
         return 1;
 }
 
-/* Storage in the queue's domain. */
+/* Find the buffers' storage in the queue's domain. */
 static cl_int prepare_buffers(struct command *c)
 {
         unsigned domain = c->queue->domain;
@@ -654,7 +659,7 @@ static cl_int prepare_buffers(struct command *c)
         return status;
 }
 
-/* It may go; is all over that it comes after? */
+/* The command may be submitted: is every command that it comes after complete? */
 static bool is_first(const struct command *c)
 {
         const struct queue *q = c->queue;
@@ -665,15 +670,16 @@ static bool is_first(const struct command *c)
         return list_empty(&q->fences) && !c->after_all;
 }
 
-/* A marker behind nothing. */
+/* Is it a marker with nothing before it? */
 static bool command_is_empty(const struct command *c)
 {
         bool marks = c->native.op == BACKEND_MARKER || c->native.op == BACKEND_BARRIER;
         return marks && !(c->queue->in_order && c->queue->profiling) && is_first(c);
 }
 
-/* A write behind nothing, on a device that works on the host's memory: the bytes need to be nowhere else meanwhile, and
- * nothing has to be submitted. When that was does not show. */
+/* Let a write with nothing before it, on a device that works on host memory, receive straight into
+ * the buffer. Then no part has to be submitted. A profiling queue would need the time of that, so
+ * it is excluded. */
 static void write_in_place(struct command *c)
 {
         if (c->native.op != BACKEND_WRITE || !c->transfer)
@@ -683,7 +689,7 @@ static void write_in_place(struct command *c)
                 engine_transfer_aim(c->transfer, bytes, c->buffer);
 }
 
-/* Everything but transfers, which go on as bytes arrive or leave. */
+/* Submit a command that has no transfer. */
 static cl_int submit_whole(struct command *c)
 {
         switch (c->native.op) {
@@ -711,7 +717,7 @@ static void submit_and_leave(struct command *c)
                 command_submitted(c);
 }
 
-/* Have it read how many bytes mean something. */
+/* Submit a read of the number of meaningful bytes. */
 static cl_int ask_content_size(struct command *c)
 {
         struct backend_command n = {
@@ -728,7 +734,8 @@ static cl_int ask_content_size(struct command *c)
         return status;
 }
 
-/* It is known: leave out what does not pay to move. In steps, so that what is cut never travels inline. */
+/* The number of meaningful bytes is known: leave out the others if that pays. The size is cut in
+ * steps, so that a cut transfer never travels inline. */
 static void take_answer(struct command *c)
 {
         enum { STEP = 32 << 10 };
@@ -869,7 +876,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
                 if (!--c->stale)
                         engine_reroute_settled(c);
         } else if (status >= 0 && c->status >= 0 && data) {
-                /* Parts complete in order: each waits for the one before. */
+                /* Parts complete in order, because each waits for the one before. */
                 uint64_t ready = ++c->parts * data->part_size;
                 if (ready > data->total)
                         ready = data->total;
@@ -888,7 +895,8 @@ static void part_complete(struct command *c, cl_int status, const struct backend
                 engine_early_completion_end(c);
 }
 
-/* A command is complete: those that it stands for are, too, and those that these stand for. The oldest first. */
+/* A command is complete, so the commands coalesced with it are complete, too, and those coalesced
+ * with these. Complete the oldest first. */
 static void coalesced_complete(struct command *c)
 {
         const struct backend_ops *be = c->queue->object.engine->be;
@@ -898,7 +906,7 @@ static void coalesced_complete(struct command *c)
         while (!list_empty(&all)) {
                 struct command *before = list_entry(all.prev, struct command, unreported);
                 list_remove(&before->unreported);
-                /* It has failed if this one had. */
+                /* If it had failed, `c` would have failed, too. */
                 bool good = before->queue->failure_stays;
                 part_complete(before, good ? CL_COMPLETE : be->event_status(before->event->native),
                               NULL);
@@ -921,7 +929,7 @@ void engine_command_complete(void *user, void *cookie, cl_int status, const stru
                 engine_run(e);
                 engine_settle(e);
         }
-        /* Before a client that hears of it can ask for the records. */
+        /* End the span before a notified client can ask for the records. */
         trace_end(&span);
         engine_unlock(e);
 }

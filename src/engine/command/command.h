@@ -13,8 +13,8 @@ struct command {
         struct pool *pool;   /* NULL: it is too large for one */
         struct list ready;   /* engine's ready, completed_early or candidates */
         struct queue *queue; /* held */
-        struct event *event; /* NULL: it is recorded, or complete */
-        struct batch *batch; /* of a recording that runs; NULL: on its own */
+        struct event *event; /* NULL: recorded, or complete */
+        struct batch *batch; /* run of a recording; NULL: none */
         size_t number;       /* in the recording */
         uint64_t seq;        /* in the queue */
 
@@ -22,21 +22,23 @@ struct command {
         struct list held;    /* queue's held, then in_flight */
         struct list barrier; /* queue's barriers, or fences */
         bool in_queue;       /* not wholly submitted */
-        bool is_barrier;     /* out-of-order queue: what follows it is held behind it */
+        bool is_barrier;     /* out-of-order queue: later commands are held behind it */
         bool regardless;     /* dependencies that fail do not fail it */
-        bool strict;         /* but the last one of the wait list does */
+        bool strict;         /* but the wait list's last one does */
         bool wide;           /* COMMAND_WIDE */
         bool marks;          /* out-of-order queue: a marker or barrier with a wait list */
         bool after_all;      /* out-of-order queue: waits for all before it */
         bool started;
-        bool completed_early; /* complete, but not what it came after */
-        bool stands_in; /* a marker that tells when an untracked command is complete; its event is that one's */
-        size_t blocking; /* dependencies that do */
+        /* Complete, but one that it comes after is not. */
+        bool completed_early;
+        /* A marker that reports an untracked command, whose event it has. */
+        bool stands_in;
+        size_t blocking; /* dependencies that block */
         size_t dep_count;
         struct dependency *deps;
 
-        /* What to submit. */
-        struct backend_command native; /* without what is known at submission only */
+        /* The operation to submit. */
+        struct backend_command native; /* without parts known only at submission */
         size_t offset[3], global[3], local[3];
         uint8_t pattern[128];
         struct buffer *buffer, *source; /* held */
@@ -45,30 +47,34 @@ struct command {
         struct value **args;         /* held */
         struct object **arg_objects; /* held; NULL: not an object */
         struct transfer *transfer;
-        struct transfer *given_up; /* writes: those before it (engine/transfer/reroute.h); held */
-        size_t stale;              /* parts in flight that are of those */
-        struct list over_quota;    /* engine's */
-        /* Reads and copies: where the number of bytes that mean something is; held. NULL: nowhere. It is asked for
-         * first, as a part of its own, and comes to content_size. */
+        /* Writes: transfers given up before this one (engine/transfer/reroute.h); held. */
+        struct transfer *given_up;
+        /* Parts in flight that use those transfers. */
+        size_t stale;
+        struct list over_quota; /* engine's */
+        /* Reads and copies: the buffer with the number of meaningful bytes; held. NULL: there is
+         * none. The command first reads it into content_size, in a part of its own. */
         struct buffer *content;
         uint64_t content_offset;
         uint8_t content_size[8];
         bool asking;
-        /* Reads: the write that brings these bytes, and goes on; what it has submitted may be read.
-         * It is the last dependency's. NULL: none, or it is complete. */
+        /* Reads: the write, still going on, that brings these bytes; the read may send the
+         * parts that the write has submitted. It is the last dependency. NULL: none, or it is
+         * complete. */
         struct command *follows;
 
-        /* What became of it. */
+        /* Its progress and result. */
         cl_int status;
         size_t running;             /* parts in flight */
         uint64_t sent;              /* read, write: bytes submitted, part by part */
         uint64_t parts;             /* read, write: complete ones */
-        struct backend_event *last; /* the part submitted last */
+        struct backend_event *last; /* of the part submitted last */
         struct list unreported;     /* engine's unreported, or in `coalesced` of another */
-        struct list coalesced;      /* unreported ones that are complete when it is */
+        struct list coalesced;      /* unreported ones that complete with it */
         struct list order;          /* queue's order */
-        uint64_t
-                untracked_before; /* untracked launches of the queue, or its chain queue, that are complete when it is */
+        /* Its completion completes the untracked launches below this number, in its queue or its
+         * chain queue. */
+        uint64_t untracked_before;
         struct backend_times times;
 };
 
@@ -86,58 +92,60 @@ struct command_params {
 SP_NODISCARD int engine_command_new(struct engine *e, const struct command_params *params,
                                     struct command **ret);
 
-/* It is described: submit or hold it. */
+/* The command's fields are filled in: submit or hold it. */
 void engine_command_enqueue(struct command *c);
 
-/* It will fail with `status` (the first one counts) instead of being executed, when all that it waits
- * for is complete. */
+/* Make the command fail with `status` instead of being executed, once all that it waits for is
+ * complete. The first status counts. */
 void engine_command_fail(struct command *c, cl_int status);
 
-/* For a recording that runs: a new command of `q` that does what `like` does (NULL: yet to be said), with
- * room for the dependencies and arguments, and without an event. SP_E_NOMEM, SP_E_LIMIT. */
+/* For the run of a recording: make a new command of `q` that does what `like` does (NULL: the
+ * caller fills it in). It has room for the dependencies and arguments, and no event. SP_E_NOMEM,
+ * SP_E_LIMIT. */
 SP_NODISCARD int engine_command_copy(struct queue *q, const struct command *like, size_t deps,
                                      size_t args, struct command **ret);
 void engine_command_free(struct command *c);
 
-/* A marker in q, submitted at once: behind what is submitted, before what is held. It has no event yet. */
+/* Submit a marker to q at once: behind submitted commands, before held ones. It has no event yet. */
 SP_NODISCARD cl_int engine_command_marker(struct queue *q, struct command **ret);
 
-/* It reads what the last one of its wait list writes: where that goes on meanwhile, part by part. */
+/* If the last command of its wait list is a write of the bytes that it reads, let the read follow
+ * that write part by part. */
 void engine_command_follow(struct command *c);
 
-/* It waits for these, for which it has room. */
+/* Add these events as dependencies; the command has room for them. */
 void engine_command_depend(struct command *c, struct wire_u64s waits);
 
-/* Not natively, but until they are complete. */
+/* Does the command wait here until its dependencies complete, and not natively? */
 bool engine_command_waits_here(const struct command *c);
 
-/* Is anything of its wait list not over? */
+/* Is any event of its wait list not complete? */
 bool engine_command_waits(const struct command *c);
 
-/* The span of both. */
+/* Widen `sum` to the span of both. */
 void engine_times_add(struct backend_times *sum, const struct backend_times *t);
 
-/* A dependency is native or complete, with `status`. */
+/* A dependency has become native, or completed with `status`. */
 void engine_command_unblock(struct dependency *d, cl_int status);
 
-/* Bytes of its transfer arrived, or it failed: goes on in engine_run. */
+/* Bytes of its transfer arrived, or it failed: the command goes on in engine_run. */
 void engine_command_poke(struct command *c);
 
-/* The same for the launches of a program's kernels, which has been loaded. */
+/* The same for the launches of a program that has been loaded. */
 void engine_command_poke_launches(const struct program *p);
 
-/* It waited for its transfer before being reported as failed. */
+/* Report its failure, which waited for its transfer. */
 void engine_command_finish(struct command *c);
 
-/* What kernels printed goes to the client. */
+/* Send the client the output of its kernels' printf. */
 void engine_command_output(struct engine *e);
 
 /* struct backend_params.complete */
 void engine_command_complete(void *user, void *cookie, cl_int status,
                              const struct backend_times *t);
 
-/* Drop what the commands hold of the backend and other objects; parts in flight may still be reported.
- * Then, when they were, free them. */
+/* Release the commands' native objects and references; parts in flight may still be reported. After
+ * these reports, free the commands. */
 void engine_command_abandon_all(struct engine *e);
 void engine_command_free_all(struct engine *e);
 

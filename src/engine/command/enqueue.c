@@ -5,7 +5,7 @@
 #include "engine/completion/chain_queue.h"
 #include "engine/completion/untracked.h"
 
-/* Describe the parts that all commands have. */
+/* The parameters that all commands have. */
 #define params_of(m, ...)                                                      \
         (struct command_params)                                                \
         {                                                                      \
@@ -38,7 +38,7 @@ static void take_args(struct command *c)
         }
 }
 
-/* The queue where it needs no event. NULL: none. */
+/* Find the queue in which the launch can be untracked. NULL: there is none. */
 static struct queue *find_untracked(struct engine *e, const struct wire_kernel_launch *m,
                                     struct chain_deps *ret)
 {
@@ -53,7 +53,8 @@ static struct queue *find_untracked(struct engine *e, const struct wire_kernel_l
         return m->flags || m->waits.count ? NULL : q;
 }
 
-/* Submit it without keeping anything of it but its event's id. False: nothing was done, it needs more. */
+/* Submit the launch untracked: only its event's id is kept. False: nothing was done, the launch
+ * needs a command. */
 static bool launch_untracked(struct kernel *k, const struct wire_kernel_launch *m)
 {
         struct chain_deps deps;
@@ -112,7 +113,7 @@ int engine_handle_kernel_launch(void *user, const struct wire_kernel_launch *m)
 
 /* ---- transfers ------------------------------------------------------------------------------ */
 
-/* What a message asks for; what its kind of message does not have is 0. */
+/* The operation of a message; fields that its kind of message does not have are 0. */
 struct action {
         struct command_params params;
         struct backend_command native; /* the operation; offsets, size and pitches */
@@ -122,7 +123,7 @@ struct action {
         uint64_t peer, transfer; /* of bulk data */
 };
 
-/* What an operation has. */
+/* The operands of each operation. */
 static const struct kind {
         bool source;              /* two objects */
         bool image, source_image; /* that are images, and not buffers */
@@ -175,7 +176,7 @@ int engine_handle_content_size(void *user, const struct wire_content_size *m)
         return 0;
 }
 
-/* Is it the command that a content_size was of? */
+/* If a content_size message came for this command, take it over. */
 static int take_content_size(struct command *c, const struct action *a)
 {
         struct engine *e = c->queue->object.engine;
@@ -221,7 +222,8 @@ static int take_pattern(struct command *c, struct bytes pattern)
         return 0;
 }
 
-/* Bytes of the region without gaps, or of the range. SP_E_PROTO: none, or no transfer could be so large. */
+/* Compute the bytes of the region without gaps, or of the range. SP_E_PROTO: none, or too many for
+ * a transfer. */
 static int bulk_size(const struct command *c, const struct kind *kind, uint64_t *ret)
 {
         const struct backend_command *n = &c->native;
@@ -235,8 +237,8 @@ static int bulk_size(const struct command *c, const struct kind *kind, uint64_t 
         return size && size <= WIRE_BULK_MAX ? 0 : SP_E_PROTO;
 }
 
-/* The bytes of the smallest box that a rectangle or an image is cut into: a slice or, where there is only one, a row.
- * 0: a range, which is cut anywhere. */
+/* The size of the smallest box that a rectangle or an image is cut into: a slice, or a row if there
+ * is only one slice. 0: a range, which can be cut anywhere. */
 static uint64_t box_step(const struct command *c, const struct kind *kind, uint64_t total)
 {
         const size_t *region = c->native.region;

@@ -7,7 +7,7 @@
 #include "engine/completion/untracked.h"
 #include "trace/trace.h"
 
-/* Another server that wants to know. */
+/* Another server to notify of the event. */
 struct subscriber {
         struct subscriber *next;
         struct peer *peer;
@@ -102,8 +102,9 @@ static void event_keep(struct event *ev, struct list *list, size_t *count, size_
         --*count;
 }
 
-/* Its peer told of it before its import. Of too many the oldest are forgotten, and would be waited for for ever:
- * from then on what is imported of those up to them fails. */
+/* Keep an event that its peer completed before its import. If there are too many, the oldest are
+ * forgotten. A command would wait for a forgotten one for ever, so later imports from that peer up
+ * to its id fail. */
 static void event_keep_early(struct event *ev)
 {
         struct engine *e = ev->engine;
@@ -218,7 +219,8 @@ void engine_event_complete(struct event *ev, cl_int status, const struct backend
         struct engine *e = ev->engine;
         ev->state = EVENT_DONE;
         ev->status = status;
-        /* The client knows how its own events end, and hears of other servers' from them. */
+        /* The client knows how its own events completed, and it hears about other servers' events
+         * from them. */
         if (ev->notify || (status < 0 && !ev->imported && ev->id))
                 tell_client(ev, times);
         tell_subscribers(ev);
@@ -236,7 +238,7 @@ void engine_event_complete(struct event *ev, cl_int status, const struct backend
 
 void engine_event_fail_origin(struct engine *e, uint64_t peer, cl_int status)
 {
-        /* Completion changes the table, so first collect. */
+        /* Completion changes the table, so collect the events first. */
         struct list lost;
         list_init(&lost);
         size_t pos = 0;
@@ -273,7 +275,7 @@ int engine_handle_event_import(void *user, const struct wire_event_import *m)
         if (ev) {
                 if (ev->state != EVENT_DONE || ev->imported)
                         return SP_E_PROTO;
-                /* It was told before. */
+                /* Its completion came before this import. */
                 list_remove(&ev->link);
                 e->early_count--;
                 ev->imported = true;
@@ -302,14 +304,14 @@ int engine_handle_event_done(void *user, const struct wire_event_done *m)
         cl_int status = m->status < 0 ? m->status < INT32_MIN ? INT32_MIN : (cl_int)m->status : 0;
         struct event *ev = engine_event_find(e, m->event);
         if (ev && ev->state == EVENT_DONE)
-                return 0; /* the second to tell */
+                return 0; /* a second notification */
         if (ev) {
                 if (!ev->imported)
                         return SP_E_PROTO; /* a command of this server */
                 engine_event_complete(ev, status, NULL);
                 return 0;
         }
-        /* The client's imports come before what it tells, so this one is long complete. */
+        /* The client sends an import before its completion, so this event is long complete. */
         if (!p->id)
                 return 0;
         int r = engine_event_new(e, m->event, &ev);
@@ -356,7 +358,7 @@ int engine_handle_event_watch(void *user, const struct wire_event_watch *m)
                 engine_event_observe(ev);
                 return 0;
         }
-        /* Failures are told unasked. */
+        /* Failures are sent unasked. */
         if (!ev)
                 peer_send(p, event_done, .event = m->event, .status = 0);
         return 0;

@@ -15,7 +15,7 @@ static void recording_free(struct object *o)
                 engine_command_free(rec->commands[i].what);
         o->engine->recorded -= rec->count;
         for (size_t i = 0; i < rec->slot_count; i++) {
-                /* Who still has it finds a queue that can't execute. */
+                /* A holder of this queue finds that it can't execute. */
                 rec->slots[i]->recording = NULL;
                 engine_object_unref(&rec->slots[i]->object);
         }
@@ -66,7 +66,7 @@ static int add_waits(struct recording *rec, struct recorded *r, struct wire_u64s
         return e;
 }
 
-/* A barrier for everything before it: for what nobody waits for yet. */
+/* Make the barrier wait for everything before it: for each command on which no other waits yet. */
 static int add_leaves(struct recording *rec, struct recorded *r)
 {
         int e = 0;
@@ -139,7 +139,7 @@ struct command *engine_batch_finish(struct command *c)
         struct batch *b = c->batch;
         if (c->status < 0 && b->status >= 0)
                 b->status = c->status;
-        /* What waits for the wait list began before the recording did. */
+        /* The marker that waits for the run's wait list is not part of its time. */
         if (c != b->first)
                 engine_times_add(&b->times, &c->times);
         if (b->events)
@@ -165,8 +165,8 @@ struct run {
         const struct wire_recording_run *message;
         struct queue *queue; /* the only one, if it is in order; else NULL */
         struct batch *batch;
-        struct transfer *
-                *open; /* by number: of reads whose write has not come yet; NULL: no bulk */
+        /* Transfers of reads whose write has not come yet, by number; NULL: no bulk data. */
+        struct transfer **open;
 };
 
 static struct queue *run_queue(const struct run *x, size_t slot)
@@ -183,7 +183,7 @@ static void join(struct command *c, struct event *ev)
         c->blocking += d->blocking;
 }
 
-/* The event of the run, or a nameless one. */
+/* Give the command the run's event, or a nameless one. */
 static int give_event(const struct run *x, struct command *c, bool last)
 {
         if (!last)
@@ -212,7 +212,7 @@ static int run_command(const struct run *x, struct queue *q, const struct comman
         c->number = like ? like->number : x->recording->count;
         if (b->first && b->events[x->recording->count + 1])
                 join(c, b->events[x->recording->count + 1]);
-        /* After one that could not even be started nothing is. */
+        /* After a command that could not be started, none is started. */
         if (q->status < 0 || b->status < 0)
                 engine_command_fail(c, q->status < 0 ? q->status : b->status);
         b->events[c->number] = c->event;
@@ -220,7 +220,7 @@ static int run_command(const struct run *x, struct queue *q, const struct comman
         return 0;
 }
 
-/* What the run waits for, all its commands wait for. */
+/* Make a marker that waits for the run's wait list. All its commands wait for that marker. */
 static int run_first(const struct run *x)
 {
         struct wire_u64s waits = x->message->waits;
@@ -281,7 +281,7 @@ static int run_recorded(const struct run *x, size_t i)
         for (size_t k = 0; k < n->after_count; k++) {
                 size_t before = rec->after[n->after + k];
                 struct event *ev = x->batch->events[before];
-                /* The queue's own order does it. */
+                /* The queue's own order replaces the dependency. */
                 if (ev && !(q->in_order && rec->commands[before].slot == n->slot))
                         join(c, ev);
         }
@@ -289,7 +289,7 @@ static int run_recorded(const struct run *x, size_t i)
         return 0;
 }
 
-/* One more command whose event is the run's, when no recorded one is behind all others. */
+/* Add a command that has the run's event, if no recorded command comes after all others. */
 static int run_last(const struct run *x)
 {
         struct recording *rec = x->recording;
@@ -362,7 +362,7 @@ static int slot_new(struct recording *rec, uint64_t id, uint64_t device)
         int r = engine_queue_new(e, id, device, &q);
         if (r < 0)
                 return r;
-        /* Should it outlive the recording. */
+        /* For the case that it outlives the recording. */
         q->status = CL_INVALID_COMMAND_QUEUE;
         q->recording = rec;
         q->slot = rec->slot_count;
@@ -393,7 +393,7 @@ int engine_handle_recording_create(void *user, const struct wire_recording_creat
         return r;
 }
 
-/* As many values as the launch has dimensions, or none: not changed. */
+/* Update sizes with as many values as the launch has dimensions; no values: not changed. */
 static int update_sizes(size_t out[3], const size_t **where, unsigned dims, struct wire_u64s v)
 {
         if (!v.count)
@@ -424,7 +424,7 @@ static int update_arg(struct command *c, const struct arg *a)
         return 0;
 }
 
-/* The launch with room for all the arguments. */
+/* Replace the launch by one with room for all the arguments. */
 static int make_room(struct recorded *n, struct bytes args)
 {
         struct arg a;

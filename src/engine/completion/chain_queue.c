@@ -3,9 +3,9 @@
 #include "base/mem.h"
 #include "engine/command/event.h"
 
-enum { CHAIN_MIN = 4 }; /* commands in a row that each wait for the one before */
+enum { CHAIN_MIN = 4 }; /* launches in a row that each wait for the one before */
 
-/* A queue of its own for the parts of the engine that look at queues, but the client knows `q` only. */
+/* Make a chain queue. The engine treats it as a queue of its own, but the client knows only `q`. */
 static struct queue *chain_queue_new(struct queue *q)
 {
         struct queue *s;
@@ -17,7 +17,7 @@ static struct queue *chain_queue_new(struct queue *q)
         return s;
 }
 
-/* Does the launch wait for the one before, and so on? */
+/* Does the launch continue a chain, in which each launch waits for the one before? */
 static bool continues_chain(struct queue *q, uint64_t event, struct wire_u64s waits)
 {
         uint64_t before = q->last_launch;
@@ -29,7 +29,8 @@ static bool continues_chain(struct queue *q, uint64_t event, struct wire_u64s wa
         return q->chain >= CHAIN_MIN && waits.count <= CHAIN_WAITS_MAX;
 }
 
-/* What is not complete, but for `newest`, of which the order tells. False: it can't be waited for natively. */
+/* Collect the native events of the waits that are not complete. The queue's order covers `newest`.
+ * False: one of them can't be waited for natively. */
 static bool take_deps(struct queue *q, struct wire_u64s waits, uint64_t newest,
                       struct chain_deps *ret)
 {
@@ -61,7 +62,7 @@ struct queue *engine_chain_take(struct queue *q, uint64_t event, struct wire_u64
                 s = q->chain_queue = chain_queue_new(q);
         if (!s || s->forked || s->status < 0)
                 return NULL;
-        /* Another chain than the one that is there would come behind it. */
+        /* Launches of another chain would have to wait for the chain that is there. */
         if (before != s->untracked.newest && s->running)
                 return NULL;
         return take_deps(q, waits, s->untracked.newest, ret) ? s : NULL;

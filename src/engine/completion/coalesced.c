@@ -21,7 +21,8 @@ static void stand_for_unreported(struct command *c, struct command *before)
                 stand_for(c, before);
 }
 
-/* Submitted, and behind all of its queue: stands for those since the last such one, which stands for those before. */
+/* The command comes after all of its queue. It stands for the commands since the last such one, and
+ * that one stands for the commands before it. */
 static void stand_for_newest(struct command *c)
 {
         const struct list *all = &c->queue->order;
@@ -33,9 +34,10 @@ static void stand_for_newest(struct command *c)
         }
 }
 
-/* Complete, and behind all of its queue: the client takes it for the end of them, so what fails has to be told
- * before. The newest first, as where each stands for the one before. None is looked at again: who is behind all
- * and before it has nothing left to stand for. */
+/* The command came after all of its queue and is complete. The client takes its completion for that
+ * of all before it, so their failures have to be sent first. The list ends up newest first, as if
+ * each stood for the one before. Each leaves the queue's order: an earlier command that comes after
+ * all has nothing left to stand for. */
 static void stand_for_all(struct command *c)
 {
         const struct list *all = &c->queue->order;
@@ -67,7 +69,8 @@ void engine_coalesced_submitted(struct command *c, bool unreported)
         stand_for_dependencies(c);
 }
 
-/* It is complete: others may have taken them over meanwhile, and those may not be. */
+/* The command is complete, so it stands again for all that it comes after. Other commands may have
+ * taken these over meanwhile, and may not be complete. */
 static void stand_again(struct command *c)
 {
         if (c->after_all)
@@ -84,7 +87,7 @@ void engine_coalesced_report(struct command *c)
                 c->event->unreported = NULL;
                 list_remove(&c->order);
         } else {
-                list_append(&e->unreported, &c->unreported); /* tried again */
+                list_append(&e->unreported, &c->unreported); /* try again later */
         }
 }
 
@@ -101,7 +104,7 @@ void engine_coalesced_report_all(struct engine *e)
                 engine_coalesced_report(list_entry(all.next, struct command, unreported));
 }
 
-/* Those that `c` itself stands for. */
+/* Move to `all` the commands that `c` itself stands for. */
 static void take(struct command *c, struct list *all)
 {
         stand_again(c);

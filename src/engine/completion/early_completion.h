@@ -1,22 +1,26 @@
-/* Commands that are complete before those that they come after. Native implementations tell of ends on several
- * threads, so that one may be heard of before those that it came after. It is told to nobody before they are: the
- * wait list (dependencies stay until the end), a barrier before it, or in order and for one behind all everything before
- * it in its queue. */
+/* Early completions: a command is reported complete before one that it comes after. Native
+ * implementations report completions on several threads, so the order of reports is not that of the
+ * commands. The engine holds back the early one until all that it comes after is complete. That is
+ * its wait list (dependencies stay until the end) and, in an out-of-order queue, a barrier before
+ * it. In an in-order queue, or for a command that comes after all, it is everything before it in
+ * its queue. */
 #ifndef SPANCL_ENGINE_EARLY_COMPLETION_H
 #define SPANCL_ENGINE_EARLY_COMPLETION_H
 
 #include "engine/command/command.h"
 
-/* It is complete: finished now, or when what it came after is. */
+/* The command is complete. Finish it now, or when all that it comes after is. */
 void engine_early_completion_end(struct command *c);
 
-/* Something that it came after is over: if it completed early, engine_early_completion_run sees to it. */
+/* One that it comes after is complete. If the command completed early, engine_early_completion_run
+ * checks it again. */
 void engine_early_completion_check(struct command *c);
 
-/* It ends, and leaves those of its queue that are in flight, and the fences: what came after it is looked at. */
+/* The command leaves its queue's commands in flight, and the fences. Check the commands that come
+ * after it. */
 void engine_early_completion_left(struct command *c);
 
-/* Finish those that are not early any more. Each may be what another comes after. */
+/* Finish the commands that are no longer early. Each may let another one finish. */
 void engine_early_completion_run(struct engine *e);
 
 #endif

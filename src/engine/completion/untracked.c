@@ -11,8 +11,8 @@ static struct untracked_entry *entry_at(const struct untracked *s, uint64_t numb
 
 bool engine_untracked_allowed(const struct queue *q, uint64_t event)
 {
-        /* Whose commands may not run for long, their ends are looked at. Ids grow, so that they can be found by
-         * bisection. */
+        /* If the session has a run-time limit, every command's completion is observed, so none is
+         * untracked. Ids must grow, because bisection finds them. */
         return !q->object.engine->params.limits.max[LIMIT_RUN_NS] && q->in_order && !q->profiling &&
                !q->recording && q->native && q->status >= 0 && list_empty(&q->held) &&
                event > q->untracked.newest;
@@ -71,14 +71,14 @@ static void drop_oldest(struct queue *q)
         q->running--;
 }
 
-/* When there are none left. */
+/* Release the queue when it has no untracked commands left. */
 static void let_go(struct queue *q)
 {
         list_remove(&q->untracked.link);
         engine_object_unref(&q->object);
 }
 
-/* Entry `number` has failed. */
+/* The untracked command with event `id` has failed: keep its event. */
 static void fail(struct queue *q, uint64_t id, cl_int status)
 {
         struct engine *e = q->object.engine;
@@ -92,8 +92,9 @@ static void fail(struct queue *q, uint64_t id, cl_int status)
         engine_event_complete(ev, status, NULL);
 }
 
-/* Without an event of its own it failed if what told of it did: not perhaps the first, but then the context is
- * lost. In a queue that has an order nobody can ask for it. */
+/* The status of an untracked command. Without a native event of its own it has that of the command
+ * that reported it. It may not be the first that failed, but then the context is lost. In a real
+ * in-order queue no message can name it, so success is good enough. */
 static cl_int status_of(const struct queue *q, const struct untracked_entry *entry, cl_int told)
 {
         if (entry->native)
@@ -121,7 +122,7 @@ void engine_untracked_passed(struct queue *q, uint64_t end, cl_int told)
                 let_go(q);
 }
 
-/* Entry `number` gets its event, of which a marker behind all that is submitted tells. */
+/* Give entry `number` its event. A marker behind all submitted commands reports its completion. */
 static struct event *name(struct queue *q, uint64_t number)
 {
         struct engine *e = q->object.engine;
@@ -130,14 +131,14 @@ static struct event *name(struct queue *q, uint64_t number)
         struct event *ev;
         struct command *c;
         int r = engine_event_new(e, id, &ev);
-        if (r < 0) { /* nobody could wait for it */
+        if (r < 0) { /* no command could wait for it */
                 e->status = e->status ? e->status : r;
                 return NULL;
         }
         ev->queue = q->object.id;
         entry->named = true;
         cl_int status = engine_command_marker(q, &c);
-        if (status < 0) { /* the native queue is of no use any more */
+        if (status < 0) { /* the native queue can't be used any more */
                 engine_object_ref(&q->object);
                 engine_untracked_passed(q, q->untracked.end, status);
                 engine_event_complete(ev, status, NULL);
@@ -176,7 +177,8 @@ struct event *engine_untracked_find(struct engine *e, uint64_t id)
                     entry_at(s, number)->named)
                         continue;
                 struct queue *q = container_of(s, struct queue, untracked);
-                /* Who waits for it now waits for those behind it, too; once is enough. */
+                /* A command that waits for it now waits for the launches behind it, too. Once is
+                 * enough to stop using the chain queue. */
                 q->forked |= number + 1 != s->end;
                 return name(q, number);
         }
@@ -186,7 +188,7 @@ struct event *engine_untracked_find(struct engine *e, uint64_t id)
 void engine_untracked_cover(struct queue *q)
 {
         const struct untracked *s = &q->untracked;
-        /* One report at a time is enough: there is another look when it comes. */
+        /* One report at a time is enough: this function runs again after it. */
         if (s->end > s->covered && q->running == s->end - s->first)
                 name(q, s->end - 1);
 }
@@ -202,7 +204,7 @@ int engine_untracked_keep(struct buffer *b)
                 int r = engine_event_new_nameless(e, &ev);
                 if (r < 0)
                         return r;
-                if (engine_command_marker(q, &c) < 0) { /* nor is anything executed any more */
+                if (engine_command_marker(q, &c) < 0) { /* the queue executes nothing any more */
                         engine_event_discard(ev);
                         continue;
                 }

@@ -15,11 +15,11 @@
 
 enum {
         STORES_MAX = 256,     /* builds that wait to be put into the cache */
-        QUIET_MS = 300,       /* so long nothing has to happen before one is */
+        QUIET_MS = 300,       /* nothing has to happen for so long before one is */
         STORES_END_MS = 3000, /* how long they may take when the session has ended */
 };
 
-/* A build to be put into the cache: what it was, and for whom. */
+/* A build to be put into the cache, with the program and the devices that it is for. */
 struct store {
         struct list link;
         struct program *program; /* held */
@@ -46,7 +46,7 @@ void engine_builder_fini(struct builder *b)
         pthread_cond_destroy(&b->unshared);
 }
 
-/* Nobody but us reads it any more. Lock held. */
+/* This thread stops reading the program. Lock held. */
 static void program_unshare(struct program *p)
 {
         p->shared--;
@@ -84,13 +84,13 @@ static void tell(struct build *b)
                   .status = b->status, .info = bytes_of(b->info.data, b->info.size));
 }
 
-/* What a build gives was all in the cache: the client need not wait until the native programs are made of it, only
- * launches do (program.loading). If they can't be, they are made from what the build was of, so that has to be
- * here. Without the lock. */
+/* The cache had everything that the build gives, so answer the client now. Only launches wait until
+ * the native programs are made of it (program.loading). If they can't be made so, they are made
+ * from the build's input, so that has to be here. Lock not held. */
 static void tell_early(struct build *b)
 {
         const struct engine_params *params = &b->engine->params;
-        /* A client's own process may end at once, and the implementation with it. */
+        /* The client's own process may end at once, and the implementation with it. */
         bool all = !params->single_threaded && !params->in_process && engine_part_input(b);
         for (size_t i = 0; i < b->part_count && all; i++)
                 all = b->parts[i].found;
@@ -102,7 +102,7 @@ static void tell_early(struct build *b)
         for (size_t i = 0; i < b->part_count && kept; i++) {
                 const struct part *p = &b->parts[i];
                 struct program_replica *r = engine_program_replica(b->program, p->domain);
-                /* Who asks for them need not wait either. */
+                /* A query of the binaries need not wait either. */
                 buf_fini(&r->binaries);
                 kept = !cached_build_binaries(&p->cached, p->devices, p->device_count,
                                               &r->binaries);
@@ -119,7 +119,7 @@ static void tell_early(struct build *b)
         engine_unlock(b->engine);
 }
 
-/* Launches and questions have waited for the native programs. Lock held. */
+/* Let the launches and kernel queries go on that waited for the native programs. Lock held. */
 static void program_loaded(struct build *b)
 {
         struct program *p = b->program;
@@ -136,7 +136,7 @@ static void program_loaded(struct build *b)
         engine_run(b->engine);
 }
 
-/* Threads that do a build's parts: its own, and as many others as there are more parts. */
+/* The threads that make a build's parts: the build's own, and one more for each further part. */
 struct crew {
         struct build *build;
         atomic_size_t next;
@@ -151,7 +151,7 @@ static void *crew_main(void *arg)
         return NULL;
 }
 
-/* Without the lock, or in single-threaded engines with it. */
+/* Run the build. Lock not held; in single-threaded engines it is held. */
 static void build_run(struct build *b)
 {
         struct crew crew = { .build = b };
@@ -185,7 +185,7 @@ static bool is_dear(const struct engine *e, unsigned domain)
         return e->be->binary_is_dear && e->be->binary_is_dear(e->backend, domain);
 }
 
-/* Has one of the kernels that `info` tells of a size that its work-groups must have? */
+/* Does one of the kernels in `info` require a work-group size? */
 static bool requires_size(struct bytes info)
 {
         size_t size[3];
@@ -204,7 +204,7 @@ static bool requires_size(struct bytes info)
         return false;
 }
 
-/* Will the same be put there for another domain's device of that kind? */
+/* Will the same entry be put there for another domain's device of the same kind? */
 static bool is_stored(const struct builder *b, const struct cache_key *key)
 {
         list_each(s, &b->stores, struct store, link)
@@ -215,8 +215,8 @@ static bool is_stored(const struct builder *b, const struct cache_key *key)
         return false;
 }
 
-/* What was built now is put into the cache when there is nothing else to do: to make a binary takes some
- * implementations as long as the build. Lock held. */
+/* Queue the parts just built for the cache. They are put there when there is nothing else to do:
+ * some implementations need as long to make a binary as to build it. Lock held. */
 static void stores_add(struct build *b)
 {
         struct builder *builder = &b->engine->builder;
@@ -239,7 +239,7 @@ static void stores_add(struct build *b)
         }
 }
 
-/* The program is about to be built anew. Lock held. */
+/* Drop the program's waiting stores, as it is about to be built anew. Lock held. */
 static void stores_drop(struct program *p)
 {
         struct builder *b = &p->object.engine->builder;
@@ -259,7 +259,7 @@ static void stores_take(struct builder *b, struct store *s)
         b->store_count--;
 }
 
-/* The first that needs no more than quiet, which a launch may end at any time; else NULL. */
+/* The first store that may be made while a launch may begin at any time; else NULL. */
 static struct store *stores_first(const struct builder *b)
 {
         list_each(s, &b->stores, struct store, link)
@@ -278,7 +278,7 @@ static void store_run(struct engine *e, struct store *s)
                            p->devices, p->device_count, bytes_of(p->info.data, p->info.size));
 }
 
-/* Lock held; left meanwhile. */
+/* Lock held, and released meanwhile. */
 static void store_one(struct engine *e, struct store *s)
 {
         struct program *p = s->program;
@@ -292,7 +292,8 @@ static void store_one(struct engine *e, struct store *s)
         store_free(s);
 }
 
-/* Wait for a job or, with something to store, for quiet: then store it. Lock held. */
+/* Wait for a job. If something waits for the cache, wait for a quiet time instead and store it.
+ * Lock held. */
 static void builder_rest(struct engine *e)
 {
         struct builder *b = &e->builder;
@@ -334,7 +335,8 @@ static void build_done(struct build *b)
 
 /* ---- limits --------------------------------------------------------------------------------- */
 
-/* Nothing stops the compiler; its result is not wanted any more. */
+/* The answer of an overdue build: nothing stops the compiler, but its result is not needed any
+ * more. */
 static cl_int overdue_answer(const struct build *b, struct buf *info)
 {
         static const char log[] = "This server's limit of how long a build may take was met "
@@ -365,7 +367,7 @@ static void answer_overdue(struct build *b)
         buf_fini(&info);
 }
 
-/* When no thread will be free again. */
+/* Fail the waiting builds if no thread will be free again. */
 static void fail_queued(struct builder *b)
 {
         while (!list_empty(&b->jobs)) {
@@ -383,7 +385,7 @@ uint64_t engine_builder_deadline(struct engine *e)
         struct builder *b = &e->builder;
         if (!max_ns || (list_empty(&b->working) && list_empty(&b->jobs)))
                 return UINT64_MAX;
-        /* A job that waits begins later than now. */
+        /* A waiting job begins later than now. */
         uint64_t began = list_empty(&b->working)
                                  ? e->params.ops->now_ns(e->params.user)
                                  : list_entry(b->working.next, struct build, link)->began_ns;
@@ -409,8 +411,8 @@ void engine_builder_expire(struct engine *e, uint64_t now_ns)
                 fail_queued(b);
 }
 
-/* Links that were asked for before, and the cache, still read its program; or that and its inputs are still to be
- * made of what the cache had. */
+/* May the build start? Earlier links and the cache must not read its program any more. The program
+ * and its inputs must be loaded from the cache, if they come from there. */
 static bool is_ready(const struct build *b)
 {
         bool ready = !b->program->shared && !b->program->loading;
@@ -453,7 +455,7 @@ void engine_builder_stop(struct engine *e)
         struct builder *b = &e->builder;
         engine_lock(e);
         b->stop = true;
-        bool busy = e->running; /* these go on; no others begin */
+        bool busy = e->running; /* running commands go on; no new ones begin */
         pthread_cond_broadcast(&b->wake);
         engine_unlock(e);
         for (unsigned i = 0; i < b->thread_count; i++)
@@ -473,7 +475,7 @@ void engine_builder_stop(struct engine *e)
         }
 }
 
-/* Signals are the program's business, not this thread's. */
+/* Signals are for the program's threads, not this one. */
 static bool start_thread(struct engine *e)
 {
         struct builder *b = &e->builder;
@@ -488,7 +490,8 @@ static bool start_thread(struct engine *e)
         return true;
 }
 
-/* Lock held. False: no thread to do it. */
+/* Queue the build and start a thread for it if needed. False: no thread could be started. Lock
+ * held. */
 static bool builder_start(struct engine *e, struct build *job)
 {
         struct builder *b = &e->builder;
@@ -516,7 +519,8 @@ static bool is_whole(const struct program *p, const struct part *part)
         return count == part->device_count;
 }
 
-/* The inputs of a link are complete: they are shared, and not being built. */
+/* Name the part in the compile cache. The inputs of a link are complete: they are shared, and not
+ * being built. */
 static bool part_key(struct build *b, struct part *p)
 {
         const struct engine *e = b->engine;
@@ -652,7 +656,7 @@ int engine_handle_program_build(void *user, const struct wire_program_build *m)
         b->program = p;
         engine_object_ref(&p->object);
         p->building = true;
-        /* What the source itself does not show (may_print). */
+        /* The source itself does not show whether headers or options use printf (may_print). */
         e->prints |=
                 !b->in.headers ||
                 mentions_printf(bytes_of(b->in.headers->data.data, b->in.headers->data.size)) ||
@@ -664,7 +668,7 @@ int engine_handle_program_build(void *user, const struct wire_program_build *m)
         return 0;
 }
 
-/* Hold the inputs. Each has all of the devices. */
+/* Hold the link's inputs. Each has to have all of the devices. */
 static int take_programs(struct build *b, const struct wire_program_link *m)
 {
         b->inputs = mem_alloc(m->inputs.count * sizeof(struct program *));
@@ -708,7 +712,7 @@ int engine_handle_program_link(void *user, const struct wire_program_link *m)
         b->program = p;
         engine_object_ref(&p->object);
         p->building = true;
-        e->prints = true; /* as of binaries, that is not known */
+        e->prints = true; /* may use printf: unknown, as for binaries */
         if (!b->status)
                 b->status = take_options(b, m->options);
         if (!b->status)

@@ -1,4 +1,4 @@
-/* The builder: program builds on threads of their own, while commands go on. */
+/* The builder runs program builds on its own threads, while commands go on. */
 #ifndef SPANCL_ENGINE_BUILD_H
 #define SPANCL_ENGINE_BUILD_H
 
@@ -12,7 +12,7 @@
 enum {
         BUILD_THREADS_MAX = 4,
         BUILD_CREW_MAX = 8,     /* threads of one build for several domains */
-        BUILD_QUEUE_MAX = 4096, /* builds that wait; more fail with CL_OUT_OF_RESOURCES */
+        BUILD_QUEUE_MAX = 4096, /* waiting builds; further ones fail with CL_OUT_OF_RESOURCES */
 };
 
 /* Guarded by the engine's lock. */
@@ -22,12 +22,17 @@ struct builder {
         pthread_cond_t wake; /* a job, or stop */
         struct list jobs;
         size_t job_count;
-        struct list working; /* those that threads are at, the longest first; but not */
-        unsigned overdue;    /* those of which nobody wants to know any more */
-        struct list stores;  /* what is to be put into the cache */
+        /* Builds that threads work on, the longest first, without the overdue ones. */
+        struct list working;
+        /* Builds at work whose result nobody needs any more. */
+        unsigned overdue;
+        /* Built binaries that wait to be put into the cache. */
+        struct list stores;
         size_t store_count;
-        pthread_cond_t unshared; /* a program is read by one less, or loaded */
-        bool watched;            /* a thread waits for quiet, to store */
+        /* A program has one reader less, or is loaded. */
+        pthread_cond_t unshared;
+        /* A thread waits for a quiet time, to store. */
+        bool watched;
         bool stop;
 };
 
@@ -38,7 +43,8 @@ uint64_t engine_builder_deadline(struct engine *e);
 void engine_builder_expire(struct engine *e, uint64_t now_ns);
 
 void engine_builder_init(struct builder *b);
-/* Wait for builds at work, forget the others; what is to be put into the cache is. Without the lock. */
+/* Wait for the builds at work, drop the waiting ones, and put what waits for it into the cache.
+ * Lock not held. */
 void engine_builder_stop(struct engine *e);
 void engine_builder_fini(struct builder *b);
 

@@ -25,7 +25,7 @@ enum {
         HEADER_SIZE = 8 + 2 * BLAKE2B_SIZE + 8,
         MEMORY_MAX = 32 << 20, /* bytes kept in this process */
         VALUE_MAX = 256 << 20,
-        TEMP_AGE_S = 3600, /* unfinished files so old are nobody's any more */
+        TEMP_AGE_S = 3600, /* age after which an unfinished file has no owner */
 };
 
 static const char magic[8] = "SPANCLC1";
@@ -171,7 +171,7 @@ static bool write_all(int fd, const void *data, size_t size)
         return true;
 }
 
-/* SP_E_INVAL: it is not whole, or not what its name says. */
+/* Read a file of the cache. SP_E_INVAL: it is damaged, or has another key than its name. */
 static int file_read(int fd, const struct cache_key *key, struct buf *ret)
 {
         uint8_t header[HEADER_SIZE], sum[BLAKE2B_SIZE];
@@ -247,7 +247,7 @@ static int compare_age(const void *a, const void *b)
         return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
 }
 
-/* All entries, their number and size; forgotten temporary files are removed. */
+/* List all entries with their total size, and remove old temporary files. */
 static int list_files(int folder_fd, DIR *dir, struct buf *all, uint64_t *ret_total)
 {
         struct dirent *d;

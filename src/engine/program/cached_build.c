@@ -6,7 +6,7 @@
 /* Entries of a cached value, after one INFO_PART for each device. */
 enum { CACHED_BUILD_INFO = 0x10180 };
 
-/* Of values and of what INFO_BUILD and INFO_KERNEL hold: to be changed with either. */
+/* The version of values and of the contents of INFO_BUILD and INFO_KERNEL. Change it with either. */
 static const char format[] = "5";
 
 int build_input_copy(const struct build_input *from, struct build_input *ret)
@@ -35,7 +35,7 @@ void build_input_fini(struct build_input *in)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* What the compiler makes for a device depends on these. */
+/* Make a device's key from the properties on which the compiler's output depends. */
 static int device_key(struct engine *e, unsigned device, struct cache_key *ret)
 {
         static const uint32_t keys[] = {
@@ -79,7 +79,8 @@ static bool has(struct bytes text, const char *word)
         return text.size && memmem(text.data, text.size, word, strlen(word));
 }
 
-/* Is it another program each time it is built? What is not here is not, if there is something of it. */
+/* Does each build give another program, because the text contains the time? An absent text does
+ * not. */
 static bool tells_time(const struct content *c)
 {
         struct bytes text = c ? content_bytes(c) : bytes_of(NULL, 0);
@@ -102,7 +103,7 @@ static void key_begin(const struct engine *e, const char *action, struct blake2b
         blake2b_field(b, bytes_str(action));
 }
 
-/* The devices, and that is all. */
+/* Add the devices and finish the key. */
 static bool key_end(struct engine *e, const unsigned *devices, size_t device_count,
                     struct blake2b *b, struct cache_key *ret)
 {
@@ -162,7 +163,7 @@ bool cached_build_link_key(struct engine *e, struct program *const *inputs, size
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* The parts of a value: as many binaries as there are devices, none empty, and the info. */
+/* Take a value apart: as many binaries as there are devices, none empty, and the info. */
 static bool value_take(struct bytes value, size_t device_count, struct bytes *ret_binaries,
                        struct bytes *ret_info)
 {
@@ -181,8 +182,8 @@ static bool value_take(struct bytes value, size_t device_count, struct bytes *re
         return true;
 }
 
-/* What is kept names devices by their places among those that it is for, not by their numbers: others of the same
- * kind may use it, too. */
+/* Cached info names devices by their places in the build's device list, not by their numbers, so
+ * that others of the same kind can use it. Convert between the two. */
 static void renumber(struct bytes info, const unsigned *devices, size_t count, bool to_places)
 {
         struct info_entry e;
@@ -199,7 +200,7 @@ static void renumber(struct bytes info, const unsigned *devices, size_t count, b
         }
 }
 
-/* What the first device was told that the program is. */
+/* The program's type in the info of the first device. */
 static cl_program_binary_type value_type(struct bytes info)
 {
         struct bytes build, v;
@@ -210,7 +211,7 @@ static cl_program_binary_type value_type(struct bytes info)
         return type;
 }
 
-/* Is it one for all devices? */
+/* Does the program have this type on all devices? */
 static bool is_type(struct engine *e, struct backend_program *p, const unsigned *devices,
                     size_t device_count, cl_program_binary_type type)
 {

@@ -1,8 +1,8 @@
-/* Sources, headers and binaries by what they are: the client names bytes that a session had before by
- * their digest. A content is immutable and counted. The store keeps those used last; one that it has
- * given up is sent again when it is needed.
+/* The content store: sources, headers and binaries by digest, so that the client can name bytes
+ * that a session had before. A content is immutable and reference-counted. The store keeps the most
+ * recently used ones. The client sends a dropped one again when it is needed.
  *
- * The store is guarded by the engine's lock; holding and letting go are not. */
+ * The engine's lock guards the store. References are taken and dropped without it. */
 #ifndef SPANCL_ENGINE_CONTENT_H
 #define SPANCL_ENGINE_CONTENT_H
 
@@ -12,8 +12,8 @@
 #include "base/list.h"
 
 enum {
-        CONTENT_STORE_MAX = 64 << 20, /* bytes kept, */
-        CONTENT_KEEP = 4,             /* but so many at least, however large */
+        CONTENT_STORE_MAX = 64 << 20, /* bytes kept; */
+        CONTENT_KEEP = 4,             /* contents kept at least, however large */
 };
 
 struct content {
@@ -24,17 +24,18 @@ struct content {
 };
 
 struct content_store {
-        struct list contents; /* used last: first */
+        struct list contents; /* most recently used first */
         size_t count, bytes;
 };
 
 void content_store_init(struct content_store *s);
 void content_store_fini(struct content_store *s);
 
-/* The content that is `data`, for the caller to unref; kept by the store, too. SP_E_NOMEM. */
+/* Give the content with the bytes `data`, for the caller to unref; the store keeps it, too.
+ * SP_E_NOMEM. */
 SP_NODISCARD int content_put(struct content_store *s, struct bytes data, struct content **ret);
 
-/* The one of a digest, for the caller to unref; NULL: it is not here. */
+/* Find a content by digest, for the caller to unref. NULL: it is not here. */
 struct content *content_get(struct content_store *s, const uint8_t digest[BLAKE2B_SIZE]);
 
 struct content *content_ref(struct content *c);

@@ -13,7 +13,8 @@
 #include "proto/info.h"
 #include "proto/option.h"
 
-/* Absolute, with neither "." nor ".." nor empty names, so that it stays below the root. */
+/* Is the path absolute, with neither "." nor ".." nor empty names? Such a path stays below the
+ * root. */
 static bool path_valid(struct bytes path)
 {
         const char *p = path.data;
@@ -101,7 +102,7 @@ int engine_include_write(const char *root, struct bytes headers)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-/* Append `path` without ".", ".." and empty names, each remaining one behind a "/". */
+/* Append `path` without ".", ".." and empty names, with a "/" in front of each remaining name. */
 static int put_normal(struct buf *b, const char *path)
 {
         size_t start = b->size;
@@ -122,7 +123,7 @@ static int put_normal(struct buf *b, const char *path)
         return 0;
 }
 
-/* A name for `folder` that every compiler takes: not all understand quotes. */
+/* Make a link to `folder` whose name every compiler understands: some do not support quotes. */
 static int put_link(struct buf *out, const char *root, const char *folder, unsigned number)
 {
         char name[32];
@@ -147,7 +148,7 @@ static int put_folder(struct buf *out, const char *root, const char *folder, uns
         if (!r)
                 r = buf_put(&full, "", 1);
         if (!r) {
-                /* A folder that can't be made is one where nothing will be found. */
+                /* If the folder can't be made, the compiler finds nothing there. */
                 (void)!folder_make((const char *)full.data);
                 r = buf_put(out, "-I ", 3);
         }

@@ -83,8 +83,8 @@ static int values_grow(struct value ***values, size_t *have, size_t count)
         return 0;
 }
 
-/* Where the value is nobody's but the kernel's and that of what is set natively, another one takes its place, which
- * has to be set there. */
+/* If only the kernel and its native kernels hold the value, store the new one in its place. The
+ * native kernels then have to set it. */
 static bool value_replace(struct kernel *k, struct value *v, const struct arg *a)
 {
         size_t size = a->kind == ARG_VALUE ? (size_t)a->size : 0;
@@ -93,7 +93,7 @@ static bool value_replace(struct kernel *k, struct value *v, const struct arg *a
         for (size_t i = 0; i < k->program->replica_count && v->refs > 1; i++) {
                 struct kernel_replica *r = &k->replicas[i];
                 if (a->index < r->set_count && r->set[a->index] == v) {
-                        /* One that was a pointer has to be known as such: unpoints. */
+                        /* Keep an old pointer value recognisable: unpoints. */
                         if (v->arg.kind == ARG_SVM)
                                 return false;
                         r->set[a->index] = NULL;

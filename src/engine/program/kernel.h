@@ -1,11 +1,11 @@
-/* Kernels: one per (kernel, domain) at the backend, and the values of their arguments. A launch takes a
+/* Kernels: a native one for each domain, and the values of their arguments. A launch takes a
  * snapshot of the values, so that it may be submitted later than launches that follow it. */
 #ifndef SPANCL_ENGINE_KERNEL_H
 #define SPANCL_ENGINE_KERNEL_H
 
 #include "engine/program/program.h"
 
-/* One argument's value, immutable; shared by the kernel, launches and what is set natively. */
+/* One argument's value, immutable. The kernel, launches and native kernels share it. */
 struct value {
         size_t refs;
         struct pool *pool; /* NULL: it is too large for one */
@@ -15,10 +15,10 @@ struct value {
 
 struct kernel_replica {
         struct backend_kernel *native;
-        struct value **set; /* what it has; arg_count entries or fewer */
+        struct value **set; /* values set natively; arg_count entries or fewer */
         size_t set_count;
-        /* The kernel's version whose values these are, and the engine's releases when their objects were
-         * looked up. */
+        /* The kernel's version that has these values, and the engine's `releases` when their
+         * objects were looked up. */
         uint64_t version, releases;
 };
 
@@ -34,7 +34,7 @@ struct kernel {
 
 struct kernel *engine_kernel_find(struct engine *e, uint64_t id);
 
-/* Take over the changes of a launch. SP_E_NOMEM. */
+/* Apply the argument changes in a launch. SP_E_NOMEM. */
 SP_NODISCARD int engine_kernel_update(struct kernel *k, struct bytes args);
 
 /* Size of blocks for values up to a few bytes. */
@@ -45,16 +45,17 @@ struct value *engine_value_new(struct engine *e, const struct arg *a);
 void engine_value_ref(struct value *v);
 void engine_value_unref(struct value *v);
 
-/* The object that an argument's value names (arg_is_object). CL_INVALID_MEM_OBJECT,
- * CL_INVALID_SAMPLER: there is none of that kind, *ret is NULL. */
+/* Find the object that an argument's value names (arg_is_object). CL_INVALID_MEM_OBJECT,
+ * CL_INVALID_SAMPLER: there is none of that kind, and *ret is NULL. */
 SP_NODISCARD cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **ret);
 
-/* The kernel in a domain with `values` set (`objects`: those that values are ids of). */
+/* Give the kernel in a domain, with `values` set. `objects`: the objects that values name. */
 SP_NODISCARD cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **values,
                                           struct object **objects, size_t count,
                                           struct backend_kernel **ret);
 
-/* The same with the values that the kernel has now; nothing is looked up that was before. */
+/* The same with the kernel's current values. Objects that were looked up before are not looked up
+ * again. */
 SP_NODISCARD cl_int engine_kernel_current(struct kernel *k, unsigned domain,
                                           struct backend_kernel **ret);
 

@@ -33,7 +33,7 @@ static bool find_kernel(const struct part *part, struct bytes name, struct bytes
         return false;
 }
 
-/* Append a kernel as part `first` has it, with what later parts say of their devices. */
+/* Append a kernel as part `first` has it, with the device info of later parts. */
 static int put_kernel(struct build *b, size_t first, struct bytes kernel, struct bytes name)
 {
         size_t mark;
@@ -93,7 +93,7 @@ void engine_part_merge(struct build *b)
 
 /* ---- building ------------------------------------------------------------------------------- */
 
-/* Builds hold no lock; those of single-threaded engines run where it is held. */
+/* Take the engine's lock. Builds do not hold it, except in single-threaded engines. */
 static void lock(struct build *b)
 {
         if (!b->engine->params.single_threaded)
@@ -106,8 +106,9 @@ static void unlock(struct build *b)
                 engine_unlock(b->engine);
 }
 
-/* A folder for headers that there are only here. In the client itself the client's files are where they are; but
- * not what it embeds. False: none is needed, or none can be made (*ret_status). */
+/* Make a folder for headers that exist only here. In the client's process its files are in their
+ * places, but embedded headers are not files. False: no folder is needed, or none can be made
+ * (*ret_status). */
 static bool make_folder(struct build *b, const struct build_input *in, char folder[PATH_MAX],
                         cl_int *ret_status)
 {
@@ -176,8 +177,8 @@ bool engine_part_has(const struct part *p, unsigned device)
         return false;
 }
 
-/* The program in this domain had come from the cache, for all of its devices; it was replaced by one of
- * its source. Build that for those devices that this build is not about, as they were. */
+/* The program in this domain came from the cache, for all of its devices, and one from its source
+ * replaced it. Build that one for the devices outside this build, as they were. */
 static cl_int restore(struct build *b, const struct part *p, struct backend_program *native,
                       const struct build_input *in)
 {
@@ -198,7 +199,7 @@ static cl_int restore(struct build *b, const struct part *p, struct backend_prog
         return status;
 }
 
-/* From source, IL or binaries. */
+/* Build from source, IL or binaries. */
 static cl_int part_build(struct build *b, struct part *p)
 {
         struct program_replica *r = engine_program_replica(b->program, p->domain);
@@ -208,8 +209,8 @@ static cl_int part_build(struct build *b, struct part *p)
         lock(b);
         r->named = false;
         struct build_input *before = steal(r->cached);
-        /* A new one, if it can be: commands whose end is not yet known here may hold kernels of the old
-         * one, which would keep it from being built. */
+        /* Make a new native program if possible. Commands not known to be complete may hold kernels
+         * of the old one, which could then not be built. */
         if (before || p->whole)
                 engine_program_replace(b->program, p->domain, NULL, NULL);
         cl_int status = engine_program_native(b->program, p->domain, &native);
@@ -225,23 +226,23 @@ static cl_int part_build(struct build *b, struct part *p)
         return native_run(b, native, p->devices, p->device_count, &b->in, &p->info);
 }
 
-/* Is what it is made from here? */
+/* Is the build's input here? */
 bool engine_part_input(const struct build *b)
 {
         return b->is_link || (b->program->parts && b->in.headers);
 }
 
-/* Is it in the cache? */
+/* Look for the part in the cache. */
 void engine_part_find(struct build *b, struct part *p)
 {
-        /* Of several devices it may have to be made again (restore). */
+        /* A program for several devices may have to be made again (restore). */
         if (!p->keyed || (p->device_count > 1 && !engine_part_input(b)) ||
             !cached_build_find(b->engine, &p->key, p->devices, p->device_count, &p->cached))
                 return;
         p->found = !buf_put(&p->info, p->cached.info.data, p->cached.info.size);
 }
 
-/* Make it of what was found. False: that was not usable. */
+/* Make the program from the cached value. False: that was not usable. */
 static bool part_load(struct build *b, struct part *p)
 {
         struct backend_program *native;
@@ -254,7 +255,7 @@ static bool part_load(struct build *b, struct part *p)
                         return false;
                 }
         }
-        /* PoCL has none of a program that was not built. */
+        /* PoCL has no binaries of a program that was not built. */
         bool kept = p->cached.type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE ||
                     !cached_build_binaries(&p->cached, p->devices, p->device_count, &binaries);
         native = kept ? cached_build_load(b->engine, &p->key, &p->cached, p->domain, p->devices,
@@ -296,7 +297,7 @@ static cl_int part_link(struct build *b, struct part *p)
         return status;
 }
 
-/* A link may have it as input. */
+/* Store the part's key in the program, since the program may be a link's input. */
 static void part_name(struct build *b, const struct part *p)
 {
         struct program_replica *r = engine_program_replica(b->program, p->domain);
@@ -306,7 +307,8 @@ static void part_name(struct build *b, const struct part *p)
         unlock(b);
 }
 
-/* In the client's process at once: later it may be about to end, and the implementation with it. */
+/* Store the part. The client's process does it at once, because later it may be about to end, and
+ * the implementation with it. */
 static void part_store(struct build *b, struct part *p)
 {
         cached_build_store(b->engine, &p->key,

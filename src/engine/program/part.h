@@ -1,19 +1,19 @@
-/* The parts of a build: what one domain's implementation makes of the program, from its source or from what the
- * compile cache has. */
+/* The parts of a build. A part is the result of one domain's implementation, made from the
+ * program's source or from the compile cache. */
 #ifndef SPANCL_ENGINE_PART_H
 #define SPANCL_ENGINE_PART_H
 
 #include "engine/program/cached_build.h"
 
-/* The devices of one domain. */
+/* One part: the devices of one domain. */
 struct part {
         unsigned domain;
         unsigned *devices;
         size_t device_count;
-        bool whole;  /* all that the program has there */
+        bool whole;  /* all of the program's devices there */
         bool keyed;  /* `key` is its name in the compile cache */
-        bool found;  /* there it was: `cached` */
-        bool loaded; /* and of that it was made */
+        bool found;  /* the cache has it: `cached` */
+        bool loaded; /* and it was made from that */
         struct cache_key key;
         struct cached_build cached;
         cl_int status;
@@ -25,8 +25,8 @@ struct build {
         struct engine *engine;
         struct program *program; /* held */
         uint64_t request;
-        bool is_link;            /* else what `in` says */
-        struct build_input in;   /* of a link its options only */
+        bool is_link;            /* else a build or compile, as `in` says */
+        struct build_input in;   /* a link uses only its options */
         struct program **inputs; /* of a link; held and shared */
         size_t input_count;
         size_t part_count;
@@ -34,8 +34,9 @@ struct build {
         cl_int status;
         struct buf info;
         uint64_t began_ns;
-        bool told;    /* it was answered, before the native programs were made (tell_early) */
-        bool overdue; /* it was answered, since it takes too long */
+        /* The client was answered before the native programs were made (tell_early). */
+        bool told;
+        bool overdue; /* the client was answered, since it takes too long */
 };
 
 void engine_part_fini(struct part *p);
@@ -43,16 +44,18 @@ void engine_part_fini(struct part *p);
 /* Is `device` one of the part's? */
 bool engine_part_has(const struct part *p, unsigned device);
 
-/* Is what the build is made from here? */
+/* Is the build's input here? */
 bool engine_part_input(const struct build *b);
 
-/* Look for the part in the cache: `found`. Without the lock, or in single-threaded engines with it; so are these: */
+/* Look for the part in the cache: `found`. For this and the next functions the lock is not held; in
+ * single-threaded engines it is held. */
 void engine_part_find(struct build *b, struct part *p);
 
-/* Make it, of what was found or anew: its `status` and `info`. Several threads may, each another part. */
+/* Make the part, from the cache or anew: its `status` and `info`. Several threads may each make
+ * another part. */
 void engine_part_run(struct build *b, struct part *p);
 
-/* The build's status and info from those of its parts. */
+/* Merge the parts' status and info into the build's. */
 void engine_part_merge(struct build *b);
 
 #endif

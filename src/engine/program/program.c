@@ -54,14 +54,14 @@ bool engine_program_has(const struct program *p, uint64_t device)
         return false;
 }
 
-/* The devices of one domain, and of binaries their parts. */
+/* Make the native program for the devices of one domain, from binaries with those devices' parts. */
 static cl_int native_create(struct program *p, struct program_replica *replica)
 {
         struct engine *e = p->object.engine;
         unsigned domain = replica->domain;
         if (p->object.excess)
                 return CL_OUT_OF_RESOURCES;
-        /* What a link did not make. */
+        /* The link made no program here. */
         if (p->kind == PROGRAM_KIND_LINKED)
                 return CL_INVALID_PROGRAM_EXECUTABLE;
         if (!engine_program_complete(p))
@@ -141,7 +141,7 @@ bool engine_program_complete(struct program *p)
 {
         if (!p->parts)
                 p->parts = content_get(&p->object.engine->contents, p->digest);
-        /* What is no program is as good as nothing. */
+        /* Content that can't be a program counts as absent. */
         if (p->parts && !parts_valid(p, content_bytes(p->parts))) {
                 content_unref(p->parts);
                 p->parts = NULL;
@@ -149,8 +149,8 @@ bool engine_program_complete(struct program *p)
         return p->parts;
 }
 
-/* Without printf in its source a program prints nothing; of what is not source, or not here, that is
- * not known. */
+/* May the program use printf? If its source does not, no; for binaries, or a source that is not
+ * here, it is unknown, so yes. */
 static bool may_print(const struct program *p)
 {
         return p->kind == PROGRAM_KIND_BINARY || p->kind == PROGRAM_KIND_IL || !p->parts ||

@@ -1,4 +1,4 @@
-/* Programs: one per (program, domain) at the backend. */
+/* Programs: a native one for each domain. */
 #ifndef SPANCL_ENGINE_PROGRAM_H
 #define SPANCL_ENGINE_PROGRAM_H
 
@@ -20,52 +20,55 @@ struct build_input;
 struct program_replica {
         unsigned domain;
         struct backend_program *native; /* made when first needed */
-        /* It came from the compile cache, as built with this for all devices of the domain; NULL: it
-         * did not. */
+        /* The input of the build, for all devices of the domain, whose result came from the compile
+         * cache; NULL: it did not come from there. */
         struct build_input *cached;
-        /* What it was built, compiled or linked from, as the compile cache names it, if `named`. */
+        /* The key in the compile cache of its build, compile or link, if `named`. */
         struct cache_key name;
         bool named;
-        /* The binaries that it was made of, if it is not built, or is to be made of (cached_build_binaries). */
+        /* The binaries that it was made of, if it is not built, or has to be made of
+         * (cached_build_binaries). */
         struct buf binaries;
 };
 
 struct program {
         struct object object;
         unsigned kind;
-        unsigned *devices; /* those it may be built for */
+        unsigned *devices; /* it may be built for these */
         size_t device_count;
         uint8_t digest[BLAKE2B_SIZE]; /* of its parts */
         struct content *parts;        /* held; NULL: they are not here */
         bool building;                /* the client waits for a build */
-        bool loading;                 /* it does not any more, but launches and questions do */
-        bool busy;                    /* a builder's thread uses the native programs */
-        struct list questions;        /* these: engine/query.h */
+        /* The client does not wait any more, but launches and kernel queries do. */
+        bool loading;
+        bool busy;             /* a builder's thread uses the native programs */
+        struct list questions; /* waiting kernel queries (engine/query.h) */
         size_t question_count;
-        unsigned shared; /* others that only read them: links that have it as input, the cache */
-        struct program_replica *replicas; /* one for each domain that its devices have */
+        /* Other readers of the native programs: links with it as input, the cache. */
+        unsigned shared;
+        struct program_replica *replicas; /* one for each domain of its devices */
         size_t replica_count;
 };
 
 struct program *engine_program_find(struct engine *e, uint64_t id);
 
-/* A program of `kind` for some devices of the engine, in the table; without parts. SP_E_PROTO, SP_E_NOMEM,
- * SP_E_LIMIT. */
+/* Make a program of `kind` for some devices of the engine, in the table; without parts. SP_E_PROTO,
+ * SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_program_new(struct engine *e, uint64_t id, unsigned kind,
                                     struct wire_u64s devices, struct program **ret);
 
-/* What a message names or holds, for the caller to unref: NULL: it is named and not here. SP_E_PROTO: it
- * does both; SP_E_NOMEM. */
+/* Give the content that a message names or holds, for the caller to unref. NULL: the message names
+ * it, and it is not here. SP_E_PROTO: it does both; SP_E_NOMEM. */
 SP_NODISCARD int engine_content_take(struct engine *e, struct bytes data, struct bytes digest,
                                      uint8_t ret_digest[BLAKE2B_SIZE], struct content **ret);
 
-/* Have the parts come meanwhile? */
+/* Are the program's parts here now? */
 bool engine_program_complete(struct program *p);
 
 /* Its replica in a domain; NULL: none of its devices is there. */
 struct program_replica *engine_program_replica(struct program *p, unsigned domain);
 
-/* Put `native`, which may be NULL, in the place of the one in a domain; both are taken over. */
+/* Replace the native program in a domain by `native`, which may be NULL. Takes both arguments over. */
 void engine_program_replace(struct program *p, unsigned domain, struct backend_program *native,
                             struct build_input *cached);
 

@@ -111,7 +111,7 @@ struct session *engine_peer_session(struct engine *e, const uint64_t token[2])
         struct peer *found = NULL;
         for (size_t i = 1; i < e->peer_count; i++) {
                 struct peer *p = e->peers[i];
-                /* No early exit: how long it takes says nothing about the tokens. */
+                /* No early exit, so that the time says nothing about the tokens. */
                 uint64_t differ = (p->token[0] ^ token[0]) | (p->token[1] ^ token[1]);
                 if (!differ && p->expected && !p->lost)
                         found = p;
@@ -124,7 +124,7 @@ struct session *engine_session_at(struct engine *e, size_t i)
         return i < e->peer_count ? e->peers[i]->session : NULL;
 }
 
-/* What waits for the peer fails, and what was to go there is let go of. */
+/* Give up the peer: fail commands that wait for it, and drop the data for it. */
 static void lose(struct peer *p)
 {
         p->lost = true;
@@ -305,7 +305,7 @@ int engine_handle_clock_query(void *user, const struct wire_clock_query *m)
 
 int engine_handle_clock_reply(void *user, const struct wire_clock_reply *m)
 {
-        /* The engine never asks; the answer to a question of nobody is harmless. */
+        /* The engine never asks, and an unrequested answer is harmless. */
         (void)user, (void)m;
         return 0;
 }

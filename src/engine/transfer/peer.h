@@ -8,43 +8,45 @@ struct peer {
         struct engine *engine;
         uint64_t id; /* 0: the client */
         struct session *session;
-        struct relay *relay; /* NULL: it has connections of its own */
+        struct relay *relay; /* NULL: has connections of its own */
         uint64_t relays;     /* peer_relay's last number; 0: it never was relayed */
-        char *name;          /* where it was connected to; NULL: it connects */
+        char *name;          /* the address this side connected to; NULL: the peer connects */
         uint64_t token[2];
-        uint64_t forgotten; /* the newest of the events told too early that were; 0: none */
-        bool expected;      /* it connects and shows the token; else this server did */
+        /* The newest of its early completions that were forgotten; 0: none. */
+        uint64_t forgotten;
+        bool expected; /* it connects and presents the token; else this server connects */
         bool lost;
-        bool dirty;    /* has something to send, or may receive again: engine_settle flushes */
-        bool waiting;  /* its bulk lane waits for a transfer to become known */
-        uint8_t *sink; /* where bytes go that nobody needs: one half for inlined ones */
+        bool dirty;   /* has something to send, or may receive again: engine_settle flushes */
+        bool waiting; /* its bulk lane waits for an unknown transfer */
+        /* Memory for bytes that no command needs: one half for inlined ones. */
+        uint8_t *sink;
 };
 
 enum { PEER_SINK_SIZE = 64 << 10 }; /* of one half */
 
-/* The handlers of what the client, and what another server, may send. */
+/* The handlers of messages from the client, and from another server. */
 extern const struct wire_handlers engine_client_handlers, engine_server_handlers;
 
 /* Make a peer with its session. SP_E_NOMEM, SP_E_LIMIT, SP_E_PROTO (that id is taken). */
 SP_NODISCARD int engine_peer_new(struct engine *e, uint64_t id, struct peer **ret);
 struct peer *engine_peer_free(struct peer *p);
 
-/* Another server by its id; made if it is new. The same errors. */
+/* Find another server by its id, or make it. The same errors. */
 SP_NODISCARD int engine_peer_known(struct engine *e, uint64_t id, struct peer **ret);
 
 struct peer *engine_client(struct engine *e);
 
-/* By id, 0 being the client. NULL: never announced. */
-/* Whose session it is, but the client; NULL: nobody's. */
+/* Find the server that has the session; NULL: none. The client is not searched. */
 struct peer *engine_peer_of(struct engine *e, const struct session *s);
+/* Find a peer by id, 0 being the client. NULL: never announced. */
 struct peer *engine_peer_find(struct engine *e, uint64_t id);
 
-/* peer_send(peer, marker, .event = e, ...): a message that cannot be refused: when memory lacks, the
- * session is beyond repair. */
+/* peer_send(peer, marker, .event = e, ...): send a message that cannot be refused. If there is no
+ * memory for it, the session ends. */
 #define peer_send(p, name, ...) engine_peer_sent(p, session_send((p)->session, name, __VA_ARGS__))
 void engine_peer_sent(struct peer *p, int status);
 
-/* A transfer became known: lanes that wait for one go on. */
+/* A transfer became known: lanes that wait for one continue. */
 void engine_peer_retry_all(struct engine *e);
 
 int engine_handle_peer_open(void *user, const struct wire_peer_open *m);

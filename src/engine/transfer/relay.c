@@ -5,15 +5,15 @@
 enum {
         LANES = 2,
         PIECES = 8,
-        TELL_EVERY = WIRE_RELAY_WINDOW / 4, /* bytes taken after which the other side is told */
+        TELL_EVERY = WIRE_RELAY_WINDOW / 4, /* bytes taken after which the other side is notified */
 };
 
 struct relay {
         bool up; /* both sides have said hello */
         struct {
-                struct buf in; /* came, but was not taken yet, from `head` on */
+                struct buf in; /* received, but not taken yet, from `head` on */
                 size_t head;
-                size_t taken; /* bytes that the other side was not told of */
+                size_t taken; /* bytes taken, not yet reported to the other side */
                 size_t room;  /* bytes that may be sent */
         } lanes[LANES];
 };
@@ -72,7 +72,7 @@ int engine_handle_relay_hello(void *user, const struct wire_relay_hello *m)
         struct engine *e = ((struct peer *)user)->engine;
         struct peer *p;
         int r = engine_peer_known(e, m->peer, &p);
-        /* There may be a connection meanwhile. */
+        /* A connection may have been made meanwhile. */
         if (r < 0 || p->lost || !p->relay || p->relay->up || m->number != p->relays)
                 return r;
         uint64_t mine = session_generation(p->session);
@@ -87,7 +87,8 @@ int engine_handle_relay_hello(void *user, const struct wire_relay_hello *m)
         return r;
 }
 
-/* NULL: it is lost, or what comes is of connections that there are no more, which not all know yet. */
+/* Find a relayed peer. NULL: it is lost, or the bytes are of an ended relay, since not all sides
+ * know of its end yet. */
 static int relay_of(struct engine *e, uint64_t id, struct peer **ret)
 {
         struct peer *p = engine_peer_find(e, id);

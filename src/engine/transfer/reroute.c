@@ -23,7 +23,7 @@ void engine_reroute_settled(struct command *c)
         }
 }
 
-/* It begins again with all of the bytes: those that are written already are the same. */
+/* Start the write again with all of the bytes; bytes written already are the same. */
 static void begin_again(struct command *c, struct transfer *next)
 {
         struct transfer *old = c->transfer;
@@ -51,7 +51,7 @@ static struct transfer *find_orphaned(struct engine *e, uint64_t event)
 static int reroute(struct transfer *t, const struct wire_transfer_reroute *m)
 {
         struct engine *e = t->engine;
-        struct command *c = t->writer; /* NULL: it has ended meanwhile */
+        struct command *c = t->writer; /* NULL: it is complete */
         struct peer *from = engine_peer_find(e, m->peer);
         struct transfer *next;
         if (m->status < 0) {
@@ -67,7 +67,7 @@ static int reroute(struct transfer *t, const struct wire_transfer_reroute *m)
                 return r;
         if (c)
                 begin_again(c, next);
-        else /* they come, and nobody wants them */
+        else /* the bytes come, but no command takes them */
                 engine_transfer_disown(next);
         return 0;
 }

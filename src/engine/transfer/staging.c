@@ -10,7 +10,7 @@ static bool is_backends(const struct staging *s, const void *chunk)
         return false;
 }
 
-/* Of the bounce buffer, if the backend takes that. */
+/* Take a slab of the bounce buffer, if the backend can use it. */
 static void *bounce_slab(struct staging *s)
 {
         void *slab = s->bounce_get ? s->bounce_get(s->user) : NULL;
@@ -24,7 +24,7 @@ static void *bounce_slab(struct staging *s)
         return NULL;
 }
 
-/* When the backend has none, it is never asked again. */
+/* Add a slab. If the backend gives none, it is never asked again. */
 static void add_slab(struct staging *s)
 {
         if (s->slab_count == STAGING_SLABS)
@@ -53,7 +53,7 @@ void *staging_get(struct staging *s, size_t size)
 
 void staging_put(struct staging *s, void *chunk, size_t size)
 {
-        /* When there are the backend's, others are not worth keeping. */
+        /* If there is memory of the backend, other memory is not worth keeping. */
         bool keep = size > STAGING_SMALL && size <= STAGING_CHUNK && !s->slab_count &&
                     s->count < STAGING_KEPT;
         if (chunk && (keep || is_backends(s, chunk)))

@@ -8,22 +8,24 @@
 /* ---- memory --------------------------------------------------------------------------------- */
 
 enum {
-        /* Parts of a transfer: a quarter of it, so that the device works on what came while the rest
-         * comes, but not so small that the commands cost more than that saves. */
+        /* A part is a quarter of the transfer, so that the device works on the bytes received while
+         * the rest arrives. Smaller parts would cost more in commands than that saves. */
         PARTS = 4,
         PART_MIN = 512 << 10,
         PART_MAX = 1 << 20,
-        /* Between two domains nothing comes any slower: few commands, and one if that is enough. */
+        /* Between two domains the bytes are not slower than the commands: use few commands, and one
+         * if that is enough. */
         LOCAL_PART_MIN = 1 << 20,
         LOCAL_PART_MAX = STAGING_CHUNK,
-        /* Bytes that a read is ahead of what the other end has received. */
+        /* Bytes that a read may be ahead of those that the other end has received. */
         READ_AHEAD = 16 << 20,
-        /* Chunks that one is ahead of the write on this server: they stay in the processor's cache. */
+        /* Chunks that a read may be ahead of the write on this server, so that they stay in the
+         * processor's cache. */
         LOCAL_AHEAD = 4,
-        /* Bytes that may be here beyond the session's limit: what came inline is here already, and can't wait. */
+        /* Bytes allowed beyond the session's limit: inlined bytes are here already, and can't wait. */
         INLINE_BEYOND = SESSION_WINDOW_DEFAULT,
 };
-/* What one packed frame holds has one place (session_ops.bulk_place). */
+/* All bytes of one packed frame have one place (session_ops.bulk_place). */
 static_assert(STAGING_CHUNK % FRAME_PLAIN_MAX == 0 && PART_MIN % FRAME_PLAIN_MAX == 0,
               "chunks and parts are whole packed frames");
 
@@ -51,7 +53,7 @@ void engine_transfer_init_staging(struct engine *e)
                 (struct staging){ .bounce_get = bounce_get, .bounce_put = bounce_put, .user = e };
 }
 
-/* Where transfers with a domain have their memory. */
+/* The staging memory of transfers with a domain. */
 static struct staging *staging_of(struct engine *e, unsigned domain)
 {
         struct staging *s = map_get(&e->stagings, domain + 1);
@@ -76,7 +78,7 @@ static struct staging *staging_of(struct engine *e, unsigned domain)
 static bool may_have_chunk(const struct transfer *t)
 {
         uint64_t has = t->engine->transfer_bytes;
-        if (t->early) /* of which there is a limit of its own */
+        if (t->early) /* these have a limit of their own */
                 return true;
         if (t->total <= WIRE_INLINE_MAX)
                 has -= has < INLINE_BEYOND ? has : INLINE_BEYOND;
@@ -112,8 +114,9 @@ static void chunk_put(struct transfer *t, uint8_t **chunk)
         engine_transfer_uncrowd(e);
 }
 
-/* No room for the bytes at `offset` now, but there will be: some are on their way to the client or the device. What
- * waits for other commands is not counted on, since these may wait for this one. */
+/* Is there no room for the bytes at `offset` now, but will there be? Room comes only from bytes on
+ * their way to the client or the device. Transfers that wait for other commands do not count, since
+ * those may wait for this one. */
 static bool over_quota(const struct transfer *t, uint64_t offset)
 {
         const struct engine *e = t->engine;
@@ -170,8 +173,8 @@ uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret
 
 uint64_t engine_transfer_window(const struct transfer *t)
 {
-        /* Not from what was freed: that waits for lanes that are yet to say that they sent it, after which nobody
-         * would look again. */
+        /* Do not count from `freed`: a chunk is freed only when lanes report that they sent it, and
+         * nothing polls the read after that. */
         uint64_t ahead = t->bulk.acked + READ_AHEAD;
         if (!t->peer)
                 ahead = t->chunks == &t->only ? t->total : t->freed + LOCAL_AHEAD * t->chunk_size;
@@ -202,7 +205,7 @@ static uint64_t part_size(uint64_t total, uint64_t step, bool local)
         return size > step ? size / step * step : step;
 }
 
-/* Of boxes only what stays here comes in several pieces of memory. */
+/* Only local transfers of boxes may have memory in several pieces. */
 static uint64_t chunk_size(uint64_t total, uint64_t step, bool local, uint64_t part)
 {
         if (total < STAGING_CHUNK || (step && (!local || part > STAGING_CHUNK)))
@@ -239,7 +242,7 @@ static void transfer_unref(struct transfer *t)
         pool_put(&e->transfer_pool, t);
 }
 
-/* `user`: the command that works with its memory; NULL: not known yet. */
+/* Make a transfer. `user`: the command that uses its memory; NULL: not known yet. */
 static int transfer_new(struct engine *e, const struct command *user, struct peer *peer,
                         uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
 {
@@ -264,7 +267,7 @@ static int transfer_new(struct engine *e, const struct command *user, struct pee
         return 0;
 }
 
-/* A new one in the table, which takes over its reference. */
+/* Make a transfer in the table, which takes over its reference. */
 static int transfer_enter(struct engine *e, const struct command *user, struct peer *peer,
                           uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
 {
@@ -287,7 +290,7 @@ static void let_go_of_target(struct transfer *t)
                 engine_object_unref(&steal(t->target_of)->object);
 }
 
-/* Nothing will be looked up under its id any more. */
+/* Remove the transfer from the table: no message will name its id any more. */
 static void transfer_leave_table(struct transfer *t)
 {
         let_go_of_target(t);
@@ -295,7 +298,7 @@ static void transfer_leave_table(struct transfer *t)
         transfer_unref(t);
 }
 
-/* It failed: its writer, now or when it comes, fails too. */
+/* The transfer failed: its writer fails, too, now or when it comes. */
 static void transfer_fail(struct transfer *t, cl_int status)
 {
         if (!t->status)
@@ -306,7 +309,7 @@ static void transfer_fail(struct transfer *t, cl_int status)
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
-/* Was it announced before its command, by inlined data or a failure? */
+/* Take over a transfer that came before its command, as inlined data or a failure. */
 static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, uint64_t step)
 {
         struct engine *e = t->engine;
@@ -322,7 +325,8 @@ static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, ui
                         return r;
                 engine_peer_retry_all(e);
         }
-        /* What a server sends is not the client's fault. */
+        /* The sizes came from a server, so an error in them fails the transfer, not the client's
+         * session. */
         if ((t->announced != total || cut > total) && !t->status)
                 t->status = CL_INVALID_VALUE;
         else if (cut)
@@ -351,7 +355,7 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
                 if (t->peer || from || t->writer || t->announced != total ||
                     t->part_size != part_size(total, step, true))
                         return SP_E_PROTO;
-                all_there = true; /* both ends are */
+                all_there = true; /* both ends are here */
         }
         if (from && from->lost && !all_there) {
                 t->status = t->status ? t->status : CL_DEVICE_NOT_AVAILABLE;
@@ -489,7 +493,7 @@ static void bulk_done(struct session_bulk *b, int status)
         struct transfer *t = container_of(b, struct transfer, bulk);
         (void)status;
         t->sending = false;
-        /* A failed reader waits for this. */
+        /* A failed reader waits for the end of sending. */
         if (t->reader && t->status < 0 && !t->engine->closing)
                 engine_command_finish(t->reader);
         else if (t->reader)
@@ -552,19 +556,19 @@ bool engine_transfer_abort(struct transfer *t, cl_int status)
                 peer_send(t->peer, transfer_failed, .transfer = t->id, .status = status,
                           .started = t->sending);
         if (t->sending && t->arrived < t->total) {
-                /* A transfer can't be taken back: the rest goes out as zeros. */
+                /* A transfer can't be withdrawn: the rest goes out as zeros. */
                 t->good = t->arrived;
                 t->arrived = t->total;
                 session_bulk_ready(t->peer->session, &t->bulk, t->total);
                 t->peer->dirty = true;
         }
-        /* The client must not hear of the end while bytes are still to come. */
+        /* The client must not be notified of the failure while bytes are still to come. */
         return t->sending && !t->peer->id;
 }
 
 /* ---- incoming ------------------------------------------------------------------------------- */
 
-/* Inlined data of a peer whose command has not come from the client yet: keep all of it. */
+/* Place inlined data of a peer whose command has not come from the client yet: keep all of it. */
 static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len, void **ret)
 {
         struct engine *e = p->engine;
@@ -590,7 +594,7 @@ static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len,
         return 0;
 }
 
-/* Where bytes go whose command failed. */
+/* Give a place for bytes whose command failed. */
 static int place_sink(struct peer *p, bool inlined, size_t *len, void **ret)
 {
         if (!p->sink)
@@ -616,9 +620,9 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
         }
         if (t->early && !inlined) {
                 p->waiting = true;
-                return SP_E_AGAIN; /* an early failure whose bytes come nevertheless */
+                return SP_E_AGAIN; /* an early failure whose bytes still come */
         }
-        /* Each byte comes once, from the one who was named. */
+        /* Each byte comes once, from the peer that the command named. */
         if (t->peer != p || t->early || offset >= t->total || *len > t->total - offset ||
             arrivals_meet(&t->placed, offset, offset + *len))
                 return SP_E_PROTO;
@@ -630,7 +634,8 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
         }
         uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;
         if (place) {
-                /* Where it belongs, the sender only has to hear of it. */
+                /* Bytes received in their final place only have to be acknowledged, a part at a
+                 * time. */
                 if (t->target && fits > PART_MAX - offset % PART_MAX)
                         fits = PART_MAX - offset % PART_MAX;
                 if (*len > fits)
@@ -702,7 +707,7 @@ void engine_transfer_cut(struct transfer *t, uint64_t size)
                 engine_command_poke(t->writer);
 }
 
-/* The command that takes it has not come yet. */
+/* Cut a transfer whose command has not come yet. */
 static int cut_early(struct peer *p, const struct wire_transfer_cut *m)
 {
         struct engine *e = p->engine;
@@ -772,8 +777,8 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
         return 0;
 }
 
-/* May a lane be writing to places that it was given? One whose connection is closed while another thread works with it is
- * down only when that thread is done. */
+/* May a lane be writing to places that it was given? If its connection is closed while another
+ * thread uses it, the lane is down only when that thread is done. */
 static bool may_write(const struct peer *p)
 {
         bool up = false;
@@ -785,7 +790,8 @@ static bool may_write(const struct peer *p)
 void engine_transfer_fail_peer(struct peer *p, cl_int status)
 {
         struct engine *e = p->engine;
-        /* Leaving changes the table, so first collect: nobody is asked about one that has not failed yet. */
+        /* Removing changes the table, so collect first. The client is not asked about a transfer
+         * that has not failed yet. */
         struct list gone;
         list_init(&gone);
         size_t pos = 0;
@@ -794,7 +800,7 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status)
                 if (t->peer != p || t->early || t->status)
                         continue;
                 transfer_fail(t, status);
-                /* Its memory stays, then until the end. */
+                /* Otherwise its memory stays until the session's end. */
                 if (!t->placing || !may_write(p))
                         list_append(&gone, &t->orphaned);
         }

@@ -1,5 +1,6 @@
-/* Bulk data of one command: incoming (a session fills it, a write consumes it), outgoing (a read fills
- * it, a session sends it), or local (a read fills it, a write of this same server consumes it). */
+/* A transfer is the bulk data of one command. Incoming: a session fills it, a write consumes it.
+ * Outgoing: a read fills it, a session sends it. Local: a read fills it, a write of this same
+ * server consumes it. */
 #ifndef SPANCL_ENGINE_TRANSFER_H
 #define SPANCL_ENGINE_TRANSFER_H
 
@@ -11,47 +12,51 @@ struct command;
 struct transfer {
         struct engine *engine;
         uint64_t id, total;
-        uint64_t
-                announced; /* what the commands ask for; `total` is less after engine_transfer_cut */
-        size_t refs;       /* the table, reader, writer, the session that sends */
+        /* The size in the commands; engine_transfer_cut makes `total` smaller. */
+        uint64_t announced;
+        size_t refs; /* the table, reader, writer, the session that sends */
         struct staging *staging;
         uint8_t **chunks; /* its memory, in pieces of chunk_size, each made when first needed */
         uint8_t *only;    /* `chunks` when there is one */
         uint8_t *target;  /* incoming: its memory is the buffer's own instead; else NULL */
-        struct buffer *target_of; /* while bytes may come: that buffer; held */
+        struct buffer *target_of; /* that buffer, while bytes may come; held */
         uint64_t chunk_size;
         uint64_t part_size; /* of one native command; chunks are whole parts */
         uint64_t step;      /* engine_transfer_expect */
         uint64_t freed;     /* bytes below it were given back */
-        uint64_t good;    /* outgoing: bytes from here on failed, zeros are sent; else UINT64_MAX */
-        uint64_t arrived; /* bytes below it are there */
-        struct arrivals placed; /* incoming: bytes that a lane was given a place for */
-        struct arrivals came;   /* and those that came: `arrived` and what is beyond */
-        /* Incoming, of a server: when the first byte was given a place, and the last came. */
+        /* Outgoing: bytes from here on failed, and zeros are sent; else UINT64_MAX. */
+        uint64_t good;
+        uint64_t arrived;       /* bytes below it are there */
+        struct arrivals placed; /* incoming: bytes for which a lane got a place */
+        struct arrivals came;   /* and bytes received: `arrived` and more */
+        /* Incoming, from a server: the time when the first byte got a place, and when the last byte
+         * came. */
         uint64_t first_ns, last_ns;
-        cl_int status; /* negative: the rest will not come, or has no meaning */
-        cl_int lack;   /* why there was no memory the last time */
-        bool hopeless; /* failed: the same bytes of somebody else would not help, or nobody has them */
+        cl_int status; /* negative: the rest will not come, or is invalid */
+        cl_int lack;   /* why the last allocation failed */
+        /* It failed, and rerouting would not help: no other server has the bytes, or they would
+         * fail again. */
+        bool hopeless;
         struct peer *peer; /* the other end; NULL: local */
-        bool unwanted;     /* local: its writer is over, or there is none */
+        bool unwanted;     /* local: its writer is complete, or there is none */
         bool early;        /* incoming: the command that consumes it has not come yet */
-        bool swallow;      /* early and failed, or cut: its bytes come nevertheless */
-        uint64_t cut;      /* early: it is cut to that; 0: it is not */
-        uint64_t placing;  /* incoming: bytes of places that lanes may be writing to */
+        bool swallow;      /* early and failed, or cut: its bytes still come */
+        uint64_t cut;      /* early: the size it is cut to; 0: not cut */
+        uint64_t placing;  /* incoming: bytes that lanes may be writing */
         bool sending;      /* outgoing: `bulk` is the session's */
         bool leaves;       /* outgoing, to the client */
         struct command *reader, *writer;
         struct session_bulk bulk;
         /* engine/transfer/reroute.h */
-        struct list
-                orphaned; /* engine's: the client was asked for somebody else who has the bytes */
-        uint64_t orphaned_event; /* that of the command that takes them */
-        struct transfer *before; /* its writer's: given up before it */
+        /* In the engine's `orphaned`: the client was asked for another source. */
+        struct list orphaned;
+        uint64_t orphaned_event; /* the event of its writer */
+        struct transfer *before; /* the one that its writer gave up before it */
 };
 
-/* For a write: the transfer `id` of `total` bytes from `from`, NULL: from a read of this server.
- * `step` not 0: in one piece of memory, and in parts that are multiples of so many bytes. SP_E_PROTO: the id is
- * in use, or the sizes differ; SP_E_NOMEM, SP_E_LIMIT. */
+/* For a write: give the transfer `id` of `total` bytes from `from`; NULL: from a read of this
+ * server. `step` not 0: the memory is one piece, and parts are multiples of `step` bytes.
+ * SP_E_PROTO: the id is in use, or the sizes differ; SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id,
                                         uint64_t total, uint64_t step, struct command *writer,
                                         struct transfer **ret);
@@ -61,63 +66,63 @@ SP_NODISCARD int engine_transfer_offer(struct engine *e, struct peer *to, uint64
                                        uint64_t total, uint64_t step, struct command *reader,
                                        struct transfer **ret);
 
-/* The same for a run of a recording, which knows both: first the read, whose bytes are the caller's too until
- * the write adopts them. SP_E_NOMEM, SP_E_LIMIT. */
+/* The same for a run of a recording, which knows both commands. The read comes first, and the
+ * caller shares the transfer until the write adopts it. SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_transfer_local(struct engine *e, uint64_t total, uint64_t step,
                                        struct command *reader, struct transfer **ret);
 void engine_transfer_adopt(struct transfer *t, struct command *writer);
 /* There will be no write. */
 void engine_transfer_disown(struct transfer *t);
 
-/* Its bytes belong at `target`, in memory of `b`: they are received there, if none has come yet and they come from the
- * client, who neither fails half-way nor sends them anew. */
+/* Receive the transfer's bytes straight into `target`, in memory of `b`. This is done only if none
+ * has come yet and the sender is the client, which neither fails half-way nor sends them again. */
 void engine_transfer_aim(struct transfer *t, uint8_t *target, struct buffer *b);
 
-/* The writer is complete, or has failed: nobody waits for the rest, if there is any. */
+/* The writer is complete, or has failed: no command needs the rest, if there is any. */
 void engine_transfer_taken(struct transfer *t);
 
-/* The memory of the bytes from `offset` on, made when needed, and in *ret_len how many of them lie there
- * in one piece. NULL: out of memory, or more than the session may have (t->lack). */
+/* Return the memory of the bytes from `offset` on, made when needed, and in *ret_len how many of
+ * them are there in one piece. NULL: out of memory, or beyond the session's limit (t->lack). */
 uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len);
 
 /* The same for one part. */
 uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret_len);
 
-/* How far may its reader read now? To a peer only as far as the session has room to send soon, here not far ahead of
- * the writer. */
+/* Up to which byte may the reader read now? For a peer, as far as the session has room to send
+ * soon; for a local transfer, not far ahead of the writer. */
 uint64_t engine_transfer_window(const struct transfer *t);
 
-/* Has the session no room for the next bytes of this read while others will let go of some? Then the read is poked
- * when they did. */
+/* Has the session no room for the next bytes of this read, while other transfers will free some?
+ * Then the read is poked when there is room. */
 bool engine_transfer_over_quota(struct command *c);
 
-/* What may have let go of some has: who waits for room looks again. */
+/* Memory may be free again: commands and lanes that wait for room try again. */
 void engine_transfer_uncrowd(struct engine *e);
 
 /* Bytes below `offset` are not needed any more. */
 void engine_transfer_pass(struct transfer *t, uint64_t offset);
 
-/* The reader has `ready` bytes: send them on. */
+/* The reader has read `ready` bytes: send them on. */
 SP_NODISCARD cl_int engine_transfer_progress(struct transfer *t, uint64_t ready);
 
-/* The reader will read only so many bytes, of which none were sent; its other end will know. */
+/* The reader will read only `size` bytes, of which none were sent. The other end is notified. */
 void engine_transfer_cut(struct transfer *t, uint64_t size);
 
-/* The reader failed: its other end will know. True: the client is still being sent bytes, and the
- * reader must wait with its completion until it is called again. */
+/* The reader failed; the other end is notified. True: bytes are still being sent to the client, so
+ * the reader must not complete until its completion is called again. */
 bool engine_transfer_abort(struct transfer *t, cl_int status);
 
-/* When the bytes came that `writer` took; false: not all of them came, or of no server. */
+/* Give the times when the bytes for `writer` came. False: not all came, or not from a server. */
 bool engine_transfer_times(const struct transfer *t, const struct command *writer,
                            struct backend_times *ret);
 
-/* The command that used it is complete. */
+/* A command that used the transfer is complete. */
 void engine_transfer_leave(struct transfer *t, struct command *c);
 
-/* The peer is lost: what it should have sent, or got, fails. */
+/* The peer is lost: transfers from and to it fail. */
 void engine_transfer_fail_peer(struct peer *p, cl_int status);
 
-/* Let go of buffers: no lane receives any more. Then, when the backend is closed, of the rest. */
+/* Release buffers: no lane receives any more. After the backend is closed, free the rest. */
 void engine_transfer_abandon_all(struct engine *e);
 void engine_transfer_free_all(struct engine *e);
 void engine_transfer_init_staging(struct engine *e);
