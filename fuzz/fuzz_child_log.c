@@ -1,4 +1,4 @@
-/* The log of a worker that may be compromised (daemon/child_log.h). The input is the worker's
+/* The log of a worker that may be compromised (daemon/supervisor/child_log.h). The input is the worker's
  * output, in portions that its first two bytes choose. Each line that the supervisor writes names
  * the worker and has a bounded size. It is text without control characters or marks that change
  * its order. Characters that are not escaped are those that the worker wrote. The result does not
@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/child_log.h"
+#include "daemon/supervisor/child_log.h"
 #include "support/random.h"
 
 enum { INPUT_MAX = 8 << 10, ROOM = 32 * INPUT_MAX };

@@ -1,4 +1,4 @@
-/* The messages between a worker and the dialler (daemon/dial_message.h), neither of which trusts
+/* The messages between a worker and the dialler (daemon/dialler/dial_message.h), neither of which trusts
  * the other. The first byte of the input chooses the sender of the rest:
  * - 0: a worker, which sends a request;
  * - 1: the dialler, which answers a waiting worker without a descriptor;
@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "daemon/control.h"
-#include "daemon/dial_message.h"
-#include "daemon/dialling.h"
+#include "daemon/dialler/dial_message.h"
+#include "daemon/worker/dialling.h"
 #include "session/session.h"
 
 enum { NUMBER = 8 };

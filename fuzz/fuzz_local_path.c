@@ -1,4 +1,4 @@
-/* The paths of a worker's requests to be connected on its host (daemon/local_path.h). The dialler
+/* The paths of a worker's requests to be connected on its host (daemon/dialler/local_path.h). The dialler
  * connects only to the sockets of servers, and no descriptor stays open. The first byte of the
  * input chooses the beginning of the path. */
 #include "fuzz/target.h"
@@ -11,9 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/local_path.h"
-#include "daemon/scratch.h"
-#include "daemon/tree.h"
+#include "daemon/dialler/local_path.h"
+#include "daemon/upkeep/scratch.h"
+#include "daemon/upkeep/tree.h"
 
 static char base[64], folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 16];
 static int listener, lock;

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "backend/builtin/registry.h"
-#include "daemon/dial_message.h"
+#include "daemon/dialler/dial_message.h"
 #include "proto/args.h"
 #include "proto/info.h"
 #include "session/hello.h"

@@ -18,7 +18,7 @@ enum control_kind {
         CONTROL_STATS = 'T',
         /* To the worker: its socket with the dialler; to the dialler: the other end of one. */
         CONTROL_DIALLER = 'D',
-        /* Between worker and dialler: a request or its answer (daemon/dial_message.h). */
+        /* Between worker and dialler: a request or its answer (daemon/dialler/dial_message.h). */
         CONTROL_DIAL = 'N',
         /* To a worker, as its first message: check your devices, and end. */
         CONTROL_CHECK = 'K',
@@ -35,7 +35,7 @@ enum control_kind {
         /* The first message. Text: the number of its process, and the errno that kept it from
          * namespaces of its own; 0: it has them, or should have none. */
         CONTROL_PID = 'P',
-        /* The sandbox is complete. With the descriptor of daemon/refusals.h, if there is one. */
+        /* The sandbox is complete. With the descriptor of daemon/supervisor/refusals.h, if there is one. */
         CONTROL_CALLS = 'A',
         /* The backend is open. Text: number of devices, and a line with number and name of each
          * device that can be checked (backend_ops.device_label). */

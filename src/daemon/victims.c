@@ -24,8 +24,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/tree.h"
-#include "daemon/worker.h"
+#include "daemon/upkeep/tree.h"
+#include "daemon/worker/worker.h"
 #include "sandbox/user.h"
 
 #define LOG "sandbox-test"

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/config.h"
-#include "daemon/scratch.h"
+#include "daemon/upkeep/scratch.h"
 
 struct victims {
         char folder[64];

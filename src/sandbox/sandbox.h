@@ -18,7 +18,7 @@ bool sandbox_enter(struct user *u, const struct config_options *o, const char *s
  * its links to other servers. Without the network a worker makes no sockets. */
 bool worker_needs_network(const struct config_options *o);
 
-/* Enter the dialler's sandbox (daemon/dialler.h). The dialler can read libraries and the files of
+/* Enter the dialler's sandbox (daemon/dialler/dialler.h). The dialler can read libraries and the files of
  * name resolution, writes nowhere, and has no capabilities. False: it is not possible, and the
  * log says why. */
 bool sandbox_enter_dialler(const struct config_options *o);

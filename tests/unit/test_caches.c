@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/caches.h"
+#include "daemon/upkeep/caches.h"
 
 static char base[] = "/tmp/spancl-test-caches.XXXXXX";
 static char cache[64], scratch[64];

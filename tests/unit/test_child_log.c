@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/child_log.h"
+#include "daemon/supervisor/child_log.h"
 
 static const uint64_t second = 1000000000;
 static const char who[] = "worker 7";

@@ -18,9 +18,9 @@
 
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/dial_message.h"
-#include "daemon/dialling.h"
-#include "daemon/reach.h"
+#include "daemon/dialler/dial_message.h"
+#include "daemon/dialler/reach.h"
+#include "daemon/worker/dialling.h"
 #include "session/hello.h"
 
 enum { WAIT_MS = 60000, SEEN = 4 };

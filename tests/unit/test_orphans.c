@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "daemon/control.h"
-#include "daemon/orphans.h"
-#include "daemon/workers.h"
+#include "daemon/supervisor/orphans.h"
+#include "daemon/supervisor/workers.h"
 
 /* A filter of system calls that allows all of them, as a worker and what it starts have one. */
 static void be_shut_in(void)

@@ -1,6 +1,6 @@
 #include "support/check.h"
 
-#include "daemon/rate.h"
+#include "daemon/supervisor/rate.h"
 
 enum { PER_S = 10 };
 

@@ -21,7 +21,7 @@
 
 #include "base/log.h"
 #include "base/passing.h"
-#include "daemon/refusals.h"
+#include "daemon/supervisor/refusals.h"
 #include "sandbox/calls.h"
 
 static char said[8192]; /* what the log said meanwhile */

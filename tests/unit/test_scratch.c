@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/scratch.h"
-#include "daemon/tree.h"
+#include "daemon/upkeep/scratch.h"
+#include "daemon/upkeep/tree.h"
 
 static char base[] = "/tmp/spancl-test-scratch.XXXXXX";
 

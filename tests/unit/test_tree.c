@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/tree.h"
+#include "daemon/upkeep/tree.h"
 
 static char base[] = "/tmp/spancl-test-tree.XXXXXX";
 

@@ -22,7 +22,7 @@
 #include <linux/magic.h>
 
 #include "base/clock.h"
-#include "daemon/usage.h"
+#include "daemon/upkeep/usage.h"
 
 enum { MIB = 1 << 20, HELD = 64 * MIB, MUCH = 48 * MIB };
 

@@ -1,0 +1,180 @@
+#include "daemon/supervisor/child_log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/passing.h"
+
+enum {
+        READ_SIZE = 32 << 10, /* bytes of one read; then other sources get a turn */
+        LAST_READS = 64,      /* reads after a process's death; its children may still write */
+        WRITE_MAX_US = 100000,
+        PAUSE_NS = 10000000, /* between reads from a process that writes too much */
+};
+static const uint64_t tell_each_ns = 10000000000ull, second_ns = 1000000000ull;
+
+int child_log_open(struct child_log *l, struct child_log_budget *all, int *ret_end)
+{
+        const struct timeval timeout = { .tv_usec = WRITE_MAX_US };
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+                return SP_E_LIMIT;
+        *l = (struct child_log){ .fd = pair[0], .all = all };
+        (void)shutdown(pair[0], SHUT_WR);
+        passing_refuse(pair[0]);
+        (void)setsockopt(pair[1], SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+        *ret_end = pair[1];
+        return 0;
+}
+
+/* ---- lines -------------------------------------------------------------------------------------- */
+
+/* Return the size of the printable UTF-8 character at `p`; 0: there is none. Characters that
+ * would begin a line, or reorder the text around them, do not count as printable. */
+static size_t printable(const uint8_t *p, size_t left)
+{
+        uint32_t c = *p;
+        if (c < 0x80)
+                return (c >= 0x20 && c != 0x7f) || c == '\t';
+        size_t size = c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+        if (c < 0xc2 || !size || size > left)
+                return 0;
+        c &= 0xffu >> (size + 1);
+        for (size_t i = 1; i < size; i++) {
+                if ((p[i] & 0xc0) != 0x80)
+                        return 0;
+                c = c << 6 | (p[i] & 0x3f);
+        }
+        static const uint32_t least[] = { 0, 0, 0xa0, 0x800, 0x10000 };
+        bool order = c == 0x61c || (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+                     (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+        bool none = c < least[size] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000);
+        return order || none ? 0 : size;
+}
+
+/* Escape `text` into `out`, which has four times its size. */
+static size_t escape(const char *text, size_t size, char *out)
+{
+        static const char digits[] = "0123456789abcdef";
+        size_t n = 0;
+        for (size_t i = 0; i < size;) {
+                uint8_t c = (uint8_t)text[i];
+                size_t k = printable((const uint8_t *)text + i, size - i);
+                memcpy(out + n, text + i, k);
+                n += k;
+                i += k;
+                if (k)
+                        continue;
+                memcpy(out + n, (char[]){ '\\', 'x', digits[c >> 4], digits[c & 15] }, 4);
+                n += 4;
+                i++;
+        }
+        return n;
+}
+
+/* Return true if so many more bytes may be written at `rate` per second. Counts them if `take`. */
+static bool may_spend(struct child_log_budget *b, uint64_t bytes, uint64_t rate, uint64_t burst,
+                      uint64_t now_ns, bool take)
+{
+        uint64_t due = b->due_ns < now_ns ? now_ns : b->due_ns;
+        due += bytes * second_ns / rate;
+        if (due > now_ns + burst * second_ns / rate)
+                return false;
+        if (take)
+                b->due_ns = due;
+        return true;
+}
+
+static void tell_dropped(struct child_log *l, const char *who, uint64_t now_ns)
+{
+        if (!l->dropped)
+                return;
+        log_warn("supervisor", "%s: %llu lines of its log were dropped, it writes too much", who,
+                 (unsigned long long)l->dropped);
+        l->dropped = 0;
+        l->told_ns = now_ns;
+}
+
+static void put_line(struct child_log *l, const char *who, uint64_t now_ns)
+{
+        char out[64 + 4 * CHILD_LOG_LINE + 32];
+        struct log_head head;
+        size_t size = l->size;
+        if (size && l->line[size - 1] == '\r')
+                size--;
+        uint64_t cost = size + CHILD_LOG_LINE_COST;
+        bool cut = l->cut;
+        l->size = 0;
+        l->cut = false;
+        if (!may_spend(&l->own, cost, CHILD_LOG_RATE, CHILD_LOG_BURST, now_ns, false) ||
+            !may_spend(l->all, cost, CHILD_LOG_RATE_ALL, CHILD_LOG_BURST_ALL, now_ns, true)) {
+                l->dropped++;
+                l->resume_ns = now_ns + PAUSE_NS;
+                return;
+        }
+        (void)may_spend(&l->own, cost, CHILD_LOG_RATE, CHILD_LOG_BURST, now_ns, true);
+        if (l->dropped && now_ns - l->told_ns >= tell_each_ns)
+                tell_dropped(l, who, now_ns);
+        size_t skip = log_head_parse(l->line, size, &head);
+        int n = skip ? snprintf(out, 64, "spancl[%s/%s] %s: ", who, head.component, head.level)
+                     : snprintf(out, 64, "spancl[%s] stderr: ", who);
+        size_t len = (size_t)(n < 64 ? n : 63);
+        len += escape(l->line + skip, size - skip, out + len);
+        if (cut)
+                len += (size_t)(stpcpy(out + len, " (...)") - (out + len));
+        out[len++] = '\n';
+        log_put(out, len);
+}
+
+static void take(struct child_log *l, const char *who, const char *data, size_t size,
+                 uint64_t now_ns)
+{
+        while (size) {
+                const char *end = memchr(data, '\n', size);
+                size_t n = end ? (size_t)(end - data) : size, room = sizeof(l->line) - l->size;
+                size_t fits = n < room ? n : room;
+                memcpy(l->line + l->size, data, fits);
+                l->size += fits;
+                l->cut |= fits < n;
+                n += end != NULL;
+                data += n;
+                size -= n;
+                if (end)
+                        put_line(l, who, now_ns);
+        }
+}
+
+/* Read once. 1: there may be more; 0: nothing now; negative: nothing more will come. */
+static int read_some(struct child_log *l, const char *who, uint64_t now_ns)
+{
+        char data[READ_SIZE];
+        l->resume_ns = 0;
+        ssize_t n = recv(l->fd, data, sizeof(data), MSG_DONTWAIT);
+        if (n <= 0)
+                return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+        take(l, who, data, (size_t)n, now_ns);
+        return 1;
+}
+
+bool child_log_read(struct child_log *l, const char *who, uint64_t now_ns)
+{
+        return read_some(l, who, now_ns) >= 0;
+}
+
+void child_log_close(struct child_log *l, const char *who, uint64_t now_ns)
+{
+        if (l->fd < 0)
+                return;
+        for (int i = 0; i < LAST_READS && read_some(l, who, now_ns) > 0; i++)
+                ;
+        if (l->size)
+                put_line(l, who, now_ns);
+        tell_dropped(l, who, now_ns);
+        close(l->fd);
+        l->fd = -1;
+}

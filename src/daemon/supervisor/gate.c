@@ -1,0 +1,412 @@
+#include "daemon/supervisor/gate.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/loopback.h"
+#include "base/mem.h"
+
+#define LOG "gate"
+
+enum { TLS_HANDSHAKE = 0x16 }; /* the first byte of every TLS connection; SpanCL's is 'S' */
+
+/* ---- keys ----------------------------------------------------------------------------------- */
+
+/* Find the folder of the keys: --keys, the state folder that systemd gives a service, or the
+ * user's own. */
+static int find_folder(const struct config_options *o, char ret[KEYS_PATH_MAX])
+{
+        const char *given = config_option_text(o, CONFIG_server_keys);
+        if (!*given)
+                given = getenv("STATE_DIRECTORY");
+        return keys_folder(given, ret);
+}
+
+/* Resolve the names of --socket-users at the start, not for each connection, because that may
+ * take a network request. */
+static void find_socket_users(struct gate *g)
+{
+        const char *p = config_option_text(g->options, CONFIG_socket_users);
+        g->socket_any = !strcmp(p, "any");
+        while (*p && !g->socket_any) {
+                char name[64];
+                size_t n = strcspn(p, ",");
+                snprintf(name, sizeof(name), "%.*s", (int)n, p);
+                const struct passwd *user = getpwnam(name);
+                unsigned *more = user ? mem_realloc(g->socket_users,
+                                                    (g->socket_user_count + 1) * sizeof(*more))
+                                      : NULL;
+                if (more) {
+                        g->socket_users = more;
+                        more[g->socket_user_count++] = user->pw_uid;
+                } else {
+                        log_warn(LOG, "--socket-users: there is no user %s", name);
+                }
+                p += n + (p[n] == ',');
+        }
+}
+
+void gate_init(struct gate *g, const struct config_options *o)
+{
+        *g = (struct gate){ .options = o };
+        find_socket_users(g);
+        if (find_folder(o, g->folder) < 0)
+                g->folder[0] = 0;
+}
+
+void gate_fini(struct gate *g)
+{
+        g->tls = tls_server_free(g->tls);
+        mem_free(g->socket_users);
+        g->socket_users = NULL;
+}
+
+/* Read a file of the folder. NULL: it is missing or unusable; the latter is logged. */
+static char *read_keys(const struct gate *g, const char *file)
+{
+        char text[KEYS_TEXT_MAX], *data;
+        if (!*g->folder)
+                return NULL;
+        int r = keys_read(g->folder, file, &data, text);
+        if (!r)
+                return data;
+        if (r != SP_E_NOENT)
+                log_error(LOG, "%s", text);
+        return NULL;
+}
+
+static bool drop(char *data)
+{
+        if (!data)
+                return false;
+        explicit_bzero(data, strlen(data));
+        mem_free(data);
+        return true;
+}
+
+/* Find the code on show. Each call counts as a try. */
+static bool find_code(const struct gate *g, uint8_t secret[CRYPTO_SECRET])
+{
+        char text[KEYS_TEXT_MAX], *data = read_keys(g, KEYS_PAIRING);
+        struct keys_pairing p;
+        bool valid = data && keys_pairing_parse(data, &p);
+        if (!drop(data))
+                return false;
+        valid = valid && p.tries && (uint64_t)time(NULL) < p.until_s;
+        if (valid && --p.tries)
+                valid = keys_pairing_write(g->folder, &p, text) == 0;
+        else
+                /* Used up: this was the last try, or the code is too old. */
+                keys_remove(g->folder, KEYS_PAIRING);
+        if (valid)
+                memcpy(secret, p.secret, CRYPTO_SECRET);
+        explicit_bzero(&p, sizeof(p));
+        return valid;
+}
+
+static bool find_secret(void *user, struct crypto_psk *psk)
+{
+        struct gate *g = user;
+        char text[KEYS_TEXT_MAX];
+        if (!strcmp(psk->name, KEYS_PSK_PAIR))
+                return find_code(g, psk->secret);
+        if (strcmp(psk->name, KEYS_PSK_TOKEN) != 0)
+                return false;
+        int r = keys_token(tls_crypto(text), g->folder, psk, text);
+        if (r < 0 && r != SP_E_NOENT)
+                log_error(LOG, "%s", text);
+        return !r;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+        return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+               a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Return true if the key file was replaced. */
+static bool is_old(const struct gate *g)
+{
+        char path[KEYS_PATH_MAX + 32];
+        struct stat st;
+        snprintf(path, sizeof(path), "%s/%s", g->folder, KEYS_IDENTITY);
+        return !stat(path, &st) && !same_file(&st, &g->file);
+}
+
+int gate_keys(struct gate *g)
+{
+        char text[KEYS_TEXT_MAX] = "there is no folder for keys: use --keys",
+             path[KEYS_PATH_MAX + 32];
+        struct tls_server *tls;
+        if (g->tls && !is_old(g))
+                return 0;
+        int r = *g->folder ? tls_server_new(g->folder, find_secret, g, &tls, text) : SP_E_NOENT;
+        if (r < 0) {
+                log_error(LOG, "%s", text);
+                return g->tls ? 0 : r; /* the loaded key stays valid */
+        }
+        snprintf(path, sizeof(path), "%s/%s", g->folder, KEYS_IDENTITY);
+        (void)!stat(path, &g->file);
+        tls_server_free(g->tls);
+        g->tls = tls;
+        keys_hex(tls_server_fingerprint(g->tls), g->identity);
+        return 0;
+}
+
+void gate_keys_if_any(struct gate *g)
+{
+        char path[KEYS_PATH_MAX + 32];
+        snprintf(path, sizeof(path), "%s/%s", g->folder, KEYS_IDENTITY);
+        if (*g->folder && !access(path, F_OK))
+                (void)!gate_keys(g);
+}
+
+bool gate_has_friends(const struct gate *g)
+{
+        static const char *const files[] = { KEYS_CLIENTS, KEYS_TOKEN, KEYS_AUTHORITY,
+                                             KEYS_PAIRING };
+        bool any = false;
+        for (size_t i = 0; i < array_size(files); i++)
+                any |= drop(read_keys(g, files[i]));
+        return any;
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+/* Return true if this user is one of --socket-users. */
+static bool may_use_socket(const struct gate *g, unsigned uid)
+{
+        bool may = uid == geteuid() || !uid || g->socket_any;
+        for (size_t i = 0; i < g->socket_user_count && !may; i++)
+                may = g->socket_users[i] == uid;
+        return may;
+}
+
+struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bool tls_only)
+{
+        struct gate_origin from = { .local = true };
+        struct sockaddr_storage a;
+        socklen_t len = sizeof(a);
+        if (c->ops == &transport_unix) {
+                struct ucred who;
+                socklen_t size = sizeof(who);
+                from.stranger = getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
+                                !may_use_socket(g, who.uid);
+                from.uid = from.stranger ? who.uid : 0;
+                return from;
+        }
+        from.local = false;
+        if (getpeername(c->fd, (struct sockaddr *)&a, &len) < 0)
+                return from;
+        from.local = loopback_address((struct sockaddr *)&a);
+        if (a.ss_family == AF_INET) {
+                struct sockaddr_in in;
+                memcpy(&in, &a, sizeof(in));
+                memcpy(from.net, &in.sin_addr, 4);
+        } else if (a.ss_family == AF_INET6) {
+                struct sockaddr_in6 in6;
+                memcpy(&in6, &a, sizeof(in6));
+                bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
+                memcpy(from.net, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
+        }
+        from.local &= !tls_only;
+        if (from.local)
+                memset(from.net, 0, sizeof(from.net));
+        return from;
+}
+
+int gate_listen(struct gate *g, struct conn **c)
+{
+        uint8_t first;
+        ssize_t n;
+        if ((*c)->ops != &transport_tcp)
+                return 0;
+        do
+                n = recv((*c)->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+        while (n < 0 && errno == EINTR);
+        if (n <= 0)
+                return n < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
+        if (first != TLS_HANDSHAKE)
+                return 0;
+        if (gate_keys(g) < 0)
+                return SP_E_LINK;
+        struct conn *plain = *c, *secure;
+        int r = tls_accept(g->tls, plain, &secure);
+        *c = r < 0 ? NULL : secure;
+        if (*c)
+                tls_be_careful(*c);
+        return r < 0 ? r : 1;
+}
+
+/* ---- decisions ------------------------------------------------------------------------------ */
+
+/* Return true if the client's new key follows a known one. From then on the list of clients has
+ * only the new key. */
+static bool is_heir(const struct gate *g, const struct tls_peer *peer, const char *clients,
+                    struct keys_entry *ret)
+{
+        char text[KEYS_TEXT_MAX];
+        for (unsigned i = 0; i < peer->before_count; i++) {
+                if (!keys_find(clients, peer->before[i], NULL, ret))
+                        continue;
+                if (keys_replace(g->folder, KEYS_CLIENTS, peer->before[i], peer->fingerprint,
+                                 text) < 0)
+                        log_error(LOG, "%s's new key can't be kept: %s", ret->name, text);
+                else
+                        log_warn(LOG, "%s has a new key; the old one is good for nothing now",
+                                 ret->name);
+                return true;
+        }
+        return false;
+}
+
+static bool is_own(const struct gate *g, const struct tls_peer *peer)
+{
+        char hex[KEYS_HEX + 1];
+        keys_hex(peer->fingerprint, hex);
+        bool own = !strcmp(hex, g->identity);
+        for (unsigned i = 0; i < peer->before_count && !own; i++) {
+                keys_hex(peer->before[i], hex);
+                own = !strcmp(hex, g->identity);
+        }
+        return own;
+}
+
+/* Return true if the client has proved that it is known, and fill in its rights. */
+static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct gate_grant *ret)
+{
+        char hex[KEYS_HEX + 1];
+        struct keys_entry e;
+        if (!strcmp(peer->psk, KEYS_PSK_TOKEN)) {
+                strcpy(ret->owner, KEYS_PSK_TOKEN);
+                return true;
+        }
+        if (!peer->known)
+                return false;
+        keys_hex(peer->fingerprint, hex);
+        char *clients = read_keys(g, KEYS_CLIENTS);
+        bool found = clients && (keys_find(clients, peer->fingerprint, NULL, &e) ||
+                                 is_heir(g, peer, clients, &e));
+        drop(clients);
+        bool own = is_own(g, peer) || (found && e.own);
+        if (found)
+                strcpy(ret->devices, e.devices);
+        else
+                log_info(LOG, "a client that is not known has the key %s", hex);
+        if (!own)
+                strcpy(ret->owner, hex);
+        return found || peer->vouched || own;
+}
+
+int gate_admit(const struct gate *g, const struct gate_origin *from, const struct conn *c,
+               const struct wire_hello *m, struct gate_grant *ret, const char **ret_text)
+{
+        const struct tls_peer *peer = tls_peer(c);
+        *ret = (struct gate_grant){ 0 };
+        if (from->stranger) {
+                log_warn(LOG, "user %u may not use this socket (--socket-users)", from->uid);
+                *ret_text = "this socket is for other users: the server's --socket-users says whom";
+                return SP_E_AUTH;
+        }
+        if (config_option_flag(g->options, CONFIG_insecure))
+                return 0;
+        if (!peer) {
+                *ret_text =
+                        "this server takes encrypted connections only: say tls: in front of its name";
+                return from->local ? 0 : SP_E_AUTH;
+        }
+        /* A peer proves itself to the worker, by the token that the client gave both servers. */
+        if (m->role == 1 || is_friend(g, peer, ret))
+                return 0;
+        *ret_text =
+                "this server does not know this client: run `spancld pair` there, and `spancl pair "
+                "HOST` here";
+        return SP_E_AUTH;
+}
+
+int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
+              const char **ret_text)
+{
+        const struct tls_peer *peer = tls_peer(c);
+        char line[512], text[KEYS_TEXT_MAX];
+        const char *p = line;
+        struct keys_entry e;
+        unsigned bad = 0;
+        if (!peer || strcmp(peer->psk, KEYS_PSK_PAIR) != 0) {
+                *ret_text = "to be known here takes the code that `spancld pair` shows";
+                return SP_E_AUTH;
+        }
+        keys_remove(g->folder, KEYS_PAIRING); /* a code is used once */
+        snprintf(line, sizeof(line), "%.*s", (int)m->name.size, (const char *)m->name.data);
+        if (!keys_next(&p, &e, &bad) || *e.devices || e.own) {
+                *ret_text = "this is not the name and key of a client";
+                return SP_E_PROTO;
+        }
+        int r = keys_put(g->folder, KEYS_CLIENTS, &e, false, text);
+        if (r < 0) {
+                log_error(LOG, "%s", text);
+                *ret_text = "this server can't write its list of clients; see its log";
+                return r;
+        }
+        log_warn(LOG, "%s is a client now", e.name);
+        return 0;
+}
+
+/* ---- spancld pair --------------------------------------------------------------------------- */
+
+int gate_show_code(const struct config_options *o)
+{
+        char folder[KEYS_PATH_MAX], text[KEYS_TEXT_MAX], code[KEYS_CODE_MAX], bare[KEYS_CODE_MAX];
+        uint8_t random[KEYS_CODE_LETTERS];
+        struct keys_pairing p = { .tries = KEYS_PAIRING_TRIES };
+        const struct crypto_ops *crypto = tls_crypto(text);
+        int r = crypto ? find_folder(o, folder) : SP_E_UNSUPP;
+        if (r == SP_E_NOENT)
+                snprintf(text, sizeof(text), "there is no folder for keys: use --keys");
+        if (!r && getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+                r = SP_E_LIMIT;
+        if (!r) {
+                keys_code_new(random, code);
+                (void)keys_code_parse(code, bare);
+                p.until_s = (uint64_t)time(NULL) + KEYS_PAIRING_S;
+                r = crypto->stretch(bare, "spancl pair", KEYS_STRETCH, p.secret) ? 0 : SP_E_NOMEM;
+        }
+        if (!r)
+                r = keys_pairing_write(folder, &p, text);
+        explicit_bzero(&p, sizeof(p));
+        if (r < 0) {
+                fprintf(stderr, "spancld: %s\n", text);
+                return 1;
+        }
+        printf("At the client, within %d minutes and while spancld runs here:\n\n"
+               "    spancl pair HOST[:PORT] %s\n\n"
+               "The code serves one client. It is kept in %s.\n",
+               KEYS_PAIRING_S / 60, code, folder);
+        return 0;
+}
+
+int gate_rotate(const struct config_options *o)
+{
+        char folder[KEYS_PATH_MAX], text[KEYS_TEXT_MAX] = "there is no folder for keys: use --keys";
+        const struct crypto_ops *crypto = tls_crypto(text);
+        int r = crypto ? find_folder(o, folder) : SP_E_UNSUPP;
+        if (!r)
+                r = keys_rotate(crypto, folder, text);
+        if (r < 0) {
+                fprintf(stderr, "spancld: %s\n", text);
+                return 1;
+        }
+        printf("This server has a new key from the next connection on. Clients that know the old one learn it\n"
+               "then; they believe the old one until they have seen the new one.\n");
+        return 0;
+}

@@ -1,0 +1,256 @@
+#include "daemon/supervisor/listen.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/loopback.h"
+#include "base/mem.h"
+#include "daemon/dialler/local_path.h"
+#include "daemon/upkeep/tree.h"
+
+#define LOG "listen"
+
+enum { PORT_ATTEMPTS = 8 };
+
+static int add(struct listeners *l, struct listener *one, bool tls_only)
+{
+        struct listening *more = mem_realloc(l->all, (l->count + 1) * sizeof(*l->all));
+        if (!more) {
+                listener_close(one);
+                return SP_E_NOMEM;
+        }
+        l->all = more;
+        l->all[l->count++] = (struct listening){ one, tls_only };
+        return 0;
+}
+
+static bool is_loopback(const struct listener *l, unsigned *ret_port)
+{
+        struct sockaddr_storage a;
+        socklen_t len = sizeof(a);
+        *ret_port = 0;
+        if (getsockname(l->fd, (struct sockaddr *)&a, &len) < 0)
+                return false;
+        /* Both kinds of address have the port at the same place. */
+        struct sockaddr_in in;
+        memcpy(&in, &a, sizeof(in));
+        *ret_port = ntohs(in.sin_port);
+        return loopback_address((struct sockaddr *)&a);
+}
+
+/* Make sure that connections to this address can authenticate. SP_E_AUTH: none could. */
+static int require_keys(struct gate *gate, const struct listener *one)
+{
+        const char *where = one->address + 4;
+        if (config_option_flag(gate->options, CONFIG_insecure)) {
+                log_warn(
+                        LOG,
+                        "%s is open to everybody (--insecure): whoever reaches it can run programs as "
+                        "this user, and nothing is encrypted",
+                        where);
+                gate_keys_if_any(gate);
+                return 0;
+        }
+        if (gate_has_friends(gate))
+                return gate_keys(gate) < 0 ? SP_E_AUTH : 0;
+        log_error(
+                LOG,
+                "clients of %s must be known, and there is none in the folder of keys (%s). "
+                "Run `spancld pair` first, then spancld, then `spancl pair HOST` at the client; "
+                "docs/SECURITY.md has other ways. To serve whoever reaches the port, add --insecure",
+                where, *gate->folder ? gate->folder : "--keys");
+        return SP_E_AUTH;
+}
+
+static int open_tcp(struct listeners *l, const char *host, unsigned port, bool tls_only,
+                    unsigned *ret_port)
+{
+        char address[300];
+        struct listener *one;
+        snprintf(address, sizeof(address), "tcp:%s:%u", host, port);
+        int r = transport_tcp.listen(address, &one);
+        if (r < 0)
+                return r;
+        r = is_loopback(one, ret_port) && !tls_only ? 0 : require_keys(l->gate, one);
+        if (r < 0) {
+                listener_close(one);
+                return r;
+        }
+        log_info(LOG, "listening on %s", one->address + 4);
+        if (!l->port)
+                l->port = *ret_port;
+        return add(l, one, tls_only);
+}
+
+/* Listen on "localhost": IPv4 and IPv6 with one port. A host may lack one of them. */
+static int open_localhost(struct listeners *l, unsigned port, bool tls_only)
+{
+        int r = 0;
+        for (int i = 0; i < PORT_ATTEMPTS; i++) {
+                unsigned got, got6;
+                r = open_tcp(l, "127.0.0.1", port, tls_only, &got);
+                if (r == SP_E_HOST)
+                        return open_tcp(l, "[::1]", port, tls_only, &got);
+                if (r < 0)
+                        return r;
+                r = open_tcp(l, "[::1]", got, tls_only, &got6);
+                if (r != SP_E_BUSY || port)
+                        break;
+                /* The port that the kernel chose for one is in use on the other: let it choose
+                 * again. */
+                l->port = 0;
+                listener_close(l->all[--l->count].listener);
+        }
+        return r == SP_E_HOST ? 0 : r;
+}
+
+/* Split "HOST", "HOST:PORT", "[V6]" or "[V6]:PORT". */
+static int split(const char *text, char host[256], unsigned *ret_port)
+{
+        const char *end = text[0] == '[' ? strchr(text, ']') : text;
+        const char *colon = end ? strchr(end, ':') : NULL;
+        size_t n = colon ? (size_t)(colon - text) : strlen(text);
+        if (!end || !n || n >= 256 || (text[0] == '[' && text[n - 1] != ']'))
+                return SP_E_INVAL;
+        *ret_port = CONFIG_PORT;
+        if (colon) {
+                size_t digits = strspn(colon + 1, "0123456789");
+                if (!digits || digits > 5 || colon[1 + digits] ||
+                    sscanf(colon + 1, "%u", ret_port) != 1 || *ret_port > 65535)
+                        return SP_E_INVAL;
+        }
+        memcpy(host, text, n);
+        host[n] = 0;
+        return 0;
+}
+
+static int open_listen(struct listeners *l, const char *text)
+{
+        char host[256];
+        unsigned port, got;
+        bool tls_only = !strncmp(text, "tls:", 4);
+        int r = split(text + (tls_only ? 4 : 0), host, &port);
+        if (!r)
+                r = strcmp(host, "localhost") ? open_tcp(l, host, port, tls_only, &got)
+                                              : open_localhost(l, port, tls_only);
+        switch (r) {
+        case 0:
+        case SP_E_AUTH:
+                break;
+        case SP_E_BUSY:
+                log_error(LOG, "--listen %s: the address is in use; is a spancld running already?",
+                          text);
+                break;
+        case SP_E_HOST:
+                log_error(LOG, "--listen %s: not an address of this host", text);
+                break;
+        case SP_E_INVAL:
+                log_error(LOG,
+                          "--listen %s: it takes HOST:PORT, an address that this user may "
+                          "listen on",
+                          text);
+                break;
+        default:
+                log_error(LOG, "--listen %s: %s", text, status_text(r));
+        }
+        return r;
+}
+
+/* Warn of the first folder on the way to `path` that only this user can enter. */
+static void check_folders(const char *path)
+{
+        char folder[300];
+        struct stat st;
+        for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+                int n = slash == path ? 1 : (int)(slash - path);
+                snprintf(folder, sizeof(folder), "%.*s", n, path);
+                if (stat(folder, &st) < 0 || (st.st_mode & (S_IXGRP | S_IXOTH)) ||
+                    (st.st_uid && st.st_uid != geteuid()))
+                        continue;
+                log_warn(LOG, "--socket-users: no other user can enter %s", folder);
+                return;
+        }
+}
+
+static int open_socket(struct listeners *l, const char *path)
+{
+        char address[300];
+        struct listener *one;
+        bool shared = *config_option_text(l->gate->options, CONFIG_socket_users);
+        int n = snprintf(address, sizeof(address), "unix:%s", path);
+        /* The file gets its final mode at once. So it never has another one, and no chmod can hit
+         * a file that has taken its name. The gate decides which other users may connect. */
+        mode_t before = umask(shared ? 0111 : 0177);
+        int r = n < (int)sizeof(address) ? transport_unix.listen(address, &one) : SP_E_INVAL;
+        umask(before);
+        if (!r && shared)
+                check_folders(path);
+        if (!r) {
+                log_info(LOG, "listening on %s", address);
+                return add(l, one, false);
+        }
+        if (r == SP_E_BUSY)
+                log_error(LOG, "--socket %s: it is in use, or another file has that name", path);
+        else if (r == SP_E_INVAL)
+                log_error(LOG, "--socket %s: the socket can't be made there", path);
+        else
+                log_error(LOG, "--socket %s: %s", path, status_text(r));
+        return r;
+}
+
+/* Make the socket for sessions with other servers of the same user and host. Without it they
+ * connect as servers of other hosts do. */
+static int open_local_path(struct listeners *l)
+{
+        char address[sizeof(l->local_path) + 5];
+        struct listener *one;
+        int r = scratch_make(l->local_path_folder, &l->local_path_lock);
+        if (r < 0)
+                return 0;
+        int n = snprintf(address, sizeof(address), "unix:%s/" LOCAL_PATH_NAME,
+                         l->local_path_folder);
+        if (n >= (int)sizeof(address) || transport_unix.listen(address, &one) < 0)
+                return 0;
+        strcpy(l->local_path, address + 5);
+        log_debug(LOG, "listening on %s for servers of this host", l->local_path);
+        return add(l, one, false);
+}
+
+/* Return true if this server wants that socket. Not with --fabric: its user wants the fabric
+ * between servers of one host, too. */
+static bool wants_local_path(const struct config_options *o)
+{
+        const char *fabric = config_option_text(o, CONFIG_fabric);
+        return config_option_number(o, CONFIG_share) == 1 &&
+               (!strcmp(fabric, "auto") || !strcmp(fabric, "off"));
+}
+
+int listeners_open(const struct config_options *o, struct gate *gate, struct listeners *ret)
+{
+        *ret = (struct listeners){ .gate = gate, .local_path_lock = -1 };
+        for (size_t i = 0; i < o->list_count; i++) {
+                int r = o->list[i].id == CONFIG_socket ? open_socket(ret, o->list[i].value)
+                                                       : open_listen(ret, o->list[i].value);
+                if (r < 0)
+                        return r;
+        }
+        int r = o->list_count ? 0 : open_listen(ret, config_entry(CONFIG_listen)->fallback);
+        return !r && wants_local_path(o) ? open_local_path(ret) : r;
+}
+
+void listeners_close(struct listeners *l)
+{
+        for (size_t i = 0; i < l->count; i++)
+                listener_close(l->all[i].listener);
+        mem_free(l->all);
+        tree_remove(l->local_path_folder);
+        if (l->local_path_lock > 0)
+                close(l->local_path_lock);
+        *l = (struct listeners){ 0 };
+}

@@ -1,0 +1,37 @@
+/* The listening sockets of spancld: the addresses of --listen and --socket. */
+#ifndef SPANCL_DAEMON_LISTEN_H
+#define SPANCL_DAEMON_LISTEN_H
+
+#include <stddef.h>
+
+#include "base/config.h"
+#include "daemon/supervisor/gate.h"
+#include "daemon/upkeep/scratch.h"
+#include "proto/wire.h"
+#include "transport/transport.h"
+
+struct listening {
+        struct listener *listener;
+        bool tls_only; /* "tls:HOST:PORT": this host's connections need TLS, too */
+};
+
+struct listeners {
+        struct listening *all;
+        size_t count;
+        struct gate *gate;
+        unsigned port; /* of the first TCP listener; 0: none */
+        /* The Unix socket for servers of this host; "": none. */
+        char local_path[WIRE_LOCAL_PATH_MAX + 1];
+        char local_path_folder[SCRATCH_PATH_MAX];
+        int local_path_lock;
+};
+
+/* Listen on all addresses that the options name. Addresses beyond loopback, and with "tls:", are
+ * opened only if the gate knows a client or --insecure admits strangers. On an error the log says
+ * what to do. The caller frees the result with listeners_close, also after an error. */
+SP_NODISCARD int listeners_open(const struct config_options *o, struct gate *gate,
+                                struct listeners *ret);
+
+void listeners_close(struct listeners *l);
+
+#endif

@@ -1,0 +1,201 @@
+#include "daemon/supervisor/metering.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/control.h"
+#include "daemon/supervisor/workers.h"
+#include "daemon/upkeep/meter.h"
+#include "loop/arena.h"
+
+enum { AGAIN_MS = 1000, HEAR_BATCH = 64 };
+
+static bool is_measured(const struct worker *w)
+{
+        return w->state == WORKER_BUSY && !w->gone;
+}
+
+/* Return true if clients may share memory with their workers. */
+static bool shares_memory(const struct supervisor *s)
+{
+        bool local = false;
+        for (size_t i = 0; i < s->options->list_count; i++)
+                local |= s->options->list[i].id == CONFIG_socket;
+        return local && config_option_number(s->options, CONFIG_share);
+}
+
+/* Return a session's memory limit. The bounce buffer for data in transit comes on top. */
+static uint64_t memory_max(const struct supervisor *s)
+{
+        uint64_t bytes = s->cgroups.memory ? 0 : s->cgroups.memory_bytes;
+        return bytes && shares_memory(s) ? bytes + ARENA_BOUNCE : bytes;
+}
+
+static uint64_t tasks_max(const struct supervisor *s)
+{
+        return s->cgroups.pids ? 0 : s->cgroups.process_count;
+}
+
+/* Return true if there is a session, and a limit that only the meter can keep. */
+static bool is_wanted(const struct supervisor *s)
+{
+        return !s->stopping && workers_count(s, WORKER_BUSY) &&
+               (memory_max(s) || tasks_max(s) ||
+                config_option_number(s->options, CONFIG_session_disk));
+}
+
+static void forget(struct supervisor *s)
+{
+        if (s->meter.control >= 0) {
+                supervisor_unwatch(s, s->meter.control);
+                close(s->meter.control);
+        }
+        s->meter.control = -1;
+        s->meter.pid = 0;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                w->measured = 0;
+        }
+}
+
+static int start(struct supervisor *s)
+{
+        static char word[] = "--meter";
+        char memory[24], tasks[24];
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+                return SP_E_LIMIT;
+        snprintf(memory, sizeof(memory), "%llu", (unsigned long long)memory_max(s));
+        snprintf(tasks, sizeof(tasks), "%llu", (unsigned long long)tasks_max(s));
+        s->meter.control = pair[0];
+        s->meter.source.kind = SOURCE_METER;
+        int r = run_self(&s->spawner, (char *[]){ word, memory, tasks, NULL }, (char *[]){ NULL },
+                         pair[1], STDERR_FILENO, &s->meter.pid);
+        close(pair[1]);
+        if (!r && supervisor_watch(s, s->meter.control, &s->meter.source) < 0)
+                r = SP_E_LIMIT;
+        return r;
+}
+
+/* Send a session to the meter. False: try again later. */
+static bool tell(struct supervisor *s, struct worker *w)
+{
+        char text[64 + SCRATCH_PATH_MAX + sizeof(w->grant.owner)], path[32];
+        snprintf(path, sizeof(path), "/proc/%d", (int)w->pid);
+        /* The process number stays the worker's until the supervisor has waited for it. */
+        int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0)
+                return false;
+        uint64_t number = ++s->meter.last;
+        size_t n =
+                (size_t)snprintf(text, sizeof(text), "%llu %d %d %llu", (unsigned long long)number,
+                                 (int)w->pid, w->open, (unsigned long long)w->control_inode) +
+                1;
+        n = (size_t)(stpcpy(text + n, w->scratch) - text) + 1;
+        n = (size_t)(stpcpy(text + n, w->grant.owner) - text) + 1;
+        int r = control_send(s->meter.control, CONTROL_MEASURE, bytes_of(text, n), folder);
+        close(folder);
+        if (!r)
+                w->measured = number;
+        return !r;
+}
+
+void meter_provide(struct supervisor *s)
+{
+        if (!is_wanted(s)) {
+                forget(s);
+                return;
+        }
+        if (clock_now_ns() < s->meter.again_ns)
+                return;
+        s->meter.again_ns = 0;
+        int r = s->meter.pid ? 0 : start(s);
+        bool all = !r;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (all && is_measured(w) && !w->measured)
+                        all = tell(s, w);
+        }
+        if (r < 0) {
+                log_error(LOG, "the meter can't be started: %s", status_text(r));
+                forget(s);
+        }
+        if (!all)
+                s->meter.again_ns = clock_now_ns() + AGAIN_MS * MS;
+}
+
+uint64_t meter_deadline(const struct supervisor *s)
+{
+        return s->meter.again_ns && is_wanted(s) ? s->meter.again_ns : UINT64_MAX;
+}
+
+static const char *why(enum meter_verdict verdict)
+{
+        switch (verdict) {
+        case METER_MEMORY:
+                return "it took more memory than this server permits (--session-memory), and was "
+                       "ended";
+        case METER_TASKS:
+                return "it had more processes and threads than this server permits "
+                       "(--session-processes), and was ended";
+        case METER_DISK:
+                return "its files took more of this server's disk than it may have "
+                       "(--session-disk), and it was ended";
+        case METER_FILES:
+                return "it had more open files or mappings than this server permits, and was ended";
+        case METER_HIDDEN:
+                return "it kept this server from measuring what it holds, and was ended";
+        case METER_CACHE:
+                break;
+        }
+        return NULL;
+}
+
+void meter_hear(struct supervisor *s)
+{
+        static struct control c; /* static because it is large */
+        int r = SP_E_AGAIN;
+        for (int i = 0; i < HEAR_BATCH && s->meter.control >= 0 &&
+                        !(r = control_receive(s->meter.control, &c));
+             i++) {
+                char *rest;
+                control_drop(&c);
+                if (c.kind != CONTROL_OVER)
+                        continue;
+                uint64_t number = strtoull((const char *)c.data, &rest, 10);
+                enum meter_verdict verdict = *rest == ' ' ? (enum meter_verdict)rest[1] : 0;
+                list_each(w, &s->workers, struct worker, link)
+                {
+                        if (!number || w->measured != number || !is_measured(w))
+                                continue;
+                        if (verdict == METER_CACHE)
+                                janitor_add(&s->janitor, "", -1, w->grant.owner, false);
+                        else if (why(verdict))
+                                worker_over(s, w, why(verdict));
+                }
+        }
+        if (r == SP_E_LINK) /* SIGCHLD will follow */
+                supervisor_unwatch(s, s->meter.control);
+}
+
+bool meter_ended(struct supervisor *s, pid_t pid)
+{
+        if (!pid || pid != s->meter.pid)
+                return false;
+        forget(s);
+        s->meter.again_ns = clock_now_ns() + AGAIN_MS * MS;
+        if (!s->stopping)
+                log_error(LOG, "the meter has ended; it is started again");
+        return true;
+}
+
+void meter_stop(struct supervisor *s)
+{
+        forget(s);
+}

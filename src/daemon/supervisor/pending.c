@@ -1,0 +1,484 @@
+#include "daemon/supervisor/pending.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/supervisor/time_slice.h"
+#include "daemon/supervisor/workers.h"
+#include "session/hello.h"
+
+enum {
+        PENDING_MAX = 1024,       /* connections whose hello has not come */
+        PENDING_OF_HOST_MAX = 64, /* the same from one other host */
+        WAITING_MAX = 256,        /* new sessions that wait for a worker */
+        HELLO_MS = 10000,         /* for a hello to arrive */
+        WAIT_MS = 60000,          /* for a worker to become ready */
+        /* Delay before the next warm worker starts, so that it does not slow the new session. */
+        RESPAWN_MS = 300,
+        ACCEPT_PAUSE_MS = 100, /* when there are no descriptors */
+        ACCEPT_BATCH = 64,
+};
+
+/* Drop the pending connection, whose conn is closed. Its memory stays until the events at hand
+ * are done. */
+static void pending_gone(struct supervisor *s, struct pending *v)
+{
+        list_remove(&v->link);
+        --*(v->waits ? &s->waiting_count : &s->pending_count);
+        list_append(&s->dead, &v->link);
+}
+
+static void pending_drop(struct supervisor *s, struct pending *v)
+{
+        supervisor_unwatch(s, v->conn->room_fd); /* its socket */
+        v->conn = conn_close(v->conn);
+        pending_gone(s, v);
+}
+
+static struct pending *first(struct list *l)
+{
+        return list_empty(l) ? NULL : list_entry(l->next, struct pending, link);
+}
+
+void pending_bury(struct supervisor *s)
+{
+        while (!list_empty(&s->dead)) {
+                struct pending *v = first(&s->dead);
+                list_remove(&v->link);
+                buf_fini(&v->hello);
+                if (v->state.data)
+                        explicit_bzero(v->state.data, v->state.size);
+                buf_fini(&v->state);
+                mem_free(v);
+        }
+}
+
+/* Answer with the reason of a refusal. The caller drops the pending connection. */
+static void refuse(struct pending *v, int status, const char *text)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const struct wire_hello_reply m = {
+                .status = status,
+                .time_ns = clock_now_ns(),
+                .text = bytes_str(text),
+        };
+        log_info(LOG, "a connection was refused: %s", text);
+        if (hello_put_reply(&out, &m) < 0)
+                return;
+        struct iovec iov = { out.data, out.size };
+        if (v->conn->ops->sendv(v->conn, &iov, 1) > 0)
+                (void)shutdown(v->conn->fd, SHUT_WR);
+}
+
+void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
+                            const char *text)
+{
+        list_each(v, &s->waiting, struct pending, link)
+        {
+                if (grant && !grant_is_same(&v->grant, grant))
+                        continue;
+                refuse(v, status, text);
+                pending_drop(s, v);
+        }
+}
+
+/* ---- statistics queries --------------------------------------------------------------------- */
+
+/* Send all of it; after a partial send the caller drops the connection. Any socket's buffer holds
+ * these messages many times. */
+static bool tell(struct pending *v, const struct buf *b)
+{
+        struct iovec iov = { b->data, b->size };
+        return v->conn->ops->sendv(v->conn, &iov, 1) == (ssize_t)b->size;
+}
+
+/* Find the worker's slot for the query with this number; NULL: it has none. */
+static uint64_t *look_slot(struct worker *w, uint64_t look)
+{
+        for (int i = 0; i < WORKER_LOOKS; i++)
+                if (w->looks[i] == look)
+                        return &w->looks[i];
+        return NULL;
+}
+
+/* Ask the workers of all sessions for their counters. True: answers will come, unless the pending
+ * connection's time is over. */
+static bool look(struct supervisor *s, struct pending *v, uint64_t version)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
+        uint8_t number[8];
+        if (hello_put_reply(&out, &m) < 0 || health_tell(s, &out) < 0 || !tell(v, &out))
+                return false;
+        v->look = ++s->looks;
+        bytes_put_u64(number, v->look);
+        list_each(w, &s->workers, struct worker, link)
+        {
+                uint64_t *slot = look_slot(w, 0);
+                if (w->state != WORKER_BUSY || w->gone || !slot ||
+                    control_send(w->control, CONTROL_STATS, bytes_of(number, 8), -1) < 0)
+                        continue;
+                *slot = v->look;
+                v->answers++;
+        }
+        return v->answers > 0;
+}
+
+void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        struct pending *v = NULL;
+        uint64_t look = c->size >= 8 ? bytes_get_u64(c->data) : 0;
+        uint64_t *slot = look ? look_slot(w, look) : NULL;
+        if (!slot)
+                return; /* it was not asked, or has already sent its last answer */
+        if (c->size == 8)
+                *slot = 0;
+        list_each(one, &s->pending, struct pending, link)
+        {
+                if (one->look == look)
+                        v = one;
+        }
+        if (!v)
+                return;
+        const struct wire_session_stats m = {
+                .process = (uint64_t)w->pid,
+                .name = bytes_str(w->name),
+                .links = bytes_of(c->data + 8, c->size - 8),
+        };
+        if (c->size == 8 ? !--v->answers : hello_put_stats(&out, &m) < 0 || !tell(v, &out))
+                pending_drop(s, v);
+}
+
+/* ---- routing ------------------------------------------------------------------------------------ */
+
+/* Hand the connection to the worker. False: the worker is gone. */
+static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
+{
+        auto_clean(buf_fini) struct buf both = { 0 };
+        int r = buf_put(&both, v->hello.data, v->hello.size);
+        if (!r)
+                r = buf_put(&both, s->gate.identity, KEYS_HEX);
+        if (!r)
+                r = buf_put(&both, s->listeners.local_path, sizeof(s->listeners.local_path));
+        if (!r)
+                r = buf_put(&both, v->state.data, v->state.size);
+        if (!r)
+                r = control_send(w->control, CONTROL_CONNECTION, bytes_of(both.data, both.size),
+                                 v->conn->fd);
+        if (both.data)
+                explicit_bzero(both.data, both.size);
+        if (r < 0)
+                log_warn(LOG, "worker %d does not take connections: %s", (int)w->pid,
+                         status_text(r));
+        w->gone |= r == SP_E_LINK;
+        if (r != SP_E_LINK)
+                supervisor_unwatch(s, v->conn->fd); /* else the event would outlive our close */
+        return r != SP_E_LINK;
+}
+
+/* Add the client that proved the code to the known clients. */
+static void pair(struct supervisor *s, struct pending *v, const struct wire_hello *m)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const char *text;
+        int r = gate_pair(&s->gate, v->conn, m, &text);
+        if (r < 0) {
+                refuse(v, r, text);
+                return;
+        }
+        const struct wire_hello_reply answer = { .version = WIRE_VERSION,
+                                                 .time_ns = clock_now_ns(),
+                                                 .identity = bytes_str(s->gate.identity) };
+        struct iovec iov;
+        if (hello_put_reply(&out, &answer) < 0)
+                return;
+        iov = (struct iovec){ out.data, out.size };
+        (void)!v->conn->ops->sendv(v->conn, &iov, 1);
+}
+
+enum routed { ROUTED, ROUTED_WAIT };
+
+/* Decide on a complete hello. ROUTED: the caller may drop the pending connection. */
+static enum routed route(struct supervisor *s, struct pending *v)
+{
+        struct wire_hello m;
+        uint64_t version;
+        const char *text;
+        int r = hello_get(bytes_of(v->hello.data, v->hello.size), &m);
+        if (r < 0) {
+                refuse(v, r,
+                       r == SP_E_LINK ? "the hello was altered on its way"
+                                      : "the hello is not valid");
+                return ROUTED;
+        }
+        r = hello_negotiate(&m, &version, &text);
+        if (r < 0) {
+                refuse(v, r, text);
+                return ROUTED;
+        }
+        if (m.role == HELLO_ROLE_PAIR) {
+                pair(s, v, &m);
+                return ROUTED;
+        }
+        r = gate_admit(&s->gate, &v->from, v->conn, &m, &v->grant, &text);
+        if (r < 0) {
+                refuse(v, r, text);
+                return ROUTED;
+        }
+        if (m.role == HELLO_ROLE_LOOK)
+                return look(s, v, version) ? ROUTED_WAIT : ROUTED;
+        v->state.size = 0;
+        if (conn_export(v->conn, &v->state) < 0) {
+                refuse(v, SP_E_PROTO, "more was said before the hello was answered");
+                return ROUTED;
+        }
+        struct worker *w = workers_find(s, m.session_hi, m.session_lo);
+        if (w && hand_over(s, v, w))
+                return ROUTED;
+        if (m.role || m.lane || m.next_seq || m.generation) {
+                const char *why = workers_why_ended(s, m.session_hi, m.session_lo);
+                refuse(v, SP_E_GONE, why ? why : "this server has no such session (any more)");
+                return ROUTED;
+        }
+        if (workers_count(s, WORKER_BUSY) >= config_option_number(s->options, CONFIG_sessions)) {
+                refuse(v, SP_E_LIMIT, "this server has no room for another session (--sessions)");
+                return ROUTED;
+        }
+        if (health_holds(s))
+                return ROUTED_WAIT;
+        do
+                w = workers_find_free(s, &v->grant, WORKER_WARM);
+        while (w && !hand_over(s, v, w));
+        if (!w)
+                return ROUTED_WAIT;
+        w->state = WORKER_BUSY;
+        w->id[0] = m.session_hi;
+        w->id[1] = m.session_lo;
+        snprintf(w->name, sizeof(w->name), "%.*s", (int)m.name.size, (const char *)m.name.data);
+        log_info(LOG, "worker %d takes a new session (%.*s)", (int)w->pid, (int)m.name.size,
+                 (const char *)m.name.data);
+        time_slices_share(s);
+        workers_provide_at(s, clock_now_ns() + RESPAWN_MS * MS);
+        return ROUTED;
+}
+
+void pending_serve_waiting(struct supervisor *s)
+{
+        list_each(v, &s->waiting, struct pending, link)
+        {
+                if (route(s, v) == ROUTED)
+                        pending_drop(s, v);
+        }
+}
+
+static void start_waiting(struct supervisor *s, struct pending *v)
+{
+        if (s->waiting_count == WAITING_MAX) {
+                refuse(v, SP_E_LIMIT, "too many sessions begin at once on this server");
+                pending_drop(s, v);
+                return;
+        }
+        list_remove(&v->link);
+        s->pending_count--;
+        list_append(&s->waiting, &v->link);
+        s->waiting_count++;
+        v->waits = true;
+        v->deadline_ns = clock_now_ns() + WAIT_MS * MS;
+        workers_provide_at(s, s->crashes ? s->spawn_ns : 0);
+}
+
+/* Read no more than the hello. 1: it is complete; 0: more has to come; negative: it is malformed. */
+static int read_hello(struct pending *v)
+{
+        for (;;) {
+                int whole = hello_size(bytes_of(v->hello.data, v->hello.size));
+                if (whole < 0)
+                        return whole;
+                if (v->hello.size == (size_t)whole)
+                        return 1;
+                size_t left = (size_t)whole - v->hello.size;
+                int r = buf_reserve(&v->hello, left);
+                if (r < 0)
+                        return r;
+                struct iovec iov = { v->hello.data + v->hello.size, left };
+                ssize_t n = v->conn->ops->recvv(v->conn, &iov, 1);
+                if (n <= 0)
+                        return n == SP_E_AGAIN ? 0 : SP_E_LINK;
+                v->hello.size += (size_t)n;
+        }
+}
+
+void pending_event(struct supervisor *s, struct pending *v)
+{
+        if (!v->conn)
+                return; /* an earlier event has dropped it */
+        if (v->look) {  /* the peer closed a query's connection, or wrote to it */
+                pending_drop(s, v);
+                return;
+        }
+        if (v->waits) { /* the peer closed it, or wrote before the answer */
+                pending_drop(s, v);
+                return;
+        }
+        int r = v->heard ? 0 : gate_listen(&s->gate, &v->conn);
+        if (r == SP_E_AGAIN)
+                return;
+        if (!v->conn) {
+                pending_gone(s, v);
+                return;
+        }
+        v->heard = true;
+        r = r < 0 ? r : read_hello(v);
+        if (!r)
+                return;
+        if (r < 0)
+                log_info(LOG, "a connection was dropped: %s",
+                         r == SP_E_PROTO ? "it does not speak SpanCL" : status_text(r));
+        if (r < 0 || route(s, v) == ROUTED)
+                pending_drop(s, v);
+        else if (!v->look)
+                start_waiting(s, v);
+}
+
+/* ---- accepting ---------------------------------------------------------------------------------- */
+
+void pending_pause(struct supervisor *s)
+{
+        for (size_t i = 0; i < s->listeners.count; i++)
+                supervisor_unwatch(s, s->listeners.all[i].listener->fd);
+        s->accept_ns = clock_now_ns() + ACCEPT_PAUSE_MS * MS;
+}
+
+int pending_resume(struct supervisor *s)
+{
+        s->accept_ns = UINT64_MAX;
+        for (size_t i = 0; i < s->listeners.count; i++) {
+                const struct listening *l = &s->listeners.all[i];
+                s->listener_sources[i] =
+                        (struct listener_source){ .source = { SOURCE_LISTENER }, .where = l };
+                if (supervisor_watch(s, l->listener->fd, &s->listener_sources[i]) < 0)
+                        return SP_E_LIMIT;
+        }
+        return 0;
+}
+
+/* Find the oldest pending connection of the same host if that host has too many; else NULL. */
+static struct pending *oldest_of_crowd(struct supervisor *s, const struct pending *newest)
+{
+        struct pending *oldest = NULL;
+        size_t count = 0;
+        list_each(v, &s->pending, struct pending, link)
+        {
+                if (memcmp(v->from.net, newest->from.net, sizeof(v->from.net)) != 0)
+                        continue;
+                oldest = oldest ? oldest : v;
+                count++;
+        }
+        return count > PENDING_OF_HOST_MAX ? oldest : NULL;
+}
+
+static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
+{
+        struct pending *v = mem_zalloc(sizeof(*v));
+        if (!v) {
+                conn_close(conn);
+                return SP_E_NOMEM;
+        }
+        v->source.kind = SOURCE_PENDING;
+        v->conn = conn;
+        v->from = gate_origin_of(&s->gate, conn, tls_only);
+        if (!v->from.local && s->rate_per_s &&
+            !rate_allows(&s->rate, v->from.net, s->rate_per_s, clock_now_ns())) {
+                log_info(LOG, "a host connects more often than --connection-rate allows");
+                conn_close(conn);
+                mem_free(v);
+                return 0;
+        }
+        v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
+        if (supervisor_watch(s, conn->fd, v) < 0) {
+                conn_close(conn);
+                mem_free(v);
+                return SP_E_LIMIT;
+        }
+        list_append(&s->pending, &v->link);
+        s->pending_count++;
+        struct pending *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
+        if (crowd) {
+                log_info(LOG,
+                         "too many connections of one host without a hello: the oldest is dropped");
+                pending_drop(s, crowd);
+        }
+        if (s->pending_count > PENDING_MAX) {
+                log_info(LOG, "too many connections without a hello: the oldest is dropped");
+                pending_drop(s, first(&s->pending));
+        }
+        return 0;
+}
+
+void pending_accept(struct supervisor *s, const struct listening *l)
+{
+        for (int i = 0; i < ACCEPT_BATCH; i++) {
+                struct conn *conn;
+                int r = spare_fill(&s->spare) ? l->listener->ops->accept(l->listener, &conn)
+                                              : SP_E_LIMIT;
+                if (!r)
+                        r = welcome(s, conn, l->tls_only);
+                switch (r) {
+                case 0:
+                case SP_E_LINK:
+                        continue;
+                case SP_E_AGAIN:
+                        return;
+                default:
+                        break;
+                }
+                log_warn(LOG, "no more connections can be taken: %s", status_text(r));
+                struct pending *oldest = first(&s->pending);
+                if (oldest) {
+                        pending_drop(s, oldest);
+                        continue;
+                }
+                pending_pause(s);
+                return;
+        }
+}
+
+/* ---- time --------------------------------------------------------------------------------------- */
+
+uint64_t pending_deadline(const struct supervisor *s)
+{
+        const struct list *all[] = { &s->pending, &s->waiting };
+        uint64_t d = UINT64_MAX;
+        for (size_t i = 0; i < array_size(all); i++) {
+                if (list_empty(all[i]))
+                        continue;
+                uint64_t v = list_entry(all[i]->next, struct pending, link)->deadline_ns;
+                d = v < d ? v : d;
+        }
+        return d;
+}
+
+void pending_expire(struct supervisor *s, uint64_t now_ns)
+{
+        struct pending *v;
+        while ((v = first(&s->pending)) && v->deadline_ns <= now_ns) {
+                log_info(LOG, v->look ? "a session did not tell its counters in time"
+                                      : "a connection without a hello was dropped");
+                pending_drop(s, v);
+        }
+        while ((v = first(&s->waiting)) && v->deadline_ns <= now_ns) {
+                refuse(v, SP_E_TIMEOUT, "this server's OpenCL drivers take too long to load");
+                pending_drop(s, v);
+        }
+}
+
+void pending_drop_all(struct supervisor *s)
+{
+        for (struct pending *v; (v = first(&s->pending));)
+                pending_drop(s, v);
+}

@@ -1,0 +1,37 @@
+/* Connections that no worker has yet. The supervisor accepts them and reads their hellos. Then it
+ * hands each one to a worker, answers its query, or refuses it. */
+#ifndef SPANCL_DAEMON_PENDING_H
+#define SPANCL_DAEMON_PENDING_H
+
+#include "daemon/control.h"
+#include "daemon/supervisor/supervising.h"
+
+/* Start to accept again, or after a pause. SP_E_LIMIT. */
+SP_NODISCARD int pending_resume(struct supervisor *s);
+void pending_pause(struct supervisor *s);
+
+/* Handle the events of a listener, or of a pending connection. */
+void pending_accept(struct supervisor *s, const struct listening *l);
+void pending_event(struct supervisor *s, struct pending *v);
+
+/* A worker has become ready: serve the connections that wait for one. */
+void pending_serve_waiting(struct supervisor *s);
+
+/* Refuse the pending connections that wait for a worker with these rights; NULL: all. */
+void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
+                            const char *text);
+
+/* Send a worker's counters, or their end, to the connection that asked for them. */
+void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c);
+
+/* Drop the connections whose time is over. Returns the time of the next one; UINT64_MAX: none. */
+void pending_expire(struct supervisor *s, uint64_t now_ns);
+uint64_t pending_deadline(const struct supervisor *s);
+
+/* Drop all connections that do not wait for a worker. */
+void pending_drop_all(struct supervisor *s);
+
+/* Free the dropped connections, after the events at hand, which may name them, are done. */
+void pending_bury(struct supervisor *s);
+
+#endif

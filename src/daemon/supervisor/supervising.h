@@ -1,0 +1,174 @@
+/* The supervisor's state, which its files share: supervisor (start, loop, end), pending
+ * connections (which no worker has yet), and workers (processes that have sessions, or will). */
+#ifndef SPANCL_DAEMON_SUPERVISING_H
+#define SPANCL_DAEMON_SUPERVISING_H
+
+#include <sys/epoll.h>
+
+#include "base/list.h"
+#include "daemon/supervisor/child_log.h"
+#include "daemon/supervisor/gate.h"
+#include "daemon/supervisor/health.h"
+#include "daemon/supervisor/listen.h"
+#include "daemon/supervisor/rate.h"
+#include "daemon/supervisor/refusals.h"
+#include "daemon/supervisor/spare.h"
+#include "daemon/supervisor/spawn.h"
+#include "daemon/upkeep/janitor.h"
+#include "daemon/upkeep/scratch.h"
+#include "sandbox/cgroup.h"
+
+#define LOG "supervisor"
+#define MS  1000000ull /* ns */
+
+enum source_kind {
+        SOURCE_LISTENER,
+        SOURCE_SIGNALS,
+        SOURCE_PENDING,
+        SOURCE_WORKER,
+        SOURCE_WORKER_LOG,
+        SOURCE_ZYGOTE,
+        SOURCE_ZYGOTE_LOG,
+        SOURCE_DIALLER_LOG,
+        SOURCE_CALLS,
+        SOURCE_METER,
+};
+
+/* The source of an epoll event: the first member of each struct that epoll names. */
+struct source {
+        enum source_kind kind;
+};
+
+struct listener_source {
+        struct source source;
+        const struct listening *where;
+};
+
+/* A connection that no worker has yet. */
+struct pending {
+        struct source source;
+        struct list link;  /* supervisor's list: pending, waiting or dead */
+        struct conn *conn; /* NULL: dropped */
+        struct gate_origin from;
+        bool heard; /* whether it is TLS is known */
+        bool waits;
+        uint64_t deadline_ns;
+        struct buf hello;
+        uint64_t look;    /* number of its statistics query; 0: it made none */
+        unsigned answers; /* workers that have yet to answer */
+        struct buf state; /* the connection's state, for the worker */
+        struct gate_grant grant;
+};
+
+enum { WORKER_LOOKS = 8 };
+
+enum worker_state {
+        WORKER_WARMING,
+        WORKER_WARM,
+        WORKER_BUSY,
+        WORKER_CHECKING, /* it checks a device and never has a session (daemon/supervisor/health.h) */
+};
+
+struct worker {
+        struct source source, log_source, calls_source;
+        struct list link;
+        enum worker_state state;
+        pid_t pid; /* 0: not received yet */
+        int control;
+        struct child_log log;
+        struct refusals refusals;
+        uint64_t id[2]; /* of its session */
+        char name[64];  /* of the client's program */
+        char scratch[SCRATCH_PATH_MAX];
+        int scratch_lock;
+        unsigned group;          /* number of its control group; 0: none */
+        struct gate_grant grant; /* the rights of the sessions that it can serve */
+        bool shut_in;            /* it can send no more descriptors */
+        uint64_t ready_by_ns;    /* the deadline of its start, while it is warming */
+        uint64_t heard_due_ns;   /* when its packets would have come at their rate */
+        uint64_t hear_ns;        /* it sends too much: when to receive again; 0: now */
+        /* The numbers of the statistics queries that it has yet to answer; 0: none. */
+        uint64_t looks[WORKER_LOOKS];
+        unsigned checks;        /* the number of the device that it checks */
+        uint64_t measured;      /* its number at the meter; 0: not measured */
+        uint64_t control_inode; /* of the worker's end */
+        bool open;              /* the meter may inspect it */
+        bool over;              /* it exceeded a limit, and the log says so */
+        bool told;              /* it sent why it can't serve, or its check's result */
+        bool stuck;             /* it reported a driver's call that never returns */
+        bool short_slices;      /* its threads have short slices (daemon/supervisor/time_slice.h) */
+        bool gone;              /* its control socket is closed; SIGCHLD will follow */
+};
+
+struct dialler_process {
+        struct source log_source;
+        struct child_log log;
+        int control;       /* -1: none */
+        pid_t pid;         /* 0: none */
+        uint64_t again_ns; /* when to start one; UINT64_MAX: one runs */
+};
+
+struct meter_process {
+        struct source source;
+        int control;       /* -1: none */
+        pid_t pid;         /* 0: none */
+        uint64_t last;     /* the number of the newest session */
+        uint64_t again_ns; /* when to try again; 0: nothing failed */
+};
+
+/* A session that the supervisor ended. Its client learns why when it reconnects. */
+struct ended {
+        uint64_t id[2];
+        const char *why; /* NULL: unused */
+};
+
+enum { ENDED_MAX = 64 };
+
+struct supervisor {
+        const struct config_options *options;
+        struct spawner spawner;
+        struct spare spare;
+        struct dialler_process dialler;
+        struct meter_process meter;
+        struct cgroups cgroups;
+        struct janitor janitor;
+        struct ended ended[ENDED_MAX]; /* a ring */
+        size_t ended_count;
+        struct gate gate;
+        struct health health;
+        struct rate rate;
+        struct listeners listeners;
+        struct listener_source *listener_sources;
+        struct source signal_source, zygote_source, zygote_log_source;
+        int epoll, signals;
+        struct list pending; /* in order of arrival */
+        size_t pending_count;
+        struct list waiting; /* connections whose hello asks for a new session */
+        size_t waiting_count;
+        struct list workers;
+        struct list dead;  /* pending connections to free once the events at hand are done */
+        uint64_t spawn_ns; /* when to make a warm worker; UINT64_MAX: on demand */
+        /* When to trim the caches of running sessions; UINT64_MAX: there are none. */
+        uint64_t trim_ns;
+        uint64_t accept_ns;   /* when to accept again; UINT64_MAX: accepting */
+        unsigned crashes;     /* failed starts in a row */
+        unsigned rate_per_s;  /* 0: no limit */
+        unsigned start_s;     /* deadline for a worker's start */
+        uint64_t looks;       /* number of the newest statistics query */
+        bool namespaces_told; /* the log says that sessions lack namespaces */
+        bool unreaped;        /* children may have ended that were not collected yet */
+        bool stopping;
+};
+
+static inline int supervisor_watch(struct supervisor *s, int fd, void *source)
+{
+        struct epoll_event e = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = source };
+        return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+static inline void supervisor_unwatch(struct supervisor *s, int fd)
+{
+        (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+#endif

@@ -1,0 +1,240 @@
+#include "daemon/supervisor/supervisor.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/supervisor/introduce.h"
+#include "daemon/supervisor/metering.h"
+#include "daemon/supervisor/notify.h"
+#include "daemon/supervisor/orphans.h"
+#include "daemon/supervisor/pending.h"
+#include "daemon/supervisor/workers.h"
+
+enum { EVENTS = 64 };
+
+static void on_signal(struct supervisor *s)
+{
+        struct signalfd_siginfo info;
+        while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
+                if (info.ssi_signo == SIGCHLD)
+                        s->unreaped = true;
+                else
+                        s->stopping = true;
+        }
+}
+
+static uint64_t next_deadline(const struct supervisor *s)
+{
+        uint64_t d = pending_deadline(s);
+        uint64_t w = workers_deadline(s);
+        d = w < d ? w : d;
+        d = s->accept_ns < d ? s->accept_ns : d;
+        d = s->trim_ns < d ? s->trim_ns : d;
+        d = s->spawn_ns < d ? s->spawn_ns : d;
+        d = health_deadline(s) < d ? health_deadline(s) : d;
+        d = meter_deadline(s) < d ? meter_deadline(s) : d;
+        return dialler_deadline(s) < d ? dialler_deadline(s) : d;
+}
+
+static void expire(struct supervisor *s)
+{
+        uint64_t now = clock_now_ns();
+        pending_expire(s, now);
+        workers_expire(s, now);
+        workers_trim(s, now);
+        if (s->accept_ns <= now && pending_resume(s) < 0)
+                pending_pause(s);
+}
+
+static void run_events(struct supervisor *s, int timeout_ms)
+{
+        struct epoll_event events[EVENTS];
+        int n = epoll_wait(s->epoll, events, EVENTS, s->unreaped ? 0 : timeout_ms);
+        bool signalled = false;
+        for (int i = 0; i < n; i++) {
+                struct source *source = events[i].data.ptr;
+                switch (source->kind) {
+                case SOURCE_LISTENER:
+                        pending_accept(s,
+                                       container_of(source, struct listener_source, source)->where);
+                        break;
+                case SOURCE_PENDING:
+                        pending_event(s, container_of(source, struct pending, source));
+                        break;
+                case SOURCE_WORKER:
+                        worker_hear(s, container_of(source, struct worker, source));
+                        break;
+                case SOURCE_WORKER_LOG:
+                        worker_hear_log(s, container_of(source, struct worker, log_source));
+                        break;
+                case SOURCE_CALLS: {
+                        struct worker *w = container_of(source, struct worker, calls_source);
+                        (void)refusals_answer(&w->refusals, w->pid);
+                        break;
+                }
+                case SOURCE_ZYGOTE:
+                        if (s->spawner.zygote >= 0)
+                                spawner_hear(&s->spawner);
+                        break;
+                case SOURCE_ZYGOTE_LOG:
+                        if (!child_log_read(&s->spawner.log, SPAWN_ZYGOTE, clock_now_ns()))
+                                supervisor_unwatch(s, s->spawner.log.fd);
+                        break;
+                case SOURCE_DIALLER_LOG:
+                        if (!child_log_read(&s->dialler.log, DIALLER_NAME, clock_now_ns()))
+                                supervisor_unwatch(s, s->dialler.log.fd);
+                        break;
+                case SOURCE_METER:
+                        meter_hear(s);
+                        break;
+                case SOURCE_SIGNALS:
+                        signalled = true;
+                        break;
+                }
+        }
+        pending_bury(s);
+        if (signalled) /* last: it frees workers, which earlier events may name */
+                on_signal(s);
+        if (s->unreaped)
+                s->unreaped = workers_reap(s);
+        workers_forget_unborn(s);
+}
+
+static int tell_ready(struct supervisor *s)
+{
+        if (s->options->values[CONFIG_ready_fd]) {
+                int fd = (int)config_option_number(s->options, CONFIG_ready_fd);
+                int n = dprintf(fd, "ready %u\n", s->listeners.port);
+                close(fd);
+                if (n < 0) {
+                        log_error(LOG, "--ready-fd %d: it can't be written to", fd);
+                        return SP_E_INVAL;
+                }
+        }
+        notify_send("READY=1");
+        return 0;
+}
+
+/* Raise the limit of descriptors as far as this user may, for many connections. */
+static void raise_limits(void)
+{
+        struct rlimit r;
+        if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+                return;
+        rlim_t wanted = 8192;
+        if (r.rlim_cur >= wanted || r.rlim_cur == RLIM_INFINITY)
+                return;
+        r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > wanted ? wanted : r.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static int prepare(struct supervisor *s)
+{
+        sigset_t set;
+        log_never_waits = true;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        signal(SIGPIPE, SIG_IGN);
+        raise_limits();
+        orphans_adopt();
+        if (s->options->values[CONFIG_ready_fd]) {
+                int fd = (int)config_option_number(s->options, CONFIG_ready_fd);
+                if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
+                        log_error(LOG, "--ready-fd %d: no such descriptor", fd);
+                        return SP_E_INVAL;
+                }
+        }
+        s->epoll = epoll_create1(EPOLL_CLOEXEC);
+        s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        s->signal_source.kind = SOURCE_SIGNALS;
+        if (s->epoll < 0 || s->signals < 0 ||
+            supervisor_watch(s, s->signals, &s->signal_source) < 0)
+                return SP_E_LIMIT;
+        gate_init(&s->gate, s->options);
+        s->start_s = (unsigned)config_option_number(s->options, CONFIG_start_time);
+        s->rate_per_s = (unsigned)config_option_number(s->options, CONFIG_connection_rate);
+        if (getrandom(&s->rate.seed, sizeof(s->rate.seed), 0) != sizeof(s->rate.seed))
+                return SP_E_LIMIT;
+        int r = listeners_open(s->options, &s->gate, &s->listeners);
+        if (r < 0)
+                return r;
+        (void)spare_fill(&s->spare); /* or with the first connection */
+        s->listener_sources = mem_zalloc(s->listeners.count * sizeof(*s->listener_sources));
+        return s->listener_sources ? pending_resume(s) : SP_E_NOMEM;
+}
+
+int supervisor_main(const struct config_options *o, int argc, char **argv)
+{
+        static struct supervisor s; /* static because it is large */
+        s = (struct supervisor){
+                .options = o,
+                .spawner = { .zygote = -1, .log.fd = -1 },
+                .dialler = { .control = -1, .log.fd = -1 },
+                .meter.control = -1,
+                .epoll = -1,
+                .signals = -1,
+                .accept_ns = UINT64_MAX,
+                .trim_ns = UINT64_MAX,
+                .cgroups = { .home = -1, .base = -1 },
+        };
+        list_init(&s.pending);
+        list_init(&s.waiting);
+        list_init(&s.workers);
+        list_init(&s.dead);
+        cgroups_init(&s.cgroups, o);
+        int r = prepare(&s);
+        if (!r)
+                r = tell_ready(&s);
+        janitor_init(&s.janitor, o);
+        if (!r)
+                spawner_init(&s.spawner, o, argc, argv);
+        s.zygote_source.kind = SOURCE_ZYGOTE;
+        s.zygote_log_source.kind = SOURCE_ZYGOTE_LOG;
+        if (s.spawner.zygote >= 0 &&
+            (supervisor_watch(&s, s.spawner.zygote, &s.zygote_source) < 0 ||
+             supervisor_watch(&s, s.spawner.log.fd, &s.zygote_log_source) < 0))
+                spawner_fini(&s.spawner);
+        if (!r)
+                log_info(LOG, "spancld %s is ready", SPANCL_VERSION);
+        while (!r && !s.stopping) {
+                expire(&s);
+                dialler_provide(&s);
+                health_provide(&s);
+                workers_provide(&s);
+                meter_provide(&s);
+                pending_bury(&s);
+                run_events(&s, clock_poll_ms(next_deadline(&s)));
+        }
+        if (s.stopping)
+                notify_send("STOPPING=1");
+        s.stopping = true;
+        listeners_close(&s.listeners);
+        pending_drop_all(&s);
+        pending_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
+        pending_bury(&s);
+        workers_stop(&s, run_events);
+        meter_stop(&s);
+        dialler_stop(&s);
+        janitor_fini(&s.janitor); /* before the spawner, which collects every child */
+        spawner_fini(&s.spawner);
+        cgroups_fini(&s.cgroups);
+        mem_free(s.listener_sources);
+        gate_fini(&s.gate);
+        spare_give(&s.spare);
+        if (s.epoll >= 0)
+                close(s.epoll);
+        if (s.signals >= 0)
+                close(s.signals);
+        return r < 0 ? 1 : 0;
+}

@@ -1,0 +1,120 @@
+#include "daemon/upkeep/caches.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "base/log.h"
+#include "daemon/upkeep/tree.h"
+#include "transport/keys.h"
+
+#define LOG "cache"
+
+enum {
+        CLIENT_PATH_MAX = PATH_MAX - KEYS_HEX - 32,
+        FILE_LEAST = 4096, /* bytes that any file counts while sessions write */
+};
+
+static bool base_folder(const struct config_options *o, char ret[PATH_MAX])
+{
+        const char *folder =
+                config_cache_folder(config_option_text(o, CONFIG_cache), ret, CLIENT_PATH_MAX);
+        if (!folder || !*folder || strlen(folder) >= CLIENT_PATH_MAX)
+                return false;
+        if (folder != ret)
+                snprintf(ret, PATH_MAX, "%s", folder);
+        return true;
+}
+
+/* Find the folder that contains the clients' folders. False: there is none. */
+static bool clients_folder(const struct config_options *o, char ret[PATH_MAX])
+{
+        if (!base_folder(o, ret))
+                return false;
+        strcat(ret, "-clients");
+        return true;
+}
+
+/* Find the folder of the drivers that compile for `owner`. It is never inside a folder that a
+ * session may write to, because a session could replace it with a link. --cache-size bounds it.
+ * False: there is none. */
+static bool drivers_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX])
+{
+        if (!*owner ? !base_folder(o, ret) : !clients_folder(o, ret))
+                return false;
+        strcat(ret, *owner ? "/" : "-drivers");
+        strncat(ret, owner, KEYS_HEX);
+        return true;
+}
+
+static bool make(const char *folder)
+{
+        return folder_make(folder) == 0 && access(folder, W_OK | X_OK) == 0;
+}
+
+void caches_use(const struct config_options *o, const char *owner, const char *scratch_dir,
+                char ret[PATH_MAX])
+{
+        char own[PATH_MAX] = "", drivers[PATH_MAX], nv[PATH_MAX];
+        bool named = base_folder(o, own) && drivers_folder(o, owner, drivers);
+        /* For this host's sessions SpanCL's files are in the folder that clients' own processes
+         * use. */
+        if (named && *owner)
+                snprintf(own, sizeof(own), "%.*s/spancl", PATH_MAX - 8, drivers);
+        if (!named || !make(drivers) || !make(own)) {
+                log_info(LOG,
+                         "what is compiled for sessions is not kept: '%s' can't be written to (%s)",
+                         named ? own : config_option_text(o, CONFIG_cache), strerror(errno));
+                snprintf(own, sizeof(own), "%s", scratch_dir);
+                snprintf(drivers, sizeof(drivers), "%s", scratch_dir);
+        }
+        setenv("XDG_CACHE_HOME", drivers, 1);
+        if (*owner) /* else the administrator has named a folder for this user */
+                unsetenv("POCL_CACHE_DIR");
+        snprintf(nv, sizeof(nv), "%.*s/nv", PATH_MAX - 8, drivers);
+        setenv("CUDA_CACHE_PATH", nv, *owner != 0);
+        if (!config_option_number(o, CONFIG_cache_size))
+                *ret = 0;
+        else
+                snprintf(ret, PATH_MAX, "%s", own);
+}
+
+static void trim(const char *folder, uint64_t limit_bytes, unsigned grace_s)
+{
+        uint64_t removed = tree_trim(folder, limit_bytes, grace_s);
+        if (removed)
+                log_info(LOG, "%s: %llu KiB are removed to keep --cache-size", folder,
+                         (unsigned long long)removed >> 10);
+}
+
+void caches_trim(const struct config_options *o, const char *owner, unsigned grace_s)
+{
+        char folder[PATH_MAX], one[PATH_MAX + NAME_MAX + 2];
+        uint64_t limit = config_option_number(o, CONFIG_cache_size) << 20;
+        if ((!owner || !*owner) && base_folder(o, folder))
+                trim(folder, limit, grace_s);
+        if (drivers_folder(o, owner ? owner : "", folder))
+                trim(folder, limit, grace_s);
+        DIR *clients = !owner && clients_folder(o, folder) ? opendir(folder) : NULL;
+        for (struct dirent *e; clients && (e = readdir(clients));) {
+                snprintf(one, sizeof(one), "%s/%s", folder, e->d_name);
+                if (e->d_name[0] != '.')
+                        trim(one, limit, grace_s);
+        }
+        if (clients)
+                closedir(clients);
+}
+
+bool caches_are_over(const struct config_options *o, const char *owner, uint64_t more_bytes)
+{
+        char folder[PATH_MAX];
+        uint64_t limit = (config_option_number(o, CONFIG_cache_size) << 20) + more_bytes;
+        return (!*owner && base_folder(o, folder) &&
+                tree_measure(folder, limit, FILE_LEAST) > limit) ||
+               (drivers_folder(o, owner, folder) &&
+                tree_measure(folder, limit, FILE_LEAST) > limit);
+}

@@ -1,0 +1,134 @@
+#include "daemon/worker/checkup.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "daemon/control.h"
+
+enum { SIZE = 4096, HALF = SIZE / 2, TEXT_MAX = 200 };
+
+/* The command in flight. */
+struct command {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        bool done;
+        cl_int status;
+};
+
+bool checkup_is_wanted(void)
+{
+        uint8_t kind = 0;
+        struct iovec iov = { &kind, 1 };
+        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+        return recvmsg(CONTROL_FD, &m, MSG_PEEK | MSG_DONTWAIT) > 0 && kind == CONTROL_CHECK;
+}
+
+static void on_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)
+{
+        struct command *c = cookie;
+        (void)user;
+        (void)t;
+        pthread_mutex_lock(&c->lock);
+        c->done = true;
+        c->status = status;
+        pthread_cond_signal(&c->changed);
+        pthread_mutex_unlock(&c->lock);
+}
+
+/* Run a command and wait until it completes. It may never complete; the supervisor has a
+ * time-out. */
+static cl_int run(const struct backend_ops *ops, struct backend_queue *q, struct backend_command c)
+{
+        struct command wait = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0 };
+        struct backend_event *e = NULL;
+        c.cookie = &wait;
+        cl_int r = ops->submit(q, &c, &e);
+        if (r < 0)
+                return r;
+        ops->queue_flush(q);
+        pthread_mutex_lock(&wait.lock);
+        while (!wait.done)
+                pthread_cond_wait(&wait.changed, &wait.lock);
+        pthread_mutex_unlock(&wait.lock);
+        if (e)
+                ops->event_release(e);
+        return wait.status;
+}
+
+static bool failed(const char *what, cl_int r, char why[TEXT_MAX])
+{
+        if (r < 0)
+                snprintf(why, TEXT_MAX, "%s fails with OpenCL's error %d", what, (int)r);
+        return r < 0;
+}
+
+/* Write a buffer, fill half of it and read it. Returns true if the bytes are right. */
+static bool check(const struct backend_ops *ops, struct backend *b, unsigned device,
+                  char why[TEXT_MAX])
+{
+        uint8_t given[SIZE], taken[SIZE] = { 0 };
+        uint32_t salt = (uint32_t)clock_now_ns(); /* else the bytes may be an earlier check's */
+        struct backend_queue *q = NULL;
+        struct backend_buffer *m = NULL;
+        for (size_t i = 0; i < SIZE; i++)
+                given[i] = (uint8_t)(i * 7 + (i >> 8) + salt);
+        salt ^= 0x5ca1ab1e;
+        struct backend_command write = { .op = BACKEND_WRITE, .size = SIZE, .host = given };
+        struct backend_command fill = { .op = BACKEND_FILL,
+                                        .offset_bytes = HALF,
+                                        .size = HALF,
+                                        .pattern = &salt,
+                                        .pattern_size = sizeof(salt) };
+        struct backend_command read = { .op = BACKEND_READ, .size = SIZE, .host = taken };
+        if (failed("making a queue", ops->queue_create(b, device, 0, &q), why) ||
+            failed("making a buffer",
+                   ops->buffer_create(b, ops->device_domain(b, device), CL_MEM_READ_WRITE, SIZE,
+                                      &m),
+                   why))
+                return false;
+        write.buffer = fill.buffer = read.buffer = m;
+        if (failed("a write", run(ops, q, write), why) ||
+            failed("a fill", run(ops, q, fill), why) || failed("a read", run(ops, q, read), why))
+                return false;
+        for (size_t i = HALF; i < SIZE; i += sizeof(salt))
+                memcpy(given + i, &salt, sizeof(salt));
+        if (!memcmp(given, taken, SIZE))
+                return true;
+        snprintf(why, TEXT_MAX, "it gives back other bytes than were written");
+        return false;
+}
+
+int checkup_run(const struct config_options *o, const char *scratch_dir)
+{
+        /* Accelerators have no labels, so they are not checked. */
+        const struct backend_ops *ops = backend_find(config_option_text(o, CONFIG_backend));
+        const struct backend_params params = {
+                .devices = config_option_text(o, CONFIG_devices),
+                .scratch_dir = scratch_dir,
+                .contexts = BACKEND_CONTEXTS_DEVICE,
+                .complete = on_complete,
+        };
+        struct backend *b = NULL;
+        char why[TEXT_MAX] = "";
+        prctl(PR_SET_NAME, "spancld-check");
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* drivers print, too */
+        int r = ops ? ops->open(&params, &b) : SP_E_UNSUPP;
+        if (r == SP_E_NODEV)
+                _exit(control_send(CONTROL_FD, CONTROL_FAILED,
+                                   bytes_str("its driver does not offer it, or makes no context"),
+                                   -1) < 0);
+        if (r < 0)
+                snprintf(why, sizeof(why), "its driver can't be opened: %s", status_text(r));
+        else if (control_send(CONTROL_FD, CONTROL_READY, bytes_str(""), -1) < 0)
+                _exit(1);
+        for (unsigned i = 0; b && i < ops->device_count(b) && check(ops, b, i, why); i++)
+                ;
+        _exit(control_send(CONTROL_FD, CONTROL_HEALTH, bytes_str(why), -1) < 0);
+}

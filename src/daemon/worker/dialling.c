@@ -1,0 +1,138 @@
+#include "daemon/worker/dialling.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "daemon/control.h"
+#include "daemon/dialler/dial_message.h"
+
+#define LOG "dialling"
+
+enum { ANSWER_S = 60 }; /* an attempt takes 10 s, and may wait for others of the session */
+
+/* A thread that waits for an answer. The lock guards it while it is listed. */
+struct asking {
+        struct list link;
+        uint64_t number;
+        bool answered;
+        struct conn *conn;
+        struct buf hello; /* the server's answer */
+        int status;
+        char text[sizeof(((struct dial_reply *)NULL)->text)];
+};
+
+static struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        struct list all; /* the waiting threads */
+        uint64_t number; /* the number of the last request */
+        int socket;
+} asked = { .lock = PTHREAD_MUTEX_INITIALIZER,
+            .changed = PTHREAD_COND_INITIALIZER,
+            .all = { &asked.all, &asked.all },
+            .socket = -1 };
+
+static int ask(struct asking *a, const struct dial_params *p)
+{
+        auto_clean(buf_fini) struct buf b = { 0 };
+        a->number = ++asked.number;
+        int r = dial_request_put(&b, a->number, p);
+        return r < 0 ? r : control_send(asked.socket, CONTROL_DIAL, bytes_of(b.data, b.size), -1);
+}
+
+int dialling_connect(void *user, const struct dial_params *p, struct conn **ret,
+                     struct dial_reply *reply)
+{
+        struct asking a = { .status = SP_E_LINK };
+        struct timespec until;
+        (void)user;
+        *reply = (struct dial_reply){ 0 };
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += ANSWER_S;
+        pthread_mutex_lock(&asked.lock);
+        list_append(&asked.all, &a.link);
+        int r = asked.socket < 0 ? SP_E_LINK : ask(&a, p);
+        while (!r && !a.answered)
+                if (pthread_cond_timedwait(&asked.changed, &asked.lock, &until) == ETIMEDOUT)
+                        break;
+        list_remove(&a.link);
+        pthread_mutex_unlock(&asked.lock);
+        if (a.conn) {
+                r = loop_settle(p, bytes_of(a.hello.data, a.hello.size), a.conn, ret, reply);
+        } else {
+                r = r < 0 ? r : a.status;
+                snprintf(reply->text, sizeof(reply->text), "%s",
+                         *a.text ? a.text : "the server's dialler does not answer");
+        }
+        buf_fini(&a.hello);
+        return r;
+}
+
+int dialling_socket(void)
+{
+        return asked.socket; /* only the main thread changes it */
+}
+
+void dialling_begin(int socket)
+{
+        pthread_mutex_lock(&asked.lock);
+        if (asked.socket >= 0)
+                close(asked.socket);
+        asked.socket = socket;
+        list_each(a, &asked.all, struct asking, link)
+        {
+                if (a->answered)
+                        continue;
+                a->answered = true;
+                snprintf(a->text, sizeof(a->text), "the server's dialler has ended");
+        }
+        pthread_cond_broadcast(&asked.changed);
+        pthread_mutex_unlock(&asked.lock);
+}
+
+/* Store the answer for the thread that waits for it. Lock held. */
+static void take(struct asking *a, const struct dial_answer *m, int *fd)
+{
+        a->answered = true;
+        a->status = m->status;
+        snprintf(a->text, sizeof(a->text), "%.*s", (int)m->text.size, (const char *)m->text.data);
+        bytes_tame(a->text, sizeof(a->text));
+        if (m->status < 0)
+                return;
+        a->status = *fd < 0 ? SP_E_LINK : buf_put(&a->hello, m->hello.data, m->hello.size);
+        if (a->status < 0)
+                return;
+        a->status = conn_import(*fd, m->state, &a->conn);
+        *fd = -1;
+}
+
+void dialling_hear(void)
+{
+        static struct control c; /* static because it is large; only the main thread uses it */
+        struct dial_answer m;
+        int r = control_receive(asked.socket, &c);
+        if (r == SP_E_LINK)
+                dialling_begin(-1);
+        if (r < 0)
+                return;
+        if (c.kind != CONTROL_DIAL || dial_answer_get(bytes_of(c.data, c.size), &m) < 0) {
+                log_warn(LOG, "the dialler said what this version does not know");
+                m = (struct dial_answer){ 0 };
+        }
+        pthread_mutex_lock(&asked.lock);
+        list_each(a, &asked.all, struct asking, link)
+        {
+                if (!a->answered && a->number == m.number)
+                        take(a, &m, &c.fd);
+        }
+        pthread_cond_broadcast(&asked.changed);
+        pthread_mutex_unlock(&asked.lock);
+        control_drop(&c);
+        explicit_bzero(&c, sizeof(c));
+}

@@ -1,0 +1,387 @@
+#include "daemon/worker/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/control.h"
+#include "daemon/upkeep/caches.h"
+#include "daemon/upkeep/tree.h"
+#include "daemon/worker/checkup.h"
+#include "daemon/worker/dialling.h"
+#include "daemon/worker/watchdog.h"
+#include "loop/server_loop.h"
+#include "proto/info.h"
+#include "sandbox/sandbox.h"
+#include "session/hello.h"
+#include "transport/fabric.h"
+#include "transport/keys.h"
+
+#define LOG "worker"
+
+enum {
+        OUTPUT_PIPE_SIZE = 1 << 20,
+        ORPHAN_SECONDS = 5, /* to clean up after the supervisor died */
+        END_SECONDS = 10,   /* for commands to complete after the session's end */
+};
+
+struct worker {
+        struct server_loop *loop;
+        bool attached;                            /* a connection has come */
+        bool unclean;                             /* a failed device or driver ended the session */
+        char local_path[WIRE_LOCAL_PATH_MAX + 1]; /* where servers of this host reach the server */
+        char identity[KEYS_HEX + 1]; /* the fingerprint of the server's key; "": none */
+        int ended_fd;                /* an eventfd, set when the session is over */
+        char cache[PATH_MAX];        /* the folder of compiled programs; "": none */
+};
+
+/* The supervisor died. The main thread notices that too and cleans up, but may hang in a driver. */
+static void on_orphaned(int sig)
+{
+        (void)sig;
+        alarm(ORPHAN_SECONDS);
+}
+
+/* Exit. The first process of a namespace needs a handler: other signals do not end it. */
+static void on_overdue(int sig)
+{
+        (void)sig;
+        _exit(WORKER_OVERDUE);
+}
+
+static void watch_supervisor(void)
+{
+        struct sigaction orphaned = { .sa_handler = on_orphaned, .sa_flags = SA_RESTART };
+        struct sigaction overdue = { .sa_handler = on_overdue };
+        sigemptyset(&orphaned.sa_mask);
+        sigemptyset(&overdue.sa_mask);
+        sigaction(SIGHUP, &orphaned, NULL);
+        sigaction(SIGALRM, &overdue, NULL);
+        prctl(PR_SET_PDEATHSIG, SIGHUP);
+}
+
+/* Redirect stdout, which kernels print to, into a pipe. Returns the pipe's reading end, or -1. */
+static int capture_stdout(void)
+{
+        int fds[2];
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -1;
+        (void)fcntl(fds[1], F_SETPIPE_SZ, OUTPUT_PIPE_SIZE);
+        if (fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 || dup2(fds[1], STDOUT_FILENO) < 0) {
+                close(fds[0]);
+                close(fds[1]);
+                return -1;
+        }
+        close(fds[1]);
+        setvbuf(stdout, NULL, _IONBF, 0);
+        return fds[0];
+}
+
+/* Stop collecting stdout: the client does not get the text that drivers printed while they were
+ * loaded. */
+static void divert_output(int fd)
+{
+        char text[4096];
+        ssize_t n;
+        while ((n = read(fd, text, sizeof(text))) > 0)
+                (void)!write(STDERR_FILENO, text, (size_t)n);
+}
+
+static void on_ended(void *user, int status, const char *text)
+{
+        struct worker *w = user;
+        (void)text;
+        w->unclean = status == SP_E_LIMIT || status == SP_E_NODEV;
+        while (eventfd_write(w->ended_fd, 1) < 0 && errno == EINTR)
+                ;
+}
+
+static void tell(enum control_kind kind, const char *text)
+{
+        if (control_send(CONTROL_FD, kind, bytes_str(text), -1) < 0)
+                log_debug(LOG, "the supervisor is gone");
+}
+
+/* Send the filter's descriptor to the supervisor and close it here: its holder can allow calls
+ * that the filter refuses. */
+static void hand_over(int refusals)
+{
+        if (control_send(CONTROL_FD, CONTROL_CALLS, bytes_str(""), refusals) < 0)
+                log_info(LOG, "refused system calls are not logged");
+        if (refusals >= 0)
+                close(refusals);
+}
+
+bool worker_shut_in(const struct config_options *o, const char *scratch_dir, const char *owner,
+                    char cache[PATH_MAX], int *ret_refusals)
+{
+        struct user user;
+        bool known = user_lay_aside(&user, o, scratch_dir);
+        caches_use(o, owner, scratch_dir, cache);
+        return known && sandbox_enter(&user, o, scratch_dir, *cache ? cache : NULL, ret_refusals);
+}
+
+static enum backend_clear clear_of(const struct config_options *o)
+{
+        const char *text = config_option_text(o, CONFIG_clear_memory);
+        return !strcmp(text, "on")    ? BACKEND_CLEAR_ALL
+               : !strcmp(text, "off") ? BACKEND_CLEAR_OFF
+                                      : BACKEND_CLEAR_APART;
+}
+
+static struct engine_limits limits_of(const struct config_options *o)
+{
+        return (struct engine_limits){ .max = {
+                                               [LIMIT_OBJECTS] = config_option_number(
+                                                       o, CONFIG_session_objects),
+                                               [LIMIT_PROGRAMS] = config_option_number(
+                                                       o, CONFIG_session_programs),
+                                               [LIMIT_STORAGE] = config_option_number(
+                                                                         o, CONFIG_session_buffers)
+                                                                 << 20,
+                                               [LIMIT_TRANSFERS] =
+                                                       config_option_number(
+                                                               o, CONFIG_session_transfers)
+                                                       << 20,
+                                               [LIMIT_BUILD_NS] =
+                                                       config_option_number(
+                                                               o, CONFIG_session_build_time) *
+                                                       1000000000,
+                                               [LIMIT_RUN_NS] =
+                                                       config_option_number(
+                                                               o, CONFIG_session_run_time) *
+                                                       1000000000,
+                                       } };
+}
+
+/* Send the number of devices, and the label of each. */
+static void tell_ready(struct server_loop *l)
+{
+        enum { NAME_MAX_SHOWN = 64 };
+        char text[CONTROL_MAX / 2], name[NAME_MAX_SHOWN];
+        unsigned number, count = server_loop_devices(l);
+        size_t n = (size_t)snprintf(text, sizeof(text), "%u", count);
+        for (unsigned i = 0; i < count && n + sizeof(name) + 16 < sizeof(text); i++)
+                if (server_loop_label(l, i, &number, name, sizeof(name)))
+                        n += (size_t)snprintf(text + n, sizeof(text) - n, "\n%u %s", number, name);
+        tell(CONTROL_READY, text);
+}
+
+static int open_backend(struct worker *w, const struct config_options *o, const char *scratch_dir)
+{
+        int output = capture_stdout();
+        int mine = output < 0 ? -1 : fcntl(output, F_DUPFD_CLOEXEC, 0);
+        const char *accelerators = config_option_text(o, CONFIG_almaif);
+        const struct server_loop_params params = {
+                .backend = backend_find(config_option_text(o, CONFIG_backend)),
+                .devices = config_option_text(o, CONFIG_devices),
+                .accelerators = *accelerators ? accelerators : NULL,
+                .scratch_dir = scratch_dir,
+                .cache_dir = *w->cache ? w->cache : NULL,
+                .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,
+                .share = config_option_number(o, CONFIG_share) == 1,
+                .compression = (enum compression_mode)config_option_number(o, CONFIG_compression),
+                .limits = limits_of(o),
+                .clear = clear_of(o),
+                .contexts = (enum backend_contexts)config_option_number(o, CONFIG_contexts),
+                .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
+                .lanes = (unsigned)config_option_number(o, CONFIG_peer_lanes),
+                .local_path = w->local_path,
+                .connect = dialling_connect,
+                .identity = w->identity,
+                .checks = (enum checking)config_option_number(o, CONFIG_checksum),
+                .answer_ns = config_option_number(o, CONFIG_answer_timeout) * 1000000,
+                .linger_s = (unsigned)config_option_number(o, CONFIG_linger),
+                .output_fd = output,
+                .ended = on_ended,
+                .user = w,
+        };
+        int r = params.backend ? server_loop_new(&params, &w->loop) : SP_E_UNSUPP;
+        if (mine >= 0) {
+                divert_output(mine);
+                close(mine);
+        }
+        char text[256];
+        switch (r) {
+        case 0:
+                tell_ready(w->loop);
+                return 0;
+        case SP_E_NODEV:
+                if (*params.devices)
+                        snprintf(
+                                text, sizeof(text),
+                                "no OpenCL device of this server matches --devices '%.64s'; clinfo -l "
+                                "lists what there is",
+                                params.devices);
+                else
+                        snprintf(
+                                text, sizeof(text),
+                                "this server has no OpenCL devices: install an OpenCL driver there "
+                                "(for its CPU on Debian: apt install pocl-opencl-icd) and check with "
+                                "clinfo -l; its log (--log info) says if one can't be loaded");
+                break;
+        default:
+                snprintf(text, sizeof(text), "the devices can't be opened: %s", status_text(r));
+        }
+        tell(CONTROL_FAILED, text);
+        return r;
+}
+
+static int tell_links(struct worker *w, uint64_t number)
+{
+        auto_clean(buf_fini) struct buf links = { 0 }, out = { 0 };
+        struct info_entry e;
+        int r = server_loop_links(w->loop, &links);
+        struct bytes left = bytes_of(links.data, links.size);
+        bool more = !r;
+        while (more && !r) {
+                const uint8_t *begin = left.data;
+                more = info_next(&left, &e);
+                size_t size = (size_t)((const uint8_t *)left.data - begin);
+                /* Send a packet when it is full. */
+                if (out.size > sizeof(number) && (!more || out.size + size > HELLO_LINKS_MAX)) {
+                        r = control_send(CONTROL_FD, CONTROL_STATS, bytes_of(out.data, out.size),
+                                         -1);
+                        out.size = 0;
+                }
+                if (!r && !out.size)
+                        r = buf_put_u64(&out, number);
+                if (!r && more)
+                        r = buf_put(&out, begin, size);
+        }
+        return r < 0 ? r
+                     : control_send(CONTROL_FD, CONTROL_STATS, bytes_of(out.data, out.size), -1);
+}
+
+/* Handle one message of the supervisor. False: the supervisor is gone. */
+static bool obey(struct worker *w)
+{
+        static struct control c; /* static because it is large; only this thread uses it */
+        struct conn *conn;
+        switch (control_receive(CONTROL_FD, &c)) {
+        case 0:
+                break;
+        case SP_E_LINK:
+                return false;
+        default:
+                return true;
+        }
+        switch (c.kind) {
+        case CONTROL_CONNECTION: {
+                bool first = !w->attached;
+                int hello = hello_size(bytes_of(c.data, c.size));
+                size_t size = hello > 0 ? (size_t)hello : c.size;
+                size_t local_path = size + KEYS_HEX, state = local_path + sizeof(w->local_path);
+                if (c.size < state) {
+                        size = state = c.size;
+                } else if (first) { /* later replies to the session's clients have these */
+                        memcpy(w->identity, c.data + size, KEYS_HEX);
+                        memcpy(w->local_path, c.data + local_path, sizeof(w->local_path));
+                        w->attached = true;
+                }
+                if (c.fd < 0 ||
+                    conn_import(c.fd, bytes_of(c.data + state, c.size - state), &conn) < 0)
+                        log_warn(LOG, "a connection was lost on its way here");
+                else if (server_loop_attach(w->loop, conn, bytes_of(c.data, size)) < 0)
+                        log_warn(LOG, "a connection could not be taken");
+                else
+                        first = false;
+                if (first) /* no other connection comes for a session that never began */
+                        server_loop_stop(w->loop, "its connection was lost");
+                explicit_bzero(&c, sizeof(c));
+                break;
+        }
+        case CONTROL_STATS:
+                if (c.size != sizeof(uint64_t) || tell_links(w, bytes_get_u64(c.data)) < 0)
+                        log_warn(LOG, "the counters of this session can't be told");
+                break;
+        case CONTROL_DIALLER:
+                dialling_begin(c.fd);
+                break;
+        case CONTROL_SHARED:
+                server_loop_share(w->loop, c.size > 0);
+                break;
+        case CONTROL_STOP:
+                server_loop_stop(w->loop, (const char *)c.data);
+                break;
+        default:
+                log_warn(LOG, "the supervisor said what this version does not know");
+        }
+        return true;
+}
+
+/* In builds that count blocks: check that no more than `before` are left. Threads that dial soon
+ * free their blocks. */
+static void check_memory(long before)
+{
+        for (int i = 0; mem_live() != before && i < 200; i++)
+                usleep(10000);
+        if (mem_live() != before)
+                log_error(LOG, "%ld blocks of memory were not freed", mem_live() - before);
+}
+
+int worker_main(const struct config_options *o, const char *scratch_dir, const char *owner)
+{
+        static struct worker w; /* static because it is large */
+        long blocks = mem_live();
+        bool orphan = false, ended = false;
+        signal(SIGPIPE, SIG_IGN); /* standard error is the supervisor's socket, which may be gone */
+        watch_supervisor();
+        int refusals;
+        if (!worker_shut_in(o, scratch_dir, owner, w.cache, &refusals)) {
+                tell(CONTROL_FAILED, "this server can't shut its sessions in; see its log");
+                return 1;
+        }
+        hand_over(refusals);
+        watch_supervisor(); /* again: a change of user has cleared it */
+        fabric_configure(config_option_text(o, CONFIG_fabric));
+        if (checkup_is_wanted())
+                return checkup_run(o, scratch_dir);
+        w.ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (w.ended_fd < 0)
+                return 1;
+        /* Children of drivers, such as compilers, must not keep the socket open. */
+        (void)fcntl(CONTROL_FD, F_SETFD, FD_CLOEXEC);
+        if (open_backend(&w, o, scratch_dir) < 0) {
+                close(w.ended_fd);
+                return 1;
+        }
+        struct watchdog dog;
+        watchdog_init(&dog, o, w.loop);
+        while (!orphan && !ended) {
+                struct pollfd p[] = { { .fd = CONTROL_FD, .events = POLLIN },
+                                      { .fd = w.ended_fd, .events = POLLIN },
+                                      { .fd = dialling_socket(), .events = POLLIN } };
+                if (poll(p, array_size(p), w.attached ? watchdog_poll_ms(&dog) : -1) < 0)
+                        continue;
+                if (w.attached)
+                        watchdog_look(&dog);
+                if (p[2].revents)
+                        dialling_hear();
+                if (p[0].revents)
+                        orphan = !obey(&w);
+                ended = p[1].revents != 0;
+        }
+        /* The worker can't wait for a kernel that never completes: the alarm's signal ends the
+         * process. */
+        alarm(END_SECONDS);
+        dialling_begin(-1);
+        w.loop = server_loop_free(w.loop);
+        close(w.ended_fd);
+        check_memory(blocks);
+        if (orphan) /* the folder itself stays, for the next spancld */
+                tree_remove(scratch_dir);
+        return w.unclean ? WORKER_UNCLEAN : 0;
+}
