@@ -470,7 +470,8 @@ static void *loop_thread(void *arg)
                 engine_lock(l->engine);
                 l->asleep = false;
                 end_trials(l);
-                if (n <= 0)
+                /* A link is due for reading, though poll(2) finds nothing, when a send on it failed. */
+                if (n < 0 || (!n && r <= 0))
                         continue;
                 if (l->fds[0].revents) {
                         eventfd_t v;
