@@ -175,7 +175,8 @@ void meter_hear(struct supervisor *s)
                         if (!number || w->measured != number || !is_measured(w))
                                 continue;
                         if (verdict == METER_CACHE)
-                                janitor_add(&s->janitor, "", -1, w->grant.owner, false);
+                                janitor_add(&s->janitor, "", -1, w->grant.owner,
+                                            worker_has_company(s, w));
                         else if (why(verdict))
                                 worker_over(s, w, why(verdict));
                 }

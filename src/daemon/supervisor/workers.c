@@ -88,8 +88,7 @@ static const char *name_of(const struct worker *w)
         return name;
 }
 
-/* Return true if other sessions use the caches of this worker. */
-static bool has_company(const struct supervisor *s, const struct worker *worker)
+bool worker_has_company(const struct supervisor *s, const struct worker *worker)
 {
         list_each(w, &s->workers, struct worker, link)
         {
@@ -110,7 +109,8 @@ static void worker_free(struct supervisor *s, struct worker *w)
         if (w->refusals.fd >= 0)
                 close(w->refusals.fd);
         cgroup_end(&s->cgroups, w->group);
-        janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner, has_company(s, w));
+        janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner,
+                    worker_has_company(s, w));
         mem_free(w);
 }
 
@@ -329,7 +329,8 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                 snprintf(how, sizeof(how), "by signal %d", WTERMSIG(status));
         else
                 snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(status));
-        if (w->over || (!s->stopping && WIFSIGNALED(status) && ran_out(s, w))) {
+        if ((w->over && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+            (!s->stopping && WIFSIGNALED(status) && ran_out(s, w))) {
                 unclean = false; /* The log says so. */
         } else if (w->state == WORKER_CHECKING) {
                 health_ended(s, w, how);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +42,7 @@ enum {
         IN_FLIGHT = 16,
         IN_FLIGHT_MANY = 5, /* in which sockets hold more than IN_FLIGHT descriptors */
         IN_FLIGHT_ANY = 30, /* in which sockets hold any */
+        MEMORY_MAX = 2,     /* above the limit: a child of vfork(2) can count twice for a moment */
         TRIM_MS = 10000,    /* between requests to trim caches */
         PRIORITY = -10,
         FILE_LEAST = 16 << 10, /* bytes that any file counts at least, which bounds a walk */
@@ -57,7 +60,7 @@ struct metered {
         char scratch[SCRATCH_PATH_MAX];
         char owner[KEYS_HEX + 1];
         uint64_t due_ns, trim_ns;
-        unsigned moving, shut, flights, flights_of_many; /* measurements in a row */
+        unsigned moving, shut, flights, flights_of_many, over_memory; /* measurements in a row */
         /* The files with and without a name may together be too much: the number of walks begun
          * at that time; 0: no doubt. */
         uint64_t doubt;
@@ -73,6 +76,8 @@ struct metered {
 struct meter {
         const struct config_options *options;
         uint64_t memory_max, tasks_max, disk_max; /* 0: no limit */
+        uid_t uid; /* the user of --user, where spancld is root; 0: none */
+        gid_t gid;
         bool counts_tasks;    /* a session's processes are limited, by the meter or by others */
         pthread_mutex_t lock; /* guards the list and its items */
         pthread_cond_t changed;
@@ -122,18 +127,55 @@ static uint64_t disk_max_of(const struct meter *m, const char *scratch)
         return half < m->disk_max ? half : m->disk_max;
 }
 
-/* Walk the session's folders. Lock not held. */
-static void walk(struct meter *m, struct metered *copy)
+/* Walk the session's folders. `caches`: those of its client too. Lock not held. */
+static void walk(struct meter *m, struct metered *copy, bool caches)
 {
-        if (!copy->disk_max)
-                copy->disk_max = disk_max_of(m, copy->scratch);
-        copy->named_bytes = tree_measure(copy->scratch, copy->disk_max, FILE_LEAST);
-        copy->caches_full = caches_are_over(m->options, copy->owner, copy->disk_max);
+        uint64_t max = copy->disk_max ? copy->disk_max : m->disk_max;
+        copy->named_bytes = tree_measure(copy->scratch, max, FILE_LEAST);
+        if (!copy->disk_max) {
+                /* This meter may have replaced one that ended: what the session has written was
+                 * free at its start. */
+                uint64_t written = copy->named_bytes > max ? 0 : copy->named_bytes;
+                copy->disk_max = disk_max_of(m, copy->scratch) + written;
+                if (copy->disk_max > m->disk_max)
+                        copy->disk_max = m->disk_max;
+        }
+        if (caches)
+                copy->caches_full = caches_are_over(m->options, copy->owner, copy->disk_max);
+}
+
+/* Return true if no session before this one has the same caches, which are walked once for all
+ * of them. */
+static bool is_first_of_caches(struct meter *m, const struct metered *session)
+{
+        list_each(one, &m->sessions, struct metered, link)
+        {
+                if (one == session)
+                        break;
+                if (!strcmp(one->owner, session->owner))
+                        return false;
+        }
+        return true;
+}
+
+/* Give the calling thread the rights of the user of --user, who can change every folder above the
+ * caches (setresuid(2) itself changes one thread; the C library changes all). */
+static bool become_user(const struct meter *m)
+{
+        return !m->uid || (!syscall(SYS_setgroups, 0, NULL) &&
+                           !syscall(SYS_setresgid, m->gid, m->gid, m->gid) &&
+                           !syscall(SYS_setresuid, m->uid, m->uid, m->uid));
 }
 
 static void *walk_all(void *arg)
 {
         struct meter *m = arg;
+        /* Walks may take long, so they get no more of the cores than a session's thread. */
+        (void)setpriority(PRIO_PROCESS, 0, 0);
+        if (!become_user(m)) {
+                log_error(LOG, "the rights of --user can't be taken; disk space is not limited");
+                return NULL;
+        }
         pthread_mutex_lock(&m->lock);
         for (;;) {
                 struct metered *one = next_walk(m), copy;
@@ -152,8 +194,9 @@ static void *walk_all(void *arg)
                 }
                 one->begun++;
                 copy = *one;
+                bool caches = is_first_of_caches(m, one);
                 pthread_mutex_unlock(&m->lock);
-                walk(m, &copy);
+                walk(m, &copy, caches);
                 pthread_mutex_lock(&m->lock);
                 one = find(m, copy.number); /* the session may have ended */
                 if (!one)
@@ -215,9 +258,11 @@ static void judge(struct meter *m, struct metered *one, const struct usage *u)
         bool shut = counts(&one->shut, u->closed && !one->closed, CLOSED_MAX);
         bool some = counts(&one->flights, u->in_flight, IN_FLIGHT_ANY);
         bool many = counts(&one->flights_of_many, u->in_flight > IN_FLIGHT, IN_FLIGHT_MANY);
+        bool memory = counts(&one->over_memory, m->memory_max && u->memory_bytes > m->memory_max,
+                             MEMORY_MAX);
         if (m->tasks_max && u->tasks > m->tasks_max)
                 tell(one, METER_TASKS);
-        else if (m->memory_max && u->memory_bytes > m->memory_max)
+        else if (memory)
                 tell(one, METER_MEMORY);
         else if (is_over_disk(one, u->unnamed_bytes))
                 tell(one, METER_DISK);
@@ -254,7 +299,10 @@ static int measure(const struct meter *m, const struct metered *one, struct usag
 {
         uint64_t deadline = clock_now_ns() + MEASURE_MS * MS;
         int r = measure_once(m, one, false, deadline, ret);
-        for (int i = 1; !r && ret->moving && i < TRIES && clock_now_ns() < deadline; i++)
+        /* A process that is ending can't be inspected either. */
+        for (int i = 1; !r && (ret->moving || (ret->closed && !one->closed)) && i < TRIES &&
+                        clock_now_ns() < deadline;
+             i++)
                 r = measure_once(m, one, false, deadline, ret);
         if (!r && (ret->over_tasks || (m->memory_max && ret->memory_bytes > m->memory_max)))
                 r = measure_once(m, one, true, clock_now_ns() + MEASURE_MS * MS, ret);
@@ -359,6 +407,15 @@ int meter_main(const struct config_options *o, const char *memory_bytes, const c
         m.tasks_max = strtoull(task_count, NULL, 10);
         m.disk_max = config_option_number(o, CONFIG_session_disk) << 20;
         m.counts_tasks = config_option_number(o, CONFIG_session_processes) != 0;
+        const char *name = config_option_text(o, CONFIG_user);
+        const struct passwd *user = *name && !geteuid() ? getpwnam(name) : NULL;
+        if (user) {
+                /* The workers' caches are below this home folder, as for the janitor. */
+                setenv("HOME", user->pw_dir, 1);
+                unsetenv("XDG_CACHE_HOME");
+                m.uid = user->pw_uid;
+                m.gid = user->pw_gid;
+        }
         list_init(&m.sessions);
         pthread_condattr_init(&attr);
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -108,7 +108,8 @@ static bool read_all(struct scan *s, int dir, const char *path)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* Return true if files of this device are in memory. `name` is a link to one of them. */
+/* Return true if files of this device are in memory. `name` is a link to one of them. A file that
+ * was closed meanwhile counts as memory, which takes two measurements to exceed a limit. */
 static bool is_memory(struct scan *s, int dir, const char *name, uint64_t device)
 {
         char path[64];
@@ -119,7 +120,7 @@ static bool is_memory(struct scan *s, int dir, const char *name, uint64_t device
         int fd = openat(dir, name, O_PATH | O_CLOEXEC);
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
         bool known = fd >= 0 && fstatfs(fd, &fs) == 0;
-        bool memory = known && (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC);
+        bool memory = !known || (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC);
         if (fd >= 0)
                 close(fd);
         if (known && s->device_count < DEVICES_MAX) {
@@ -340,8 +341,10 @@ static void look_at_threads(struct scan *s, int process, pid_t pid)
                 if (task <= 0)
                         continue;
                 add_children(s, process, pid, e->d_name);
-                if (task == pid || !compare(task, pid, KCMP_FILES) ||
-                    !compare(task, before, KCMP_FILES))
+                /* Where kcmp(2) is not permitted, each thread is taken to share the table: otherwise
+                 * the same descriptors would count once for each thread. */
+                if (task == pid || compare(task, pid, KCMP_FILES) <= 0 ||
+                    compare(task, before, KCMP_FILES) <= 0)
                         continue;
                 snprintf(table, sizeof(table), "task/%d/", (int)task);
                 bool moving = s->u.moving;
@@ -393,8 +396,13 @@ static void look_at_all(struct scan *s)
                 if (fd < 0 && (errno == EMFILE || errno == ENFILE))
                         s->error = SP_E_LIMIT;
                 bool there = fd >= 0 && look_at_process(s, fd, one);
-                if (!there && !i && !s->error)
-                        s->error = SP_E_GONE;
+                /* A process that hides (hidepid of /proc) does not fail with ESRCH. */
+                if (!there && !i && !s->error) {
+                        if (faccessat(fd, "status", R_OK, AT_EACCESS) < 0 && errno == ESRCH)
+                                s->error = SP_E_GONE;
+                        else
+                                s->u.closed = true;
+                }
                 s->u.moving |= !there;
                 if (i && fd >= 0)
                         close(fd);
