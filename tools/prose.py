@@ -5,7 +5,7 @@
     tools/prose.py PATH...    only these files or folders
     tools/prose.py --count    only the number of findings in each folder
 
-It finds sentences of more than WORDS words in comments, lines of comments over COLUMNS columns, sentences that
+It finds sentences of more than WORDS words in comments and paragraphs, lines of them over COLUMNS columns, sentences that
 open with a pronoun in the place of a noun, and words that were retired in favour of the field's terms."""
 
 import re
@@ -30,9 +30,32 @@ RETIRED = {
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")s?\b", re.I)
 
 
+# Documents that a program writes, and entries that say what was measured when.
+GENERATED = ("docs/PROTOCOL.md", "docs/CONFIG.md", "bench/results/")
+
+
+def paragraphs(text):
+    """(line, text) of each paragraph or item of a document, without tables, drawings and code."""
+    first, block, fenced = 0, [], False
+    for number, line in enumerate(text.splitlines() + [""], 1):
+        fence = line.lstrip().startswith("```")
+        if fence or fenced or re.match(r"\s*$|\s*\||#|    |<!--|\s*([-*]|\d+\.) ", line):
+            if block:
+                yield first, "\n".join(block)
+            first, block = 0, []
+            if re.match(r"\s*([-*]|\d+\.) ", line) and not fence and not fenced:
+                first, block = number, [re.sub(r"^\s*([-*]|\d+\.) ", "", line)]
+            fenced ^= fence
+        else:
+            first = first or number
+            block.append(line.strip())
+
+
 def comments(path, text):
     """(line, text) of each comment; comments of one line that follow each other are one."""
-    if path.suffix in (".c", ".h", ".def", ".cl"):
+    if path.suffix == ".md":
+        yield from paragraphs(text)
+    elif path.suffix in (".c", ".h", ".def", ".cl"):
         for match in COMMENT.finditer(text):
             if match.group().startswith("/"):
                 yield text.count("\n", 0, match.start()) + 1, match.group()
@@ -89,7 +112,7 @@ def main(arguments):
     found = Counter()
     for name in files:
         path = ROOT / name
-        if name.startswith("fuzz/corpus/") or name == "tools/prose.py" or not path.is_file():
+        if name.startswith(("fuzz/corpus/", "tools/prose.py", *GENERATED)) or not path.is_file():
             continue
         for line, what in check(path):
             found["/".join(name.split("/")[:2])] += 1
