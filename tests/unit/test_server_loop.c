@@ -25,6 +25,7 @@ struct watch {
         bool over;
         int status;
         struct server_loop *loop;
+        int greeted_fd; /* the loop's end of the last pair of sockets, which the loop closes */
 };
 
 static void on_ended(void *user, int status, const char *text)
@@ -254,6 +255,7 @@ static int greet(struct watch *w, const struct dial_params *d, struct conn **ret
                 else
                         have += (size_t)n;
         }
+        w->greeted_fd = theirs->fd;
         assert_int_equal(server_loop_attach(w->loop, theirs, bytes_of(hello, have)), 0);
         pthread_join(thread, NULL);
         *ret = g.conn;
@@ -316,6 +318,36 @@ static void a_client_over_a_socket_is_answered_and_may_come_again(void **state)
         assert_int_equal(session_send(p.session, close, .status = 0), 0);
         assert_int_equal(link_flush(&p.lanes[0], SIZE_MAX, NULL), 0);
         assert_int_equal(wait_ended(&w), 0);
+        probe_fini(&p);
+        stop(&w);
+}
+
+/* Fill a socket until poll(2) reports no room, though a send still finds some. */
+static void fill(int fd)
+{
+        static const uint8_t rubbish[4096];
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+        while (poll(&p, 1, 0) == 1)
+                assert_int_equal(send(fd, rubbish, sizeof(rubbish), MSG_NOSIGNAL | MSG_DONTWAIT),
+                                 sizeof(rubbish));
+}
+
+static void a_link_that_fails_to_send_is_lost_though_nothing_arrives(void **state)
+{
+        (void)state;
+        struct watch w;
+        struct probe p;
+        start(&w, 0);
+        probe_init(&p, NULL);
+        greet_probe(&w, &p, false);
+        assert_int_equal(probe_ping(&p), 0);
+
+        /* The server reads the query, fails to send its answer, and then poll(2) finds nothing. */
+        fill(w.greeted_fd);
+        assert_int_equal(shutdown(p.lanes[0].conn->fd, SHUT_RD), 0);
+        assert_int_equal(session_send(p.session, clock_query), 0);
+        assert_int_equal(link_flush(&p.lanes[0], SIZE_MAX, NULL), 0);
+        assert_int_equal(wait_ended(&w), SP_E_GONE);
         probe_fini(&p);
         stop(&w);
 }
@@ -428,6 +460,7 @@ int main(void)
                 cmocka_unit_test(a_client_that_breaks_the_protocol_ends_its_session),
                 cmocka_unit_test(connections_from_elsewhere_are_answered),
                 cmocka_unit_test(a_client_over_a_socket_is_answered_and_may_come_again),
+                cmocka_unit_test(a_link_that_fails_to_send_is_lost_though_nothing_arrives),
                 cmocka_unit_test(what_comes_behind_a_hello_is_heard_once_the_session_goes_on),
                 cmocka_unit_test(a_client_that_is_gone_before_its_first_answer_ends_the_session),
                 cmocka_unit_test(a_client_that_is_gone_before_its_answer_may_come_again),
