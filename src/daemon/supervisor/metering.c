@@ -174,9 +174,10 @@ void meter_hear(struct supervisor *s)
                 {
                         if (!number || w->measured != number || !is_measured(w))
                                 continue;
+                        /* Without grace for new files, though sessions that share the cache may
+                         * lose what they build: with it a session could go on filling the disk. */
                         if (verdict == METER_CACHE)
-                                janitor_add(&s->janitor, "", -1, w->grant.owner,
-                                            worker_has_company(s, w));
+                                janitor_add(&s->janitor, "", -1, w->grant.owner, false);
                         else if (why(verdict))
                                 worker_over(s, w, why(verdict));
                 }

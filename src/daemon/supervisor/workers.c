@@ -88,7 +88,8 @@ static const char *name_of(const struct worker *w)
         return name;
 }
 
-bool worker_has_company(const struct supervisor *s, const struct worker *worker)
+/* Return true if other sessions use the caches of this worker. */
+static bool has_company(const struct supervisor *s, const struct worker *worker)
 {
         list_each(w, &s->workers, struct worker, link)
         {
@@ -109,8 +110,7 @@ static void worker_free(struct supervisor *s, struct worker *w)
         if (w->refusals.fd >= 0)
                 close(w->refusals.fd);
         cgroup_end(&s->cgroups, w->group);
-        janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner,
-                    worker_has_company(s, w));
+        janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner, has_company(s, w));
         mem_free(w);
 }
 

@@ -39,9 +39,6 @@ SP_NODISCARD int worker_check(struct supervisor *s, unsigned device);
 /* End a worker that is not wanted any more. */
 void worker_dismiss(struct supervisor *s, struct worker *w);
 
-/* Return true if other sessions use the caches of this worker. */
-bool worker_has_company(const struct supervisor *s, const struct worker *worker);
-
 /* End a worker's session, which exceeds a limit: `why` is a static sentence for the client and
  * the log. */
 void worker_over(struct supervisor *s, struct worker *w, const char *why);
