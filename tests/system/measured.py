@@ -154,7 +154,8 @@ def a_cache_that_a_session_fills_is_trimmed_while_it_goes_on():
                     os.utime(path)
                 except OSError:
                     pass
-            return kib_of(d.cache.parent) <= 64 << 10
+            # The meter lets caches exceed --cache-size by --session-disk: the last files may stay.
+            return kib_of(d.cache.parent) <= (16 + 256) << 10
         wait_for(is_trimmed, lambda: f"{kib_of(d.cache.parent)} KiB\n" + d.log())
         assert session.process.poll() is None and "is over" not in d.log(), d.log()
         session.end()
