@@ -132,6 +132,15 @@ const char *config_cache_folder(const char *given, char *path, size_t size);
 
 /* ---- documentation -------------------------------------------------------------------------- */
 
+/* Rows of the documents beside the entries: the variables of PoCL that are read, and the
+ * commands of spancld with their arguments. A row without name ends each table. */
+struct config_note {
+        const char *name;
+        const char *doc;
+};
+extern const struct config_note config_pocl[];
+extern const struct config_note config_commands[];
+
 /* All entries as Markdown (docs/CONFIG.md): calls `out` piecewise. */
 void config_document(void (*out)(void *user, const char *text), void *user);
 

@@ -16,6 +16,23 @@ int command_pair(int argc, char **argv);
 int command_keys(int argc, char **argv);
 int command_config(int argc, char **argv);
 int command_protocol(int argc, char **argv);
+int command_document(int argc, char **argv);
+
+struct command {
+        const char *name;
+        const char *arguments; /* as the help shows them: cli/arguments.h */
+        const char *help;
+        int (*run)(int argc, char **argv);
+};
+
+/* Get the command number `i`; NULL behind the last one. */
+const struct command *command_at(size_t i);
+
+/* The explanation of a server's name. */
+extern const char command_servers_help[];
+
+/* Write the names that `document` takes, separated by blanks. */
+void document_names(char *text, size_t size);
 
 /* Functions that several commands share. */
 

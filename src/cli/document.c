@@ -1,9 +1,11 @@
-/* spancl config and spancl protocol: they print the tables in the source. */
+/* spancl config, protocol and document: they print the tables in the source. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/completion.h"
+#include "cli/page.h"
 #include "proto/wire.h"
 
 static void print(void *user, const char *text)
@@ -114,5 +116,59 @@ int command_protocol(int argc, char **argv)
               "define what is in the latter two.\n\n",
               stdout);
         wire_document(print, NULL);
+        return 0;
+}
+
+/* The names are those of the files in a build; packaging/CMakeLists.txt installs them. */
+static const struct {
+        const char *name;
+        void (*page)(FILE *to);
+        void (*completion)(FILE *to, enum completion_program program);
+        enum completion_program program;
+} documents[] = {
+        { "spancl.1", page_spancl },
+        { "spancl.7", page_variables },
+        { "spancld.8", page_spancld },
+        { "spancl.bash", NULL, completion_bash, COMPLETION_SPANCL },
+        { "spancld.bash", NULL, completion_bash, COMPLETION_SPANCLD },
+        { "_spancl", NULL, completion_zsh, COMPLETION_SPANCL },
+        { "_spancld", NULL, completion_zsh, COMPLETION_SPANCLD },
+        { "spancl.fish", NULL, completion_fish, COMPLETION_SPANCL },
+        { "spancld.fish", NULL, completion_fish, COMPLETION_SPANCLD },
+};
+
+void document_names(char *text, size_t size)
+{
+        size_t used = 0;
+        for (size_t i = 0; i < array_size(documents) && used < size; i++)
+                used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "",
+                                         documents[i].name);
+}
+
+int command_document(int argc, char **argv)
+{
+        if (argc > 1) {
+                fprintf(stderr, "Usage: spancl document [DOCUMENT]\n");
+                return 2;
+        }
+        size_t i = 0;
+        for (; i < array_size(documents); i++) {
+                if (!argc)
+                        puts(documents[i].name);
+                else if (!strcmp(argv[0], documents[i].name))
+                        break;
+        }
+        if (argc && i == array_size(documents)) {
+                fprintf(stderr, "spancl: no document '%s'; spancl document lists all\n", argv[0]);
+                return 2;
+        }
+        if (argc && documents[i].page)
+                documents[i].page(stdout);
+        else if (argc)
+                documents[i].completion(stdout, documents[i].program);
+        if (fflush(stdout)) {
+                perror("spancl: standard output");
+                return 1;
+        }
         return 0;
 }

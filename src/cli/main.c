@@ -4,29 +4,25 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
 #include "transport/tls.h"
 
-static const struct {
-        const char *name;
-        const char *arguments;
-        const char *help;
-        int (*run)(int argc, char **argv);
-} commands[] = {
+static const struct command commands[] = {
         { "list", "[--server S]... [--quick]",
           "servers, their devices, latency and bandwidth of each link", command_list },
         { "run", "[--server S]... [--] PROGRAM [ARGS]",
           "run a program that sees the servers' devices and no other OpenCL", command_run },
         { "ping", "HOST[:PORT]", "connect to a server and measure the round trip", command_ping },
         { "top", "[--server S]... [--once]",
-          "what crosses the links of all sessions on the servers", command_top },
+          "the traffic on the links of all sessions on the servers", command_top },
         { "bench", "[--server S]... [-- ARGS] | --plot FILE.svg [--results FILE | --server S...]",
           "latency and bandwidth of OpenCL commands, beside the link's own; as a picture beside "
           "native OpenCL, or of what bench/run.py --json has measured",
           command_bench },
         { "pair", "[HOST[:PORT] [CODE] | --rotate]",
           "become a client of another host's server, with the code that `spancld pair` shows there; "
-          "without HOST: what this user is known by",
+          "without HOST: print this user's own fingerprint",
           command_pair },
         { "keys", "DIR",
           "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
@@ -35,7 +31,19 @@ static const struct {
         { "config", "[--markdown]", "all options, their values and where these come from",
           command_config },
         { "protocol", "[--markdown]", "the protocol between client and server", command_protocol },
+        { "document", "[DOCUMENT]",
+          "print a man page or the completions of a shell; without DOCUMENT: the names of all",
+          command_document },
 };
+
+const char command_servers_help[] =
+        "S is a server as in SPANCL_SERVERS: host[:port][/device,...][#peer-host], unix:/path, or "
+        "in-process. Without --server the variable counts; its default is localhost.";
+
+const struct command *command_at(size_t i)
+{
+        return i < array_size(commands) ? &commands[i] : NULL;
+}
 
 static void print_help(FILE *to)
 {
@@ -44,9 +52,11 @@ static void print_help(FILE *to)
         for (size_t i = 0; i < array_size(commands); i++)
                 fprintf(to, "  %s %s\n      %s\n", commands[i].name, commands[i].arguments,
                         commands[i].help);
-        fprintf(to, "\nS is a server as in SPANCL_SERVERS: host[:port][/device,...][#peer-host], "
-                    "unix:/path, or in-process.\nWithout --server the variable counts; its default "
-                    "is localhost.\n");
+        fprintf(to, "\nOptions:\n");
+        for (const struct argument_option *o = argument_options; o->name; o++)
+                fprintf(to, "  %s%s%s\n      %s\n", o->name, *o->value ? " " : "", o->value,
+                        o->doc);
+        fprintf(to, "\n%s\n", command_servers_help);
 }
 
 int main(int argc, char **argv)

@@ -17,36 +17,40 @@
 #include "sandbox/calls.h"
 #include "transport/tls.h"
 
+/* Print a text in lines of at most 70 columns, indented. */
+static void print_text(const char *text)
+{
+        size_t column = 0;
+        for (const char *p = text; *p;) {
+                size_t n = strcspn(p, " ");
+                if (column + n > 70) {
+                        printf("\n");
+                        column = 0;
+                }
+                printf("%s%.*s", column ? " " : "      ", (int)n, p);
+                column += n + 1;
+                p += n + strspn(p + n, " ");
+        }
+        printf("\n");
+}
+
 static void print_help(void)
 {
         printf("Usage: spancld [OPTIONS]\n"
-               "Lends the OpenCL devices of this host to SpanCL clients.\n"
-               "       spancld pair [--keys DIR]\n"
-               "Shows a code with which a client of another host becomes known here (spancl pair).\n"
-               "       spancld pair --rotate [--keys DIR]\n"
-               "Makes a new key for this server, which those who know the old one believe.\n"
-               "       spancld sandbox-test [OPTIONS]\n"
-               "Tries to leave the sandbox that a session has on this host with these options, aiming at\n"
-               "files and processes of its own. Exit status 1: an attempt succeeded.\n");
+               "       spancld COMMAND\n"
+               "Lends the OpenCL devices of this host to SpanCL clients.\n");
+        for (const struct config_note *n = config_commands; n->name; n++) {
+                printf("\n  %s\n", n->name);
+                print_text(n->doc);
+        }
         for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
                 const struct config_entry *e = config_entry(id);
                 if (e->side != CONFIG_SERVER)
                         continue;
                 printf("\n  %s%s%s\n", e->name, *e->value ? " " : "", e->value);
-                size_t column = 0;
-                for (const char *p = e->doc; *p;) {
-                        size_t n = strcspn(p, " ");
-                        if (column + n > 70) {
-                                printf("\n");
-                                column = 0;
-                        }
-                        printf("%s%.*s", column ? " " : "      ", (int)n, p);
-                        column += n + 1;
-                        p += n + strspn(p + n, " ");
-                }
+                print_text(e->doc);
                 if (*e->fallback && e->kind != CONFIG_FLAG)
-                        printf("\n      Default: %s", e->fallback);
-                printf("\n");
+                        printf("      Default: %s\n", e->fallback);
         }
 }
 

@@ -1,0 +1,62 @@
+#include "cli/arguments.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+
+const struct argument_option argument_options[] = {
+        { "--server", "S",
+          "use this server, not those of SPANCL_SERVERS; may be given several times" },
+        { "--quick", "", "do not measure the bandwidth of the links" },
+        { "--once", "", "print one table and end" },
+        { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
+        { "--results", "FILE", "draw the figures of this file, and measure nothing" },
+        { "--rotate", "", "make a new key, which those who know the old one accept" },
+        { "--markdown", "", "print the document of the source tree, as Markdown" },
+        { "--help", "", "print all commands and options, and end" },
+        { "--version", "", "print the version and end" },
+        { NULL, NULL, NULL },
+};
+
+const char *argument_doc(const char *option)
+{
+        for (const struct argument_option *o = argument_options; o->name; o++)
+                if (!strcmp(o->name, option))
+                        return o->doc;
+        return "";
+}
+
+static void add(struct argument ret[ARGUMENTS_MAX], size_t *count, const struct argument *a)
+{
+        for (size_t i = 0; i < *count; i++)
+                if (!strcmp(ret[i].option, a->option) && !strcmp(ret[i].value, a->value))
+                        return;
+        if (*count < ARGUMENTS_MAX)
+                ret[(*count)++] = *a;
+}
+
+size_t arguments_of(const char *text, struct argument ret[ARGUMENTS_MAX])
+{
+        size_t count = 0;
+        for (const char *p = text; *p;) {
+                struct argument a = { 0 };
+                p += strspn(p, " [|");
+                size_t n = strncmp(p, "--", 2) ? 0 : 2 + strspn(p + 2, LOWER "-");
+                if (n > 2) {
+                        snprintf(a.option, sizeof(a.option), "%.*s", (int)n, p);
+                        p += n;
+                        /* A value follows after one blank: "--server S", but not "--quick] HOST". */
+                        n = *p == ' ' ? strspn(p + 1, UPPER) : 0;
+                        p += n ? 1 : 0;
+                } else {
+                        n = strspn(p, UPPER);
+                }
+                snprintf(a.value, sizeof(a.value), "%.*s", (int)n, p);
+                if (*a.option || *a.value)
+                        add(ret, &count, &a);
+                p += strcspn(p, " ");
+        }
+        return count;
+}
