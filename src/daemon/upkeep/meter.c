@@ -332,14 +332,13 @@ static uint64_t measure_all(struct meter *m)
                                 forget(m, one);
                                 continue;
                         }
-                        if (!r) {
-                                pthread_mutex_lock(&m->lock);
+                        pthread_mutex_lock(&m->lock); /* the walking thread copies *one */
+                        if (!r)
                                 judge(m, one, &u);
-                                pthread_cond_signal(&m->changed);
-                                pthread_mutex_unlock(&m->lock);
-                        }
                         one->due_ns = clock_now_ns();
                         one->due_ns += pause_ns(one->due_ns - now, PERIOD_PARTS, PERIOD_MAX_MS);
+                        pthread_cond_signal(&m->changed);
+                        pthread_mutex_unlock(&m->lock);
                 }
                 next = one->due_ns < next ? one->due_ns : next;
         }
