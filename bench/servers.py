@@ -96,6 +96,7 @@ class Servers:
                if not k.startswith("SPANCL_") or k == "SPANCL_KEYS"}
         if vendors:
             env["OCL_ICD_VENDORS"] = vendors
+            env.pop("OCL_ICD_FILENAMES", None)  # it names further implementations
         # A sanitizer reads this when a worker ends, in its sandbox.
         known = env.get("LSAN_OPTIONS", "").partition("suppressions=")[2].split(":")[0]
         if known and "--sandbox-read" not in options:

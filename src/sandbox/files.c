@@ -60,6 +60,7 @@ static void allow_paths(const struct rules *r, const struct paths *p)
                 [PATH_NAMED] = ACCESS_READ,
                 [PATH_SELF] = ACCESS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE,
                 [PATH_DEVICE] = r->handled,
+                [PATH_MEMORY] = r->handled,
                 [PATH_WRITE] = r->handled,
         };
         for (size_t i = 0; i < p->count; i++)

@@ -244,16 +244,16 @@ static void find_all(struct finding *f, const struct config_options *o, const ch
         const char *named = config_option_text(o, CONFIG_fabric);
         bool fabric = strcmp(named, "off") != 0;
         if (!strcmp(named, "shm"))
-                add(f, "/dev/shm", PATH_DEVICE);
+                add(f, "/dev/shm", PATH_MEMORY);
         for (size_t i = 0; fabric && i < array_size(fabrics); i++)
                 add_matching(f, fabrics[i], PATH_DEVICE);
         for (size_t i = 0; i < array_size(read); i++)
                 add_matching(f, read[i], PATH_READ);
         for (size_t i = 0; i < array_size(devices); i++)
                 add_matching(f, devices[i], PATH_DEVICE);
-        /* All sessions' drivers share it, so it is added only where one needs it. */
+        /* Without namespaces all sessions share it, so it is added only where a driver needs it. */
         if (!access("/dev/kfd", F_OK) || !access("/dev/nvidiactl", F_OK))
-                add(f, "/dev/shm", PATH_DEVICE);
+                add(f, "/dev/shm", PATH_MEMORY);
         add(f, "/proc/self", PATH_SELF);
         add_installed(f);
         const char *vendors = getenv("OCL_ICD_VENDORS");

@@ -15,7 +15,9 @@ enum path_use {
         PATH_NAMED,
         PATH_SELF,   /* /proc/self: read, execute, write to files */
         PATH_DEVICE, /* a device node, or a folder of them: all rights */
-        PATH_WRITE,  /* all rights */
+        /* Files in memory, all rights. A session with a root folder of its own has its own ones. */
+        PATH_MEMORY,
+        PATH_WRITE, /* all rights */
 };
 
 struct path {

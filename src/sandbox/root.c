@@ -186,9 +186,29 @@ static int mount_with(const struct place *place, int users)
         return -1;
 }
 
+/* Make a detached file system in memory; -1: not possible. Its size is that of /dev/shm in most
+ * containers, where drivers of GPUs run with it. */
+static int make_memory(void)
+{
+        int fd = -1, fs = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
+        if (fs >= 0 && !syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "size", "64m", 0) &&
+            !syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "nr_inodes", "1024", 0) &&
+            !syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "mode", "1777", 0) &&
+            !syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+                fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
+                                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+        int error = errno;
+        if (fs >= 0)
+                close(fs);
+        errno = error;
+        return fd;
+}
+
 static int mount_of(const struct tree *t, const struct place *place)
 {
         int fd = -1;
+        if (place->use == PATH_MEMORY)
+                return make_memory();
         bool mapped = t->users >= 0 && (place->use == PATH_WRITE || place->use == PATH_NAMED);
         if (mapped)
                 fd = mount_with(place, t->users);

@@ -17,11 +17,11 @@ SUCCEED = 80  # so many attacks at least where there is no sandbox, whatever the
 OPEN = {line.split()[1] for line in (Path(__file__).parent / "open").read_text().splitlines() if line[0] != "#"}
 
 
-def _sandbox_test(*options, says=""):
+def _sandbox_test(*options, says="", prefix=()):
     """Its status and what it prints, `says` among it. It leaves nothing in its folder, and ends by itself."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        done = subprocess.run([str(BUILD / "bin/spancld"), "sandbox-test", *options], text=True, check=False,
+        done = subprocess.run([*prefix, str(BUILD / "bin/spancld"), "sandbox-test", *options], text=True, check=False,
                               env={**os.environ, "TMPDIR": folder}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=HANG_S)
         assert not os.listdir(folder), os.listdir(folder)
@@ -45,6 +45,29 @@ def another_user_holds_every_attack():
     if os.geteuid():
         return "not root here"
     _is_held(*_sandbox_test("--session-memory", "1024", "--user", "nobody"))
+    return None
+
+
+# A mount namespace whose /dev has a node that NVIDIA's driver makes, and whose /sys has InfiniBand without a device.
+GPU_HOST = """set -e
+dev=$(mktemp -d)
+mount -t tmpfs dev "$dev"
+for node in null zero full random urandom; do touch "$dev/$node"; mount --bind "/dev/$node" "$dev/$node"; done
+mkdir "$dev/shm"
+mount --bind /dev/shm "$dev/shm"
+touch "$dev/nvidiactl"
+mount --move "$dev" /dev
+rmdir "$dev"
+mount -t tmpfs class /sys/class
+mkdir /sys/class/infiniband
+exec "$@"
+"""
+
+
+def a_host_with_a_gpu_holds_every_attack():
+    if os.geteuid() or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        return "no mount namespaces here"
+    _is_held(*_sandbox_test("--session-memory", "1024", prefix=("unshare", "-m", "bash", "-c", GPU_HOST, "bash")))
     return None
 
 
