@@ -7,6 +7,7 @@
 #include "engine/command/command.h"
 #include "engine/command/recording.h"
 #include "engine/completion/coalesced.h"
+#include "engine/completion/completion.h"
 #include "engine/completion/untracked.h"
 #include "engine/device.h"
 #include "engine/program/cache.h"
@@ -131,7 +132,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 .in_process = params->in_process,
                 .clear = params->clear,
                 .contexts = params->contexts,
-                .complete = engine_command_complete,
+                .complete = engine_completion_report,
                 .broken = on_broken,
                 .user = e,
         };

@@ -6,6 +6,7 @@
 #include "engine/command/recording.h"
 #include "engine/completion/chain_queue.h"
 #include "engine/completion/coalesced.h"
+#include "engine/completion/completion.h"
 #include "engine/completion/early_completion.h"
 #include "engine/completion/untracked.h"
 #include "engine/transfer/reroute.h"
@@ -236,31 +237,15 @@ void engine_command_output(struct engine *e)
         buf_fini(&text);
 }
 
-void engine_command_finish(struct command *c)
-{
-        struct engine *e = c->queue->object.engine;
-        if (c->status < 0 && c->transfer && c->transfer->reader == c &&
-            engine_transfer_abort(c->transfer, c->status))
-                return;
-        if (c->transfer && c->transfer->writer == c)
-                engine_transfer_taken(c->transfer);
-        if (c->kernel)
-                engine_command_output(e);
-        if (c->batch)
-                c = engine_batch_finish(c);
-        if (!c)
-                return;
-        bool timed = c->queue->profiling || engine_transfer_times(c->transfer, c, &c->times);
-        engine_event_complete(steal(c->event), c->status, timed ? &c->times : NULL);
-        engine_command_free(c);
-}
-
 /* ---- holding -------------------------------------------------------------------------------- */
 
 void engine_command_poke(struct command *c)
 {
-        if (c->in_queue && list_empty(&c->ready))
-                list_append(&c->event->engine->ready, &c->ready);
+        if (!engine_command_in_queue(c) || !list_empty(&c->ready))
+                return;
+        if (c->state == COMMAND_HELD)
+                engine_command_set_state(c, COMMAND_READY);
+        list_append(&c->event->engine->ready, &c->ready);
 }
 
 void engine_command_poke_launches(const struct program *p)
@@ -358,7 +343,6 @@ static void command_leave_queue(struct command *c)
         list_remove(&c->held);
         list_remove(&c->barrier);
         list_remove(&c->ready);
-        c->in_queue = false;
         q->object.engine->held--;
         struct command *head = queue_head(q);
         if (!head)
@@ -491,7 +475,7 @@ int engine_handle_launch_query(void *user, const struct wire_launch_query *m)
         struct event *ev = engine_event_find(e, m->event);
         const struct command *c =
                 ev && ev->state == EVENT_HELD && !ev->imported ? find_command(e, ev) : NULL;
-        bool held = c && c->in_queue;
+        bool held = c && engine_command_in_queue(c);
         bool failed = c ? c->status < 0 : ev && ev->state == EVENT_DONE && ev->status < 0;
         if (held && only_loads(c) && !ev->asked)
                 ev->asked = m->request;
@@ -504,6 +488,7 @@ int engine_handle_launch_query(void *user, const struct wire_launch_query *m)
 static void command_submitted(struct command *c)
 {
         command_leave_queue(c);
+        engine_command_set_state(c, COMMAND_IN_FLIGHT);
         if (c->event->asked)
                 answer_launch_query(c->event->engine, c->event->asked, c->event, c->status >= 0);
         c->event->asked = 0;
@@ -515,7 +500,7 @@ static void command_submitted(struct command *c)
         if (c->status >= 0 && c->last)
                 engine_event_submitted(c->event, steal(c->last), c->queue->domain);
         if (!c->running)
-                engine_early_completion_end(c);
+                engine_completion_end(c);
 }
 
 cl_int engine_command_marker(struct queue *q, struct command **ret)
@@ -527,6 +512,7 @@ cl_int engine_command_marker(struct queue *q, struct command **ret)
                 engine_command_free(c);
         if (status < 0)
                 return status;
+        engine_command_set_state(c, COMMAND_IN_FLIGHT);
         list_append(&q->in_flight, &c->held);
         *ret = c;
         return status;
@@ -777,7 +763,7 @@ static void command_pump(struct command *c)
 
 static void command_start(struct command *c)
 {
-        c->started = true;
+        engine_command_set_state(c, COMMAND_SUBMITTING);
         if (c->status >= 0 && command_is_empty(c)) {
                 command_submitted(c);
                 return;
@@ -808,7 +794,7 @@ void engine_command_enqueue(struct command *c)
         if (q->recording)
                 return;
         c->seq = q->next_seq++;
-        c->in_queue = true;
+        engine_command_set_state(c, COMMAND_HELD);
         q->object.engine->held++;
         list_append(&q->held, &c->held);
         if (!q->in_order)
@@ -822,19 +808,21 @@ void engine_command_enqueue(struct command *c)
 void engine_run(struct engine *e)
 {
         while (!e->closing) {
-                engine_early_completion_run(e);
+                engine_completion_run(e);
                 if (list_empty(&e->ready))
                         break;
                 struct command *c = list_entry(e->ready.next, struct command, ready);
                 list_remove(&c->ready);
-                if (c->started)
+                if (c->state == COMMAND_SUBMITTING)
                         command_pump(c);
                 else if (command_may_go(c))
                         command_start(c);
+                else
+                        engine_command_set_state(c, COMMAND_HELD);
         }
 }
 
-/* ---- completing ----------------------------------------------------------------------------- */
+/* ---- parts that are complete ----------------------------------------------------------------- */
 
 void engine_times_add(struct backend_times *sum, const struct backend_times *t)
 {
@@ -852,21 +840,9 @@ void engine_times_add(struct backend_times *sum, const struct backend_times *t)
                 sum->end_ns = t->end_ns;
 }
 
-static void part_complete(struct command *c, cl_int status, const struct backend_times *t)
+/* The part brought the number of meaningful bytes, or bytes of the transfer. */
+static cl_int take_part(struct command *c, cl_int status)
 {
-        struct engine *e = c->queue->object.engine;
-        if (c->untracked_before)
-                engine_untracked_passed(c->queue->in_order ? c->queue : c->queue->chain_queue,
-                                        c->untracked_before, status);
-        if (c->stands_in && status >= 0)
-                status = e->be->event_status(c->event->native);
-        c->queue->running--;
-        queue_drained(c->queue);
-        if (!--c->running)
-                e->running--;
-        e->transfer_parts -= c->transfer != NULL;
-        engine_limit_end(c->queue);
-        engine_times_add(&c->times, t);
         struct transfer *data = c->transfer;
         if (c->asking) {
                 c->asking = false;
@@ -881,55 +857,25 @@ static void part_complete(struct command *c, cl_int status, const struct backend
                 if (ready > data->total)
                         ready = data->total;
                 if (data->reader == c)
-                        status = engine_transfer_progress(data, ready);
-                else
-                        engine_transfer_pass(data, ready);
+                        return engine_transfer_progress(data, ready);
+                engine_transfer_pass(data, ready);
         }
-        if (data)
+        return status;
+}
+
+void engine_command_part_complete(struct command *c, cl_int status, const struct backend_times *t)
+{
+        struct engine *e = c->queue->object.engine;
+        c->queue->running--;
+        queue_drained(c->queue);
+        if (!--c->running)
+                e->running--;
+        e->transfer_parts -= c->transfer != NULL;
+        engine_limit_end(c->queue);
+        engine_times_add(&c->times, t);
+        status = take_part(c, status);
+        if (c->transfer)
                 engine_transfer_uncrowd(e);
         if (status < 0)
                 engine_command_fail(c, status);
-        if (c->in_queue)
-                engine_command_poke(c); /* it still waits for bytes, or for room */
-        else if (!c->running)
-                engine_early_completion_end(c);
-}
-
-/* A command is complete, so the commands coalesced with it are complete, too, and those coalesced
- * with these. Complete the oldest first. */
-static void coalesced_complete(struct command *c)
-{
-        const struct backend_ops *be = c->queue->object.engine->be;
-        struct list all;
-        list_init(&all);
-        engine_coalesced_take(c, &all);
-        while (!list_empty(&all)) {
-                struct command *before = list_entry(all.prev, struct command, unreported);
-                list_remove(&before->unreported);
-                /* If it had failed, `c` would have failed, too. */
-                bool good = before->queue->failure_stays;
-                part_complete(before, good ? CL_COMPLETE : be->event_status(before->event->native),
-                              NULL);
-        }
-}
-
-void engine_command_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)
-{
-        struct engine *e = user;
-        struct command *c = cookie;
-        struct trace_span span = trace_begin(TRACE_complete, 0);
-        engine_lock(e);
-        if (!e->closing) {
-                span.value = c->event->id;
-                if (status < 0)
-                        engine_coalesced_uncertain(c);
-                else
-                        coalesced_complete(c);
-                part_complete(c, status, t);
-                engine_run(e);
-                engine_settle(e);
-        }
-        /* End the span before a notified client can ask for the records. */
-        trace_end(&span);
-        engine_unlock(e);
 }

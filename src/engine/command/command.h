@@ -2,6 +2,7 @@
 #ifndef SPANCL_ENGINE_COMMAND_H
 #define SPANCL_ENGINE_COMMAND_H
 
+#include "engine/command/command_state.h"
 #include "engine/command/event.h"
 #include "engine/program/kernel.h"
 #include "engine/transfer/transfer.h"
@@ -17,20 +18,17 @@ struct command {
         struct batch *batch; /* run of a recording; NULL: none */
         size_t number;       /* in the recording */
         uint64_t seq;        /* in the queue */
+        enum command_state state;
 
         /* Holding. */
         struct list held;    /* queue's held, then in_flight */
         struct list barrier; /* queue's barriers, or fences */
-        bool in_queue;       /* not wholly submitted */
         bool is_barrier;     /* out-of-order queue: later commands are held behind it */
         bool regardless;     /* dependencies that fail do not fail it */
         bool strict;         /* but the wait list's last one does */
         bool wide;           /* COMMAND_WIDE */
         bool marks;          /* out-of-order queue: a marker or barrier with a wait list */
         bool after_all;      /* out-of-order queue: waits for all before it */
-        bool started;
-        /* Complete, but one that it comes after is not. */
-        bool completed_early;
         /* A marker that reports an untracked command, whose event it has. */
         bool stands_in;
         size_t blocking; /* dependencies that block */
@@ -77,6 +75,12 @@ struct command {
         uint64_t untracked_before;
         struct backend_times times;
 };
+
+/* Is it in its queue's `held`? */
+static inline bool engine_command_in_queue(const struct command *c)
+{
+        return c->state >= COMMAND_HELD && c->state <= COMMAND_SUBMITTING;
+}
 
 /* Size of blocks for commands with a few dependencies and arguments. */
 extern const size_t engine_command_block;
@@ -134,15 +138,11 @@ void engine_command_poke(struct command *c);
 /* The same for the launches of a program that has been loaded. */
 void engine_command_poke_launches(const struct program *p);
 
-/* Report its failure, which waited for its transfer. */
-void engine_command_finish(struct command *c);
+/* A part of it is complete: count it, and take what it brought. `t` may be NULL. */
+void engine_command_part_complete(struct command *c, cl_int status, const struct backend_times *t);
 
 /* Send the client the output of its kernels' printf. */
 void engine_command_output(struct engine *e);
-
-/* struct backend_params.complete */
-void engine_command_complete(void *user, void *cookie, cl_int status,
-                             const struct backend_times *t);
 
 /* Release the commands' native objects and references; parts in flight may still be reported. After
  * these reports, free the commands. */

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "engine/command/command.h"
+#include "engine/completion/completion.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
@@ -493,9 +494,9 @@ static void bulk_done(struct session_bulk *b, int status)
         struct transfer *t = container_of(b, struct transfer, bulk);
         (void)status;
         t->sending = false;
-        /* A failed reader waits for the end of sending. */
+        /* A reader that failed is done, and waits for the end of sending. */
         if (t->reader && t->status < 0 && !t->engine->closing)
-                engine_command_finish(t->reader);
+                engine_completion_publish(t->reader);
         else if (t->reader)
                 engine_command_poke(t->reader); /* the peer may be lost */
         transfer_unref(t);
