@@ -20,37 +20,37 @@ static void command_release(struct command *c)
         if (c->queue)
                 engine_early_completion_left(c);
         list_remove(&c->ready);
-        list_remove(&c->over_quota);
-        list_remove(&c->order);
-        for (size_t i = 0; i < c->dep_count; i++)
-                engine_event_drop(&c->deps[i]);
-        for (size_t i = 0; i < c->arg_count; i++) {
-                engine_value_unref(c->args[i]);
-                engine_object_unref(c->arg_objects[i]);
+        list_remove(&c->submission.over_quota);
+        list_remove(&c->outcome.order);
+        for (size_t i = 0; i < c->deps.count; i++)
+                engine_event_drop(&c->deps.list[i]);
+        for (size_t i = 0; i < c->desc.arg_count; i++) {
+                engine_value_unref(c->desc.args[i]);
+                engine_object_unref(c->desc.arg_objects[i]);
         }
         struct object *held[] = {
-                c->buffer ? &c->buffer->object : NULL,
-                c->source ? &c->source->object : NULL,
-                c->kernel ? &c->kernel->object : NULL,
-                c->content ? &c->content->object : NULL,
+                c->desc.buffer ? &c->desc.buffer->object : NULL,
+                c->desc.source ? &c->desc.source->object : NULL,
+                c->desc.kernel ? &c->desc.kernel->object : NULL,
+                c->desc.content ? &c->desc.content->object : NULL,
         };
         for (size_t i = 0; i < array_size(held); i++)
                 engine_object_unref(held[i]);
-        if (c->last)
-                c->queue->object.engine->be->event_release(c->last);
-        list_remove(&c->unreported);
-        while (!list_empty(&c->coalesced)) /* no longer needed */
-                list_remove(c->coalesced.next);
+        if (c->submission.last)
+                c->queue->object.engine->be->event_release(c->submission.last);
+        list_remove(&c->outcome.unreported);
+        while (!list_empty(&c->outcome.coalesced)) /* no longer needed */
+                list_remove(c->outcome.coalesced.next);
         if (c->event)
                 c->event->unreported = NULL;
         if (c->event && !c->event->id)
                 engine_event_discard(c->event);
         if (c->queue)
                 engine_object_unref(&c->queue->object);
-        c->dep_count = c->arg_count = 0;
-        c->buffer = c->source = c->content = NULL;
-        c->kernel = NULL;
-        c->last = NULL;
+        c->deps.count = c->desc.arg_count = 0;
+        c->desc.buffer = c->desc.source = c->desc.content = NULL;
+        c->desc.kernel = NULL;
+        c->submission.last = NULL;
         c->event = NULL;
         c->queue = NULL;
 }
@@ -61,8 +61,8 @@ void engine_command_free(struct command *c)
         if (c->batch)
                 engine_batch_unref(c->batch);
         engine_reroute_settled(c);
-        if (c->transfer)
-                engine_transfer_leave(c->transfer, c);
+        if (c->submission.transfer)
+                engine_transfer_leave(c->submission.transfer, c);
         list_remove(&c->link);
         if (c->pool)
                 pool_put(c->pool, c);
@@ -88,7 +88,7 @@ void engine_command_free_all(struct engine *e)
  * waits here until that list is complete. */
 bool engine_command_waits_here(const struct command *c)
 {
-        return c->marks && c->queue->running > c->queue->marker_max;
+        return c->desc.marks && c->queue->running > c->queue->marker_max;
 }
 
 void engine_command_depend(struct command *c, struct wire_u64s waits)
@@ -96,17 +96,17 @@ void engine_command_depend(struct command *c, struct wire_u64s waits)
         bool failed = false;
         unsigned domain = engine_command_waits_here(c) ? UINT_MAX : c->queue->domain;
         for (size_t i = 0; i < waits.count; i++) {
-                struct dependency *d = &c->deps[c->dep_count];
+                struct dependency *d = &c->deps.list[c->deps.count];
                 list_init(&d->link);
                 d->command = c;
                 int r = engine_event_depend(c->queue->object.engine, wire_u64s_at(waits, i), domain,
                                             d);
-                d->strict = c->strict && i + 1 == waits.count;
+                d->strict = c->deps.strict && i + 1 == waits.count;
                 if (r > 0) {
-                        c->dep_count++;
-                        c->blocking += d->blocking;
+                        c->deps.count++;
+                        c->deps.blocking += d->blocking;
                 }
-                failed |= r < 0 && (d->strict || !c->regardless);
+                failed |= r < 0 && (d->strict || !c->deps.regardless);
         }
         if (failed)
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
@@ -125,17 +125,22 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
         if (!c)
                 return NULL;
         c->pool = small ? &e->command_pool : NULL;
-        struct list *lists[] = { &c->ready,     &c->held,       &c->barrier, &c->unreported,
-                                 &c->coalesced, &c->over_quota, &c->order };
+        struct list *lists[] = { &c->ready,
+                                 &c->held,
+                                 &c->barrier,
+                                 &c->outcome.unreported,
+                                 &c->outcome.coalesced,
+                                 &c->submission.over_quota,
+                                 &c->outcome.order };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         list_append(&e->commands, &c->link);
         c->queue = q;
         engine_object_ref(&q->object);
-        c->deps = (struct dependency *)(c + 1);
-        c->args = (struct value **)(c->deps + deps);
-        c->arg_objects = (struct object **)(c->args + args);
-        c->arg_count = args;
+        c->deps.list = (struct dependency *)(c + 1);
+        c->desc.args = (struct value **)(c->deps.list + deps);
+        c->desc.arg_objects = (struct object **)(c->desc.args + args);
+        c->desc.arg_count = args;
         return c;
 }
 
@@ -161,13 +166,13 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
         c->event->notify = params->flags & COMMAND_NOTIFY;
         c->event->queue = q->object.id;
         if (params->marker && !q->in_order) {
-                c->is_barrier = params->flags & COMMAND_BARRIER;
-                c->after_all = !params->waits.count;
-                c->marks = params->waits.count;
+                c->desc.is_barrier = params->flags & COMMAND_BARRIER;
+                c->desc.after_all = !params->waits.count;
+                c->desc.marks = params->waits.count;
         }
-        c->regardless = params->flags & COMMAND_REGARDLESS;
-        c->strict = params->flags & COMMAND_FOLLOW;
-        c->wide = params->flags & COMMAND_WIDE;
+        c->deps.regardless = params->flags & COMMAND_REGARDLESS;
+        c->deps.strict = params->flags & COMMAND_FOLLOW;
+        c->desc.wide = params->flags & COMMAND_WIDE;
         engine_command_depend(c, params->waits);
         if (q->status < 0)
                 engine_command_fail(c, q->status);
@@ -177,35 +182,35 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
 /* Copy the operation to submit; `like` keeps everything that it points to. */
 static void copy_what(struct command *c, const struct command *like)
 {
-        struct backend_command *n = &c->native;
-        *n = like->native;
-        memcpy(c->offset, like->offset, sizeof(c->offset));
-        memcpy(c->global, like->global, sizeof(c->global));
-        memcpy(c->local, like->local, sizeof(c->local));
-        memcpy(c->pattern, like->pattern, sizeof(c->pattern));
-        n->offset = n->offset ? c->offset : NULL;
-        n->global = n->global ? c->global : NULL;
-        n->local = n->local ? c->local : NULL;
-        n->pattern = n->pattern ? c->pattern : NULL;
-        c->buffer = like->buffer;
-        c->source = like->source;
-        c->kernel = like->kernel;
+        struct backend_command *n = &c->desc.native;
+        *n = like->desc.native;
+        memcpy(c->desc.offset, like->desc.offset, sizeof(c->desc.offset));
+        memcpy(c->desc.global, like->desc.global, sizeof(c->desc.global));
+        memcpy(c->desc.local, like->desc.local, sizeof(c->desc.local));
+        memcpy(c->desc.pattern, like->desc.pattern, sizeof(c->desc.pattern));
+        n->offset = n->offset ? c->desc.offset : NULL;
+        n->global = n->global ? c->desc.global : NULL;
+        n->local = n->local ? c->desc.local : NULL;
+        n->pattern = n->pattern ? c->desc.pattern : NULL;
+        c->desc.buffer = like->desc.buffer;
+        c->desc.source = like->desc.source;
+        c->desc.kernel = like->desc.kernel;
         struct object *objects[] = {
-                c->buffer ? &c->buffer->object : NULL,
-                c->source ? &c->source->object : NULL,
-                c->kernel ? &c->kernel->object : NULL,
+                c->desc.buffer ? &c->desc.buffer->object : NULL,
+                c->desc.source ? &c->desc.source->object : NULL,
+                c->desc.kernel ? &c->desc.kernel->object : NULL,
         };
         for (size_t i = 0; i < array_size(objects); i++)
                 if (objects[i])
                         engine_object_ref(objects[i]);
-        for (size_t i = 0; i < like->arg_count; i++) {
-                c->args[i] = like->args[i];
-                engine_value_ref(c->args[i]);
-                c->arg_objects[i] = like->arg_objects[i];
-                if (c->arg_objects[i])
-                        engine_object_ref(c->arg_objects[i]);
+        for (size_t i = 0; i < like->desc.arg_count; i++) {
+                c->desc.args[i] = like->desc.args[i];
+                engine_value_ref(c->desc.args[i]);
+                c->desc.arg_objects[i] = like->desc.arg_objects[i];
+                if (c->desc.arg_objects[i])
+                        engine_object_ref(c->desc.arg_objects[i]);
         }
-        c->status = like->status;
+        c->outcome.status = like->outcome.status;
 }
 
 int engine_command_copy(struct queue *q, const struct command *like, size_t deps, size_t args,
@@ -213,8 +218,8 @@ int engine_command_copy(struct queue *q, const struct command *like, size_t deps
 {
         if (q->object.engine->held >= ENGINE_HELD_MAX)
                 return SP_E_LIMIT;
-        struct command *c =
-                command_alloc(q, deps, like && like->arg_count > args ? like->arg_count : args);
+        struct command *c = command_alloc(
+                q, deps, like && like->desc.arg_count > args ? like->desc.arg_count : args);
         if (!c)
                 return SP_E_NOMEM;
         if (like)
@@ -252,15 +257,15 @@ void engine_command_poke_launches(const struct program *p)
 {
         list_each(c, &p->object.engine->commands, struct command, link)
         {
-                if (c->kernel && c->kernel->program == p)
+                if (c->desc.kernel && c->desc.kernel->program == p)
                         engine_command_poke(c);
         }
 }
 
 void engine_command_fail(struct command *c, cl_int status)
 {
-        if (c->status >= 0)
-                c->status = status;
+        if (c->outcome.status >= 0)
+                c->outcome.status = status;
 }
 
 void engine_command_unblock(struct dependency *d, cl_int status)
@@ -268,33 +273,35 @@ void engine_command_unblock(struct dependency *d, cl_int status)
         struct command *c = d->command;
         if (d->blocking) {
                 d->blocking = false;
-                c->blocking--;
+                c->deps.blocking--;
         }
         if (d->strict)
-                c->follows = NULL;
-        if (status < 0 && (d->strict || !c->regardless))
+                c->deps.follows = NULL;
+        if (status < 0 && (d->strict || !c->deps.regardless))
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-        if (!c->blocking)
+        if (!c->deps.blocking)
                 engine_command_poke(c);
         engine_early_completion_check(c);
 }
 
 void engine_command_follow(struct command *c)
 {
-        struct dependency *d = c->dep_count ? &c->deps[c->dep_count - 1] : NULL;
-        if (!d || !d->strict || !d->blocking || c->native.op != BACKEND_READ)
+        struct dependency *d = c->deps.count ? &c->deps.list[c->deps.count - 1] : NULL;
+        if (!d || !d->strict || !d->blocking || c->desc.native.op != BACKEND_READ)
                 return;
         /* A write that waits for its bytes: its transfer has the id of its event. */
         const struct transfer *t = map_get(&c->queue->object.engine->transfers, d->event->id);
         struct command *w = t ? t->writer : NULL;
         if (!w || w->event != d->event || w->queue->domain != c->queue->domain ||
-            w->queue->in_order || c->queue->in_order || w->buffer != c->buffer ||
-            w->native.op != BACKEND_WRITE || c->native.offset_bytes < w->native.offset_bytes ||
-            c->native.offset_bytes + c->native.size > w->native.offset_bytes + w->native.size)
+            w->queue->in_order || c->queue->in_order || w->desc.buffer != c->desc.buffer ||
+            w->desc.native.op != BACKEND_WRITE ||
+            c->desc.native.offset_bytes < w->desc.native.offset_bytes ||
+            c->desc.native.offset_bytes + c->desc.native.size >
+                    w->desc.native.offset_bytes + w->desc.native.size)
                 return;
-        c->follows = w;
+        c->deps.follows = w;
         d->blocking = false;
-        c->blocking--;
+        c->deps.blocking--;
 }
 
 /* Let the commands that follow the write `w` go on. */
@@ -302,7 +309,7 @@ static void poke_followers(struct command *w)
 {
         list_each(d, &w->event->dependents, struct dependency, link)
         {
-                if (d->command->follows == w)
+                if (d->command->deps.follows == w)
                         engine_command_poke(d->command);
         }
 }
@@ -316,11 +323,11 @@ static struct command *queue_head(const struct queue *q)
 static bool command_may_go(const struct command *c)
 {
         const struct queue *q = c->queue;
-        if (c->blocking || (c->kernel && c->kernel->program->loading))
+        if (c->deps.blocking || (c->desc.kernel && c->desc.kernel->program->loading))
                 return false;
-        if (c->after_all && q->running > q->marker_max)
+        if (c->desc.after_all && q->running > q->marker_max)
                 return false;
-        if (q->in_order || c->after_all)
+        if (q->in_order || c->desc.after_all)
                 return queue_head(q) == c;
         if (list_empty(&q->barriers))
                 return true;
@@ -332,7 +339,7 @@ static bool command_may_go(const struct command *c)
 static void queue_drained(struct queue *q)
 {
         struct command *head = q->running == q->marker_max ? queue_head(q) : NULL;
-        if (head && head->after_all)
+        if (head && head->desc.after_all)
                 engine_command_poke(head);
 }
 
@@ -347,15 +354,15 @@ static void command_leave_queue(struct command *c)
         struct command *head = queue_head(q);
         if (!head)
                 return;
-        if (!c->is_barrier) {
-                if (q->in_order || head->after_all)
+        if (!c->desc.is_barrier) {
+                if (q->in_order || head->desc.after_all)
                         engine_command_poke(head);
                 return;
         }
         list_each(next, &q->held, struct command, held)
         {
                 engine_command_poke(next);
-                if (next->is_barrier)
+                if (next->desc.is_barrier)
                         break;
         }
 }
@@ -368,17 +375,20 @@ static cl_int native_deps(struct command *c, struct backend_command *n)
 {
         struct buf *deps = &c->queue->object.engine->deps;
         deps->size = 0;
-        if (c->follows) {
-                const struct command *w = c->follows;
-                struct backend_event *written = w->last ? w->last : w->event->native;
+        if (c->deps.follows) {
+                const struct command *w = c->deps.follows;
+                struct backend_event *written =
+                        w->submission.last ? w->submission.last : w->event->native;
                 if (written && buf_put(deps, &written, sizeof(written)) < 0)
                         return CL_OUT_OF_HOST_MEMORY;
         }
-        if (c->last)
-                return buf_put(deps, &c->last, sizeof(c->last)) < 0 ? CL_OUT_OF_HOST_MEMORY : 0;
-        for (size_t i = 0; i < c->dep_count; i++) {
-                const struct event *ev = c->deps[i].event;
-                bool followed = c->follows && c->deps[i].strict;
+        if (c->submission.last)
+                return buf_put(deps, &c->submission.last, sizeof(c->submission.last)) < 0
+                               ? CL_OUT_OF_HOST_MEMORY
+                               : 0;
+        for (size_t i = 0; i < c->deps.count; i++) {
+                const struct event *ev = c->deps.list[i].event;
+                bool followed = c->deps.follows && c->deps.list[i].strict;
                 if (ev && ev->native && !followed &&
                     buf_put(deps, &ev->native, sizeof(ev->native)) < 0)
                         return CL_OUT_OF_HOST_MEMORY;
@@ -391,9 +401,9 @@ static void cover_untracked(struct command *c)
 {
         struct queue *q = c->queue;
         if (!q->in_order)
-                q = c->after_all ? q->chain_queue : NULL;
+                q = c->desc.after_all ? q->chain_queue : NULL;
         if (q)
-                c->untracked_before = q->untracked.covered = q->untracked.end;
+                c->outcome.untracked_before = q->untracked.covered = q->untracked.end;
 }
 
 /* Submit one part of the command. */
@@ -403,7 +413,7 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         struct engine *e = q->object.engine;
         struct backend_command n = *what;
         struct backend_event *native = NULL;
-        cl_int status = c->after_all ? engine_chain_join(q) : CL_SUCCESS;
+        cl_int status = c->desc.after_all ? engine_chain_join(q) : CL_SUCCESS;
         if (status >= 0)
                 status = native_deps(c, &n);
         if (status < 0)
@@ -419,14 +429,14 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         if (status < 0 || !native) /* or it is complete already */
                 return status;
         cover_untracked(c);
-        if (c->last)
-                e->be->event_release(c->last);
-        c->last = native;
+        if (c->submission.last)
+                e->be->event_release(c->submission.last);
+        c->submission.last = native;
         engine_coalesced_submitted(c, unreported);
-        if (!c->running++)
+        if (!c->submission.running++)
                 e->running++;
         q->running++;
-        e->transfer_parts += c->transfer != NULL;
+        e->transfer_parts += c->submission.transfer != NULL;
         engine_limit_begin(q);
         engine_queue_dirty(q);
         return CL_SUCCESS;
@@ -434,8 +444,8 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
 
 bool engine_command_waits(const struct command *c)
 {
-        for (size_t i = 0; i < c->dep_count; i++)
-                if (c->deps[i].event)
+        for (size_t i = 0; i < c->deps.count; i++)
+                if (c->deps.list[i].event)
                         return true;
         return false;
 }
@@ -465,7 +475,7 @@ static struct command *find_command(struct engine *e, const struct event *ev)
 static bool only_loads(const struct command *c)
 {
         const struct queue *q = c->queue;
-        return c->kernel && c->kernel->program->loading && !c->blocking &&
+        return c->desc.kernel && c->desc.kernel->program->loading && !c->deps.blocking &&
                (q->in_order ? queue_head(q) == c : list_empty(&q->barriers));
 }
 
@@ -476,7 +486,7 @@ int engine_handle_launch_query(void *user, const struct wire_launch_query *m)
         const struct command *c =
                 ev && ev->state == EVENT_HELD && !ev->imported ? find_command(e, ev) : NULL;
         bool held = c && engine_command_in_queue(c);
-        bool failed = c ? c->status < 0 : ev && ev->state == EVENT_DONE && ev->status < 0;
+        bool failed = c ? c->outcome.status < 0 : ev && ev->state == EVENT_DONE && ev->status < 0;
         if (held && only_loads(c) && !ev->asked)
                 ev->asked = m->request;
         else
@@ -490,16 +500,17 @@ static void command_submitted(struct command *c)
         command_leave_queue(c);
         engine_command_set_state(c, COMMAND_IN_FLIGHT);
         if (c->event->asked)
-                answer_launch_query(c->event->engine, c->event->asked, c->event, c->status >= 0);
+                answer_launch_query(c->event->engine, c->event->asked, c->event,
+                                    c->outcome.status >= 0);
         c->event->asked = 0;
         list_append(&c->queue->in_flight, &c->held);
-        if (c->is_barrier && c->running)
+        if (c->desc.is_barrier && c->submission.running)
                 list_append(&c->queue->fences, &c->barrier);
-        if (!c->after_all && !c->event->unreported) /* its completion is reported */
-                list_remove(&c->order);
-        if (c->status >= 0 && c->last)
-                engine_event_submitted(c->event, steal(c->last), c->queue->domain);
-        if (!c->running)
+        if (!c->desc.after_all && !c->event->unreported) /* its completion is reported */
+                list_remove(&c->outcome.order);
+        if (c->outcome.status >= 0 && c->submission.last)
+                engine_event_submitted(c->event, steal(c->submission.last), c->queue->domain);
+        if (!c->submission.running)
                 engine_completion_end(c);
 }
 
@@ -524,10 +535,10 @@ cl_int engine_command_marker(struct queue *q, struct command **ret)
 static void start_failed(struct command *c)
 {
         struct queue *q = c->queue;
-        bool ordered = q->running && (q->in_order || c->is_barrier);
+        bool ordered = q->running && (q->in_order || c->desc.is_barrier);
         if (q->native && (ordered || engine_command_waits(c))) {
                 const struct backend_command stand_in = {
-                        .op = c->is_barrier ? BACKEND_BARRIER : BACKEND_MARKER,
+                        .op = c->desc.is_barrier ? BACKEND_BARRIER : BACKEND_MARKER,
                 };
                 /* If even that can't be submitted, the command just fails early. */
                 (void)command_submit(c, &stand_in);
@@ -539,8 +550,8 @@ static void start_failed(struct command *c)
 static uint8_t *host_bytes(const struct command *c)
 {
         const struct backend_ops *be = c->queue->object.engine->be;
-        uint8_t *bytes = be->buffer_bytes ? be->buffer_bytes(c->native.buffer) : NULL;
-        return bytes ? bytes + c->native.offset_bytes : NULL;
+        uint8_t *bytes = be->buffer_bytes ? be->buffer_bytes(c->desc.native.buffer) : NULL;
+        return bytes ? bytes + c->desc.native.offset_bytes : NULL;
 }
 
 /* May the read be done on this thread? Only if nothing is in flight, and another thread would take
@@ -548,7 +559,8 @@ static uint8_t *host_bytes(const struct command *c)
 static bool may_be_now(const struct command *c)
 {
         enum { COPIED_MAX = 1 << 20 };
-        uint64_t size = c->native.op == BACKEND_READ ? c->transfer->total : UINT64_MAX;
+        uint64_t size =
+                c->desc.native.op == BACKEND_READ ? c->submission.transfer->total : UINT64_MAX;
         if (c->batch || c->queue->profiling || c->queue->object.engine->running)
                 return false;
         return size <= SESSION_INLINE_DEFAULT || (size <= COPIED_MAX && host_bytes(c));
@@ -564,47 +576,54 @@ static void take_box(struct backend_command *n, uint64_t total, uint64_t at, uin
         n->region[along] = (size_t)(len / step);
 }
 
-/* Submit the part that begins at c->sent. */
+/* Submit the part that begins at `sent`. */
 static cl_int submit_part(struct command *c)
 {
-        struct backend_command n = c->native;
+        struct command_submission *s = &c->submission;
+        struct backend_command n = c->desc.native;
         uint64_t len;
-        n.host = engine_transfer_part(c->transfer, c->sent, &len);
+        n.host = engine_transfer_part(s->transfer, s->sent, &len);
         if (!n.host)
-                return c->transfer->lack;
+                return s->transfer->lack;
         if (n.op == BACKEND_WRITE || n.op == BACKEND_READ) {
                 n.size = (size_t)len;
-                n.offset_bytes += (size_t)c->sent;
-        } else if (len < c->transfer->announced) {
-                take_box(&n, c->transfer->announced, c->sent, len);
+                n.offset_bytes += (size_t)s->sent;
+        } else if (len < s->transfer->announced) {
+                take_box(&n, s->transfer->announced, s->sent, len);
         }
         n.now = may_be_now(c);
         cl_int status = command_submit(c, &n);
         if (status >= 0)
-                c->sent += len;
-        if (status >= 0 && n.now && !c->running)
-                status = engine_transfer_progress(c->transfer, c->sent);
+                s->sent += len;
+        if (status >= 0 && n.now && !s->running)
+                status = engine_transfer_progress(s->transfer, s->sent);
         return status;
+}
+
+/* The end of the part that begins at `sent`. */
+static uint64_t part_end(const struct command *c)
+{
+        const struct transfer *t = c->submission.transfer;
+        uint64_t left = t->total - c->submission.sent;
+        return c->submission.sent + (left < t->part_size ? left : t->part_size);
 }
 
 /* How many of the bytes are in the buffer once the submitted part of the write has run. */
 static uint64_t readable(const struct command *c)
 {
-        const struct command *w = c->follows;
-        uint64_t before = w ? c->native.offset_bytes - w->native.offset_bytes : 0;
-        return !w ? UINT64_MAX : w->sent < before ? 0 : w->sent - before;
+        const struct command *w = c->deps.follows;
+        uint64_t before = w ? c->desc.native.offset_bytes - w->desc.native.offset_bytes : 0;
+        return !w ? UINT64_MAX : w->submission.sent < before ? 0 : w->submission.sent - before;
 }
 
 /* Submit the parts of a read that there is room for. 1: all are submitted; 0: not yet. */
 static cl_int submit_read(struct command *c)
 {
-        const struct transfer *t = c->transfer;
+        const struct transfer *t = c->submission.transfer;
         if (t->peer && t->peer->lost)
                 return CL_DEVICE_NOT_AVAILABLE;
-        while (c->sent < t->total && !t->unwanted) {
-                uint64_t left = t->total - c->sent;
-                if (c->sent >= engine_transfer_window(t) ||
-                    c->sent + (left < t->part_size ? left : t->part_size) > readable(c) ||
+        while (c->submission.sent < t->total && !t->unwanted) {
+                if (c->submission.sent >= engine_transfer_window(t) || part_end(c) > readable(c) ||
                     engine_transfer_over_quota(c))
                         return 0;
                 cl_int status = submit_part(c);
@@ -617,14 +636,13 @@ static cl_int submit_read(struct command *c)
 /* Submit the parts of a write that have arrived. 1: all are submitted; 0: not yet. */
 static cl_int submit_write(struct command *c)
 {
-        const struct transfer *t = c->transfer;
+        const struct transfer *t = c->submission.transfer;
         if (t->status < 0)
                 return engine_reroute_ask(c) ? 0 : t->status;
         if (t->target)
-                c->sent = t->arrived;
-        while (c->sent < t->total) {
-                uint64_t left = t->total - c->sent;
-                if (t->arrived < c->sent + (left < t->part_size ? left : t->part_size))
+                c->submission.sent = t->arrived;
+        while (c->submission.sent < t->total) {
+                if (t->arrived < part_end(c))
                         return 0;
                 cl_int status = submit_part(c);
                 if (status < 0)
@@ -638,10 +656,10 @@ static cl_int prepare_buffers(struct command *c)
 {
         unsigned domain = c->queue->domain;
         cl_int status = CL_SUCCESS;
-        if (c->buffer)
-                status = engine_buffer_native(c->buffer, domain, &c->native.buffer);
-        if (c->source && status >= 0)
-                status = engine_buffer_native(c->source, domain, &c->native.source);
+        if (c->desc.buffer)
+                status = engine_buffer_native(c->desc.buffer, domain, &c->desc.native.buffer);
+        if (c->desc.source && status >= 0)
+                status = engine_buffer_native(c->desc.source, domain, &c->desc.native.source);
         return status;
 }
 
@@ -653,13 +671,13 @@ static bool is_first(const struct command *c)
                 return false;
         if (q->in_order)
                 return list_empty(&q->in_flight) && q->untracked.first == q->untracked.end;
-        return list_empty(&q->fences) && !c->after_all;
+        return list_empty(&q->fences) && !c->desc.after_all;
 }
 
 /* Is it a marker with nothing before it? */
 static bool command_is_empty(const struct command *c)
 {
-        bool marks = c->native.op == BACKEND_MARKER || c->native.op == BACKEND_BARRIER;
+        bool marks = c->desc.native.op == BACKEND_MARKER || c->desc.native.op == BACKEND_BARRIER;
         return marks && !(c->queue->in_order && c->queue->profiling) && is_first(c);
 }
 
@@ -668,36 +686,36 @@ static bool command_is_empty(const struct command *c)
  * it is excluded. */
 static void write_in_place(struct command *c)
 {
-        if (c->native.op != BACKEND_WRITE || !c->transfer)
+        if (c->desc.native.op != BACKEND_WRITE || !c->submission.transfer)
                 return;
         uint8_t *bytes = host_bytes(c);
         if (bytes && !c->queue->profiling && is_first(c))
-                engine_transfer_aim(c->transfer, bytes, c->buffer);
+                engine_transfer_aim(c->submission.transfer, bytes, c->desc.buffer);
 }
 
 /* Submit a command that has no transfer. */
 static cl_int submit_whole(struct command *c)
 {
-        switch (c->native.op) {
+        switch (c->desc.native.op) {
         case BACKEND_KERNEL: {
-                cl_int status =
-                        engine_kernel_prepare(c->kernel, c->queue->domain, c->args, c->arg_objects,
-                                              c->arg_count, &c->native.kernel);
-                return status < 0 ? status : command_submit(c, &c->native);
+                cl_int status = engine_kernel_prepare(c->desc.kernel, c->queue->domain,
+                                                      c->desc.args, c->desc.arg_objects,
+                                                      c->desc.arg_count, &c->desc.native.kernel);
+                return status < 0 ? status : command_submit(c, &c->desc.native);
         }
         default:
-                return command_submit(c, &c->native);
+                return command_submit(c, &c->desc.native);
         }
 }
 
 static void submit_and_leave(struct command *c)
 {
-        cl_int status = c->status < 0 ? c->status : submit_whole(c);
-        if (status < 0 && c->status >= 0)
+        cl_int status = c->outcome.status < 0 ? c->outcome.status : submit_whole(c);
+        if (status < 0 && c->outcome.status >= 0)
                 c->event->refused = status;
         if (status < 0)
                 engine_command_fail(c, status);
-        if (status < 0 && !c->running)
+        if (status < 0 && !c->submission.running)
                 start_failed(c);
         else
                 command_submitted(c);
@@ -708,15 +726,15 @@ static cl_int ask_content_size(struct command *c)
 {
         struct backend_command n = {
                 .op = BACKEND_READ,
-                .offset_bytes = (size_t)c->content_offset,
-                .size = sizeof(c->content_size),
-                .host = c->content_size,
+                .offset_bytes = (size_t)c->desc.content_offset,
+                .size = sizeof(c->submission.content_size),
+                .host = c->submission.content_size,
         };
-        cl_int status = engine_buffer_native(c->content, c->queue->domain, &n.buffer);
-        c->asking = true;
+        cl_int status = engine_buffer_native(c->desc.content, c->queue->domain, &n.buffer);
+        c->submission.asking = true;
         if (status >= 0)
                 status = command_submit(c, &n);
-        c->asking = status >= 0;
+        c->submission.asking = status >= 0;
         return status;
 }
 
@@ -725,8 +743,8 @@ static cl_int ask_content_size(struct command *c)
 static void take_answer(struct command *c)
 {
         enum { STEP = 32 << 10 };
-        struct backend_command *n = &c->native;
-        uint64_t content = bytes_get_u64(c->content_size);
+        struct backend_command *n = &c->desc.native;
+        uint64_t content = bytes_get_u64(c->submission.content_size);
         uint64_t begin = n->op == BACKEND_COPY ? n->source_offset : n->offset_bytes;
         uint64_t size = content > begin ? content - begin : 0;
         if (size >= n->size || n->size - size <= STEP)
@@ -734,28 +752,28 @@ static void take_answer(struct command *c)
         size = (size / STEP + 1) * STEP;
         if (size >= n->size)
                 return;
-        if (c->transfer)
-                engine_transfer_cut(c->transfer, size);
+        if (c->submission.transfer)
+                engine_transfer_cut(c->submission.transfer, size);
         else
                 n->size = (size_t)size;
 }
 
 static void command_pump(struct command *c)
 {
-        cl_int r = c->status;
-        if (c->asking)
+        cl_int r = c->outcome.status;
+        if (c->submission.asking)
                 return;
-        if (!c->transfer) {
+        if (!c->submission.transfer) {
                 submit_and_leave(c);
                 return;
         }
         if (r >= 0)
-                r = c->transfer->reader == c ? submit_read(c) : submit_write(c);
-        if (c->transfer->writer == c)
+                r = c->submission.transfer->reader == c ? submit_read(c) : submit_write(c);
+        if (c->submission.transfer->writer == c)
                 poke_followers(c);
         if (r < 0)
                 engine_command_fail(c, r);
-        if (r < 0 && !c->last)
+        if (r < 0 && !c->submission.last)
                 start_failed(c);
         else if (r)
                 command_submitted(c);
@@ -764,22 +782,22 @@ static void command_pump(struct command *c)
 static void command_start(struct command *c)
 {
         engine_command_set_state(c, COMMAND_SUBMITTING);
-        if (c->status >= 0 && command_is_empty(c)) {
+        if (c->outcome.status >= 0 && command_is_empty(c)) {
                 command_submitted(c);
                 return;
         }
-        if (c->status >= 0) {
+        if (c->outcome.status >= 0) {
                 cl_int status = prepare_buffers(c);
                 if (status < 0)
                         engine_command_fail(c, status);
                 else
                         write_in_place(c);
         }
-        if (c->status < 0) {
+        if (c->outcome.status < 0) {
                 start_failed(c);
                 return;
         }
-        cl_int status = c->content ? ask_content_size(c) : CL_SUCCESS;
+        cl_int status = c->desc.content ? ask_content_size(c) : CL_SUCCESS;
         if (status < 0) {
                 engine_command_fail(c, status);
                 start_failed(c);
@@ -798,8 +816,8 @@ void engine_command_enqueue(struct command *c)
         q->object.engine->held++;
         list_append(&q->held, &c->held);
         if (!q->in_order)
-                list_append(&q->order, &c->order);
-        if (c->is_barrier)
+                list_append(&q->order, &c->outcome.order);
+        if (c->desc.is_barrier)
                 list_append(&q->barriers, &c->barrier);
         if (command_may_go(c))
                 command_start(c);
@@ -843,22 +861,23 @@ void engine_times_add(struct backend_times *sum, const struct backend_times *t)
 /* The part brought the number of meaningful bytes, or bytes of the transfer. */
 static cl_int take_part(struct command *c, cl_int status)
 {
-        struct transfer *data = c->transfer;
-        if (c->asking) {
-                c->asking = false;
+        struct command_submission *s = &c->submission;
+        struct transfer *t = s->transfer;
+        if (s->asking) {
+                s->asking = false;
                 if (status >= 0)
                         take_answer(c);
-        } else if (c->stale) {
-                if (!--c->stale)
+        } else if (s->stale) {
+                if (!--s->stale)
                         engine_reroute_settled(c);
-        } else if (status >= 0 && c->status >= 0 && data) {
+        } else if (status >= 0 && c->outcome.status >= 0 && t) {
                 /* Parts complete in order, because each waits for the one before. */
-                uint64_t ready = ++c->parts * data->part_size;
-                if (ready > data->total)
-                        ready = data->total;
-                if (data->reader == c)
-                        return engine_transfer_progress(data, ready);
-                engine_transfer_pass(data, ready);
+                uint64_t ready = ++s->parts * t->part_size;
+                if (ready > t->total)
+                        ready = t->total;
+                if (t->reader == c)
+                        return engine_transfer_progress(t, ready);
+                engine_transfer_pass(t, ready);
         }
         return status;
 }
@@ -868,13 +887,13 @@ void engine_command_part_complete(struct command *c, cl_int status, const struct
         struct engine *e = c->queue->object.engine;
         c->queue->running--;
         queue_drained(c->queue);
-        if (!--c->running)
+        if (!--c->submission.running)
                 e->running--;
-        e->transfer_parts -= c->transfer != NULL;
+        e->transfer_parts -= c->submission.transfer != NULL;
         engine_limit_end(c->queue);
-        engine_times_add(&c->times, t);
+        engine_times_add(&c->outcome.times, t);
         status = take_part(c, status);
-        if (c->transfer)
+        if (c->submission.transfer)
                 engine_transfer_uncrowd(e);
         if (status < 0)
                 engine_command_fail(c, status);

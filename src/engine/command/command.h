@@ -9,33 +9,8 @@
 
 struct batch;
 
-struct command {
-        struct list link;    /* engine's commands */
-        struct pool *pool;   /* NULL: it is too large for one */
-        struct list ready;   /* engine's ready, completed_early or candidates */
-        struct queue *queue; /* held */
-        struct event *event; /* NULL: recorded, or complete */
-        struct batch *batch; /* run of a recording; NULL: none */
-        size_t number;       /* in the recording */
-        uint64_t seq;        /* in the queue */
-        enum command_state state;
-
-        /* Holding. */
-        struct list held;    /* queue's held, then in_flight */
-        struct list barrier; /* queue's barriers, or fences */
-        bool is_barrier;     /* out-of-order queue: later commands are held behind it */
-        bool regardless;     /* dependencies that fail do not fail it */
-        bool strict;         /* but the wait list's last one does */
-        bool wide;           /* COMMAND_WIDE */
-        bool marks;          /* out-of-order queue: a marker or barrier with a wait list */
-        bool after_all;      /* out-of-order queue: waits for all before it */
-        /* A marker that reports an untracked command, whose event it has. */
-        bool stands_in;
-        size_t blocking; /* dependencies that block */
-        size_t dep_count;
-        struct dependency *deps;
-
-        /* The operation to submit. */
+/* The operation, as its message described it. */
+struct command_desc {
         struct backend_command native; /* without parts known only at submission */
         size_t offset[3], global[3], local[3];
         uint8_t pattern[128];
@@ -44,36 +19,76 @@ struct command {
         size_t arg_count;
         struct value **args;         /* held */
         struct object **arg_objects; /* held; NULL: not an object */
-        struct transfer *transfer;
-        /* Writes: transfers given up before this one (engine/transfer/reroute.h); held. */
-        struct transfer *given_up;
-        /* Parts in flight that use those transfers. */
-        size_t stale;
-        struct list over_quota; /* engine's */
         /* Reads and copies: the buffer with the number of meaningful bytes; held. NULL: there is
          * none. The command first reads it into content_size, in a part of its own. */
         struct buffer *content;
         uint64_t content_offset;
-        uint8_t content_size[8];
-        bool asking;
+        bool wide; /* COMMAND_WIDE */
+        /* Of markers in an out-of-order queue. */
+        bool is_barrier; /* later commands are held behind it */
+        bool marks;      /* it has a wait list */
+        bool after_all;  /* it has none: it waits for all before it */
+};
+
+/* The wait list. */
+struct command_deps {
+        struct dependency *list;
+        size_t count;
+        size_t blocking; /* those that block */
+        bool regardless; /* dependencies that fail do not fail the command */
+        bool strict;     /* but the last one does */
         /* Reads: the write, still going on, that brings these bytes; the read may send the
          * parts that the write has submitted. It is the last dependency. NULL: none, or it is
          * complete. */
         struct command *follows;
+};
 
-        /* Its progress and result. */
-        cl_int status;
+/* How far the command's parts are. */
+struct command_submission {
+        struct transfer *transfer; /* its bulk data; NULL: none */
+        /* Writes: transfers given up before this one (engine/transfer/reroute.h); held. */
+        struct transfer *given_up;
+        size_t stale;           /* parts in flight that use those transfers */
+        struct list over_quota; /* engine's */
+        bool asking;            /* the part in flight reads content_size */
+        uint8_t content_size[8];
         size_t running;             /* parts in flight */
         uint64_t sent;              /* read, write: bytes submitted, part by part */
         uint64_t parts;             /* read, write: complete ones */
         struct backend_event *last; /* of the part submitted last */
-        struct list unreported;     /* engine's unreported, or in `coalesced` of another */
-        struct list coalesced;      /* unreported ones that complete with it */
-        struct list order;          /* queue's order */
+};
+
+/* Its result, and the commands whose completion is noticed with it. */
+struct command_outcome {
+        cl_int status; /* negative: it fails, or has failed */
+        struct backend_times times;
+        struct list unreported; /* engine's unreported, or in `coalesced` of another */
+        struct list coalesced;  /* unreported ones that complete with it */
+        struct list order;      /* queue's order */
         /* Its completion completes the untracked launches below this number, in its queue or its
          * chain queue. */
         uint64_t untracked_before;
-        struct backend_times times;
+        /* A marker that reports an untracked command, whose event it has. */
+        bool stands_in;
+};
+
+struct command {
+        struct list link;    /* engine's commands */
+        struct pool *pool;   /* NULL: it is too large for one */
+        struct queue *queue; /* held */
+        struct event *event; /* NULL: recorded, or complete */
+        struct batch *batch; /* run of a recording; NULL: none */
+        size_t number;       /* in the recording */
+        uint64_t seq;        /* in the queue */
+        enum command_state state;
+        struct list ready;   /* engine's ready, completed_early or candidates */
+        struct list held;    /* queue's held, then in_flight */
+        struct list barrier; /* queue's barriers, or fences */
+
+        struct command_desc desc;
+        struct command_deps deps;
+        struct command_submission submission;
+        struct command_outcome outcome;
 };
 
 /* Is it in its queue's `held`? */

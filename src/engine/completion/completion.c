@@ -9,24 +9,26 @@
 void engine_completion_publish(struct command *c)
 {
         struct engine *e = c->queue->object.engine;
-        if (c->transfer && c->transfer->writer == c)
-                engine_transfer_taken(c->transfer);
-        if (c->kernel)
+        if (c->submission.transfer && c->submission.transfer->writer == c)
+                engine_transfer_taken(c->submission.transfer);
+        if (c->desc.kernel)
                 engine_command_output(e);
         if (c->batch)
                 c = engine_batch_finish(c);
         if (!c)
                 return;
-        bool timed = c->queue->profiling || engine_transfer_times(c->transfer, c, &c->times);
-        engine_event_complete(steal(c->event), c->status, timed ? &c->times : NULL);
+        bool timed = c->queue->profiling ||
+                     engine_transfer_times(c->submission.transfer, c, &c->outcome.times);
+        engine_event_complete(steal(c->event), c->outcome.status, timed ? &c->outcome.times : NULL);
         engine_command_free(c);
 }
 
 static void done(struct command *c)
 {
         engine_command_set_state(c, COMMAND_DONE);
-        bool failed_read = c->status < 0 && c->transfer && c->transfer->reader == c;
-        if (!failed_read || !engine_transfer_abort(c->transfer, c->status))
+        bool failed_read = c->outcome.status < 0 && c->submission.transfer &&
+                           c->submission.transfer->reader == c;
+        if (!failed_read || !engine_transfer_abort(c->submission.transfer, c->outcome.status))
                 engine_completion_publish(c);
 }
 
@@ -46,19 +48,19 @@ void engine_completion_run(struct engine *e)
 static void complete_untracked(const struct command *c, cl_int status)
 {
         struct queue *q = c->queue->in_order ? c->queue : c->queue->chain_queue;
-        if (c->untracked_before)
-                engine_untracked_passed(q, c->untracked_before, status);
+        if (c->outcome.untracked_before)
+                engine_untracked_passed(q, c->outcome.untracked_before, status);
 }
 
 static void part_complete(struct command *c, cl_int status, const struct backend_times *t)
 {
         complete_untracked(c, status);
-        if (c->stands_in && status >= 0)
+        if (c->outcome.stands_in && status >= 0)
                 status = c->queue->object.engine->be->event_status(c->event->native);
         engine_command_part_complete(c, status, t);
         if (engine_command_in_queue(c))
                 engine_command_poke(c); /* it still waits for bytes, or for room */
-        else if (!c->running)
+        else if (!c->submission.running)
                 engine_completion_end(c);
 }
 
@@ -71,8 +73,8 @@ static void complete_coalesced(struct command *c)
         list_init(&all);
         engine_coalesced_take(c, &all);
         while (!list_empty(&all)) {
-                struct command *before = list_entry(all.prev, struct command, unreported);
-                list_remove(&before->unreported);
+                struct command *before = list_entry(all.prev, struct command, outcome.unreported);
+                list_remove(&before->outcome.unreported);
                 /* If it had failed, `c` would have failed, too. */
                 bool good = before->queue->failure_stays;
                 part_complete(before, good ? CL_COMPLETE : be->event_status(before->event->native),

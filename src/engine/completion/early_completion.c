@@ -5,7 +5,7 @@ static bool is_early(const struct command *c)
         const struct queue *q = c->queue;
         if (engine_command_waits(c))
                 return true;
-        if (q->in_order || c->after_all)
+        if (q->in_order || c->desc.after_all)
                 return q->in_flight.next != &c->held;
         if (list_empty(&q->fences))
                 return false;

@@ -146,8 +146,9 @@ static struct event *name(struct queue *q, uint64_t number)
                 return map_get(&e->events, id);
         }
         c->event = ev;
-        c->stands_in = true;
-        struct backend_event *native = entry->native ? steal(entry->native) : steal(c->last);
+        c->outcome.stands_in = true;
+        struct backend_event *native =
+                entry->native ? steal(entry->native) : steal(c->submission.last);
         engine_event_submitted(ev, native, q->domain);
         return ev;
 }
@@ -209,9 +210,9 @@ int engine_untracked_keep(struct buffer *b)
                         continue;
                 }
                 c->event = ev;
-                c->buffer = b;
+                c->desc.buffer = b;
                 engine_object_ref(&b->object);
-                engine_event_submitted(ev, steal(c->last), q->domain);
+                engine_event_submitted(ev, steal(c->submission.last), q->domain);
         }
         return 0;
 }

@@ -2,7 +2,7 @@
 
 bool engine_reroute_ask(struct command *c)
 {
-        struct transfer *t = c->transfer;
+        struct transfer *t = c->submission.transfer;
         if (!t->peer || !t->peer->id || t->hopeless)
                 return false;
         if (!list_empty(&t->orphaned))
@@ -16,9 +16,9 @@ bool engine_reroute_ask(struct command *c)
 
 void engine_reroute_settled(struct command *c)
 {
-        while (c->given_up) {
-                struct transfer *t = c->given_up;
-                c->given_up = t->before;
+        while (c->submission.given_up) {
+                struct transfer *t = c->submission.given_up;
+                c->submission.given_up = t->before;
                 engine_transfer_leave(t, c);
         }
 }
@@ -26,14 +26,14 @@ void engine_reroute_settled(struct command *c)
 /* Start the write again with all of the bytes; bytes written already are the same. */
 static void begin_again(struct command *c, struct transfer *next)
 {
-        struct transfer *old = c->transfer;
+        struct transfer *old = c->submission.transfer;
         old->writer = NULL;
-        old->before = c->given_up;
-        c->given_up = old;
-        c->transfer = next;
-        c->sent = c->parts = 0;
-        c->stale = c->running;
-        if (!c->stale)
+        old->before = c->submission.given_up;
+        c->submission.given_up = old;
+        c->submission.transfer = next;
+        c->submission.sent = c->submission.parts = 0;
+        c->submission.stale = c->submission.running;
+        if (!c->submission.stale)
                 engine_reroute_settled(c);
         engine_command_poke(c);
 }

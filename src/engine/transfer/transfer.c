@@ -128,10 +128,10 @@ static bool over_quota(const struct transfer *t, uint64_t offset)
 
 bool engine_transfer_over_quota(struct command *c)
 {
-        if (!over_quota(c->transfer, c->sent))
+        if (!over_quota(c->submission.transfer, c->submission.sent))
                 return false;
-        list_remove(&c->over_quota);
-        list_append(&c->transfer->engine->over_quota, &c->over_quota);
+        list_remove(&c->submission.over_quota);
+        list_append(&c->submission.transfer->engine->over_quota, &c->submission.over_quota);
         return true;
 }
 
@@ -140,8 +140,9 @@ void engine_transfer_uncrowd(struct engine *e)
         if (e->closing)
                 return;
         while (!list_empty(&e->over_quota)) {
-                struct command *c = list_entry(e->over_quota.next, struct command, over_quota);
-                list_remove(&c->over_quota);
+                struct command *c =
+                        list_entry(e->over_quota.next, struct command, submission.over_quota);
+                list_remove(&c->submission.over_quota);
                 engine_command_poke(c);
         }
         if (e->lanes_over_quota) {
@@ -411,7 +412,7 @@ int engine_transfer_local(struct engine *e, uint64_t total, uint64_t step, struc
                 return r;
         t->refs++;
         t->reader = reader;
-        reader->transfer = t;
+        reader->submission.transfer = t;
         *ret = t;
         return 0;
 }
@@ -419,7 +420,7 @@ int engine_transfer_local(struct engine *e, uint64_t total, uint64_t step, struc
 void engine_transfer_adopt(struct transfer *t, struct command *writer)
 {
         t->writer = writer;
-        writer->transfer = t;
+        writer->submission.transfer = t;
 }
 
 void engine_transfer_disown(struct transfer *t)
@@ -510,7 +511,7 @@ static cl_int bulk_start(struct transfer *t, uint64_t ready)
                 .at = bulk_at,
                 .done = bulk_done,
                 .passed = bulk_passed,
-                .wide = t->reader && t->reader->wide,
+                .wide = t->reader && t->reader->desc.wide,
         };
         t->sending = true;
         t->refs++;
@@ -627,7 +628,7 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
         if (t->peer != p || t->early || offset >= t->total || *len > t->total - offset ||
             arrivals_meet(&t->placed, offset, offset + *len))
                 return SP_E_PROTO;
-        bool wanted = t->writer && t->writer->status >= 0 && !t->status;
+        bool wanted = t->writer && t->writer->outcome.status >= 0 && !t->status;
         uint64_t fits;
         if (wanted && !inlined && over_quota(t, offset)) {
                 p->waiting = t->engine->lanes_over_quota = true;
@@ -812,7 +813,7 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status)
         }
         list_each(c, &e->commands, struct command, link)
         {
-                if (c->transfer && c->transfer->peer == p)
+                if (c->submission.transfer && c->submission.transfer->peer == p)
                         engine_command_poke(c); /* a read that waits for room */
         }
 }
