@@ -72,7 +72,7 @@ void engine_command_free(struct command *c)
 
 void engine_command_abandon_all(struct engine *e)
 {
-        list_each(c, &e->commands, struct command, link)
+        list_each(c, &e->commands.all, struct command, link)
         {
                 command_release(c);
         }
@@ -80,8 +80,8 @@ void engine_command_abandon_all(struct engine *e)
 
 void engine_command_free_all(struct engine *e)
 {
-        while (!list_empty(&e->commands))
-                engine_command_free(list_entry(e->commands.next, struct command, link));
+        while (!list_empty(&e->commands.all))
+                engine_command_free(list_entry(e->commands.all.next, struct command, link));
 }
 
 /* With so many commands in flight, a native marker is too slow. A marker with a wait list then
@@ -120,11 +120,11 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
                       args * (sizeof(struct value *) + sizeof(struct object *));
         struct engine *e = q->object.engine;
         bool small = sizeof(struct command) + tail <= engine_command_block;
-        struct command *c = small ? pool_get(&e->command_pool, sizeof(*c) + tail)
+        struct command *c = small ? pool_get(&e->commands.pool, sizeof(*c) + tail)
                                   : mem_zalloc(sizeof(*c) + tail);
         if (!c)
                 return NULL;
-        c->pool = small ? &e->command_pool : NULL;
+        c->pool = small ? &e->commands.pool : NULL;
         struct list *lists[] = { &c->ready,
                                  &c->held,
                                  &c->barrier,
@@ -134,7 +134,7 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
                                  &c->outcome.order };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
-        list_append(&e->commands, &c->link);
+        list_append(&e->commands.all, &c->link);
         c->queue = q;
         engine_object_ref(&q->object);
         c->deps.list = (struct dependency *)(c + 1);
@@ -149,7 +149,7 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
         struct queue *q = engine_queue_find(e, params->queue);
         if (!q || engine_event_among(params->event, params->waits))
                 return SP_E_PROTO;
-        if (e->held >= ENGINE_HELD_MAX)
+        if (e->commands.held >= ENGINE_HELD_MAX)
                 return SP_E_LIMIT;
         struct command *c = command_alloc(q, params->waits.count, params->arg_count);
         if (!c)
@@ -216,7 +216,7 @@ static void copy_what(struct command *c, const struct command *like)
 int engine_command_copy(struct queue *q, const struct command *like, size_t deps, size_t args,
                         struct command **ret)
 {
-        if (q->object.engine->held >= ENGINE_HELD_MAX)
+        if (q->object.engine->commands.held >= ENGINE_HELD_MAX)
                 return SP_E_LIMIT;
         struct command *c = command_alloc(
                 q, deps, like && like->desc.arg_count > args ? like->desc.arg_count : args);
@@ -230,7 +230,7 @@ int engine_command_copy(struct queue *q, const struct command *like, size_t deps
 
 void engine_command_output(struct engine *e)
 {
-        if (!e->prints || !e->params.ops->output)
+        if (!e->programs.prints || !e->params.ops->output)
                 return;
         struct buf text = { 0 };
         e->params.ops->output(e->params.user, &text);
@@ -250,12 +250,12 @@ void engine_command_poke(struct command *c)
                 return;
         if (c->state == COMMAND_HELD)
                 engine_command_set_state(c, COMMAND_READY);
-        list_append(&c->event->engine->ready, &c->ready);
+        list_append(&c->event->engine->commands.ready, &c->ready);
 }
 
 void engine_command_poke_launches(const struct program *p)
 {
-        list_each(c, &p->object.engine->commands, struct command, link)
+        list_each(c, &p->object.engine->commands.all, struct command, link)
         {
                 if (c->desc.kernel && c->desc.kernel->program == p)
                         engine_command_poke(c);
@@ -290,7 +290,7 @@ void engine_command_follow(struct command *c)
         if (!d || !d->strict || !d->blocking || c->desc.native.op != BACKEND_READ)
                 return;
         /* A write that waits for its bytes: its transfer has the id of its event. */
-        const struct transfer *t = map_get(&c->queue->object.engine->transfers, d->event->id);
+        const struct transfer *t = map_get(&c->queue->object.engine->transfers.table, d->event->id);
         struct command *w = t ? t->writer : NULL;
         if (!w || w->event != d->event || w->queue->domain != c->queue->domain ||
             w->queue->in_order || c->queue->in_order || w->desc.buffer != c->desc.buffer ||
@@ -350,7 +350,7 @@ static void command_leave_queue(struct command *c)
         list_remove(&c->held);
         list_remove(&c->barrier);
         list_remove(&c->ready);
-        q->object.engine->held--;
+        q->object.engine->commands.held--;
         struct command *head = queue_head(q);
         if (!head)
                 return;
@@ -373,7 +373,7 @@ static void command_leave_queue(struct command *c)
  * before. */
 static cl_int native_deps(struct command *c, struct backend_command *n)
 {
-        struct buf *deps = &c->queue->object.engine->deps;
+        struct buf *deps = &c->queue->object.engine->commands.deps;
         deps->size = 0;
         if (c->deps.follows) {
                 const struct command *w = c->deps.follows;
@@ -418,12 +418,12 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
                 status = native_deps(c, &n);
         if (status < 0)
                 return status;
-        n.deps = (struct backend_event *const *)(const void *)e->deps.data;
-        n.dep_count = e->deps.size / sizeof(native);
+        n.deps = (struct backend_event *const *)(const void *)e->commands.deps.data;
+        n.dep_count = e->commands.deps.size / sizeof(native);
         bool unreported = engine_coalesced_allowed(c);
         n.cookie = unreported ? NULL : c;
-        n.alone = !e->running;
-        n.prints = e->prints;
+        n.alone = !e->commands.running;
+        n.prints = e->programs.prints;
         TRACE_SPAN(submit, c->event ? c->event->id : 0);
         status = e->be->submit(q->native, &n, &native);
         if (status < 0 || !native) /* or it is complete already */
@@ -434,9 +434,9 @@ static cl_int command_submit(struct command *c, const struct backend_command *wh
         c->submission.last = native;
         engine_coalesced_submitted(c, unreported);
         if (!c->submission.running++)
-                e->running++;
+                e->commands.running++;
         q->running++;
-        e->transfer_parts += c->submission.transfer != NULL;
+        e->transfers.parts += c->submission.transfer != NULL;
         engine_limit_begin(q);
         engine_queue_dirty(q);
         return CL_SUCCESS;
@@ -463,7 +463,7 @@ static void answer_launch_query(struct engine *e, uint64_t request, const struct
 /* Search the newest commands first: a client asks about the launch that it has just sent. */
 static struct command *find_command(struct engine *e, const struct event *ev)
 {
-        for (struct list *l = e->commands.prev; l != &e->commands; l = l->prev) {
+        for (struct list *l = e->commands.all.prev; l != &e->commands.all; l = l->prev) {
                 struct command *c = list_entry(l, struct command, link);
                 if (c->event == ev)
                         return c;
@@ -561,7 +561,7 @@ static bool may_be_now(const struct command *c)
         enum { COPIED_MAX = 1 << 20 };
         uint64_t size =
                 c->desc.native.op == BACKEND_READ ? c->submission.transfer->total : UINT64_MAX;
-        if (c->batch || c->queue->profiling || c->queue->object.engine->running)
+        if (c->batch || c->queue->profiling || c->queue->object.engine->commands.running)
                 return false;
         return size <= SESSION_INLINE_DEFAULT || (size <= COPIED_MAX && host_bytes(c));
 }
@@ -813,7 +813,7 @@ void engine_command_enqueue(struct command *c)
                 return;
         c->seq = q->next_seq++;
         engine_command_set_state(c, COMMAND_HELD);
-        q->object.engine->held++;
+        q->object.engine->commands.held++;
         list_append(&q->held, &c->held);
         if (!q->in_order)
                 list_append(&q->order, &c->outcome.order);
@@ -827,9 +827,9 @@ void engine_run(struct engine *e)
 {
         while (!e->closing) {
                 engine_completion_run(e);
-                if (list_empty(&e->ready))
+                if (list_empty(&e->commands.ready))
                         break;
-                struct command *c = list_entry(e->ready.next, struct command, ready);
+                struct command *c = list_entry(e->commands.ready.next, struct command, ready);
                 list_remove(&c->ready);
                 if (c->state == COMMAND_SUBMITTING)
                         command_pump(c);
@@ -888,8 +888,8 @@ void engine_command_part_complete(struct command *c, cl_int status, const struct
         c->queue->running--;
         queue_drained(c->queue);
         if (!--c->submission.running)
-                e->running--;
-        e->transfer_parts -= c->submission.transfer != NULL;
+                e->commands.running--;
+        e->transfers.parts -= c->submission.transfer != NULL;
         engine_limit_end(c->queue);
         engine_times_add(&c->outcome.times, t);
         status = take_part(c, status);

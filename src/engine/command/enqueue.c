@@ -170,9 +170,9 @@ static int take_objects(struct command *c, const struct action *a, const struct 
 int engine_handle_content_size(void *user, const struct wire_content_size *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
-        e->content_size.event = m->event;
-        e->content_size.buffer = m->buffer;
-        e->content_size.offset = m->offset;
+        e->commands.content_size.event = m->event;
+        e->commands.content_size.buffer = m->buffer;
+        e->commands.content_size.offset = m->offset;
         return 0;
 }
 
@@ -180,15 +180,16 @@ int engine_handle_content_size(void *user, const struct wire_content_size *m)
 static int take_content_size(struct command *c, const struct action *a)
 {
         struct engine *e = c->queue->object.engine;
-        bool taken = e->content_size.event && e->content_size.event == a->params.event;
-        e->content_size.event = 0;
+        bool taken =
+                e->commands.content_size.event && e->commands.content_size.event == a->params.event;
+        e->commands.content_size.event = 0;
         if (!taken)
                 return 0;
         if ((c->desc.native.op != BACKEND_READ && c->desc.native.op != BACKEND_COPY) ||
             c->queue->recording)
                 return SP_E_PROTO;
-        int r = take_mem(e, e->content_size.buffer, false, &c->desc.content);
-        c->desc.content_offset = e->content_size.offset;
+        int r = take_mem(e, e->commands.content_size.buffer, false, &c->desc.content);
+        c->desc.content_offset = e->commands.content_size.offset;
         if (r == 0 &&
             (c->desc.content_offset > c->desc.content->size ||
              c->desc.content->size - c->desc.content_offset < sizeof(c->submission.content_size)))

@@ -13,7 +13,7 @@ static void recording_free(struct object *o)
         struct recording *rec = container_of(o, struct recording, object);
         for (size_t i = 0; i < rec->count; i++)
                 engine_command_free(rec->commands[i].what);
-        o->engine->recorded -= rec->count;
+        o->engine->commands.recorded -= rec->count;
         for (size_t i = 0; i < rec->slot_count; i++) {
                 /* A holder of this queue finds that it can't execute. */
                 rec->slots[i]->recording = NULL;
@@ -83,7 +83,7 @@ int engine_recording_add(struct command *c, const struct command_params *params)
         bool is_barrier = params->marker && params->flags & COMMAND_BARRIER;
         if (params->event != object_id(OBJECT_EVENT, rec->count + 1))
                 return SP_E_PROTO;
-        if (e->recorded >= ENGINE_RECORDED_MAX)
+        if (e->commands.recorded >= ENGINE_RECORDED_MAX)
                 return SP_E_LIMIT;
         void *commands = rec->commands;
         int r = grow(&commands, &rec->cap, rec->count, sizeof(*rec->commands));
@@ -104,7 +104,7 @@ int engine_recording_add(struct command *c, const struct command_params *params)
         c->number = rec->count++;
         if (is_barrier)
                 rec->barrier = rec->count;
-        e->recorded++;
+        e->commands.recorded++;
         return 0;
 }
 

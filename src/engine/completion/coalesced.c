@@ -63,7 +63,8 @@ void engine_coalesced_submitted(struct command *c, bool unreported)
 {
         if (unreported) {
                 c->event->unreported = c;
-                list_append(&c->queue->object.engine->unreported, &c->outcome.unreported);
+                list_append(&c->queue->object.engine->completion.unreported,
+                            &c->outcome.unreported);
         }
         if (c->desc.after_all)
                 stand_for_newest(c);
@@ -88,7 +89,8 @@ void engine_coalesced_report(struct command *c)
                 c->event->unreported = NULL;
                 list_remove(&c->outcome.order);
         } else {
-                list_append(&e->unreported, &c->outcome.unreported); /* try again later */
+                list_append(&e->completion.unreported,
+                            &c->outcome.unreported); /* try again later */
         }
 }
 
@@ -96,7 +98,7 @@ void engine_coalesced_report_all(struct engine *e)
 {
         struct list all;
         list_init(&all);
-        list_each(c, &e->unreported, struct command, outcome.unreported)
+        list_each(c, &e->completion.unreported, struct command, outcome.unreported)
         {
                 list_remove(&c->outcome.unreported);
                 list_append(&all, &c->outcome.unreported);
@@ -131,6 +133,6 @@ void engine_coalesced_uncertain(struct command *c)
         while (!list_empty(&c->outcome.coalesced)) {
                 struct list *first = c->outcome.coalesced.next;
                 list_remove(first);
-                list_append(&c->queue->object.engine->unreported, first);
+                list_append(&c->queue->object.engine->completion.unreported, first);
         }
 }

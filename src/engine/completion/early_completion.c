@@ -14,7 +14,7 @@ static bool is_early(const struct command *c)
 
 static void withhold(struct command *c)
 {
-        list_append(&c->queue->object.engine->completed_early, &c->ready);
+        list_append(&c->queue->object.engine->completion.completed_early, &c->ready);
 }
 
 bool engine_early_completion_withhold(struct command *c)
@@ -32,7 +32,7 @@ void engine_early_completion_check(struct command *c)
                 return;
         struct engine *e = c->queue->object.engine;
         list_remove(&c->ready);
-        list_append(&e->candidates, &c->ready);
+        list_append(&e->completion.candidates, &c->ready);
 }
 
 void engine_early_completion_left(struct command *c)
@@ -48,7 +48,7 @@ void engine_early_completion_left(struct command *c)
         list_remove(&c->barrier);
         if (!fence)
                 return;
-        list_each(a, &q->object.engine->completed_early, struct command, ready)
+        list_each(a, &q->object.engine->completion.completed_early, struct command, ready)
         {
                 if (a->queue == q)
                         engine_early_completion_check(a);
@@ -57,8 +57,9 @@ void engine_early_completion_left(struct command *c)
 
 struct command *engine_early_completion_next(struct engine *e)
 {
-        while (!list_empty(&e->candidates)) {
-                struct command *c = list_entry(e->candidates.next, struct command, ready);
+        while (!list_empty(&e->completion.candidates)) {
+                struct command *c =
+                        list_entry(e->completion.candidates.next, struct command, ready);
                 list_remove(&c->ready);
                 if (!is_early(c))
                         return c;

@@ -9,7 +9,7 @@ bool engine_reroute_ask(struct command *c)
                 return true;
         t->refs++;
         t->orphaned_event = c->event->id;
-        list_append(&t->engine->orphaned, &t->orphaned);
+        list_append(&t->engine->transfers.orphaned, &t->orphaned);
         peer_send(engine_client(t->engine), transfer_orphaned, .event = c->event->id);
         return true;
 }
@@ -40,7 +40,7 @@ static void begin_again(struct command *c, struct transfer *next)
 
 static struct transfer *find_orphaned(struct engine *e, uint64_t event)
 {
-        list_each(t, &e->orphaned, struct transfer, orphaned)
+        list_each(t, &e->transfers.orphaned, struct transfer, orphaned)
         {
                 if (t->orphaned_event == event)
                         return t;

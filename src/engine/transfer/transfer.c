@@ -35,50 +35,50 @@ static void *bounce_get(void *user)
         struct engine *e = user;
         uint64_t size = 0;
         uint8_t *base = e->params.ops->bounce ? e->params.ops->bounce(e->params.user, &size) : NULL;
-        if (!base || size - e->bounced < STAGING_SLAB)
+        if (!base || size - e->transfers.bounced < STAGING_SLAB)
                 return NULL;
-        e->bounced += STAGING_SLAB;
-        return base + e->bounced - STAGING_SLAB;
+        e->transfers.bounced += STAGING_SLAB;
+        return base + e->transfers.bounced - STAGING_SLAB;
 }
 
 static void bounce_put(void *user, void *slab)
 {
         struct engine *e = user;
         (void)slab; /* the last one */
-        e->bounced -= STAGING_SLAB;
+        e->transfers.bounced -= STAGING_SLAB;
 }
 
 void engine_transfer_init_staging(struct engine *e)
 {
-        e->staging =
+        e->transfers.staging =
                 (struct staging){ .bounce_get = bounce_get, .bounce_put = bounce_put, .user = e };
 }
 
 /* The staging memory of transfers with a domain. */
 static struct staging *staging_of(struct engine *e, unsigned domain)
 {
-        struct staging *s = map_get(&e->stagings, domain + 1);
+        struct staging *s = map_get(&e->transfers.stagings, domain + 1);
         if (!s) {
                 s = mem_alloc(sizeof(*s));
                 if (!s)
-                        return &e->staging;
+                        return &e->transfers.staging;
                 *s = (struct staging){ .be = e->be,
                                        .backend = e->backend,
                                        .domain = domain,
                                        .bounce_get = bounce_get,
                                        .bounce_put = bounce_put,
                                        .user = e };
-                if (map_put(&e->stagings, domain + 1, s) < 0) {
+                if (map_put(&e->transfers.stagings, domain + 1, s) < 0) {
                         mem_free(s);
-                        return &e->staging;
+                        return &e->transfers.staging;
                 }
         }
-        return s->be || s->slab_count ? s : &e->staging;
+        return s->be || s->slab_count ? s : &e->transfers.staging;
 }
 
 static bool may_have_chunk(const struct transfer *t)
 {
-        uint64_t has = t->engine->transfer_bytes;
+        uint64_t has = t->engine->transfers.bytes;
         if (t->early) /* these have a limit of their own */
                 return true;
         if (t->total <= WIRE_INLINE_MAX)
@@ -98,8 +98,8 @@ static uint8_t *chunk_get(struct transfer *t)
         uint8_t *chunk = staging_get(t->staging, (size_t)t->chunk_size);
         if (!chunk)
                 return NULL;
-        e->transfer_bytes += t->chunk_size;
-        e->leaving_bytes += t->leaves ? t->chunk_size : 0;
+        e->transfers.bytes += t->chunk_size;
+        e->transfers.leaving_bytes += t->leaves ? t->chunk_size : 0;
         return chunk;
 }
 
@@ -110,8 +110,8 @@ static void chunk_put(struct transfer *t, uint8_t **chunk)
                 return;
         staging_put(t->staging, *chunk, (size_t)t->chunk_size);
         *chunk = NULL;
-        e->transfer_bytes -= t->chunk_size;
-        e->leaving_bytes -= t->leaves ? t->chunk_size : 0;
+        e->transfers.bytes -= t->chunk_size;
+        e->transfers.leaving_bytes -= t->leaves ? t->chunk_size : 0;
         engine_transfer_uncrowd(e);
 }
 
@@ -123,7 +123,8 @@ static bool over_quota(const struct transfer *t, uint64_t offset)
         const struct engine *e = t->engine;
         uint64_t max = e->params.limits.max[LIMIT_TRANSFERS];
         return max && !t->target && !t->chunks[offset / t->chunk_size] &&
-               e->transfer_bytes + t->chunk_size > max && (e->leaving_bytes || e->transfer_parts);
+               e->transfers.bytes + t->chunk_size > max &&
+               (e->transfers.leaving_bytes || e->transfers.parts);
 }
 
 bool engine_transfer_over_quota(struct command *c)
@@ -131,7 +132,8 @@ bool engine_transfer_over_quota(struct command *c)
         if (!over_quota(c->submission.transfer, c->submission.sent))
                 return false;
         list_remove(&c->submission.over_quota);
-        list_append(&c->submission.transfer->engine->over_quota, &c->submission.over_quota);
+        list_append(&c->submission.transfer->engine->transfers.over_quota,
+                    &c->submission.over_quota);
         return true;
 }
 
@@ -139,14 +141,14 @@ void engine_transfer_uncrowd(struct engine *e)
 {
         if (e->closing)
                 return;
-        while (!list_empty(&e->over_quota)) {
-                struct command *c =
-                        list_entry(e->over_quota.next, struct command, submission.over_quota);
+        while (!list_empty(&e->transfers.over_quota)) {
+                struct command *c = list_entry(e->transfers.over_quota.next, struct command,
+                                               submission.over_quota);
                 list_remove(&c->submission.over_quota);
                 engine_command_poke(c);
         }
-        if (e->lanes_over_quota) {
-                e->lanes_over_quota = false;
+        if (e->transfers.lanes_over_quota) {
+                e->transfers.lanes_over_quota = false;
                 engine_peer_retry_all(e);
         }
 }
@@ -233,7 +235,7 @@ static void transfer_unref(struct transfer *t)
         if (--t->refs)
                 return;
         struct engine *e = t->engine;
-        e->transfer_count--;
+        e->transfers.count--;
         arrivals_fini(&t->placed);
         arrivals_fini(&t->came);
         if (t->chunks) {
@@ -241,30 +243,30 @@ static void transfer_unref(struct transfer *t)
                 if (t->chunks != &t->only)
                         mem_free(t->chunks);
         }
-        pool_put(&e->transfer_pool, t);
+        pool_put(&e->transfers.pool, t);
 }
 
 /* Make a transfer. `user`: the command that uses its memory; NULL: not known yet. */
 static int transfer_new(struct engine *e, const struct command *user, struct peer *peer,
                         uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
 {
-        if (e->transfer_count >= ENGINE_TRANSFERS_MAX)
+        if (e->transfers.count >= ENGINE_TRANSFERS_MAX)
                 return SP_E_LIMIT;
-        struct transfer *t = pool_get(&e->transfer_pool, sizeof(*t));
+        struct transfer *t = pool_get(&e->transfers.pool, sizeof(*t));
         if (!t)
                 return SP_E_NOMEM;
         t->peer = peer;
         if (transfer_set_total(t, total, step) < 0) {
-                pool_put(&e->transfer_pool, t);
+                pool_put(&e->transfers.pool, t);
                 return SP_E_NOMEM;
         }
         t->good = UINT64_MAX;
         list_init(&t->orphaned);
         t->engine = e;
-        t->staging = user ? staging_of(e, user->queue->domain) : &e->staging;
+        t->staging = user ? staging_of(e, user->queue->domain) : &e->transfers.staging;
         t->id = id;
         t->refs = 1;
-        e->transfer_count++;
+        e->transfers.count++;
         *ret = t;
         return 0;
 }
@@ -277,7 +279,7 @@ static int transfer_enter(struct engine *e, const struct command *user, struct p
         int r = transfer_new(e, user, peer, id, total, step, &t);
         if (r < 0)
                 return r;
-        r = map_put(&e->transfers, id, t);
+        r = map_put(&e->transfers.table, id, t);
         if (r < 0) {
                 transfer_unref(t);
                 return r;
@@ -296,7 +298,7 @@ static void let_go_of_target(struct transfer *t)
 static void transfer_leave_table(struct transfer *t)
 {
         let_go_of_target(t);
-        map_del(&t->engine->transfers, t->id);
+        map_del(&t->engine->transfers.table, t->id);
         transfer_unref(t);
 }
 
@@ -318,8 +320,8 @@ static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, ui
         if (t->peer != from)
                 return SP_E_PROTO;
         t->early = false;
-        e->early_transfers--;
-        e->early_bytes -= t->only ? (size_t)t->total : 0;
+        e->transfers.early_count--;
+        e->transfers.early_bytes -= t->only ? (size_t)t->total : 0;
         uint64_t cut = t->cut;
         if (t->swallow) {
                 int r = transfer_set_total(t, total, step);
@@ -339,7 +341,7 @@ static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, ui
 int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uint64_t total,
                            uint64_t step, struct command *writer, struct transfer **ret)
 {
-        struct transfer *t = map_get(&e->transfers, id);
+        struct transfer *t = map_get(&e->transfers.table, id);
         bool all_there = false;
         int r;
         if (!t) {
@@ -385,7 +387,7 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
                 *ret = t;
                 return 0;
         }
-        t = map_get(&e->transfers, id);
+        t = map_get(&e->transfers.table, id);
         if (!t) {
                 r = transfer_enter(e, reader, NULL, id, total, step, &t);
                 if (r < 0)
@@ -577,22 +579,22 @@ static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len,
         struct transfer *t;
         if (!p->id || offset)
                 return SP_E_PROTO;
-        if (e->early_transfers >= ENGINE_EARLY_TRANSFERS || len > ENGINE_EARLY_BYTES ||
-            e->early_bytes > ENGINE_EARLY_BYTES - len)
+        if (e->transfers.early_count >= ENGINE_EARLY_TRANSFERS || len > ENGINE_EARLY_BYTES ||
+            e->transfers.early_bytes > ENGINE_EARLY_BYTES - len)
                 return SP_E_LIMIT;
         int r = transfer_enter(e, NULL, p, id, len, len, &t);
         if (r < 0)
                 return r;
         t->early = true;
-        e->early_transfers++;
+        e->transfers.early_count++;
         uint64_t all;
         *ret = engine_transfer_at(t, 0, &all);
         if (!*ret) {
-                e->early_transfers--;
+                e->transfers.early_count--;
                 transfer_leave_table(t);
                 return SP_E_NOMEM;
         }
-        e->early_bytes += len;
+        e->transfers.early_bytes += len;
         return 0;
 }
 
@@ -613,7 +615,7 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                           void **ret)
 {
         struct peer *p = user;
-        struct transfer *t = map_get(&p->engine->transfers, transfer);
+        struct transfer *t = map_get(&p->engine->transfers.table, transfer);
         if (!t && inlined)
                 return place_early(p, transfer, offset, *len, ret);
         if (!t) {
@@ -631,7 +633,7 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
         bool wanted = t->writer && t->writer->outcome.status >= 0 && !t->status;
         uint64_t fits;
         if (wanted && !inlined && over_quota(t, offset)) {
-                p->waiting = t->engine->lanes_over_quota = true;
+                p->waiting = t->engine->transfers.lanes_over_quota = true;
                 return SP_E_AGAIN;
         }
         uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;
@@ -662,7 +664,7 @@ int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size
 {
         struct peer *p = user;
         struct engine *e = p->engine;
-        struct transfer *t = map_get(&e->transfers, transfer);
+        struct transfer *t = map_get(&e->transfers.table, transfer);
         if (!t || t->peer != p)
                 return SP_E_PROTO;
         t->placing -= t->placing < len ? t->placing : len;
@@ -688,7 +690,7 @@ int engine_transfer_restart(void *user)
         struct peer *p = user;
         struct transfer *t;
         int r = 0;
-        for (size_t pos = 0; r == 0 && (t = map_next(&p->engine->transfers, &pos));) {
+        for (size_t pos = 0; r == 0 && (t = map_next(&p->engine->transfers.table, &pos));) {
                 if (t->peer != p || t->early)
                         continue;
                 arrivals_fini(&t->came);
@@ -714,14 +716,14 @@ static int cut_early(struct peer *p, const struct wire_transfer_cut *m)
 {
         struct engine *e = p->engine;
         struct transfer *t;
-        if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
+        if (e->transfers.early_count >= ENGINE_EARLY_TRANSFERS)
                 return SP_E_LIMIT;
         int r = transfer_enter(e, NULL, p, m->transfer, 0, 0, &t);
         if (r < 0)
                 return r;
         t->early = t->swallow = true;
         t->cut = m->size;
-        e->early_transfers++;
+        e->transfers.early_count++;
         return 0;
 }
 
@@ -729,7 +731,7 @@ int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m)
 {
         struct peer *p = user;
         struct engine *e = p->engine;
-        struct transfer *t = map_get(&e->transfers, m->transfer);
+        struct transfer *t = map_get(&e->transfers.table, m->transfer);
         if (!t)
                 return cut_early(p, m);
         if (t->peer != p || t->early || m->size > t->total ||
@@ -753,9 +755,9 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
         struct engine *e = p->engine;
         cl_int status =
                 m->status < 0 && m->status >= INT32_MIN ? (cl_int)m->status : CL_OUT_OF_RESOURCES;
-        struct transfer *t = map_get(&e->transfers, m->transfer);
+        struct transfer *t = map_get(&e->transfers.table, m->transfer);
         if (!t) {
-                if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
+                if (e->transfers.early_count >= ENGINE_EARLY_TRANSFERS)
                         return SP_E_LIMIT;
                 int r = transfer_enter(e, NULL, p, m->transfer, 0, 0, &t);
                 if (r < 0)
@@ -763,7 +765,7 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
                 t->early = true;
                 t->swallow = m->started;
                 t->status = status;
-                e->early_transfers++;
+                e->transfers.early_count++;
                 return 0;
         }
         if (t->peer == p && t->early && t->cut && !t->status) {
@@ -798,7 +800,7 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status)
         list_init(&gone);
         size_t pos = 0;
         struct transfer *t;
-        while ((t = map_next(&e->transfers, &pos))) {
+        while ((t = map_next(&e->transfers.table, &pos))) {
                 if (t->peer != p || t->early || t->status)
                         continue;
                 transfer_fail(t, status);
@@ -811,7 +813,7 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status)
                 list_remove(&t->orphaned);
                 transfer_leave_table(t);
         }
-        list_each(c, &e->commands, struct command, link)
+        list_each(c, &e->commands.all, struct command, link)
         {
                 if (c->submission.transfer && c->submission.transfer->peer == p)
                         engine_command_poke(c); /* a read that waits for room */
@@ -822,7 +824,7 @@ void engine_transfer_abandon_all(struct engine *e)
 {
         size_t pos = 0;
         struct transfer *t;
-        while ((t = map_next(&e->transfers, &pos)))
+        while ((t = map_next(&e->transfers.table, &pos)))
                 let_go_of_target(t);
 }
 
@@ -830,10 +832,10 @@ void engine_transfer_free_all(struct engine *e)
 {
         size_t pos = 0;
         struct transfer *t;
-        while ((t = map_next(&e->transfers, &pos)))
+        while ((t = map_next(&e->transfers.table, &pos)))
                 transfer_unref(t);
-        map_fini(&e->transfers);
-        list_each(s, &e->orphaned, struct transfer, orphaned)
+        map_fini(&e->transfers.table);
+        list_each(s, &e->transfers.orphaned, struct transfer, orphaned)
         {
                 list_remove(&s->orphaned);
                 transfer_unref(s);
@@ -845,23 +847,23 @@ void engine_transfer_count_staging(struct engine *e, size_t *ret_all, size_t *re
         size_t pos = 0;
         const struct staging *s;
         *ret_all = *ret_free = 0;
-        while ((s = map_next(&e->stagings, &pos))) {
+        while ((s = map_next(&e->transfers.stagings, &pos))) {
                 *ret_all += s->slab_count * STAGING_SLAB;
                 *ret_free += s->count * STAGING_CHUNK;
         }
-        s = &e->staging;
+        s = &e->transfers.staging;
         *ret_all += s->slab_count ? s->slab_count * STAGING_SLAB : s->count * STAGING_CHUNK;
-        *ret_free += e->staging.count * STAGING_CHUNK;
+        *ret_free += e->transfers.staging.count * STAGING_CHUNK;
 }
 
 void engine_transfer_free_staging(struct engine *e)
 {
         size_t pos = 0;
         struct staging *s;
-        while ((s = map_next(&e->stagings, &pos))) {
+        while ((s = map_next(&e->transfers.stagings, &pos))) {
                 staging_fini(s);
                 mem_free(s);
         }
-        map_fini(&e->stagings);
-        staging_fini(&e->staging);
+        map_fini(&e->transfers.stagings);
+        staging_fini(&e->transfers.staging);
 }
