@@ -584,7 +584,7 @@ static cl_int submit_part(struct command *c)
         uint64_t len;
         n.host = engine_transfer_part(s->transfer, s->sent, &len);
         if (!n.host)
-                return s->transfer->lack;
+                return s->transfer->memory.lack;
         if (n.op == BACKEND_WRITE || n.op == BACKEND_READ) {
                 n.size = (size_t)len;
                 n.offset_bytes += (size_t)s->sent;
@@ -605,7 +605,7 @@ static uint64_t part_end(const struct command *c)
 {
         const struct transfer *t = c->submission.transfer;
         uint64_t left = t->total - c->submission.sent;
-        return c->submission.sent + (left < t->part_size ? left : t->part_size);
+        return c->submission.sent + (left < t->memory.part_size ? left : t->memory.part_size);
 }
 
 /* How many of the bytes are in the buffer once the submitted part of the write has run. */
@@ -639,7 +639,7 @@ static cl_int submit_write(struct command *c)
         const struct transfer *t = c->submission.transfer;
         if (t->status < 0)
                 return engine_reroute_ask(c) ? 0 : t->status;
-        if (t->target)
+        if (t->memory.target)
                 c->submission.sent = t->arrived;
         while (c->submission.sent < t->total) {
                 if (t->arrived < part_end(c))
@@ -872,7 +872,7 @@ static cl_int take_part(struct command *c, cl_int status)
                         engine_reroute_settled(c);
         } else if (status >= 0 && c->outcome.status >= 0 && t) {
                 /* Parts complete in order, because each waits for the one before. */
-                uint64_t ready = ++s->parts * t->part_size;
+                uint64_t ready = ++s->parts * t->memory.part_size;
                 if (ready > t->total)
                         ready = t->total;
                 if (t->reader == c)

@@ -3,13 +3,13 @@
 bool engine_reroute_ask(struct command *c)
 {
         struct transfer *t = c->submission.transfer;
-        if (!t->peer || !t->peer->id || t->hopeless)
+        if (!t->peer || !t->peer->id || t->reroute.hopeless)
                 return false;
-        if (!list_empty(&t->orphaned))
+        if (!list_empty(&t->reroute.orphaned))
                 return true;
         t->refs++;
-        t->orphaned_event = c->event->id;
-        list_append(&t->engine->transfers.orphaned, &t->orphaned);
+        t->reroute.event = c->event->id;
+        list_append(&t->engine->transfers.orphaned, &t->reroute.orphaned);
         peer_send(engine_client(t->engine), transfer_orphaned, .event = c->event->id);
         return true;
 }
@@ -18,7 +18,7 @@ void engine_reroute_settled(struct command *c)
 {
         while (c->submission.given_up) {
                 struct transfer *t = c->submission.given_up;
-                c->submission.given_up = t->before;
+                c->submission.given_up = t->reroute.before;
                 engine_transfer_leave(t, c);
         }
 }
@@ -28,7 +28,7 @@ static void begin_again(struct command *c, struct transfer *next)
 {
         struct transfer *old = c->submission.transfer;
         old->writer = NULL;
-        old->before = c->submission.given_up;
+        old->reroute.before = c->submission.given_up;
         c->submission.given_up = old;
         c->submission.transfer = next;
         c->submission.sent = c->submission.parts = 0;
@@ -40,9 +40,9 @@ static void begin_again(struct command *c, struct transfer *next)
 
 static struct transfer *find_orphaned(struct engine *e, uint64_t event)
 {
-        list_each(t, &e->transfers.orphaned, struct transfer, orphaned)
+        list_each(t, &e->transfers.orphaned, struct transfer, reroute.orphaned)
         {
-                if (t->orphaned_event == event)
+                if (t->reroute.event == event)
                         return t;
         }
         return NULL;
@@ -55,7 +55,7 @@ static int reroute(struct transfer *t, const struct wire_transfer_reroute *m)
         struct peer *from = engine_peer_find(e, m->peer);
         struct transfer *next;
         if (m->status < 0) {
-                t->hopeless = true;
+                t->reroute.hopeless = true;
                 if (c)
                         engine_command_poke(c);
                 return 0;
@@ -78,7 +78,7 @@ int engine_handle_transfer_reroute(void *user, const struct wire_transfer_rerout
         struct transfer *t = find_orphaned(e, m->event);
         if (!t)
                 return SP_E_PROTO;
-        list_remove(&t->orphaned);
+        list_remove(&t->reroute.orphaned);
         int r = reroute(t, m);
         engine_transfer_disown(t);
         return r;
