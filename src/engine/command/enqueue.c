@@ -1,3 +1,5 @@
+#include "engine/command/enqueue.h"
+
 #include "backend/bounds.h"
 #include "base/mem.h"
 #include "engine/command/command.h"
