@@ -141,9 +141,6 @@ bool engine_command_waits_here(const struct command *c);
 /* Is any event of its wait list not complete? */
 bool engine_command_waits(const struct command *c);
 
-/* Widen `sum` to the span of both. */
-void engine_times_add(struct backend_times *sum, const struct backend_times *t);
-
 /* A dependency has become native, or completed with `status`. */
 void engine_command_unblock(struct dependency *d, cl_int status);
 
@@ -153,8 +150,12 @@ void engine_command_poke(struct command *c);
 /* The same for the launches of a program that has been loaded. */
 void engine_command_poke_launches(const struct program *p);
 
-/* A part of it is complete: count it, and take what it brought. `t` may be NULL. */
-void engine_command_part_complete(struct command *c, cl_int status, const struct backend_times *t);
+/* It is wholly submitted, or never will be: it leaves its queue, and the commands behind it go on.
+ * If no part of it is in flight, it completes. */
+void engine_command_submitted(struct command *c);
+
+/* Fewer commands of the queue are in flight: let a command go that waited for that. */
+void engine_command_drained(struct queue *q);
 
 /* Send the client the output of its kernels' printf. */
 void engine_command_output(struct engine *e);

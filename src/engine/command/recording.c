@@ -1,6 +1,7 @@
 #include "engine/command/recording.h"
 
 #include "base/mem.h"
+#include "engine/command/submission.h"
 
 static struct recording *recording_find(struct engine *e, uint64_t id)
 {

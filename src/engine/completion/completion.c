@@ -1,6 +1,7 @@
 #include "engine/completion/completion.h"
 
 #include "engine/command/recording.h"
+#include "engine/command/submission.h"
 #include "engine/completion/coalesced.h"
 #include "engine/completion/early_completion.h"
 #include "engine/completion/untracked.h"
@@ -57,7 +58,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
         complete_untracked(c, status);
         if (c->outcome.stands_in && status >= 0)
                 status = c->queue->object.engine->be->event_status(c->event->native);
-        engine_command_part_complete(c, status, t);
+        engine_submission_part_complete(c, status, t);
         if (engine_command_in_queue(c))
                 engine_command_poke(c); /* it still waits for bytes, or for room */
         else if (!c->submission.running)
