@@ -5,13 +5,16 @@
 #include "base/mem.h"
 #include "base/relax.h"
 #include "engine/command/command.h"
+#include "engine/command/enqueue.h"
 #include "engine/command/recording.h"
 #include "engine/completion/coalesced.h"
+#include "engine/completion/completion.h"
 #include "engine/completion/untracked.h"
 #include "engine/device.h"
 #include "engine/program/cache.h"
 #include "engine/program/cached_build.h"
 #include "engine/query.h"
+#include "engine/tracing.h"
 #include "engine/transfer/relay.h"
 #include "engine/transfer/reroute.h"
 #include "trace/trace.h"
@@ -32,33 +35,33 @@ struct engine *engine_free(struct engine *e)
         engine_event_free_all(e);
         size_t pos = 0;
         struct object *o;
-        while ((o = map_next(&e->objects, &pos)))
+        while ((o = map_next(&e->objects.table, &pos)))
                 engine_object_unref(o);
-        map_fini(&e->objects);
+        map_fini(&e->objects.table);
         engine_device_free_all(e);
 
         /* Commands in flight use the transfers' host memory, so wait for them before freeing it. */
         if (e->backend)
                 e->be->close(e->backend);
         engine_command_free_all(e);
-        for (size_t i = 0; i < e->peer_count; i++)
-                e->peers[i]->session = session_free(e->peers[i]->session);
+        for (size_t i = 0; i < e->peers.count; i++)
+                e->peers.all[i]->session = session_free(e->peers.all[i]->session);
         engine_transfer_free_all(e);
-        for (size_t i = 0; i < e->peer_count; i++)
-                engine_peer_free(e->peers[i]);
-        mem_free(e->peers);
+        for (size_t i = 0; i < e->peers.count; i++)
+                engine_peer_free(e->peers.all[i]);
+        mem_free(e->peers.all);
         engine_transfer_free_staging(e);
         engine_limit_free(e);
-        struct pool *pools[] = { &e->command_pool, &e->event_pool, &e->value_pool,
-                                 &e->transfer_pool };
+        struct pool *pools[] = { &e->commands.pool, &e->events.pool, &e->programs.value_pool,
+                                 &e->transfers.pool };
         for (size_t i = 0; i < array_size(pools); i++)
                 pool_fini(pools[i]);
-        buf_fini(&e->deps);
-        engine_builder_fini(&e->builder);
-        content_store_fini(&e->contents);
+        buf_fini(&e->commands.deps);
+        engine_builder_fini(&e->programs.builder);
+        content_store_fini(&e->programs.contents);
         pthread_mutex_destroy(&e->lock);
-        cache_free(e->cache);
-        mem_free(e->device_keys);
+        cache_free(e->programs.cache);
+        mem_free(e->programs.device_keys);
         mem_free(e->scratch_dir);
         mem_free(e);
         return NULL;
@@ -95,20 +98,28 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 return SP_E_NOMEM;
         pthread_mutex_init(&made->lock, NULL);
         made->lock_tries = lock_tries();
-        engine_builder_init(&made->builder);
-        content_store_init(&made->contents);
-        struct list *lists[] = { &made->failed,     &made->early,           &made->commands,
-                                 &made->ready,      &made->dirty_queues,    &made->untracked_queues,
-                                 &made->unreported, &made->over_quota,      &made->orphaned,
-                                 &made->busy,       &made->completed_early, &made->candidates };
+        engine_builder_init(&made->programs.builder);
+        content_store_init(&made->programs.contents);
+        struct list *lists[] = { &made->events.failed,
+                                 &made->events.early,
+                                 &made->commands.all,
+                                 &made->commands.ready,
+                                 &made->objects.dirty_queues,
+                                 &made->completion.untracked_queues,
+                                 &made->completion.unreported,
+                                 &made->transfers.over_quota,
+                                 &made->transfers.orphaned,
+                                 &made->limits.busy,
+                                 &made->completion.completed_early,
+                                 &made->completion.candidates };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
         auto_clean(engine_freep) struct engine *e = made;
 
-        e->command_pool.size = engine_command_block;
-        e->event_pool.size = sizeof(struct event);
-        e->value_pool.size = engine_value_block;
-        e->transfer_pool.size = sizeof(struct transfer);
+        e->commands.pool.size = engine_command_block;
+        e->events.pool.size = sizeof(struct event);
+        e->programs.value_pool.size = engine_value_block;
+        e->transfers.pool.size = sizeof(struct transfer);
         e->params = *params;
         engine_transfer_init_staging(e);
         e->be = backend_with(params->backend, params->accelerators);
@@ -120,7 +131,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         struct peer *client;
         int r = engine_peer_new(e, 0, &client);
         if (!r && params->cache_dir && !params->single_threaded)
-                r = cache_new(params->cache_dir, params->cache_bytes, &e->cache);
+                r = cache_new(params->cache_dir, params->cache_bytes, &e->programs.cache);
         if (r < 0)
                 return r;
         const struct backend_params bp = {
@@ -131,7 +142,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
                 .in_process = params->in_process,
                 .clear = params->clear,
                 .contexts = params->contexts,
-                .complete = engine_command_complete,
+                .complete = engine_completion_report,
                 .broken = on_broken,
                 .user = e,
         };
@@ -139,7 +150,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         if (r < 0)
                 return r;
         e->device_count = e->be->device_count(e->backend);
-        if (e->cache && !params->in_process) {
+        if (e->programs.cache && !params->in_process) {
                 r = cached_build_prepare(e);
                 if (r < 0)
                         return r;
@@ -200,20 +211,21 @@ bool engine_device_label(struct engine *e, unsigned device, unsigned *ret_number
 void engine_get_counts(struct engine *e, struct engine_counts *ret)
 {
         *ret = (struct engine_counts){
-                .objects = e->objects.count,
-                .events = e->events.count - e->failed_count - e->early_count + e->untracked,
-                .transfers = e->transfer_count,
-                .commands_held = e->held,
-                .commands_running = e->running,
-                .transfer_bytes = e->transfer_bytes,
+                .objects = e->objects.table.count,
+                .events = e->events.table.count - e->events.failed_count - e->events.early_count +
+                          e->completion.untracked,
+                .transfers = e->transfers.count,
+                .commands_held = e->commands.held,
+                .commands_running = e->commands.running,
+                .transfer_bytes = e->transfers.bytes,
         };
         engine_transfer_count_staging(e, &ret->staging, &ret->staging_free);
 }
 
 static void flush_queues(struct engine *e)
 {
-        while (!list_empty(&e->dirty_queues)) {
-                struct queue *q = list_entry(e->dirty_queues.next, struct queue, dirty);
+        while (!list_empty(&e->objects.dirty_queues)) {
+                struct queue *q = list_entry(e->objects.dirty_queues.next, struct queue, dirty);
                 list_remove(&q->dirty);
                 engine_object_ref(&q->object);
                 engine_untracked_cover(q);
@@ -229,18 +241,18 @@ static bool flush_peers(struct engine *e)
 {
         bool dirty = false;
         /* Serve the servers first, since their devices wait, then the client. */
-        for (size_t i = e->peer_count; i-- > 0;) {
-                struct peer *p = e->peers[i];
+        for (size_t i = e->peers.count; i-- > 0;) {
+                struct peer *p = e->peers.all[i];
                 if (!p->dirty)
                         continue;
                 p->dirty = false;
                 if (p->lost || p->relay)
                         continue;
                 e->params.ops->flush(e->params.user, p->session);
-                for (size_t k = i; k < e->peer_count; k++)
-                        dirty |= e->peers[k]->dirty;
+                for (size_t k = i; k < e->peers.count; k++)
+                        dirty |= e->peers.all[k]->dirty;
         }
-        return dirty || !list_empty(&e->ready);
+        return dirty || !list_empty(&e->commands.ready);
 }
 
 void engine_settle(struct engine *e)

@@ -45,9 +45,9 @@ bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t h
         uint64_t max = e->params.limits.max[which];
         if (!max || (more <= max && has <= max - more))
                 return false;
-        if (!(e->limits_told & 1u << which))
+        if (!(e->limits.told & 1u << which))
                 tell(which, max, has, more);
-        e->limits_told |= 1u << which;
+        e->limits.told |= 1u << which;
         return true;
 }
 
@@ -66,10 +66,10 @@ void engine_limit_begin(struct queue *q)
         struct engine *e = q->object.engine;
         if (!e->params.limits.max[LIMIT_RUN_NS])
                 return;
-        struct busy *b = map_get(&e->busy_devices, (uint64_t)q->device + 1);
+        struct busy *b = map_get(&e->limits.busy_devices, (uint64_t)q->device + 1);
         if (!b) {
                 b = mem_zalloc(sizeof(*b));
-                if (b && map_put(&e->busy_devices, (uint64_t)q->device + 1, b) < 0) {
+                if (b && map_put(&e->limits.busy_devices, (uint64_t)q->device + 1, b) < 0) {
                         mem_free(b);
                         b = NULL;
                 }
@@ -82,14 +82,14 @@ void engine_limit_begin(struct queue *q)
         if (b->running++)
                 return;
         b->since_ns = e->params.ops->now_ns(e->params.user);
-        list_append(&e->busy, &b->link);
+        list_append(&e->limits.busy, &b->link);
 }
 
 void engine_limit_end(struct queue *q)
 {
         struct engine *e = q->object.engine;
         struct busy *b = e->params.limits.max[LIMIT_RUN_NS]
-                                 ? map_get(&e->busy_devices, (uint64_t)q->device + 1)
+                                 ? map_get(&e->limits.busy_devices, (uint64_t)q->device + 1)
                                  : NULL;
         if (!b)
                 return;
@@ -97,15 +97,15 @@ void engine_limit_end(struct queue *q)
         if (!--b->running)
                 return;
         b->since_ns = e->params.ops->now_ns(e->params.user);
-        list_append(&e->busy, &b->link);
+        list_append(&e->limits.busy, &b->link);
 }
 
 void engine_limit_free(struct engine *e)
 {
         struct busy *b;
-        for (size_t pos = 0; (b = map_next(&e->busy_devices, &pos));)
+        for (size_t pos = 0; (b = map_next(&e->limits.busy_devices, &pos));)
                 mem_free(b);
-        map_fini(&e->busy_devices);
+        map_fini(&e->limits.busy_devices);
 }
 
 /* Notify the client, before the session ends, that the commands that are left fail: nobody can wait
@@ -113,7 +113,7 @@ void engine_limit_free(struct engine *e)
 static void give_up_commands(struct engine *e)
 {
         struct event *ev;
-        for (size_t pos = 0; (ev = map_next(&e->events, &pos));)
+        for (size_t pos = 0; (ev = map_next(&e->events.table, &pos));)
                 if (!ev->imported && ev->state != EVENT_DONE)
                         peer_send(engine_client(e), event_done, .event = ev->id,
                                   .status = CL_OUT_OF_RESOURCES, .queue = ev->queue);
@@ -123,10 +123,11 @@ uint64_t engine_deadline(struct engine *e)
 {
         uint64_t run_ns = e->params.limits.max[LIMIT_RUN_NS];
         uint64_t deadline = engine_builder_deadline(e);
-        if (run_ns && !list_empty(&e->busy)) {
-                uint64_t run = list_entry(e->busy.next, struct busy, link)->since_ns + run_ns;
+        if (run_ns && !list_empty(&e->limits.busy)) {
+                uint64_t run =
+                        list_entry(e->limits.busy.next, struct busy, link)->since_ns + run_ns;
                 deadline = run < deadline ? run : deadline;
-        } else if (run_ns && e->held) {
+        } else if (run_ns && e->commands.held) {
                 /* A held command may begin later, on another thread: when its program is loaded. */
                 uint64_t run = e->params.ops->now_ns(e->params.user) + run_ns;
                 deadline = run < deadline ? run : deadline;
@@ -138,8 +139,8 @@ int engine_expire(struct engine *e, uint64_t now_ns)
 {
         uint64_t run_ns = e->params.limits.max[LIMIT_RUN_NS];
         engine_builder_expire(e, now_ns);
-        if (!run_ns || list_empty(&e->busy) ||
-            now_ns - list_entry(e->busy.next, struct busy, link)->since_ns < run_ns)
+        if (!run_ns || list_empty(&e->limits.busy) ||
+            now_ns - list_entry(e->limits.busy.next, struct busy, link)->since_ns < run_ns)
                 return 0;
         tell(LIMIT_RUN_NS, run_ns, 0, 0);
         give_up_commands(e);

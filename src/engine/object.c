@@ -9,17 +9,17 @@
 
 int engine_object_add(struct engine *e, struct object *o)
 {
-        if (map_get(&e->objects, o->id))
+        if (map_get(&e->objects.table, o->id))
                 return SP_E_PROTO;
-        if (e->objects.count >= ENGINE_OBJECTS_MAX)
+        if (e->objects.table.count >= ENGINE_OBJECTS_MAX)
                 return SP_E_LIMIT;
-        o->excess = engine_limit_exceeded(e, LIMIT_OBJECTS, e->objects.count, 1);
-        return map_put(&e->objects, o->id, o);
+        o->excess = engine_limit_exceeded(e, LIMIT_OBJECTS, e->objects.table.count, 1);
+        return map_put(&e->objects.table, o->id, o);
 }
 
 struct object *engine_object_find(struct engine *e, uint64_t id)
 {
-        return map_get(&e->objects, id);
+        return map_get(&e->objects.table, id);
 }
 
 void engine_object_ref(struct object *o)
@@ -54,11 +54,11 @@ int engine_handle_release(void *user, const struct wire_release *m)
         /* Events end by themselves, peers with the session. */
         if (object_id_type(m->object) == OBJECT_PEER)
                 return engine_peer_find(e, m->object) && !m->request ? 0 : SP_E_PROTO;
-        struct object *o = map_del(&e->objects, m->object);
+        struct object *o = map_del(&e->objects.table, m->object);
         if (!o)
                 return SP_E_PROTO;
         o->request = m->request;
-        e->releases++;
+        e->objects.releases++;
         int r = object_id_type(o->id) == OBJECT_BUFFER
                         ? keep_for_untracked(container_of(o, struct buffer, object))
                         : 0;
@@ -83,16 +83,16 @@ static bool replicas_grow(void **array, size_t *count, unsigned domain, size_t s
 /* Count `size` bytes more towards the session's limit, and in *charged. */
 static cl_int storage_take(struct engine *e, uint64_t size, uint64_t *charged)
 {
-        if (engine_limit_exceeded(e, LIMIT_STORAGE, e->storage, size))
+        if (engine_limit_exceeded(e, LIMIT_STORAGE, e->objects.storage, size))
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-        e->storage += size;
+        e->objects.storage += size;
         *charged += size;
         return CL_SUCCESS;
 }
 
 static void storage_give(struct engine *e, uint64_t size, uint64_t *charged)
 {
-        e->storage -= size;
+        e->objects.storage -= size;
         *charged -= size;
 }
 
@@ -324,7 +324,7 @@ static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *re
         s->object = (struct object){ .engine = e, .id = m->svm, .refs = 1, .free = svm_free };
         s->size = m->size;
         *ret_status = storage_take(e, m->size, &s->charged);
-        if (engine_limit_exceeded(e, LIMIT_OBJECTS, e->objects.count, 1))
+        if (engine_limit_exceeded(e, LIMIT_OBJECTS, e->objects.table.count, 1))
                 *ret_status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         if (*ret_status == CL_SUCCESS)
                 *ret_status = e->be->svm_create(e->backend, (unsigned)m->device, m->address,
@@ -486,7 +486,7 @@ struct queue *engine_device_queue_find(struct engine *e, uint64_t id)
 void engine_queue_dirty(struct queue *q)
 {
         if (list_empty(&q->dirty))
-                list_append(&q->object.engine->dirty_queues, &q->dirty);
+                list_append(&q->object.engine->objects.dirty_queues, &q->dirty);
 }
 
 static struct queue *queue_alloc(struct engine *e, uint64_t id, unsigned device)

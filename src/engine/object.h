@@ -39,7 +39,7 @@ struct svm {
         struct object object;
         struct backend_svm *native; /* NULL: shared arena that could not be had */
         uint64_t size;
-        uint64_t charged; /* bytes of engine.storage */
+        uint64_t charged; /* bytes of engine.objects.storage */
 };
 
 struct buffer {
@@ -52,7 +52,7 @@ struct buffer {
         cl_uint packet_size, packets; /* of a pipe; else 0 */
         struct replica *replicas;     /* by domain, up to the last one that used it */
         size_t replica_count;
-        uint64_t charged; /* bytes of engine.storage */
+        uint64_t charged; /* bytes of engine.objects.storage */
 };
 
 struct buffer *engine_buffer_find(struct engine *e, uint64_t id);

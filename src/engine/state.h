@@ -32,6 +32,106 @@ enum {
 
 struct peer;
 
+/* transfer/peer.c */
+struct engine_peers {
+        struct peer **all; /* the first is the client */
+        size_t count;
+};
+
+/* object.c */
+struct engine_objects {
+        struct map table;
+        /* Counted against the session's limits. */
+        uint64_t programs, storage;
+        /* Counts the objects that the client released. */
+        uint64_t releases;
+        /* Queues with submissions that are not flushed. */
+        struct list dirty_queues;
+};
+
+/* command/event.c */
+struct engine_events {
+        struct map table;
+        /* Complete events that the engine remembers, oldest first. */
+        struct list failed, early;
+        size_t failed_count, early_count;
+        /* Events of commands in running recordings. */
+        size_t nameless;
+        struct pool pool;
+};
+
+/* command/command.c */
+struct engine_commands {
+        struct list all;
+        /* Commands that engine_run has to try again. */
+        struct list ready;
+        size_t held, running;
+        struct pool pool; /* for small ones */
+        struct buf deps;  /* room for a wait list while it is handed to the backend */
+        /* enqueue.c: a content_size message, kept until its command comes. event 0: none. */
+        struct {
+                uint64_t event, buffer, offset;
+        } content_size;
+        size_t recorded; /* recording.c: commands of all recordings */
+};
+
+/* completion/ */
+struct engine_completion {
+        /* coalesced.c: submitted commands that the backend does not report, yet. */
+        struct list unreported;
+        /* early_completion.c: commands that completed before one that they come after. */
+        struct list completed_early;
+        /* Those of them to check again, since one that they come after completed. */
+        struct list candidates;
+        /* untracked.c: queues with untracked commands in flight. */
+        struct list untracked_queues;
+        /* Those commands, also among engine_commands.running. */
+        size_t untracked;
+};
+
+/* transfer/transfer.c */
+struct engine_transfers {
+        struct map table;
+        size_t count;
+        uint64_t bytes; /* counted against the session's limit */
+        /* The part of them that is on its way to the client. */
+        uint64_t leaving_bytes;
+        /* Native commands in flight that use transfer memory. */
+        size_t parts;
+        /* Reads that wait until other transfers free memory. */
+        struct list over_quota;
+        /* Bulk lanes wait for that, too. */
+        bool lanes_over_quota;
+        /* Transfers for which the client has to name another source. */
+        struct list orphaned;
+        size_t early_count, early_bytes; /* that came before their commands */
+        struct pool pool;
+
+        struct staging staging; /* for domains to which all host memory is equal */
+        struct map stagings;    /* for other domains, by number + 1 */
+        /* Bytes of the bounce buffer that these stagings hold. */
+        uint64_t bounced;
+};
+
+/* limits.c */
+struct engine_limit_state {
+        unsigned told;           /* bits of the limits that were logged as exceeded */
+        struct map busy_devices; /* by number + 1 */
+        /* Those of them that have commands in flight. */
+        struct list busy;
+};
+
+/* program/ */
+struct engine_programs {
+        struct builder builder;        /* build.c */
+        struct content_store contents; /* content.c */
+        struct cache *cache;           /* cached_build.c; immutable; NULL: none */
+        struct cache_key *device_keys; /* cached_build.c; NULL: there is no cache */
+        struct pool value_pool;        /* kernel.c: for small ones */
+        bool prints;                   /* program.c: a program may use printf */
+};
+
+/* Fields without a file in their comment are engine.c's. */
 struct engine {
         /* Immutable. */
         struct engine_params params;
@@ -39,84 +139,24 @@ struct engine {
         const struct backend_ops *be;
         struct backend *backend;
         unsigned device_count; /* without sub-devices */
-        struct cache *cache;   /* NULL: none */
 
         pthread_mutex_t lock;
         unsigned lock_tries; /* engine_lock: before it sleeps */
         /* The error that ends the client's session, found outside its messages; 0: none. */
         int status;
-        bool closed;  /* the client said close */
-        bool closing; /* engine_free runs: the engine starts nothing */
-        bool prints;  /* a program may use printf */
+        bool closed;       /* the client said close */
+        bool closing;      /* engine_free runs: the engine starts nothing */
+        uint64_t activity; /* counts what arrives */
 
-        struct peer **peers; /* the first is the client */
-        size_t peer_count;
-
-        /* Sub-devices that the client may name, by number (engine/device.c). */
-        struct map sub_devices;
-        struct cache_key *device_keys; /* engine/program/cached_build.c; NULL: there is no cache */
-        uint64_t activity;             /* counts what arrives */
-
-        struct map objects, events, transfers;
-        /* Counted against the session's limits. */
-        uint64_t programs, storage, transfer_bytes;
-        /* The part of transfer_bytes that is on its way to the client. */
-        uint64_t leaving_bytes;
-        /* Native commands in flight that use transfer memory. */
-        size_t transfer_parts;
-        /* Reads that wait until other transfers free memory. */
-        struct list over_quota;
-        /* Bulk lanes wait for that, too. */
-        bool lanes_over_quota;
-        /* Transfers for which the client has to name another source. */
-        struct list orphaned;
-        /* Bits of the limits that were logged as exceeded. */
-        unsigned limits_told;
-        struct map busy_devices; /* by number + 1 */
-        /* Those of them that have commands in flight. */
-        struct list busy;
-        /* Complete events that the engine remembers, oldest first. */
-        struct list failed, early;
-        size_t failed_count, early_count;
-        /* Events of commands in running recordings. */
-        size_t nameless;
-        size_t recorded; /* commands of all recordings */
-        size_t transfer_count;
-        size_t early_transfers, early_bytes;
-
-        struct list commands; /* all */
-        /* Submitted commands that the backend does not report, yet. */
-        struct list unreported;
-        /* Commands that engine_run has to try again. */
-        struct list ready;
-        /* Commands that completed before one that they come after. */
-        struct list completed_early;
-        /* Those of them to check again, since one that they come after completed. */
-        struct list candidates;
-        /* Queues with submissions that are not flushed. */
-        struct list dirty_queues;
-        /* Queues with untracked commands in flight. */
-        struct list untracked_queues;
-        size_t held, running; /* commands */
-        /* The untracked ones among `running`. */
-        size_t untracked;
-        /* Counts the objects that the client released. */
-        uint64_t releases;
-
-        struct pool command_pool, event_pool, value_pool; /* for small ones */
-        struct pool transfer_pool;
-
-        struct staging staging; /* for domains to which all host memory is equal */
-        struct map stagings;    /* for other domains, by number + 1 */
-        /* Bytes of the bounce buffer that these stagings hold. */
-        uint64_t bounced;
-        /* A content_size message, kept until its command comes. event 0: none. */
-        struct {
-                uint64_t event, buffer, offset;
-        } content_size;
-        struct buf deps; /* room for a wait list while it is handed to the backend */
-        struct builder builder;
-        struct content_store contents;
+        struct map sub_devices; /* device.c: those that the client may name, by number */
+        struct engine_peers peers;
+        struct engine_objects objects;
+        struct engine_events events;
+        struct engine_commands commands;
+        struct engine_completion completion;
+        struct engine_transfers transfers;
+        struct engine_limit_state limits;
+        struct engine_programs programs;
 };
 
 /* Run the commands that became ready. Handlers and completions call it last; nothing that it calls

@@ -1,4 +1,5 @@
-/* Trace messages: send the client, for its timeline, what this process recorded (trace/trace.h). */
+#include "engine/tracing.h"
+
 #include "base/mem.h"
 #include "engine/transfer/peer.h"
 #include "trace/trace.h"

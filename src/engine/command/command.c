@@ -4,12 +4,10 @@
 
 #include "base/mem.h"
 #include "engine/command/recording.h"
-#include "engine/completion/chain_queue.h"
-#include "engine/completion/coalesced.h"
+#include "engine/command/submission.h"
+#include "engine/completion/completion.h"
 #include "engine/completion/early_completion.h"
-#include "engine/completion/untracked.h"
 #include "engine/transfer/reroute.h"
-#include "trace/trace.h"
 
 /* ---- making and ending ---------------------------------------------------------------------- */
 
@@ -19,37 +17,37 @@ static void command_release(struct command *c)
         if (c->queue)
                 engine_early_completion_left(c);
         list_remove(&c->ready);
-        list_remove(&c->over_quota);
-        list_remove(&c->order);
-        for (size_t i = 0; i < c->dep_count; i++)
-                engine_event_drop(&c->deps[i]);
-        for (size_t i = 0; i < c->arg_count; i++) {
-                engine_value_unref(c->args[i]);
-                engine_object_unref(c->arg_objects[i]);
+        list_remove(&c->submission.over_quota);
+        list_remove(&c->outcome.order);
+        for (size_t i = 0; i < c->deps.count; i++)
+                engine_event_drop(&c->deps.list[i]);
+        for (size_t i = 0; i < c->desc.arg_count; i++) {
+                engine_value_unref(c->desc.args[i]);
+                engine_object_unref(c->desc.arg_objects[i]);
         }
         struct object *held[] = {
-                c->buffer ? &c->buffer->object : NULL,
-                c->source ? &c->source->object : NULL,
-                c->kernel ? &c->kernel->object : NULL,
-                c->content ? &c->content->object : NULL,
+                c->desc.buffer ? &c->desc.buffer->object : NULL,
+                c->desc.source ? &c->desc.source->object : NULL,
+                c->desc.kernel ? &c->desc.kernel->object : NULL,
+                c->desc.content ? &c->desc.content->object : NULL,
         };
         for (size_t i = 0; i < array_size(held); i++)
                 engine_object_unref(held[i]);
-        if (c->last)
-                c->queue->object.engine->be->event_release(c->last);
-        list_remove(&c->unreported);
-        while (!list_empty(&c->coalesced)) /* no longer needed */
-                list_remove(c->coalesced.next);
+        if (c->submission.last)
+                c->queue->object.engine->be->event_release(c->submission.last);
+        list_remove(&c->outcome.unreported);
+        while (!list_empty(&c->outcome.coalesced)) /* no longer needed */
+                list_remove(c->outcome.coalesced.next);
         if (c->event)
                 c->event->unreported = NULL;
         if (c->event && !c->event->id)
                 engine_event_discard(c->event);
         if (c->queue)
                 engine_object_unref(&c->queue->object);
-        c->dep_count = c->arg_count = 0;
-        c->buffer = c->source = c->content = NULL;
-        c->kernel = NULL;
-        c->last = NULL;
+        c->deps.count = c->desc.arg_count = 0;
+        c->desc.buffer = c->desc.source = c->desc.content = NULL;
+        c->desc.kernel = NULL;
+        c->submission.last = NULL;
         c->event = NULL;
         c->queue = NULL;
 }
@@ -60,8 +58,8 @@ void engine_command_free(struct command *c)
         if (c->batch)
                 engine_batch_unref(c->batch);
         engine_reroute_settled(c);
-        if (c->transfer)
-                engine_transfer_leave(c->transfer, c);
+        if (c->submission.transfer)
+                engine_transfer_leave(c->submission.transfer, c);
         list_remove(&c->link);
         if (c->pool)
                 pool_put(c->pool, c);
@@ -71,7 +69,7 @@ void engine_command_free(struct command *c)
 
 void engine_command_abandon_all(struct engine *e)
 {
-        list_each(c, &e->commands, struct command, link)
+        list_each(c, &e->commands.all, struct command, link)
         {
                 command_release(c);
         }
@@ -79,15 +77,15 @@ void engine_command_abandon_all(struct engine *e)
 
 void engine_command_free_all(struct engine *e)
 {
-        while (!list_empty(&e->commands))
-                engine_command_free(list_entry(e->commands.next, struct command, link));
+        while (!list_empty(&e->commands.all))
+                engine_command_free(list_entry(e->commands.all.next, struct command, link));
 }
 
 /* With so many commands in flight, a native marker is too slow. A marker with a wait list then
  * waits here until that list is complete. */
 bool engine_command_waits_here(const struct command *c)
 {
-        return c->marks && c->queue->running > c->queue->marker_max;
+        return c->desc.marks && c->queue->running > c->queue->marker_max;
 }
 
 void engine_command_depend(struct command *c, struct wire_u64s waits)
@@ -95,17 +93,17 @@ void engine_command_depend(struct command *c, struct wire_u64s waits)
         bool failed = false;
         unsigned domain = engine_command_waits_here(c) ? UINT_MAX : c->queue->domain;
         for (size_t i = 0; i < waits.count; i++) {
-                struct dependency *d = &c->deps[c->dep_count];
+                struct dependency *d = &c->deps.list[c->deps.count];
                 list_init(&d->link);
                 d->command = c;
                 int r = engine_event_depend(c->queue->object.engine, wire_u64s_at(waits, i), domain,
                                             d);
-                d->strict = c->strict && i + 1 == waits.count;
+                d->strict = c->deps.strict && i + 1 == waits.count;
                 if (r > 0) {
-                        c->dep_count++;
-                        c->blocking += d->blocking;
+                        c->deps.count++;
+                        c->deps.blocking += d->blocking;
                 }
-                failed |= r < 0 && (d->strict || !c->regardless);
+                failed |= r < 0 && (d->strict || !c->deps.regardless);
         }
         if (failed)
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
@@ -119,22 +117,27 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
                       args * (sizeof(struct value *) + sizeof(struct object *));
         struct engine *e = q->object.engine;
         bool small = sizeof(struct command) + tail <= engine_command_block;
-        struct command *c = small ? pool_get(&e->command_pool, sizeof(*c) + tail)
+        struct command *c = small ? pool_get(&e->commands.pool, sizeof(*c) + tail)
                                   : mem_zalloc(sizeof(*c) + tail);
         if (!c)
                 return NULL;
-        c->pool = small ? &e->command_pool : NULL;
-        struct list *lists[] = { &c->ready,     &c->held,       &c->barrier, &c->unreported,
-                                 &c->coalesced, &c->over_quota, &c->order };
+        c->pool = small ? &e->commands.pool : NULL;
+        struct list *lists[] = { &c->ready,
+                                 &c->held,
+                                 &c->barrier,
+                                 &c->outcome.unreported,
+                                 &c->outcome.coalesced,
+                                 &c->submission.over_quota,
+                                 &c->outcome.order };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
-        list_append(&e->commands, &c->link);
+        list_append(&e->commands.all, &c->link);
         c->queue = q;
         engine_object_ref(&q->object);
-        c->deps = (struct dependency *)(c + 1);
-        c->args = (struct value **)(c->deps + deps);
-        c->arg_objects = (struct object **)(c->args + args);
-        c->arg_count = args;
+        c->deps.list = (struct dependency *)(c + 1);
+        c->desc.args = (struct value **)(c->deps.list + deps);
+        c->desc.arg_objects = (struct object **)(c->desc.args + args);
+        c->desc.arg_count = args;
         return c;
 }
 
@@ -143,7 +146,7 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
         struct queue *q = engine_queue_find(e, params->queue);
         if (!q || engine_event_among(params->event, params->waits))
                 return SP_E_PROTO;
-        if (e->held >= ENGINE_HELD_MAX)
+        if (e->commands.held >= ENGINE_HELD_MAX)
                 return SP_E_LIMIT;
         struct command *c = command_alloc(q, params->waits.count, params->arg_count);
         if (!c)
@@ -160,13 +163,13 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
         c->event->notify = params->flags & COMMAND_NOTIFY;
         c->event->queue = q->object.id;
         if (params->marker && !q->in_order) {
-                c->is_barrier = params->flags & COMMAND_BARRIER;
-                c->after_all = !params->waits.count;
-                c->marks = params->waits.count;
+                c->desc.is_barrier = params->flags & COMMAND_BARRIER;
+                c->desc.after_all = !params->waits.count;
+                c->desc.marks = params->waits.count;
         }
-        c->regardless = params->flags & COMMAND_REGARDLESS;
-        c->strict = params->flags & COMMAND_FOLLOW;
-        c->wide = params->flags & COMMAND_WIDE;
+        c->deps.regardless = params->flags & COMMAND_REGARDLESS;
+        c->deps.strict = params->flags & COMMAND_FOLLOW;
+        c->desc.wide = params->flags & COMMAND_WIDE;
         engine_command_depend(c, params->waits);
         if (q->status < 0)
                 engine_command_fail(c, q->status);
@@ -176,44 +179,44 @@ int engine_command_new(struct engine *e, const struct command_params *params, st
 /* Copy the operation to submit; `like` keeps everything that it points to. */
 static void copy_what(struct command *c, const struct command *like)
 {
-        struct backend_command *n = &c->native;
-        *n = like->native;
-        memcpy(c->offset, like->offset, sizeof(c->offset));
-        memcpy(c->global, like->global, sizeof(c->global));
-        memcpy(c->local, like->local, sizeof(c->local));
-        memcpy(c->pattern, like->pattern, sizeof(c->pattern));
-        n->offset = n->offset ? c->offset : NULL;
-        n->global = n->global ? c->global : NULL;
-        n->local = n->local ? c->local : NULL;
-        n->pattern = n->pattern ? c->pattern : NULL;
-        c->buffer = like->buffer;
-        c->source = like->source;
-        c->kernel = like->kernel;
+        struct backend_command *n = &c->desc.native;
+        *n = like->desc.native;
+        memcpy(c->desc.offset, like->desc.offset, sizeof(c->desc.offset));
+        memcpy(c->desc.global, like->desc.global, sizeof(c->desc.global));
+        memcpy(c->desc.local, like->desc.local, sizeof(c->desc.local));
+        memcpy(c->desc.pattern, like->desc.pattern, sizeof(c->desc.pattern));
+        n->offset = n->offset ? c->desc.offset : NULL;
+        n->global = n->global ? c->desc.global : NULL;
+        n->local = n->local ? c->desc.local : NULL;
+        n->pattern = n->pattern ? c->desc.pattern : NULL;
+        c->desc.buffer = like->desc.buffer;
+        c->desc.source = like->desc.source;
+        c->desc.kernel = like->desc.kernel;
         struct object *objects[] = {
-                c->buffer ? &c->buffer->object : NULL,
-                c->source ? &c->source->object : NULL,
-                c->kernel ? &c->kernel->object : NULL,
+                c->desc.buffer ? &c->desc.buffer->object : NULL,
+                c->desc.source ? &c->desc.source->object : NULL,
+                c->desc.kernel ? &c->desc.kernel->object : NULL,
         };
         for (size_t i = 0; i < array_size(objects); i++)
                 if (objects[i])
                         engine_object_ref(objects[i]);
-        for (size_t i = 0; i < like->arg_count; i++) {
-                c->args[i] = like->args[i];
-                engine_value_ref(c->args[i]);
-                c->arg_objects[i] = like->arg_objects[i];
-                if (c->arg_objects[i])
-                        engine_object_ref(c->arg_objects[i]);
+        for (size_t i = 0; i < like->desc.arg_count; i++) {
+                c->desc.args[i] = like->desc.args[i];
+                engine_value_ref(c->desc.args[i]);
+                c->desc.arg_objects[i] = like->desc.arg_objects[i];
+                if (c->desc.arg_objects[i])
+                        engine_object_ref(c->desc.arg_objects[i]);
         }
-        c->status = like->status;
+        c->outcome.status = like->outcome.status;
 }
 
 int engine_command_copy(struct queue *q, const struct command *like, size_t deps, size_t args,
                         struct command **ret)
 {
-        if (q->object.engine->held >= ENGINE_HELD_MAX)
+        if (q->object.engine->commands.held >= ENGINE_HELD_MAX)
                 return SP_E_LIMIT;
-        struct command *c =
-                command_alloc(q, deps, like && like->arg_count > args ? like->arg_count : args);
+        struct command *c = command_alloc(
+                q, deps, like && like->desc.arg_count > args ? like->desc.arg_count : args);
         if (!c)
                 return SP_E_NOMEM;
         if (like)
@@ -224,7 +227,7 @@ int engine_command_copy(struct queue *q, const struct command *like, size_t deps
 
 void engine_command_output(struct engine *e)
 {
-        if (!e->prints || !e->params.ops->output)
+        if (!e->programs.prints || !e->params.ops->output)
                 return;
         struct buf text = { 0 };
         e->params.ops->output(e->params.user, &text);
@@ -236,46 +239,30 @@ void engine_command_output(struct engine *e)
         buf_fini(&text);
 }
 
-void engine_command_finish(struct command *c)
-{
-        struct engine *e = c->queue->object.engine;
-        if (c->status < 0 && c->transfer && c->transfer->reader == c &&
-            engine_transfer_abort(c->transfer, c->status))
-                return;
-        if (c->transfer && c->transfer->writer == c)
-                engine_transfer_taken(c->transfer);
-        if (c->kernel)
-                engine_command_output(e);
-        if (c->batch)
-                c = engine_batch_finish(c);
-        if (!c)
-                return;
-        bool timed = c->queue->profiling || engine_transfer_times(c->transfer, c, &c->times);
-        engine_event_complete(steal(c->event), c->status, timed ? &c->times : NULL);
-        engine_command_free(c);
-}
-
 /* ---- holding -------------------------------------------------------------------------------- */
 
 void engine_command_poke(struct command *c)
 {
-        if (c->in_queue && list_empty(&c->ready))
-                list_append(&c->event->engine->ready, &c->ready);
+        if (!engine_command_in_queue(c) || !list_empty(&c->ready))
+                return;
+        if (c->state == COMMAND_HELD)
+                engine_command_set_state(c, COMMAND_READY);
+        list_append(&c->event->engine->commands.ready, &c->ready);
 }
 
 void engine_command_poke_launches(const struct program *p)
 {
-        list_each(c, &p->object.engine->commands, struct command, link)
+        list_each(c, &p->object.engine->commands.all, struct command, link)
         {
-                if (c->kernel && c->kernel->program == p)
+                if (c->desc.kernel && c->desc.kernel->program == p)
                         engine_command_poke(c);
         }
 }
 
 void engine_command_fail(struct command *c, cl_int status)
 {
-        if (c->status >= 0)
-                c->status = status;
+        if (c->outcome.status >= 0)
+                c->outcome.status = status;
 }
 
 void engine_command_unblock(struct dependency *d, cl_int status)
@@ -283,43 +270,43 @@ void engine_command_unblock(struct dependency *d, cl_int status)
         struct command *c = d->command;
         if (d->blocking) {
                 d->blocking = false;
-                c->blocking--;
+                c->deps.blocking--;
         }
         if (d->strict)
-                c->follows = NULL;
-        if (status < 0 && (d->strict || !c->regardless))
+                c->deps.follows = NULL;
+        if (status < 0 && (d->strict || !c->deps.regardless))
                 engine_command_fail(c, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-        if (!c->blocking)
+        if (!c->deps.blocking)
                 engine_command_poke(c);
         engine_early_completion_check(c);
 }
 
 void engine_command_follow(struct command *c)
 {
-        struct dependency *d = c->dep_count ? &c->deps[c->dep_count - 1] : NULL;
-        if (!d || !d->strict || !d->blocking || c->native.op != BACKEND_READ)
+        struct dependency *d = c->deps.count ? &c->deps.list[c->deps.count - 1] : NULL;
+        if (!d || !d->strict || !d->blocking || c->desc.native.op != BACKEND_READ)
                 return;
         /* A write that waits for its bytes: its transfer has the id of its event. */
-        const struct transfer *t = map_get(&c->queue->object.engine->transfers, d->event->id);
+        const struct transfer *t = map_get(&c->queue->object.engine->transfers.table, d->event->id);
         struct command *w = t ? t->writer : NULL;
         if (!w || w->event != d->event || w->queue->domain != c->queue->domain ||
-            w->queue->in_order || c->queue->in_order || w->buffer != c->buffer ||
-            w->native.op != BACKEND_WRITE || c->native.offset_bytes < w->native.offset_bytes ||
-            c->native.offset_bytes + c->native.size > w->native.offset_bytes + w->native.size)
+            w->queue->in_order || c->queue->in_order || w->desc.buffer != c->desc.buffer ||
+            w->desc.native.op != BACKEND_WRITE ||
+            c->desc.native.offset_bytes < w->desc.native.offset_bytes ||
+            c->desc.native.offset_bytes + c->desc.native.size >
+                    w->desc.native.offset_bytes + w->desc.native.size)
                 return;
-        c->follows = w;
+        c->deps.follows = w;
         d->blocking = false;
-        c->blocking--;
+        c->deps.blocking--;
 }
 
-/* Let the commands that follow the write `w` go on. */
-static void poke_followers(struct command *w)
+bool engine_command_waits(const struct command *c)
 {
-        list_each(d, &w->event->dependents, struct dependency, link)
-        {
-                if (d->command->follows == w)
-                        engine_command_poke(d->command);
-        }
+        for (size_t i = 0; i < c->deps.count; i++)
+                if (c->deps.list[i].event)
+                        return true;
+        return false;
 }
 
 static struct command *queue_head(const struct queue *q)
@@ -331,11 +318,11 @@ static struct command *queue_head(const struct queue *q)
 static bool command_may_go(const struct command *c)
 {
         const struct queue *q = c->queue;
-        if (c->blocking || (c->kernel && c->kernel->program->loading))
+        if (c->deps.blocking || (c->desc.kernel && c->desc.kernel->program->loading))
                 return false;
-        if (c->after_all && q->running > q->marker_max)
+        if (c->desc.after_all && q->running > q->marker_max)
                 return false;
-        if (q->in_order || c->after_all)
+        if (q->in_order || c->desc.after_all)
                 return queue_head(q) == c;
         if (list_empty(&q->barriers))
                 return true;
@@ -343,11 +330,10 @@ static bool command_may_go(const struct command *c)
         return first->seq >= c->seq;
 }
 
-/* Fewer commands are in flight: let a command go that waited for that. */
-static void queue_drained(struct queue *q)
+void engine_command_drained(struct queue *q)
 {
         struct command *head = q->running == q->marker_max ? queue_head(q) : NULL;
-        if (head && head->after_all)
+        if (head && head->desc.after_all)
                 engine_command_poke(head);
 }
 
@@ -358,103 +344,24 @@ static void command_leave_queue(struct command *c)
         list_remove(&c->held);
         list_remove(&c->barrier);
         list_remove(&c->ready);
-        c->in_queue = false;
-        q->object.engine->held--;
+        q->object.engine->commands.held--;
         struct command *head = queue_head(q);
         if (!head)
                 return;
-        if (!c->is_barrier) {
-                if (q->in_order || head->after_all)
+        if (!c->desc.is_barrier) {
+                if (q->in_order || head->desc.after_all)
                         engine_command_poke(head);
                 return;
         }
         list_each(next, &q->held, struct command, held)
         {
                 engine_command_poke(next);
-                if (next->is_barrier)
+                if (next->desc.is_barrier)
                         break;
         }
 }
 
-/* ---- submitting ----------------------------------------------------------------------------- */
-
-/* Collect the native events to wait for: those of the wait list, and for a later part the part
- * before. */
-static cl_int native_deps(struct command *c, struct backend_command *n)
-{
-        struct buf *deps = &c->queue->object.engine->deps;
-        deps->size = 0;
-        if (c->follows) {
-                const struct command *w = c->follows;
-                struct backend_event *written = w->last ? w->last : w->event->native;
-                if (written && buf_put(deps, &written, sizeof(written)) < 0)
-                        return CL_OUT_OF_HOST_MEMORY;
-        }
-        if (c->last)
-                return buf_put(deps, &c->last, sizeof(c->last)) < 0 ? CL_OUT_OF_HOST_MEMORY : 0;
-        for (size_t i = 0; i < c->dep_count; i++) {
-                const struct event *ev = c->deps[i].event;
-                bool followed = c->follows && c->deps[i].strict;
-                if (ev && ev->native && !followed &&
-                    buf_put(deps, &ev->native, sizeof(ev->native)) < 0)
-                        return CL_OUT_OF_HOST_MEMORY;
-        }
-        return CL_SUCCESS;
-}
-
-/* Note that the untracked launches before the command complete with it. */
-static void cover_untracked(struct command *c)
-{
-        struct queue *q = c->queue;
-        if (!q->in_order)
-                q = c->after_all ? q->chain_queue : NULL;
-        if (q)
-                c->untracked_before = q->untracked.covered = q->untracked.end;
-}
-
-/* Submit one part of the command. */
-static cl_int command_submit(struct command *c, const struct backend_command *what)
-{
-        struct queue *q = c->queue;
-        struct engine *e = q->object.engine;
-        struct backend_command n = *what;
-        struct backend_event *native = NULL;
-        cl_int status = c->after_all ? engine_chain_join(q) : CL_SUCCESS;
-        if (status >= 0)
-                status = native_deps(c, &n);
-        if (status < 0)
-                return status;
-        n.deps = (struct backend_event *const *)(const void *)e->deps.data;
-        n.dep_count = e->deps.size / sizeof(native);
-        bool unreported = engine_coalesced_allowed(c);
-        n.cookie = unreported ? NULL : c;
-        n.alone = !e->running;
-        n.prints = e->prints;
-        TRACE_SPAN(submit, c->event ? c->event->id : 0);
-        status = e->be->submit(q->native, &n, &native);
-        if (status < 0 || !native) /* or it is complete already */
-                return status;
-        cover_untracked(c);
-        if (c->last)
-                e->be->event_release(c->last);
-        c->last = native;
-        engine_coalesced_submitted(c, unreported);
-        if (!c->running++)
-                e->running++;
-        q->running++;
-        e->transfer_parts += c->transfer != NULL;
-        engine_limit_begin(q);
-        engine_queue_dirty(q);
-        return CL_SUCCESS;
-}
-
-bool engine_command_waits(const struct command *c)
-{
-        for (size_t i = 0; i < c->dep_count; i++)
-                if (c->deps[i].event)
-                        return true;
-        return false;
-}
+/* ---- launch queries ------------------------------------------------------------------------- */
 
 /* Answer a launch query. A launch that failed for another reason, for example with its wait list,
  * was never submitted. */
@@ -469,7 +376,7 @@ static void answer_launch_query(struct engine *e, uint64_t request, const struct
 /* Search the newest commands first: a client asks about the launch that it has just sent. */
 static struct command *find_command(struct engine *e, const struct event *ev)
 {
-        for (struct list *l = e->commands.prev; l != &e->commands; l = l->prev) {
+        for (struct list *l = e->commands.all.prev; l != &e->commands.all; l = l->prev) {
                 struct command *c = list_entry(l, struct command, link);
                 if (c->event == ev)
                         return c;
@@ -481,7 +388,7 @@ static struct command *find_command(struct engine *e, const struct event *ev)
 static bool only_loads(const struct command *c)
 {
         const struct queue *q = c->queue;
-        return c->kernel && c->kernel->program->loading && !c->blocking &&
+        return c->desc.kernel && c->desc.kernel->program->loading && !c->deps.blocking &&
                (q->in_order ? queue_head(q) == c : list_empty(&q->barriers));
 }
 
@@ -491,8 +398,8 @@ int engine_handle_launch_query(void *user, const struct wire_launch_query *m)
         struct event *ev = engine_event_find(e, m->event);
         const struct command *c =
                 ev && ev->state == EVENT_HELD && !ev->imported ? find_command(e, ev) : NULL;
-        bool held = c && c->in_queue;
-        bool failed = c ? c->status < 0 : ev && ev->state == EVENT_DONE && ev->status < 0;
+        bool held = c && engine_command_in_queue(c);
+        bool failed = c ? c->outcome.status < 0 : ev && ev->state == EVENT_DONE && ev->status < 0;
         if (held && only_loads(c) && !ev->asked)
                 ev->asked = m->request;
         else
@@ -500,306 +407,40 @@ int engine_handle_launch_query(void *user, const struct wire_launch_query *m)
         return 0;
 }
 
-/* All parts of the command are submitted. */
-static void command_submitted(struct command *c)
+/* ---- through the queue ---------------------------------------------------------------------- */
+
+void engine_command_submitted(struct command *c)
 {
         command_leave_queue(c);
+        engine_command_set_state(c, COMMAND_IN_FLIGHT);
         if (c->event->asked)
-                answer_launch_query(c->event->engine, c->event->asked, c->event, c->status >= 0);
+                answer_launch_query(c->event->engine, c->event->asked, c->event,
+                                    c->outcome.status >= 0);
         c->event->asked = 0;
         list_append(&c->queue->in_flight, &c->held);
-        if (c->is_barrier && c->running)
+        if (c->desc.is_barrier && c->submission.running)
                 list_append(&c->queue->fences, &c->barrier);
-        if (!c->after_all && !c->event->unreported) /* its completion is reported */
-                list_remove(&c->order);
-        if (c->status >= 0 && c->last)
-                engine_event_submitted(c->event, steal(c->last), c->queue->domain);
-        if (!c->running)
-                engine_early_completion_end(c);
+        if (!c->desc.after_all && !c->event->unreported) /* its completion is reported */
+                list_remove(&c->outcome.order);
+        if (c->outcome.status >= 0 && c->submission.last)
+                engine_event_submitted(c->event, steal(c->submission.last), c->queue->domain);
+        if (!c->submission.running)
+                engine_completion_end(c);
 }
 
 cl_int engine_command_marker(struct queue *q, struct command **ret)
 {
         const struct backend_command marker = { .op = BACKEND_MARKER };
         struct command *c = command_alloc(q, 0, 0);
-        cl_int status = c ? command_submit(c, &marker) : CL_OUT_OF_HOST_MEMORY;
+        cl_int status = c ? engine_submission_part(c, &marker) : CL_OUT_OF_HOST_MEMORY;
         if (c && status < 0)
                 engine_command_free(c);
         if (status < 0)
                 return status;
+        engine_command_set_state(c, COMMAND_IN_FLIGHT);
         list_append(&q->in_flight, &c->held);
         *ret = c;
         return status;
-}
-
-/* Let the command fail without being executed, but not before the commands that it comes after. The
- * client relies on the order of an in-order queue, and commands behind a barrier rely on that. A
- * command that waits for this one may rely on its wait list. */
-static void start_failed(struct command *c)
-{
-        struct queue *q = c->queue;
-        bool ordered = q->running && (q->in_order || c->is_barrier);
-        if (q->native && (ordered || engine_command_waits(c))) {
-                const struct backend_command stand_in = {
-                        .op = c->is_barrier ? BACKEND_BARRIER : BACKEND_MARKER,
-                };
-                /* If even that can't be submitted, the command just fails early. */
-                (void)command_submit(c, &stand_in);
-        }
-        command_submitted(c);
-}
-
-/* The buffer's bytes, if they are in host memory; else NULL. */
-static uint8_t *host_bytes(const struct command *c)
-{
-        const struct backend_ops *be = c->queue->object.engine->be;
-        uint8_t *bytes = be->buffer_bytes ? be->buffer_bytes(c->native.buffer) : NULL;
-        return bytes ? bytes + c->native.offset_bytes : NULL;
-}
-
-/* May the read be done on this thread? Only if nothing is in flight, and another thread would take
- * longer to do it and notify this one. */
-static bool may_be_now(const struct command *c)
-{
-        enum { COPIED_MAX = 1 << 20 };
-        uint64_t size = c->native.op == BACKEND_READ ? c->transfer->total : UINT64_MAX;
-        if (c->batch || c->queue->profiling || c->queue->object.engine->running)
-                return false;
-        return size <= SESSION_INLINE_DEFAULT || (size <= COPIED_MAX && host_bytes(c));
-}
-
-/* Narrow the command to `len` of its `total` bytes, from `at` on: some rows of the only slice of a
- * rectangle or an image, or some slices. */
-static void take_box(struct backend_command *n, uint64_t total, uint64_t at, uint64_t len)
-{
-        unsigned along = n->region[2] > 1 ? 2 : 1;
-        uint64_t step = total / n->region[along];
-        n->box.origin[along] += (size_t)(at / step);
-        n->region[along] = (size_t)(len / step);
-}
-
-/* Submit the part that begins at c->sent. */
-static cl_int submit_part(struct command *c)
-{
-        struct backend_command n = c->native;
-        uint64_t len;
-        n.host = engine_transfer_part(c->transfer, c->sent, &len);
-        if (!n.host)
-                return c->transfer->lack;
-        if (n.op == BACKEND_WRITE || n.op == BACKEND_READ) {
-                n.size = (size_t)len;
-                n.offset_bytes += (size_t)c->sent;
-        } else if (len < c->transfer->announced) {
-                take_box(&n, c->transfer->announced, c->sent, len);
-        }
-        n.now = may_be_now(c);
-        cl_int status = command_submit(c, &n);
-        if (status >= 0)
-                c->sent += len;
-        if (status >= 0 && n.now && !c->running)
-                status = engine_transfer_progress(c->transfer, c->sent);
-        return status;
-}
-
-/* How many of the bytes are in the buffer once the submitted part of the write has run. */
-static uint64_t readable(const struct command *c)
-{
-        const struct command *w = c->follows;
-        uint64_t before = w ? c->native.offset_bytes - w->native.offset_bytes : 0;
-        return !w ? UINT64_MAX : w->sent < before ? 0 : w->sent - before;
-}
-
-/* Submit the parts of a read that there is room for. 1: all are submitted; 0: not yet. */
-static cl_int submit_read(struct command *c)
-{
-        const struct transfer *t = c->transfer;
-        if (t->peer && t->peer->lost)
-                return CL_DEVICE_NOT_AVAILABLE;
-        while (c->sent < t->total && !t->unwanted) {
-                uint64_t left = t->total - c->sent;
-                if (c->sent >= engine_transfer_window(t) ||
-                    c->sent + (left < t->part_size ? left : t->part_size) > readable(c) ||
-                    engine_transfer_over_quota(c))
-                        return 0;
-                cl_int status = submit_part(c);
-                if (status < 0)
-                        return status;
-        }
-        return 1;
-}
-
-/* Submit the parts of a write that have arrived. 1: all are submitted; 0: not yet. */
-static cl_int submit_write(struct command *c)
-{
-        const struct transfer *t = c->transfer;
-        if (t->status < 0)
-                return engine_reroute_ask(c) ? 0 : t->status;
-        if (t->target)
-                c->sent = t->arrived;
-        while (c->sent < t->total) {
-                uint64_t left = t->total - c->sent;
-                if (t->arrived < c->sent + (left < t->part_size ? left : t->part_size))
-                        return 0;
-                cl_int status = submit_part(c);
-                if (status < 0)
-                        return status;
-        }
-        return 1;
-}
-
-/* Find the buffers' storage in the queue's domain. */
-static cl_int prepare_buffers(struct command *c)
-{
-        unsigned domain = c->queue->domain;
-        cl_int status = CL_SUCCESS;
-        if (c->buffer)
-                status = engine_buffer_native(c->buffer, domain, &c->native.buffer);
-        if (c->source && status >= 0)
-                status = engine_buffer_native(c->source, domain, &c->native.source);
-        return status;
-}
-
-/* The command may be submitted: is every command that it comes after complete? */
-static bool is_first(const struct command *c)
-{
-        const struct queue *q = c->queue;
-        if (engine_command_waits(c))
-                return false;
-        if (q->in_order)
-                return list_empty(&q->in_flight) && q->untracked.first == q->untracked.end;
-        return list_empty(&q->fences) && !c->after_all;
-}
-
-/* Is it a marker with nothing before it? */
-static bool command_is_empty(const struct command *c)
-{
-        bool marks = c->native.op == BACKEND_MARKER || c->native.op == BACKEND_BARRIER;
-        return marks && !(c->queue->in_order && c->queue->profiling) && is_first(c);
-}
-
-/* Let a write with nothing before it, on a device that works on host memory, receive straight into
- * the buffer. Then no part has to be submitted. A profiling queue would need the time of that, so
- * it is excluded. */
-static void write_in_place(struct command *c)
-{
-        if (c->native.op != BACKEND_WRITE || !c->transfer)
-                return;
-        uint8_t *bytes = host_bytes(c);
-        if (bytes && !c->queue->profiling && is_first(c))
-                engine_transfer_aim(c->transfer, bytes, c->buffer);
-}
-
-/* Submit a command that has no transfer. */
-static cl_int submit_whole(struct command *c)
-{
-        switch (c->native.op) {
-        case BACKEND_KERNEL: {
-                cl_int status =
-                        engine_kernel_prepare(c->kernel, c->queue->domain, c->args, c->arg_objects,
-                                              c->arg_count, &c->native.kernel);
-                return status < 0 ? status : command_submit(c, &c->native);
-        }
-        default:
-                return command_submit(c, &c->native);
-        }
-}
-
-static void submit_and_leave(struct command *c)
-{
-        cl_int status = c->status < 0 ? c->status : submit_whole(c);
-        if (status < 0 && c->status >= 0)
-                c->event->refused = status;
-        if (status < 0)
-                engine_command_fail(c, status);
-        if (status < 0 && !c->running)
-                start_failed(c);
-        else
-                command_submitted(c);
-}
-
-/* Submit a read of the number of meaningful bytes. */
-static cl_int ask_content_size(struct command *c)
-{
-        struct backend_command n = {
-                .op = BACKEND_READ,
-                .offset_bytes = (size_t)c->content_offset,
-                .size = sizeof(c->content_size),
-                .host = c->content_size,
-        };
-        cl_int status = engine_buffer_native(c->content, c->queue->domain, &n.buffer);
-        c->asking = true;
-        if (status >= 0)
-                status = command_submit(c, &n);
-        c->asking = status >= 0;
-        return status;
-}
-
-/* The number of meaningful bytes is known: leave out the others if that pays. The size is cut in
- * steps, so that a cut transfer never travels inline. */
-static void take_answer(struct command *c)
-{
-        enum { STEP = 32 << 10 };
-        struct backend_command *n = &c->native;
-        uint64_t content = bytes_get_u64(c->content_size);
-        uint64_t begin = n->op == BACKEND_COPY ? n->source_offset : n->offset_bytes;
-        uint64_t size = content > begin ? content - begin : 0;
-        if (size >= n->size || n->size - size <= STEP)
-                return;
-        size = (size / STEP + 1) * STEP;
-        if (size >= n->size)
-                return;
-        if (c->transfer)
-                engine_transfer_cut(c->transfer, size);
-        else
-                n->size = (size_t)size;
-}
-
-static void command_pump(struct command *c)
-{
-        cl_int r = c->status;
-        if (c->asking)
-                return;
-        if (!c->transfer) {
-                submit_and_leave(c);
-                return;
-        }
-        if (r >= 0)
-                r = c->transfer->reader == c ? submit_read(c) : submit_write(c);
-        if (c->transfer->writer == c)
-                poke_followers(c);
-        if (r < 0)
-                engine_command_fail(c, r);
-        if (r < 0 && !c->last)
-                start_failed(c);
-        else if (r)
-                command_submitted(c);
-}
-
-static void command_start(struct command *c)
-{
-        c->started = true;
-        if (c->status >= 0 && command_is_empty(c)) {
-                command_submitted(c);
-                return;
-        }
-        if (c->status >= 0) {
-                cl_int status = prepare_buffers(c);
-                if (status < 0)
-                        engine_command_fail(c, status);
-                else
-                        write_in_place(c);
-        }
-        if (c->status < 0) {
-                start_failed(c);
-                return;
-        }
-        cl_int status = c->content ? ask_content_size(c) : CL_SUCCESS;
-        if (status < 0) {
-                engine_command_fail(c, status);
-                start_failed(c);
-        } else {
-                command_pump(c);
-        }
 }
 
 void engine_command_enqueue(struct command *c)
@@ -808,128 +449,30 @@ void engine_command_enqueue(struct command *c)
         if (q->recording)
                 return;
         c->seq = q->next_seq++;
-        c->in_queue = true;
-        q->object.engine->held++;
+        engine_command_set_state(c, COMMAND_HELD);
+        q->object.engine->commands.held++;
         list_append(&q->held, &c->held);
         if (!q->in_order)
-                list_append(&q->order, &c->order);
-        if (c->is_barrier)
+                list_append(&q->order, &c->outcome.order);
+        if (c->desc.is_barrier)
                 list_append(&q->barriers, &c->barrier);
         if (command_may_go(c))
-                command_start(c);
+                engine_submission_start(c);
 }
 
 void engine_run(struct engine *e)
 {
         while (!e->closing) {
-                engine_early_completion_run(e);
-                if (list_empty(&e->ready))
+                engine_completion_run(e);
+                if (list_empty(&e->commands.ready))
                         break;
-                struct command *c = list_entry(e->ready.next, struct command, ready);
+                struct command *c = list_entry(e->commands.ready.next, struct command, ready);
                 list_remove(&c->ready);
-                if (c->started)
-                        command_pump(c);
+                if (c->state == COMMAND_SUBMITTING)
+                        engine_submission_continue(c);
                 else if (command_may_go(c))
-                        command_start(c);
-        }
-}
-
-/* ---- completing ----------------------------------------------------------------------------- */
-
-void engine_times_add(struct backend_times *sum, const struct backend_times *t)
-{
-        if (!t || !t->end_ns)
-                return;
-        if (!sum->end_ns) {
-                *sum = *t;
-                return;
-        }
-        if (t->submit_ns < sum->submit_ns)
-                sum->submit_ns = t->submit_ns;
-        if (t->start_ns < sum->start_ns)
-                sum->start_ns = t->start_ns;
-        if (t->end_ns > sum->end_ns)
-                sum->end_ns = t->end_ns;
-}
-
-static void part_complete(struct command *c, cl_int status, const struct backend_times *t)
-{
-        struct engine *e = c->queue->object.engine;
-        if (c->untracked_before)
-                engine_untracked_passed(c->queue->in_order ? c->queue : c->queue->chain_queue,
-                                        c->untracked_before, status);
-        if (c->stands_in && status >= 0)
-                status = e->be->event_status(c->event->native);
-        c->queue->running--;
-        queue_drained(c->queue);
-        if (!--c->running)
-                e->running--;
-        e->transfer_parts -= c->transfer != NULL;
-        engine_limit_end(c->queue);
-        engine_times_add(&c->times, t);
-        struct transfer *data = c->transfer;
-        if (c->asking) {
-                c->asking = false;
-                if (status >= 0)
-                        take_answer(c);
-        } else if (c->stale) {
-                if (!--c->stale)
-                        engine_reroute_settled(c);
-        } else if (status >= 0 && c->status >= 0 && data) {
-                /* Parts complete in order, because each waits for the one before. */
-                uint64_t ready = ++c->parts * data->part_size;
-                if (ready > data->total)
-                        ready = data->total;
-                if (data->reader == c)
-                        status = engine_transfer_progress(data, ready);
+                        engine_submission_start(c);
                 else
-                        engine_transfer_pass(data, ready);
+                        engine_command_set_state(c, COMMAND_HELD);
         }
-        if (data)
-                engine_transfer_uncrowd(e);
-        if (status < 0)
-                engine_command_fail(c, status);
-        if (c->in_queue)
-                engine_command_poke(c); /* it still waits for bytes, or for room */
-        else if (!c->running)
-                engine_early_completion_end(c);
-}
-
-/* A command is complete, so the commands coalesced with it are complete, too, and those coalesced
- * with these. Complete the oldest first. */
-static void coalesced_complete(struct command *c)
-{
-        const struct backend_ops *be = c->queue->object.engine->be;
-        struct list all;
-        list_init(&all);
-        engine_coalesced_take(c, &all);
-        while (!list_empty(&all)) {
-                struct command *before = list_entry(all.prev, struct command, unreported);
-                list_remove(&before->unreported);
-                /* If it had failed, `c` would have failed, too. */
-                bool good = before->queue->failure_stays;
-                part_complete(before, good ? CL_COMPLETE : be->event_status(before->event->native),
-                              NULL);
-        }
-}
-
-void engine_command_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)
-{
-        struct engine *e = user;
-        struct command *c = cookie;
-        struct trace_span span = trace_begin(TRACE_complete, 0);
-        engine_lock(e);
-        if (!e->closing) {
-                span.value = c->event->id;
-                if (status < 0)
-                        engine_coalesced_uncertain(c);
-                else
-                        coalesced_complete(c);
-                part_complete(c, status, t);
-                engine_run(e);
-                engine_settle(e);
-        }
-        /* End the span before a notified client can ask for the records. */
-        trace_end(&span);
-        engine_unlock(e);
 }

@@ -2,42 +2,15 @@
 #ifndef SPANCL_ENGINE_COMMAND_H
 #define SPANCL_ENGINE_COMMAND_H
 
+#include "engine/command/command_state.h"
 #include "engine/command/event.h"
 #include "engine/program/kernel.h"
 #include "engine/transfer/transfer.h"
 
 struct batch;
 
-struct command {
-        struct list link;    /* engine's commands */
-        struct pool *pool;   /* NULL: it is too large for one */
-        struct list ready;   /* engine's ready, completed_early or candidates */
-        struct queue *queue; /* held */
-        struct event *event; /* NULL: recorded, or complete */
-        struct batch *batch; /* run of a recording; NULL: none */
-        size_t number;       /* in the recording */
-        uint64_t seq;        /* in the queue */
-
-        /* Holding. */
-        struct list held;    /* queue's held, then in_flight */
-        struct list barrier; /* queue's barriers, or fences */
-        bool in_queue;       /* not wholly submitted */
-        bool is_barrier;     /* out-of-order queue: later commands are held behind it */
-        bool regardless;     /* dependencies that fail do not fail it */
-        bool strict;         /* but the wait list's last one does */
-        bool wide;           /* COMMAND_WIDE */
-        bool marks;          /* out-of-order queue: a marker or barrier with a wait list */
-        bool after_all;      /* out-of-order queue: waits for all before it */
-        bool started;
-        /* Complete, but one that it comes after is not. */
-        bool completed_early;
-        /* A marker that reports an untracked command, whose event it has. */
-        bool stands_in;
-        size_t blocking; /* dependencies that block */
-        size_t dep_count;
-        struct dependency *deps;
-
-        /* The operation to submit. */
+/* The operation, as its message described it. */
+struct command_desc {
         struct backend_command native; /* without parts known only at submission */
         size_t offset[3], global[3], local[3];
         uint8_t pattern[128];
@@ -46,37 +19,83 @@ struct command {
         size_t arg_count;
         struct value **args;         /* held */
         struct object **arg_objects; /* held; NULL: not an object */
-        struct transfer *transfer;
-        /* Writes: transfers given up before this one (engine/transfer/reroute.h); held. */
-        struct transfer *given_up;
-        /* Parts in flight that use those transfers. */
-        size_t stale;
-        struct list over_quota; /* engine's */
         /* Reads and copies: the buffer with the number of meaningful bytes; held. NULL: there is
          * none. The command first reads it into content_size, in a part of its own. */
         struct buffer *content;
         uint64_t content_offset;
-        uint8_t content_size[8];
-        bool asking;
+        bool wide; /* COMMAND_WIDE */
+        /* Of markers in an out-of-order queue. */
+        bool is_barrier; /* later commands are held behind it */
+        bool marks;      /* it has a wait list */
+        bool after_all;  /* it has none: it waits for all before it */
+};
+
+/* The wait list. */
+struct command_deps {
+        struct dependency *list;
+        size_t count;
+        size_t blocking; /* those that block */
+        bool regardless; /* dependencies that fail do not fail the command */
+        bool strict;     /* but the last one does */
         /* Reads: the write, still going on, that brings these bytes; the read may send the
          * parts that the write has submitted. It is the last dependency. NULL: none, or it is
          * complete. */
         struct command *follows;
+};
 
-        /* Its progress and result. */
-        cl_int status;
+/* How far the command's parts are. */
+struct command_submission {
+        struct transfer *transfer; /* its bulk data; NULL: none */
+        /* Writes: transfers given up before this one (engine/transfer/reroute.h); held. */
+        struct transfer *given_up;
+        size_t stale;           /* parts in flight that use those transfers */
+        struct list over_quota; /* engine's */
+        bool asking;            /* the part in flight reads content_size */
+        uint8_t content_size[8];
         size_t running;             /* parts in flight */
         uint64_t sent;              /* read, write: bytes submitted, part by part */
         uint64_t parts;             /* read, write: complete ones */
         struct backend_event *last; /* of the part submitted last */
-        struct list unreported;     /* engine's unreported, or in `coalesced` of another */
-        struct list coalesced;      /* unreported ones that complete with it */
-        struct list order;          /* queue's order */
+};
+
+/* Its result, and the commands whose completion is noticed with it. */
+struct command_outcome {
+        cl_int status; /* negative: it fails, or has failed */
+        struct backend_times times;
+        struct list unreported; /* engine's unreported, or in `coalesced` of another */
+        struct list coalesced;  /* unreported ones that complete with it */
+        struct list order;      /* queue's order */
         /* Its completion completes the untracked launches below this number, in its queue or its
          * chain queue. */
         uint64_t untracked_before;
-        struct backend_times times;
+        /* A marker that reports an untracked command, whose event it has. */
+        bool stands_in;
 };
+
+struct command {
+        struct list link;    /* engine's commands */
+        struct pool *pool;   /* NULL: it is too large for one */
+        struct queue *queue; /* held */
+        struct event *event; /* NULL: recorded, or complete */
+        struct batch *batch; /* run of a recording; NULL: none */
+        size_t number;       /* in the recording */
+        uint64_t seq;        /* in the queue */
+        enum command_state state;
+        struct list ready;   /* engine's ready, completed_early or candidates */
+        struct list held;    /* queue's held, then in_flight */
+        struct list barrier; /* queue's barriers, or fences */
+
+        struct command_desc desc;
+        struct command_deps deps;
+        struct command_submission submission;
+        struct command_outcome outcome;
+};
+
+/* Is it in its queue's `held`? */
+static inline bool engine_command_in_queue(const struct command *c)
+{
+        return c->state >= COMMAND_HELD && c->state <= COMMAND_SUBMITTING;
+}
 
 /* Size of blocks for commands with a few dependencies and arguments. */
 extern const size_t engine_command_block;
@@ -122,9 +141,6 @@ bool engine_command_waits_here(const struct command *c);
 /* Is any event of its wait list not complete? */
 bool engine_command_waits(const struct command *c);
 
-/* Widen `sum` to the span of both. */
-void engine_times_add(struct backend_times *sum, const struct backend_times *t);
-
 /* A dependency has become native, or completed with `status`. */
 void engine_command_unblock(struct dependency *d, cl_int status);
 
@@ -134,15 +150,15 @@ void engine_command_poke(struct command *c);
 /* The same for the launches of a program that has been loaded. */
 void engine_command_poke_launches(const struct program *p);
 
-/* Report its failure, which waited for its transfer. */
-void engine_command_finish(struct command *c);
+/* It is wholly submitted, or never will be: it leaves its queue, and the commands behind it go on.
+ * If no part of it is in flight, it completes. */
+void engine_command_submitted(struct command *c);
+
+/* Fewer commands of the queue are in flight: let a command go that waited for that. */
+void engine_command_drained(struct queue *q);
 
 /* Send the client the output of its kernels' printf. */
 void engine_command_output(struct engine *e);
-
-/* struct backend_params.complete */
-void engine_command_complete(void *user, void *cookie, cl_int status,
-                             const struct backend_times *t);
 
 /* Release the commands' native objects and references; parts in flight may still be reported. After
  * these reports, free the commands. */
@@ -150,25 +166,5 @@ void engine_command_abandon_all(struct engine *e);
 void engine_command_free_all(struct engine *e);
 
 int engine_handle_launch_query(void *user, const struct wire_launch_query *m);
-
-/* ---- enqueue.c: the messages ---------------------------------------------------------------- */
-
-int engine_handle_content_size(void *user, const struct wire_content_size *m);
-int engine_handle_kernel_launch(void *user, const struct wire_kernel_launch *m);
-int engine_handle_buffer_write(void *user, const struct wire_buffer_write *m);
-int engine_handle_buffer_read(void *user, const struct wire_buffer_read *m);
-int engine_handle_buffer_write_rect(void *user, const struct wire_buffer_write_rect *m);
-int engine_handle_buffer_read_rect(void *user, const struct wire_buffer_read_rect *m);
-int engine_handle_buffer_copy(void *user, const struct wire_buffer_copy *m);
-int engine_handle_buffer_copy_rect(void *user, const struct wire_buffer_copy_rect *m);
-int engine_handle_buffer_fill(void *user, const struct wire_buffer_fill *m);
-int engine_handle_image_write(void *user, const struct wire_image_write *m);
-int engine_handle_image_read(void *user, const struct wire_image_read *m);
-int engine_handle_image_copy(void *user, const struct wire_image_copy *m);
-int engine_handle_image_to_buffer(void *user, const struct wire_image_to_buffer *m);
-int engine_handle_buffer_to_image(void *user, const struct wire_buffer_to_image *m);
-int engine_handle_image_fill(void *user, const struct wire_image_fill *m);
-int engine_handle_marker(void *user, const struct wire_marker *m);
-int engine_handle_queue_flush(void *user, const struct wire_queue_flush *m);
 
 #endif

@@ -1,3 +1,5 @@
+#include "engine/command/enqueue.h"
+
 #include "backend/bounds.h"
 #include "base/mem.h"
 #include "engine/command/command.h"
@@ -24,17 +26,17 @@ static void take_sizes(size_t out[3], struct wire_u64s v)
 static void take_args(struct command *c)
 {
         struct engine *e = c->queue->object.engine;
-        for (size_t i = 0; i < c->arg_count; i++) {
-                struct value *v = c->kernel->args[i];
+        for (size_t i = 0; i < c->desc.arg_count; i++) {
+                struct value *v = c->desc.kernel->args[i];
                 engine_value_ref(v);
-                c->args[i] = v;
+                c->desc.args[i] = v;
                 if (!v || !arg_is_object(v->arg.kind) || !v->arg.object)
                         continue;
-                cl_int status = engine_arg_object(e, &v->arg, &c->arg_objects[i]);
+                cl_int status = engine_arg_object(e, &v->arg, &c->desc.arg_objects[i]);
                 if (status < 0)
                         engine_command_fail(c, status);
                 else
-                        engine_object_ref(c->arg_objects[i]);
+                        engine_object_ref(c->desc.arg_objects[i]);
         }
 }
 
@@ -94,18 +96,18 @@ int engine_handle_kernel_launch(void *user, const struct wire_kernel_launch *m)
                 r = engine_command_new(e, &params_of(m, .arg_count = k->arg_count), &c);
         if (r < 0)
                 return r;
-        c->kernel = k;
+        c->desc.kernel = k;
         engine_object_ref(&k->object);
         take_args(c);
-        take_sizes(c->offset, m->offset);
-        take_sizes(c->global, m->global);
-        take_sizes(c->local, m->local);
-        c->native = (struct backend_command){
+        take_sizes(c->desc.offset, m->offset);
+        take_sizes(c->desc.global, m->global);
+        take_sizes(c->desc.local, m->local);
+        c->desc.native = (struct backend_command){
                 .op = BACKEND_KERNEL,
                 .dims = (unsigned)dims,
-                .offset = m->offset.count ? c->offset : NULL,
-                .global = c->global,
-                .local = m->local.count ? c->local : NULL,
+                .offset = m->offset.count ? c->desc.offset : NULL,
+                .global = c->desc.global,
+                .local = m->local.count ? c->desc.local : NULL,
         };
         engine_command_enqueue(c);
         return 0;
@@ -161,18 +163,18 @@ static int take_mem(struct engine *e, uint64_t id, bool image, struct buffer **r
 static int take_objects(struct command *c, const struct action *a, const struct kind *kind)
 {
         struct engine *e = c->queue->object.engine;
-        int r = take_mem(e, a->buffer, kind->image, &c->buffer);
+        int r = take_mem(e, a->buffer, kind->image, &c->desc.buffer);
         if (r == 0 && kind->source)
-                r = take_mem(e, a->source, kind->source_image, &c->source);
+                r = take_mem(e, a->source, kind->source_image, &c->desc.source);
         return r;
 }
 
 int engine_handle_content_size(void *user, const struct wire_content_size *m)
 {
         struct engine *e = ((struct peer *)user)->engine;
-        e->content_size.event = m->event;
-        e->content_size.buffer = m->buffer;
-        e->content_size.offset = m->offset;
+        e->commands.content_size.event = m->event;
+        e->commands.content_size.buffer = m->buffer;
+        e->commands.content_size.offset = m->offset;
         return 0;
 }
 
@@ -180,23 +182,26 @@ int engine_handle_content_size(void *user, const struct wire_content_size *m)
 static int take_content_size(struct command *c, const struct action *a)
 {
         struct engine *e = c->queue->object.engine;
-        bool taken = e->content_size.event && e->content_size.event == a->params.event;
-        e->content_size.event = 0;
+        bool taken =
+                e->commands.content_size.event && e->commands.content_size.event == a->params.event;
+        e->commands.content_size.event = 0;
         if (!taken)
                 return 0;
-        if ((c->native.op != BACKEND_READ && c->native.op != BACKEND_COPY) || c->queue->recording)
+        if ((c->desc.native.op != BACKEND_READ && c->desc.native.op != BACKEND_COPY) ||
+            c->queue->recording)
                 return SP_E_PROTO;
-        int r = take_mem(e, e->content_size.buffer, false, &c->content);
-        c->content_offset = e->content_size.offset;
-        if (r == 0 && (c->content_offset > c->content->size ||
-                       c->content->size - c->content_offset < sizeof(c->content_size)))
+        int r = take_mem(e, e->commands.content_size.buffer, false, &c->desc.content);
+        c->desc.content_offset = e->commands.content_size.offset;
+        if (r == 0 &&
+            (c->desc.content_offset > c->desc.content->size ||
+             c->desc.content->size - c->desc.content_offset < sizeof(c->submission.content_size)))
                 engine_command_fail(c, CL_INVALID_VALUE);
         return r;
 }
 
 static int take_boxes(struct command *c, const struct action *a, const struct kind *kind)
 {
-        struct backend_command *n = &c->native;
+        struct backend_command *n = &c->desc.native;
         if (!kind->region)
                 return 0;
         /* One of the two may be bytes of a buffer. */
@@ -213,12 +218,12 @@ static int take_boxes(struct command *c, const struct action *a, const struct ki
 
 static int take_pattern(struct command *c, struct bytes pattern)
 {
-        if (pattern.size > sizeof(c->pattern))
+        if (pattern.size > sizeof(c->desc.pattern))
                 return SP_E_PROTO;
         if (pattern.size)
-                memcpy(c->pattern, pattern.data, pattern.size);
-        c->native.pattern = c->pattern;
-        c->native.pattern_size = pattern.size;
+                memcpy(c->desc.pattern, pattern.data, pattern.size);
+        c->desc.native.pattern = c->desc.pattern;
+        c->desc.native.pattern_size = pattern.size;
         return 0;
 }
 
@@ -226,10 +231,10 @@ static int take_pattern(struct command *c, struct bytes pattern)
  * a transfer. */
 static int bulk_size(const struct command *c, const struct kind *kind, uint64_t *ret)
 {
-        const struct backend_command *n = &c->native;
+        const struct backend_command *n = &c->desc.native;
         size_t size = n->size;
         if (kind->image)
-                size = image_bytes(&c->buffer->image, n->region);
+                size = image_bytes(&c->desc.buffer->image, n->region);
         else if (kind->region && (__builtin_mul_overflow(n->region[0], n->region[1], &size) ||
                                   __builtin_mul_overflow(size, n->region[2], &size)))
                 return SP_E_PROTO;
@@ -241,7 +246,7 @@ static int bulk_size(const struct command *c, const struct kind *kind, uint64_t 
  * is only one slice. 0: a range, which can be cut anywhere. */
 static uint64_t box_step(const struct command *c, const struct kind *kind, uint64_t total)
 {
-        const size_t *region = c->native.region;
+        const size_t *region = c->desc.native.region;
         return !kind->region ? 0 : region[2] > 1 ? total / region[2] : total / region[1];
 }
 
@@ -260,19 +265,20 @@ static int take_bulk(struct command *c, const struct action *a, const struct kin
                 return p ? SP_E_PROTO
                          : engine_recording_bulk(c, kind->bulk == GIVES, a->transfer, total, step);
         if (kind->bulk == TAKES)
-                return engine_transfer_expect(e, p, a->transfer, total, step, c, &c->transfer);
+                return engine_transfer_expect(e, p, a->transfer, total, step, c,
+                                              &c->submission.transfer);
         if (p && p->lost)
                 engine_command_fail(c, CL_DEVICE_NOT_AVAILABLE);
-        return engine_transfer_offer(e, p, a->transfer, total, step, c, &c->transfer);
+        return engine_transfer_offer(e, p, a->transfer, total, step, c, &c->submission.transfer);
 }
 
 static bool fits(const struct command *c)
 {
-        const struct buffer *b = c->buffer, *s = c->source;
-        if (!bounds_is_image_op(c->native.op))
-                return bounds_fit(&c->native, b->size, s ? s->size : 0);
+        const struct buffer *b = c->desc.buffer, *s = c->desc.source;
+        if (!bounds_is_image_op(c->desc.native.op))
+                return bounds_fit(&c->desc.native, b->size, s ? s->size : 0);
         bool image = engine_buffer_is_image(b), source_image = s && engine_buffer_is_image(s);
-        return bounds_fit_image(&c->native, image ? &b->image : NULL,
+        return bounds_fit_image(&c->desc.native, image ? &b->image : NULL,
                                 source_image ? &s->image : NULL,
                                 !image ? b->size
                                 : s    ? s->size
@@ -286,7 +292,7 @@ static int action_enqueue(struct peer *from, const struct action *a)
         int r = engine_command_new(from->engine, &a->params, &c);
         if (r < 0)
                 return r;
-        c->native = a->native;
+        c->desc.native = a->native;
         r = take_objects(c, a, kind);
         if (r == 0)
                 r = take_content_size(c, a);
@@ -493,7 +499,7 @@ int engine_handle_marker(void *user, const struct wire_marker *m)
         int r = engine_command_new(e, &params_of(m, .marker = true), &c);
         if (r < 0)
                 return r;
-        c->native.op = m->flags & COMMAND_BARRIER ? BACKEND_BARRIER : BACKEND_MARKER;
+        c->desc.native.op = m->flags & COMMAND_BARRIER ? BACKEND_BARRIER : BACKEND_MARKER;
         engine_command_enqueue(c);
         return 0;
 }

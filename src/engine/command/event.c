@@ -15,7 +15,7 @@ struct subscriber {
 
 static struct event *event_alloc(struct engine *e, uint64_t id)
 {
-        struct event *ev = pool_get(&e->event_pool, sizeof(*ev));
+        struct event *ev = pool_get(&e->events.pool, sizeof(*ev));
         if (!ev)
                 return NULL;
         ev->engine = e;
@@ -27,16 +27,17 @@ static struct event *event_alloc(struct engine *e, uint64_t id)
 
 int engine_event_new(struct engine *e, uint64_t id, struct event **ret)
 {
-        if (map_get(&e->events, id))
+        if (map_get(&e->events.table, id))
                 return SP_E_PROTO;
-        if (e->events.count + e->nameless + e->untracked >= ENGINE_EVENTS_MAX)
+        if (e->events.table.count + e->events.nameless + e->completion.untracked >=
+            ENGINE_EVENTS_MAX)
                 return SP_E_LIMIT;
         struct event *ev = event_alloc(e, id);
         if (!ev)
                 return SP_E_NOMEM;
-        int r = map_put(&e->events, id, ev);
+        int r = map_put(&e->events.table, id, ev);
         if (r < 0) {
-                pool_put(&e->event_pool, ev);
+                pool_put(&e->events.pool, ev);
                 return r;
         }
         *ret = ev;
@@ -45,20 +46,21 @@ int engine_event_new(struct engine *e, uint64_t id, struct event **ret)
 
 int engine_event_new_nameless(struct engine *e, struct event **ret)
 {
-        if (e->events.count + e->nameless >= ENGINE_EVENTS_MAX)
+        if (e->events.table.count + e->events.nameless >= ENGINE_EVENTS_MAX)
                 return SP_E_LIMIT;
         struct event *ev = event_alloc(e, 0);
         if (!ev)
                 return SP_E_NOMEM;
-        e->nameless++;
+        e->events.nameless++;
         *ret = ev;
         return 0;
 }
 
 struct event *engine_event_find(struct engine *e, uint64_t id)
 {
-        struct event *ev = map_get(&e->events, id);
-        return ev || list_empty(&e->untracked_queues) ? ev : engine_untracked_find(e, id);
+        struct event *ev = map_get(&e->events.table, id);
+        return ev || list_empty(&e->completion.untracked_queues) ? ev
+                                                                 : engine_untracked_find(e, id);
 }
 
 static void event_free(struct event *ev)
@@ -71,15 +73,15 @@ static void event_free(struct event *ev)
         if (ev->native)
                 ev->engine->be->event_release(ev->native);
         list_remove(&ev->link);
-        pool_put(&ev->engine->event_pool, ev);
+        pool_put(&ev->engine->events.pool, ev);
 }
 
 static void event_forget(struct event *ev)
 {
         if (ev->id)
-                map_del(&ev->engine->events, ev->id);
+                map_del(&ev->engine->events.table, ev->id);
         else
-                ev->engine->nameless--;
+                ev->engine->events.nameless--;
         event_free(ev);
 }
 
@@ -108,15 +110,15 @@ static void event_keep(struct event *ev, struct list *list, size_t *count, size_
 static void event_keep_early(struct event *ev)
 {
         struct engine *e = ev->engine;
-        if (e->early_count == ENGINE_EARLY_MAX) {
-                const struct event *oldest = list_entry(e->early.next, struct event, link);
+        if (e->events.early_count == ENGINE_EARLY_MAX) {
+                const struct event *oldest = list_entry(e->events.early.next, struct event, link);
                 struct peer *p = engine_peer_find(e, oldest->origin);
                 if (!p->forgotten)
                         log_warn("engine", "a peer tells of too many unknown events: some fail");
                 if (oldest->id > p->forgotten)
                         p->forgotten = oldest->id;
         }
-        event_keep(ev, &e->early, &e->early_count, ENGINE_EARLY_MAX);
+        event_keep(ev, &e->events.early, &e->events.early_count, ENGINE_EARLY_MAX);
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */
@@ -231,7 +233,7 @@ void engine_event_complete(struct event *ev, cl_int status, const struct backend
                 engine_command_unblock(d, status);
         }
         if (status < 0 && ev->id)
-                event_keep(ev, &e->failed, &e->failed_count, ENGINE_FAILED_MAX);
+                event_keep(ev, &e->events.failed, &e->events.failed_count, ENGINE_FAILED_MAX);
         else
                 event_forget(ev);
 }
@@ -243,7 +245,7 @@ void engine_event_fail_origin(struct engine *e, uint64_t peer, cl_int status)
         list_init(&lost);
         size_t pos = 0;
         struct event *ev;
-        while ((ev = map_next(&e->events, &pos)))
+        while ((ev = map_next(&e->events.table, &pos)))
                 if (ev->imported && ev->origin == peer && ev->state != EVENT_DONE)
                         list_append(&lost, &ev->link);
         while (!list_empty(&lost)) {
@@ -257,10 +259,10 @@ void engine_event_free_all(struct engine *e)
 {
         size_t pos = 0;
         struct event *ev;
-        while ((ev = map_next(&e->events, &pos)))
+        while ((ev = map_next(&e->events.table, &pos)))
                 event_free(ev);
-        map_fini(&e->events);
-        e->failed_count = e->early_count = 0;
+        map_fini(&e->events.table);
+        e->events.failed_count = e->events.early_count = 0;
 }
 
 /* ---- messages ------------------------------------------------------------------------------- */
@@ -277,10 +279,11 @@ int engine_handle_event_import(void *user, const struct wire_event_import *m)
                         return SP_E_PROTO;
                 /* Its completion came before this import. */
                 list_remove(&ev->link);
-                e->early_count--;
+                e->events.early_count--;
                 ev->imported = true;
                 if (ev->status < 0)
-                        event_keep(ev, &e->failed, &e->failed_count, ENGINE_FAILED_MAX);
+                        event_keep(ev, &e->events.failed, &e->events.failed_count,
+                                   ENGINE_FAILED_MAX);
                 else
                         event_forget(ev);
                 return 0;

@@ -1,6 +1,7 @@
 #include "engine/command/recording.h"
 
 #include "base/mem.h"
+#include "engine/command/submission.h"
 
 static struct recording *recording_find(struct engine *e, uint64_t id)
 {
@@ -13,7 +14,7 @@ static void recording_free(struct object *o)
         struct recording *rec = container_of(o, struct recording, object);
         for (size_t i = 0; i < rec->count; i++)
                 engine_command_free(rec->commands[i].what);
-        o->engine->recorded -= rec->count;
+        o->engine->commands.recorded -= rec->count;
         for (size_t i = 0; i < rec->slot_count; i++) {
                 /* A holder of this queue finds that it can't execute. */
                 rec->slots[i]->recording = NULL;
@@ -83,7 +84,7 @@ int engine_recording_add(struct command *c, const struct command_params *params)
         bool is_barrier = params->marker && params->flags & COMMAND_BARRIER;
         if (params->event != object_id(OBJECT_EVENT, rec->count + 1))
                 return SP_E_PROTO;
-        if (e->recorded >= ENGINE_RECORDED_MAX)
+        if (e->commands.recorded >= ENGINE_RECORDED_MAX)
                 return SP_E_LIMIT;
         void *commands = rec->commands;
         int r = grow(&commands, &rec->cap, rec->count, sizeof(*rec->commands));
@@ -104,7 +105,7 @@ int engine_recording_add(struct command *c, const struct command_params *params)
         c->number = rec->count++;
         if (is_barrier)
                 rec->barrier = rec->count;
-        e->recorded++;
+        e->commands.recorded++;
         return 0;
 }
 
@@ -137,25 +138,25 @@ void engine_batch_unref(struct batch *b)
 struct command *engine_batch_finish(struct command *c)
 {
         struct batch *b = c->batch;
-        if (c->status < 0 && b->status >= 0)
-                b->status = c->status;
+        if (c->outcome.status < 0 && b->status >= 0)
+                b->status = c->outcome.status;
         /* The marker that waits for the run's wait list is not part of its time. */
         if (c != b->first)
-                engine_times_add(&b->times, &c->times);
+                engine_times_add(&b->times, &c->outcome.times);
         if (b->events)
                 b->events[c->number] = NULL;
         b->left--;
         if (c == b->last)
                 b->last_done = true;
         else {
-                engine_event_complete(steal(c->event), c->status, NULL);
+                engine_event_complete(steal(c->event), c->outcome.status, NULL);
                 engine_command_free(c);
         }
         if (b->left || !b->last_done)
                 return NULL;
         c = b->last;
-        c->status = b->status;
-        c->times = b->times;
+        c->outcome.status = b->status;
+        c->outcome.times = b->times;
         return c;
 }
 
@@ -176,11 +177,11 @@ static struct queue *run_queue(const struct run *x, size_t slot)
 
 static void join(struct command *c, struct event *ev)
 {
-        struct dependency *d = &c->deps[c->dep_count++];
+        struct dependency *d = &c->deps.list[c->deps.count++];
         list_init(&d->link);
         d->command = c;
         engine_event_join(ev, c->queue->domain, d);
-        c->blocking += d->blocking;
+        c->deps.blocking += d->blocking;
 }
 
 /* Give the command the run's event, or a nameless one. */
@@ -233,7 +234,7 @@ static int run_first(const struct run *x)
                 r = engine_event_new_nameless(x->engine, &c->event);
         if (r < 0)
                 return r;
-        c->native.op = BACKEND_MARKER;
+        c->desc.native.op = BACKEND_MARKER;
         c->batch = b;
         b->refs++;
         b->left++;
@@ -250,9 +251,9 @@ static int run_first(const struct run *x)
 /* A launch of no work-items, as the application may ask for, does nothing. */
 static void skip_empty(struct command *c)
 {
-        for (unsigned i = 0; c->native.op == BACKEND_KERNEL && i < c->native.dims; i++)
-                if (!c->global[i])
-                        c->native.op = BACKEND_MARKER;
+        for (unsigned i = 0; c->desc.native.op == BACKEND_KERNEL && i < c->desc.native.dims; i++)
+                if (!c->desc.global[i])
+                        c->desc.native.op = BACKEND_MARKER;
 }
 
 static int run_bulk(const struct run *x, const struct recorded *n, size_t i, struct command *c)
@@ -300,7 +301,7 @@ static int run_last(const struct run *x)
         int r = run_command(x, q, NULL, rec->count, true, &c);
         if (r < 0)
                 return r;
-        c->native.op = BACKEND_MARKER;
+        c->desc.native.op = BACKEND_MARKER;
         for (size_t i = 0; i < rec->count; i++) {
                 struct event *ev = x->batch->events[i];
                 if (ev && rec->commands[i].leaf && !(q->in_order && !rec->commands[i].slot))
@@ -411,16 +412,17 @@ static int update_arg(struct command *c, const struct arg *a)
         struct value *v = engine_value_new(c->queue->object.engine, a);
         if (!v)
                 return SP_E_NOMEM;
-        engine_value_unref(c->args[a->index]);
-        engine_object_unref(c->arg_objects[a->index]);
-        c->args[a->index] = v;
-        c->arg_objects[a->index] = NULL;
+        engine_value_unref(c->desc.args[a->index]);
+        engine_object_unref(c->desc.arg_objects[a->index]);
+        c->desc.args[a->index] = v;
+        c->desc.arg_objects[a->index] = NULL;
         if (!arg_is_object(a->kind) || !a->object)
                 return 0;
-        cl_int status = engine_arg_object(c->queue->object.engine, a, &c->arg_objects[a->index]);
+        cl_int status =
+                engine_arg_object(c->queue->object.engine, a, &c->desc.arg_objects[a->index]);
         if (status < 0)
                 return SP_E_PROTO;
-        engine_object_ref(c->arg_objects[a->index]);
+        engine_object_ref(c->desc.arg_objects[a->index]);
         return 0;
 }
 
@@ -429,11 +431,11 @@ static int make_room(struct recorded *n, struct bytes args)
 {
         struct arg a;
         struct command *larger;
-        size_t count = n->what->arg_count;
+        size_t count = n->what->desc.arg_count;
         while (args_next(&args, &a))
                 if (a.index >= count)
                         count = (size_t)a.index + 1;
-        if (count == n->what->arg_count)
+        if (count == n->what->desc.arg_count)
                 return 0;
         int r = engine_command_copy(n->what->queue, n->what, 0, count, &larger);
         if (r < 0)
@@ -452,7 +454,7 @@ int engine_handle_recording_update(void *user, const struct wire_recording_updat
         if (!rec || !number || number > rec->count)
                 return SP_E_PROTO;
         struct recorded *n = &rec->commands[number - 1];
-        if (n->what->native.op != BACKEND_KERNEL)
+        if (n->what->desc.native.op != BACKEND_KERNEL)
                 return SP_E_PROTO;
         int r = make_room(n, m->args);
         if (r < 0)
@@ -460,11 +462,13 @@ int engine_handle_recording_update(void *user, const struct wire_recording_updat
         struct command *c = n->what;
         struct arg a;
         struct bytes args = m->args;
-        r = update_sizes(c->offset, &c->native.offset, c->native.dims, m->offset);
+        r = update_sizes(c->desc.offset, &c->desc.native.offset, c->desc.native.dims, m->offset);
         if (!r)
-                r = update_sizes(c->global, &c->native.global, c->native.dims, m->global);
+                r = update_sizes(c->desc.global, &c->desc.native.global, c->desc.native.dims,
+                                 m->global);
         if (!r)
-                r = update_sizes(c->local, &c->native.local, c->native.dims, m->local);
+                r = update_sizes(c->desc.local, &c->desc.native.local, c->desc.native.dims,
+                                 m->local);
         while (!r && args_next(&args, &a))
                 r = update_arg(c, &a);
         return r;

@@ -5,14 +5,15 @@ bool engine_coalesced_allowed(const struct command *c)
         const struct queue *q = c->queue;
         return !q->object.engine->params.limits.max[LIMIT_RUN_NS] &&
                q->object.engine->be->event_report && !q->in_order && !q->profiling &&
-               !c->after_all && !c->transfer && !c->asking && !c->batch && !c->is_barrier &&
-               c->event && c->status >= 0 && !engine_event_is_observed(c->event, q->domain);
+               !c->desc.after_all && !c->submission.transfer && !c->submission.asking &&
+               !c->batch && !c->desc.is_barrier && c->event && c->outcome.status >= 0 &&
+               !engine_event_is_observed(c->event, q->domain);
 }
 
 static void stand_for(struct command *c, struct command *before)
 {
-        list_remove(&before->unreported);
-        list_append(c->coalesced.next, &before->unreported); /* in front */
+        list_remove(&before->outcome.unreported);
+        list_append(c->outcome.coalesced.next, &before->outcome.unreported); /* in front */
 }
 
 static void stand_for_unreported(struct command *c, struct command *before)
@@ -26,9 +27,9 @@ static void stand_for_unreported(struct command *c, struct command *before)
 static void stand_for_newest(struct command *c)
 {
         const struct list *all = &c->queue->order;
-        for (struct list *l = c->order.prev; l != all; l = l->prev) {
-                struct command *before = list_entry(l, struct command, order);
-                if (before->after_all)
+        for (struct list *l = c->outcome.order.prev; l != all; l = l->prev) {
+                struct command *before = list_entry(l, struct command, outcome.order);
+                if (before->desc.after_all)
                         break;
                 stand_for_unreported(c, before);
         }
@@ -41,17 +42,17 @@ static void stand_for_newest(struct command *c)
 static void stand_for_all(struct command *c)
 {
         const struct list *all = &c->queue->order;
-        while (!list_empty(&c->order)) {
-                struct command *before = list_entry(all->next, struct command, order);
-                list_remove(&before->order);
+        while (!list_empty(&c->outcome.order)) {
+                struct command *before = list_entry(all->next, struct command, outcome.order);
+                list_remove(&before->outcome.order);
                 stand_for_unreported(c, before);
         }
 }
 
 static void stand_for_dependencies(struct command *c)
 {
-        for (size_t i = 0; i < c->dep_count; i++) {
-                const struct event *ev = c->deps[i].event;
+        for (size_t i = 0; i < c->deps.count; i++) {
+                const struct event *ev = c->deps.list[i].event;
                 struct command *before = ev && ev->native ? ev->unreported : NULL;
                 if (before && ev->domain == c->queue->domain)
                         stand_for(c, before);
@@ -62,9 +63,10 @@ void engine_coalesced_submitted(struct command *c, bool unreported)
 {
         if (unreported) {
                 c->event->unreported = c;
-                list_append(&c->queue->object.engine->unreported, &c->unreported);
+                list_append(&c->queue->object.engine->completion.unreported,
+                            &c->outcome.unreported);
         }
-        if (c->after_all)
+        if (c->desc.after_all)
                 stand_for_newest(c);
         stand_for_dependencies(c);
 }
@@ -73,7 +75,7 @@ void engine_coalesced_submitted(struct command *c, bool unreported)
  * taken these over meanwhile, and may not be complete. */
 static void stand_again(struct command *c)
 {
-        if (c->after_all)
+        if (c->desc.after_all)
                 stand_for_all(c);
         stand_for_dependencies(c);
 }
@@ -81,13 +83,14 @@ static void stand_again(struct command *c)
 void engine_coalesced_report(struct command *c)
 {
         struct engine *e = c->queue->object.engine;
-        list_remove(&c->unreported);
+        list_remove(&c->outcome.unreported);
         if (c->event->native &&
             e->be->event_report(c->queue->native, c->event->native, c) == CL_SUCCESS) {
                 c->event->unreported = NULL;
-                list_remove(&c->order);
+                list_remove(&c->outcome.order);
         } else {
-                list_append(&e->unreported, &c->unreported); /* try again later */
+                list_append(&e->completion.unreported,
+                            &c->outcome.unreported); /* try again later */
         }
 }
 
@@ -95,23 +98,24 @@ void engine_coalesced_report_all(struct engine *e)
 {
         struct list all;
         list_init(&all);
-        list_each(c, &e->unreported, struct command, unreported)
+        list_each(c, &e->completion.unreported, struct command, outcome.unreported)
         {
-                list_remove(&c->unreported);
-                list_append(&all, &c->unreported);
+                list_remove(&c->outcome.unreported);
+                list_append(&all, &c->outcome.unreported);
         }
         while (!list_empty(&all))
-                engine_coalesced_report(list_entry(all.next, struct command, unreported));
+                engine_coalesced_report(list_entry(all.next, struct command, outcome.unreported));
 }
 
 /* Move to `all` the commands that `c` itself stands for. */
 static void take(struct command *c, struct list *all)
 {
         stand_again(c);
-        while (!list_empty(&c->coalesced)) {
-                struct command *before = list_entry(c->coalesced.next, struct command, unreported);
-                list_remove(&before->unreported);
-                list_append(all, &before->unreported);
+        while (!list_empty(&c->outcome.coalesced)) {
+                struct command *before =
+                        list_entry(c->outcome.coalesced.next, struct command, outcome.unreported);
+                list_remove(&before->outcome.unreported);
+                list_append(all, &before->outcome.unreported);
                 before->event->unreported = NULL;
         }
 }
@@ -120,15 +124,15 @@ void engine_coalesced_take(struct command *c, struct list *all)
 {
         take(c, all);
         for (const struct list *l = all->next; l != all; l = l->next)
-                take(list_entry(l, struct command, unreported), all);
+                take(list_entry(l, struct command, outcome.unreported), all);
 }
 
 void engine_coalesced_uncertain(struct command *c)
 {
         stand_again(c);
-        while (!list_empty(&c->coalesced)) {
-                struct list *first = c->coalesced.next;
+        while (!list_empty(&c->outcome.coalesced)) {
+                struct list *first = c->outcome.coalesced.next;
                 list_remove(first);
-                list_append(&c->queue->object.engine->unreported, first);
+                list_append(&c->queue->object.engine->completion.unreported, first);
         }
 }

@@ -9,18 +9,18 @@
 
 #include "engine/command/command.h"
 
-/* The command is complete. Finish it now, or when all that it comes after is. */
-void engine_early_completion_end(struct command *c);
+/* All parts of the command are complete. Return true if it completed early: it is withheld now. */
+bool engine_early_completion_withhold(struct command *c);
 
-/* One that it comes after is complete. If the command completed early, engine_early_completion_run
- * checks it again. */
+/* One that it comes after is complete. If the command completed early, it is checked again by
+ * engine_early_completion_next. */
 void engine_early_completion_check(struct command *c);
 
 /* The command leaves its queue's commands in flight, and the fences. Check the commands that come
  * after it. */
 void engine_early_completion_left(struct command *c);
 
-/* Finish the commands that are no longer early. Each may let another one finish. */
-void engine_early_completion_run(struct engine *e);
+/* Take the next withheld command that is early no longer. NULL: there is none. */
+struct command *engine_early_completion_next(struct engine *e);
 
 #endif

@@ -40,7 +40,9 @@ bool engine_untracked_submit(struct queue *q, uint64_t event, struct backend_com
 {
         struct engine *e = q->object.engine;
         struct untracked *s = &q->untracked;
-        if (e->events.count + e->nameless + e->untracked >= ENGINE_EVENTS_MAX || !grow(s))
+        if (e->events.table.count + e->events.nameless + e->completion.untracked >=
+                    ENGINE_EVENTS_MAX ||
+            !grow(s))
                 return false;
         struct backend_event *native = NULL;
         n->untracked = true;
@@ -48,13 +50,13 @@ bool engine_untracked_submit(struct queue *q, uint64_t event, struct backend_com
         if (e->be->submit(q->native, n, &native) < 0)
                 return false;
         if (list_empty(&s->link)) {
-                list_append(&e->untracked_queues, &s->link);
+                list_append(&e->completion.untracked_queues, &s->link);
                 engine_object_ref(&q->object);
         }
         *entry_at(s, s->end++) = (struct untracked_entry){ event, native, false };
         s->newest = event;
-        e->untracked++;
-        e->running++;
+        e->completion.untracked++;
+        e->commands.running++;
         q->running++;
         engine_queue_dirty(q);
         return true;
@@ -66,8 +68,8 @@ static void drop_oldest(struct queue *q)
         struct untracked_entry *entry = entry_at(&q->untracked, q->untracked.first++);
         if (entry->native)
                 e->be->event_release(entry->native);
-        e->untracked--;
-        e->running--;
+        e->completion.untracked--;
+        e->commands.running--;
         q->running--;
 }
 
@@ -143,11 +145,12 @@ static struct event *name(struct queue *q, uint64_t number)
                 engine_untracked_passed(q, q->untracked.end, status);
                 engine_event_complete(ev, status, NULL);
                 engine_object_unref(&q->object); /* which may free the entries */
-                return map_get(&e->events, id);
+                return map_get(&e->events.table, id);
         }
         c->event = ev;
-        c->stands_in = true;
-        struct backend_event *native = entry->native ? steal(entry->native) : steal(c->last);
+        c->outcome.stands_in = true;
+        struct backend_event *native =
+                entry->native ? steal(entry->native) : steal(c->submission.last);
         engine_event_submitted(ev, native, q->domain);
         return ev;
 }
@@ -168,7 +171,7 @@ static uint64_t bisect(const struct untracked *s, uint64_t id)
 
 struct event *engine_untracked_find(struct engine *e, uint64_t id)
 {
-        list_each(s, &e->untracked_queues, struct untracked, link)
+        list_each(s, &e->completion.untracked_queues, struct untracked, link)
         {
                 if (id > s->newest || id < entry_at(s, s->first)->event)
                         continue;
@@ -196,7 +199,7 @@ void engine_untracked_cover(struct queue *q)
 int engine_untracked_keep(struct buffer *b)
 {
         struct engine *e = b->object.engine;
-        list_each(s, &e->untracked_queues, struct untracked, link)
+        list_each(s, &e->completion.untracked_queues, struct untracked, link)
         {
                 struct queue *q = container_of(s, struct queue, untracked);
                 struct event *ev;
@@ -209,17 +212,18 @@ int engine_untracked_keep(struct buffer *b)
                         continue;
                 }
                 c->event = ev;
-                c->buffer = b;
+                c->desc.buffer = b;
                 engine_object_ref(&b->object);
-                engine_event_submitted(ev, steal(c->last), q->domain);
+                engine_event_submitted(ev, steal(c->submission.last), q->domain);
         }
         return 0;
 }
 
 void engine_untracked_abandon(struct engine *e)
 {
-        while (!list_empty(&e->untracked_queues)) {
-                struct untracked *s = list_entry(e->untracked_queues.next, struct untracked, link);
+        while (!list_empty(&e->completion.untracked_queues)) {
+                struct untracked *s =
+                        list_entry(e->completion.untracked_queues.next, struct untracked, link);
                 struct queue *q = container_of(s, struct queue, untracked);
                 while (s->first < s->end)
                         drop_oldest(q);

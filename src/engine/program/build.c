@@ -50,7 +50,7 @@ void engine_builder_fini(struct builder *b)
 static void program_unshare(struct program *p)
 {
         p->shared--;
-        pthread_cond_broadcast(&p->object.engine->builder.unshared);
+        pthread_cond_broadcast(&p->object.engine->programs.builder.unshared);
         engine_object_unref(&p->object);
 }
 
@@ -130,7 +130,7 @@ static void program_loaded(struct build *b)
                                   "kernels fail",
                                   b->parts[i].status);
         p->loading = false;
-        pthread_cond_broadcast(&b->engine->builder.unshared);
+        pthread_cond_broadcast(&b->engine->programs.builder.unshared);
         engine_query_resume(p);
         engine_command_poke_launches(p);
         engine_run(b->engine);
@@ -219,7 +219,7 @@ static bool is_stored(const struct builder *b, const struct cache_key *key)
  * some implementations need as long to make a binary as to build it. Lock held. */
 static void stores_add(struct build *b)
 {
-        struct builder *builder = &b->engine->builder;
+        struct builder *builder = &b->engine->programs.builder;
         for (size_t i = 0; i < b->part_count; i++) {
                 struct part *p = &b->parts[i];
                 if (!p->keyed || p->loaded || p->status != CL_SUCCESS ||
@@ -242,7 +242,7 @@ static void stores_add(struct build *b)
 /* Drop the program's waiting stores, as it is about to be built anew. Lock held. */
 static void stores_drop(struct program *p)
 {
-        struct builder *b = &p->object.engine->builder;
+        struct builder *b = &p->object.engine->programs.builder;
         list_each(s, &b->stores, struct store, link)
         {
                 if (s->program != p)
@@ -282,7 +282,7 @@ static void store_run(struct engine *e, struct store *s)
 static void store_one(struct engine *e, struct store *s)
 {
         struct program *p = s->program;
-        stores_take(&e->builder, s);
+        stores_take(&e->programs.builder, s);
         p->shared++;
         engine_object_ref(&p->object);
         engine_unlock(e);
@@ -296,7 +296,7 @@ static void store_one(struct engine *e, struct store *s)
  * Lock held. */
 static void builder_rest(struct engine *e)
 {
-        struct builder *b = &e->builder;
+        struct builder *b = &e->programs.builder;
         int r = 0;
         uint64_t seen = e->activity, until_ms = clock_now_ns() / 1000000 + QUIET_MS;
         struct timespec until = { (time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000 };
@@ -311,8 +311,8 @@ static void builder_rest(struct engine *e)
         }
         b->idle--;
         struct store *s = stores_first(b);
-        if (s && r == ETIMEDOUT && !b->stop && seen == e->activity && !e->running && !e->held &&
-            list_empty(&b->jobs))
+        if (s && r == ETIMEDOUT && !b->stop && seen == e->activity && !e->commands.running &&
+            !e->commands.held && list_empty(&b->jobs))
                 store_one(e, s);
 }
 
@@ -327,7 +327,7 @@ static void build_done(struct build *b)
         else if (!b->overdue)
                 tell(b);
         if (b->overdue)
-                b->engine->builder.overdue--;
+                b->engine->programs.builder.overdue--;
         if (b->program && !b->overdue)
                 stores_add(b);
         build_free(b);
@@ -382,7 +382,7 @@ static void fail_queued(struct builder *b)
 uint64_t engine_builder_deadline(struct engine *e)
 {
         uint64_t max_ns = e->params.limits.max[LIMIT_BUILD_NS];
-        struct builder *b = &e->builder;
+        struct builder *b = &e->programs.builder;
         if (!max_ns || (list_empty(&b->working) && list_empty(&b->jobs)))
                 return UINT64_MAX;
         /* A waiting job begins later than now. */
@@ -395,7 +395,7 @@ uint64_t engine_builder_deadline(struct engine *e)
 void engine_builder_expire(struct engine *e, uint64_t now_ns)
 {
         uint64_t max_ns = e->params.limits.max[LIMIT_BUILD_NS];
-        struct builder *b = &e->builder;
+        struct builder *b = &e->programs.builder;
         while (max_ns && !list_empty(&b->working)) {
                 struct build *job = list_entry(b->working.next, struct build, link);
                 if (now_ns - job->began_ns < max_ns)
@@ -424,7 +424,7 @@ static bool is_ready(const struct build *b)
 static void *builder_main(void *arg)
 {
         struct engine *e = arg;
-        struct builder *b = &e->builder;
+        struct builder *b = &e->programs.builder;
         engine_lock(e);
         while (!b->stop) {
                 if (list_empty(&b->jobs)) {
@@ -452,10 +452,10 @@ static void *builder_main(void *arg)
 
 void engine_builder_stop(struct engine *e)
 {
-        struct builder *b = &e->builder;
+        struct builder *b = &e->programs.builder;
         engine_lock(e);
         b->stop = true;
-        bool busy = e->running; /* running commands go on; no new ones begin */
+        bool busy = e->commands.running; /* running commands go on; no new ones begin */
         pthread_cond_broadcast(&b->wake);
         engine_unlock(e);
         for (unsigned i = 0; i < b->thread_count; i++)
@@ -478,7 +478,7 @@ void engine_builder_stop(struct engine *e)
 /* Signals are for the program's threads, not this one. */
 static bool start_thread(struct engine *e)
 {
-        struct builder *b = &e->builder;
+        struct builder *b = &e->programs.builder;
         sigset_t all, old;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -494,7 +494,7 @@ static bool start_thread(struct engine *e)
  * held. */
 static bool builder_start(struct engine *e, struct build *job)
 {
-        struct builder *b = &e->builder;
+        struct builder *b = &e->programs.builder;
         if (b->job_count >= BUILD_QUEUE_MAX)
                 return false;
         if (b->idle <= b->job_count && b->thread_count < BUILD_THREADS_MAX && !start_thread(e) &&
@@ -657,7 +657,7 @@ int engine_handle_program_build(void *user, const struct wire_program_build *m)
         engine_object_ref(&p->object);
         p->building = true;
         /* The source itself does not show whether headers or options use printf (may_print). */
-        e->prints |=
+        e->programs.prints |=
                 !b->in.headers ||
                 mentions_printf(bytes_of(b->in.headers->data.data, b->in.headers->data.size)) ||
                 mentions_printf(m->options);
@@ -712,7 +712,7 @@ int engine_handle_program_link(void *user, const struct wire_program_link *m)
         b->program = p;
         engine_object_ref(&p->object);
         p->building = true;
-        e->prints = true; /* may use printf: unknown, as for binaries */
+        e->programs.prints = true; /* may use printf: unknown, as for binaries */
         if (!b->status)
                 b->status = take_options(b, m->options);
         if (!b->status)

@@ -70,7 +70,7 @@ int cached_build_prepare(struct engine *e)
                         return r;
                 }
         }
-        e->device_keys = keys;
+        e->programs.device_keys = keys;
         return 0;
 }
 
@@ -107,13 +107,13 @@ static void key_begin(const struct engine *e, const char *action, struct blake2b
 static bool key_end(struct engine *e, const unsigned *devices, size_t device_count,
                     struct blake2b *b, struct cache_key *ret)
 {
-        if (!e->device_keys && cached_build_prepare(e) < 0)
+        if (!e->programs.device_keys && cached_build_prepare(e) < 0)
                 return false;
         for (size_t i = 0; i < device_count; i++) {
                 struct cache_key own;
                 const struct cache_key *key = &own;
                 if (devices[i] < e->device_count)
-                        key = &e->device_keys[devices[i]];
+                        key = &e->programs.device_keys[devices[i]];
                 else if (device_key(e, devices[i], &own) < 0)
                         return false;
                 blake2b_field(b, bytes_of(key->bytes, BLAKE2B_SIZE));
@@ -126,7 +126,7 @@ bool cached_build_key(struct program *p, const struct build_input *in, const uns
                       size_t device_count, struct cache_key *ret)
 {
         struct engine *e = p->object.engine;
-        if (!e->cache || (p->kind != PROGRAM_KIND_SOURCE && p->kind != PROGRAM_KIND_IL) ||
+        if (!e->programs.cache || (p->kind != PROGRAM_KIND_SOURCE && p->kind != PROGRAM_KIND_IL) ||
             tells_time(p->parts) || tells_time(in->headers))
                 return false;
         struct blake2b b;
@@ -144,7 +144,7 @@ bool cached_build_link_key(struct engine *e, struct program *const *inputs, size
                            size_t device_count, struct cache_key *ret)
 {
         struct blake2b b;
-        if (!e->cache)
+        if (!e->programs.cache)
                 return false;
         key_begin(e, "link", &b);
         blake2b_field(&b, bytes_str(options));
@@ -278,14 +278,14 @@ bool cached_build_find(struct engine *e, const struct cache_key *key, const unsi
                        size_t device_count, struct cached_build *ret)
 {
         *ret = (struct cached_build){ 0 };
-        if (cache_get(e->cache, key, &ret->value) < 0) {
+        if (cache_get(e->programs.cache, key, &ret->value) < 0) {
                 cached_build_fini(ret);
                 return false;
         }
         if (!value_take(bytes_of(ret->value.data, ret->value.size), device_count, &ret->binaries,
                         &ret->info)) {
                 log_info("cache", "an entry is not whole and made anew");
-                cache_drop(e->cache, key);
+                cache_drop(e->programs.cache, key);
                 cached_build_fini(ret);
                 return false;
         }
@@ -309,7 +309,7 @@ struct backend_program *cached_build_load(struct engine *e, const struct cache_k
         cl_int r = make(e, domain, devices, device_count, options, s->binaries, s->type, &native);
         if (r < 0) {
                 log_info("cache", "a binary is refused (%d) and made anew", r);
-                cache_drop(e->cache, key);
+                cache_drop(e->programs.cache, key);
         }
         return native;
 }
@@ -328,7 +328,7 @@ void cached_build_store(struct engine *e, const struct cache_key *key,
         else if (info_put(&value, CACHED_BUILD_INFO, info.data, info.size) == 0 &&
                  value_take(bytes_of(value.data, value.size), device_count, &binaries, &told)) {
                 renumber(told, devices, device_count, true);
-                cache_put(e->cache, key, bytes_of(value.data, value.size));
+                cache_put(e->programs.cache, key, bytes_of(value.data, value.size));
         }
         buf_fini(&value);
 }

@@ -56,12 +56,12 @@ struct value *engine_value_new(struct engine *e, const struct arg *a)
 {
         size_t size = a->kind == ARG_VALUE ? (size_t)a->size : 0;
         bool small = sizeof(struct value) + size <= engine_value_block;
-        struct value *v =
-                small ? pool_get(&e->value_pool, 0) : mem_alloc(sizeof(struct value) + size);
+        struct value *v = small ? pool_get(&e->programs.value_pool, 0)
+                                : mem_alloc(sizeof(struct value) + size);
         if (!v)
                 return NULL;
         v->refs = 1;
-        v->pool = small ? &e->value_pool : NULL;
+        v->pool = small ? &e->programs.value_pool : NULL;
         v->arg = *a;
         v->arg.value = v->bytes;
         if (size)
@@ -241,7 +241,7 @@ cl_int engine_kernel_current(struct kernel *k, unsigned domain, struct backend_k
         if (!in || k->arg_count > FEW)
                 return CL_INVALID_DEVICE;
         struct kernel_replica *r = &k->replicas[in - k->program->replicas];
-        if (r->native && r->version == k->version && r->releases == e->releases) {
+        if (r->native && r->version == k->version && r->releases == e->objects.releases) {
                 *ret = r->native;
                 return CL_SUCCESS;
         }
@@ -257,7 +257,7 @@ cl_int engine_kernel_current(struct kernel *k, unsigned domain, struct backend_k
         if (status < 0)
                 return status;
         r->version = k->version;
-        r->releases = e->releases;
+        r->releases = e->objects.releases;
         return CL_SUCCESS;
 }
 

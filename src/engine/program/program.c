@@ -31,7 +31,7 @@ void engine_program_replace(struct program *p, unsigned domain, struct backend_p
 static void program_free(struct object *o)
 {
         struct program *p = container_of(o, struct program, object);
-        o->engine->programs--;
+        o->engine->objects.programs--;
         for (size_t i = 0; i < p->replica_count; i++)
                 engine_program_replace(p, p->replicas[i].domain, NULL, NULL);
         mem_free(p->replicas);
@@ -125,7 +125,7 @@ int engine_content_take(struct engine *e, struct bytes data, struct bytes digest
                         uint8_t ret_digest[BLAKE2B_SIZE], struct content **ret)
 {
         if (!digest.size) {
-                int r = content_put(&e->contents, data, ret);
+                int r = content_put(&e->programs.contents, data, ret);
                 if (!r)
                         memcpy(ret_digest, (*ret)->digest, BLAKE2B_SIZE);
                 return r;
@@ -133,14 +133,14 @@ int engine_content_take(struct engine *e, struct bytes data, struct bytes digest
         if (digest.size != BLAKE2B_SIZE || data.size)
                 return SP_E_PROTO;
         memcpy(ret_digest, digest.data, BLAKE2B_SIZE);
-        *ret = content_get(&e->contents, ret_digest);
+        *ret = content_get(&e->programs.contents, ret_digest);
         return 0;
 }
 
 bool engine_program_complete(struct program *p)
 {
         if (!p->parts)
-                p->parts = content_get(&p->object.engine->contents, p->digest);
+                p->parts = content_get(&p->object.engine->programs.contents, p->digest);
         /* Content that can't be a program counts as absent. */
         if (p->parts && !parts_valid(p, content_bytes(p->parts))) {
                 content_unref(p->parts);
@@ -177,7 +177,7 @@ int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire
         if (!p)
                 return SP_E_NOMEM;
         p->object = (struct object){ .engine = e, .id = id, .refs = 1, .free = program_free };
-        e->programs++;
+        e->objects.programs++;
         p->kind = kind;
         list_init(&p->questions);
         p->devices = mem_alloc(devices.count * sizeof(*p->devices));
@@ -187,7 +187,7 @@ int engine_program_new(struct engine *e, uint64_t id, unsigned kind, struct wire
                 r = add_device(p, wire_u64s_at(devices, i));
         if (!r)
                 r = engine_object_add(e, &p->object);
-        if (engine_limit_exceeded(e, LIMIT_PROGRAMS, e->programs, 0))
+        if (engine_limit_exceeded(e, LIMIT_PROGRAMS, e->objects.programs, 0))
                 p->object.excess = true;
         if (r < 0)
                 engine_object_unref(&p->object);
@@ -209,14 +209,14 @@ int engine_handle_program_create(void *user, const struct wire_program_create *m
                 return r;
         if (p->parts && !engine_program_complete(p))
                 return SP_E_PROTO;
-        e->prints |= may_print(p);
+        e->programs.prints |= may_print(p);
         return 0;
 }
 
 int engine_handle_content(void *user, const struct wire_content *m)
 {
         struct content *c;
-        int r = content_put(&((struct peer *)user)->engine->contents, m->data, &c);
+        int r = content_put(&((struct peer *)user)->engine->programs.contents, m->data, &c);
         if (!r)
                 content_unref(c);
         return r;

@@ -31,15 +31,15 @@ static const struct session_ops session_ops = {
 
 int engine_peer_new(struct engine *e, uint64_t id, struct peer **ret)
 {
-        if (e->peer_count == ENGINE_PEERS_MAX)
+        if (e->peers.count == ENGINE_PEERS_MAX)
                 return SP_E_LIMIT;
-        for (size_t i = 0; i < e->peer_count; i++)
-                if (e->peers[i]->id == id)
+        for (size_t i = 0; i < e->peers.count; i++)
+                if (e->peers.all[i]->id == id)
                         return SP_E_PROTO;
-        struct peer **peers = mem_realloc(e->peers, (e->peer_count + 1) * sizeof(*peers));
+        struct peer **peers = mem_realloc(e->peers.all, (e->peers.count + 1) * sizeof(*peers));
         if (!peers)
                 return SP_E_NOMEM;
-        e->peers = peers;
+        e->peers.all = peers;
         struct peer *p = mem_zalloc(sizeof(*p));
         if (!p)
                 return SP_E_NOMEM;
@@ -51,7 +51,7 @@ int engine_peer_new(struct engine *e, uint64_t id, struct peer **ret)
                 mem_free(p);
                 return r;
         }
-        e->peers[e->peer_count++] = p;
+        e->peers.all[e->peers.count++] = p;
         *ret = p;
         return 0;
 }
@@ -70,14 +70,14 @@ struct peer *engine_peer_free(struct peer *p)
 
 struct peer *engine_client(struct engine *e)
 {
-        return e->peers[0];
+        return e->peers.all[0];
 }
 
 struct peer *engine_peer_find(struct engine *e, uint64_t id)
 {
-        for (size_t i = 0; i < e->peer_count; i++)
-                if (e->peers[i]->id == id)
-                        return e->peers[i];
+        for (size_t i = 0; i < e->peers.count; i++)
+                if (e->peers.all[i]->id == id)
+                        return e->peers.all[i];
         return NULL;
 }
 
@@ -94,8 +94,8 @@ void engine_peer_sent(struct peer *p, int status)
 
 void engine_peer_retry_all(struct engine *e)
 {
-        for (size_t i = 0; i < e->peer_count; i++) {
-                struct peer *p = e->peers[i];
+        for (size_t i = 0; i < e->peers.count; i++) {
+                struct peer *p = e->peers.all[i];
                 if (!p->waiting)
                         continue;
                 p->waiting = false;
@@ -109,8 +109,8 @@ void engine_peer_retry_all(struct engine *e)
 struct session *engine_peer_session(struct engine *e, const uint64_t token[2])
 {
         struct peer *found = NULL;
-        for (size_t i = 1; i < e->peer_count; i++) {
-                struct peer *p = e->peers[i];
+        for (size_t i = 1; i < e->peers.count; i++) {
+                struct peer *p = e->peers.all[i];
                 /* No early exit, so that the time says nothing about the tokens. */
                 uint64_t differ = (p->token[0] ^ token[0]) | (p->token[1] ^ token[1]);
                 if (!differ && p->expected && !p->lost)
@@ -121,7 +121,7 @@ struct session *engine_peer_session(struct engine *e, const uint64_t token[2])
 
 struct session *engine_session_at(struct engine *e, size_t i)
 {
-        return i < e->peer_count ? e->peers[i]->session : NULL;
+        return i < e->peers.count ? e->peers.all[i]->session : NULL;
 }
 
 /* Give up the peer: fail commands that wait for it, and drop the data for it. */
@@ -137,9 +137,9 @@ static void lose(struct peer *p)
 
 struct peer *engine_peer_of(struct engine *e, const struct session *s)
 {
-        for (size_t i = 1; i < e->peer_count; i++)
-                if (e->peers[i]->session == s)
-                        return e->peers[i];
+        for (size_t i = 1; i < e->peers.count; i++)
+                if (e->peers.all[i]->session == s)
+                        return e->peers.all[i];
         return NULL;
 }
 
@@ -277,8 +277,8 @@ static int put_link(struct buf *b, const struct peer *p)
 int engine_get_links(struct engine *e, struct buf *ret)
 {
         int r = 0;
-        for (size_t i = 0; !r && i < e->peer_count; i++)
-                r = put_link(ret, e->peers[i]);
+        for (size_t i = 0; !r && i < e->peers.count; i++)
+                r = put_link(ret, e->peers.all[i]);
         return r;
 }
 

@@ -58,9 +58,6 @@ int engine_handle_relay_hello(void *user, const struct wire_relay_hello *m);
 int engine_handle_relay_data(void *user, const struct wire_relay_data *m);
 int engine_handle_relay_taken(void *user, const struct wire_relay_taken *m);
 int engine_handle_stats_query(void *user, const struct wire_stats_query *m);
-/* tracing.c */
-int engine_handle_trace_start(void *user, const struct wire_trace_start *m);
-int engine_handle_trace_query(void *user, const struct wire_trace_query *m);
 int engine_handle_clock_query(void *user, const struct wire_clock_query *m);
 int engine_handle_clock_reply(void *user, const struct wire_clock_reply *m);
 

@@ -190,8 +190,8 @@ static int receive(struct peer *p, unsigned lane)
 
 void engine_relay_receive_all(struct engine *e)
 {
-        for (size_t i = 0; i < e->peer_count; i++) {
-                struct peer *p = e->peers[i];
+        for (size_t i = 0; i < e->peers.count; i++) {
+                struct peer *p = e->peers.all[i];
                 for (unsigned lane = 0; p->relay && lane < LANES && !p->lost; lane++) {
                         int r = receive(p, lane);
                         if (r < 0)
@@ -224,8 +224,8 @@ static void send_all(struct peer *p, unsigned lane)
 
 void engine_relay_send_all(struct engine *e)
 {
-        for (size_t i = 0; i < e->peer_count; i++) {
-                struct peer *p = e->peers[i];
+        for (size_t i = 0; i < e->peers.count; i++) {
+                struct peer *p = e->peers.all[i];
                 for (unsigned lane = 0; p->relay && p->relay->up && lane < LANES && !p->lost;
                      lane++)
                         send_all(p, lane);

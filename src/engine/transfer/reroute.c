@@ -2,23 +2,23 @@
 
 bool engine_reroute_ask(struct command *c)
 {
-        struct transfer *t = c->transfer;
-        if (!t->peer || !t->peer->id || t->hopeless)
+        struct transfer *t = c->submission.transfer;
+        if (!t->peer || !t->peer->id || t->reroute.hopeless)
                 return false;
-        if (!list_empty(&t->orphaned))
+        if (!list_empty(&t->reroute.orphaned))
                 return true;
         t->refs++;
-        t->orphaned_event = c->event->id;
-        list_append(&t->engine->orphaned, &t->orphaned);
+        t->reroute.event = c->event->id;
+        list_append(&t->engine->transfers.orphaned, &t->reroute.orphaned);
         peer_send(engine_client(t->engine), transfer_orphaned, .event = c->event->id);
         return true;
 }
 
 void engine_reroute_settled(struct command *c)
 {
-        while (c->given_up) {
-                struct transfer *t = c->given_up;
-                c->given_up = t->before;
+        while (c->submission.given_up) {
+                struct transfer *t = c->submission.given_up;
+                c->submission.given_up = t->reroute.before;
                 engine_transfer_leave(t, c);
         }
 }
@@ -26,23 +26,23 @@ void engine_reroute_settled(struct command *c)
 /* Start the write again with all of the bytes; bytes written already are the same. */
 static void begin_again(struct command *c, struct transfer *next)
 {
-        struct transfer *old = c->transfer;
+        struct transfer *old = c->submission.transfer;
         old->writer = NULL;
-        old->before = c->given_up;
-        c->given_up = old;
-        c->transfer = next;
-        c->sent = c->parts = 0;
-        c->stale = c->running;
-        if (!c->stale)
+        old->reroute.before = c->submission.given_up;
+        c->submission.given_up = old;
+        c->submission.transfer = next;
+        c->submission.sent = c->submission.parts = 0;
+        c->submission.stale = c->submission.running;
+        if (!c->submission.stale)
                 engine_reroute_settled(c);
         engine_command_poke(c);
 }
 
 static struct transfer *find_orphaned(struct engine *e, uint64_t event)
 {
-        list_each(t, &e->orphaned, struct transfer, orphaned)
+        list_each(t, &e->transfers.orphaned, struct transfer, reroute.orphaned)
         {
-                if (t->orphaned_event == event)
+                if (t->reroute.event == event)
                         return t;
         }
         return NULL;
@@ -55,7 +55,7 @@ static int reroute(struct transfer *t, const struct wire_transfer_reroute *m)
         struct peer *from = engine_peer_find(e, m->peer);
         struct transfer *next;
         if (m->status < 0) {
-                t->hopeless = true;
+                t->reroute.hopeless = true;
                 if (c)
                         engine_command_poke(c);
                 return 0;
@@ -78,7 +78,7 @@ int engine_handle_transfer_reroute(void *user, const struct wire_transfer_rerout
         struct transfer *t = find_orphaned(e, m->event);
         if (!t)
                 return SP_E_PROTO;
-        list_remove(&t->orphaned);
+        list_remove(&t->reroute.orphaned);
         int r = reroute(t, m);
         engine_transfer_disown(t);
         return r;

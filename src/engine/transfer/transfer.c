@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "engine/command/command.h"
+#include "engine/completion/completion.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
@@ -34,71 +35,71 @@ static void *bounce_get(void *user)
         struct engine *e = user;
         uint64_t size = 0;
         uint8_t *base = e->params.ops->bounce ? e->params.ops->bounce(e->params.user, &size) : NULL;
-        if (!base || size - e->bounced < STAGING_SLAB)
+        if (!base || size - e->transfers.bounced < STAGING_SLAB)
                 return NULL;
-        e->bounced += STAGING_SLAB;
-        return base + e->bounced - STAGING_SLAB;
+        e->transfers.bounced += STAGING_SLAB;
+        return base + e->transfers.bounced - STAGING_SLAB;
 }
 
 static void bounce_put(void *user, void *slab)
 {
         struct engine *e = user;
         (void)slab; /* the last one */
-        e->bounced -= STAGING_SLAB;
+        e->transfers.bounced -= STAGING_SLAB;
 }
 
 void engine_transfer_init_staging(struct engine *e)
 {
-        e->staging =
+        e->transfers.staging =
                 (struct staging){ .bounce_get = bounce_get, .bounce_put = bounce_put, .user = e };
 }
 
 /* The staging memory of transfers with a domain. */
 static struct staging *staging_of(struct engine *e, unsigned domain)
 {
-        struct staging *s = map_get(&e->stagings, domain + 1);
+        struct staging *s = map_get(&e->transfers.stagings, domain + 1);
         if (!s) {
                 s = mem_alloc(sizeof(*s));
                 if (!s)
-                        return &e->staging;
+                        return &e->transfers.staging;
                 *s = (struct staging){ .be = e->be,
                                        .backend = e->backend,
                                        .domain = domain,
                                        .bounce_get = bounce_get,
                                        .bounce_put = bounce_put,
                                        .user = e };
-                if (map_put(&e->stagings, domain + 1, s) < 0) {
+                if (map_put(&e->transfers.stagings, domain + 1, s) < 0) {
                         mem_free(s);
-                        return &e->staging;
+                        return &e->transfers.staging;
                 }
         }
-        return s->be || s->slab_count ? s : &e->staging;
+        return s->be || s->slab_count ? s : &e->transfers.staging;
 }
 
 static bool may_have_chunk(const struct transfer *t)
 {
-        uint64_t has = t->engine->transfer_bytes;
-        if (t->early) /* these have a limit of their own */
+        uint64_t has = t->engine->transfers.bytes;
+        if (t->in.early) /* these have a limit of their own */
                 return true;
         if (t->total <= WIRE_INLINE_MAX)
                 has -= has < INLINE_BEYOND ? has : INLINE_BEYOND;
-        return !engine_limit_exceeded(t->engine, LIMIT_TRANSFERS, has, t->chunk_size);
+        return !engine_limit_exceeded(t->engine, LIMIT_TRANSFERS, has, t->memory.chunk_size);
 }
 
 static uint8_t *chunk_get(struct transfer *t)
 {
         struct engine *e = t->engine;
-        t->lack = CL_OUT_OF_RESOURCES;
+        t->memory.lack = CL_OUT_OF_RESOURCES;
         if (!may_have_chunk(t))
                 return NULL;
-        t->lack = CL_OUT_OF_HOST_MEMORY;
-        if (t->chunk_size > SIZE_MAX / 2)
+        t->memory.lack = CL_OUT_OF_HOST_MEMORY;
+        if (t->memory.chunk_size > SIZE_MAX / 2)
                 return NULL;
-        uint8_t *chunk = staging_get(t->staging, (size_t)t->chunk_size);
+        uint8_t *chunk = staging_get(t->memory.staging, (size_t)t->memory.chunk_size);
         if (!chunk)
                 return NULL;
-        e->transfer_bytes += t->chunk_size;
-        e->leaving_bytes += t->leaves ? t->chunk_size : 0;
+        e->transfers.bytes += t->memory.chunk_size;
+        e->transfers.leaving_bytes += t->out.leaves ? t->memory.chunk_size : 0;
         return chunk;
 }
 
@@ -107,10 +108,10 @@ static void chunk_put(struct transfer *t, uint8_t **chunk)
         struct engine *e = t->engine;
         if (!*chunk)
                 return;
-        staging_put(t->staging, *chunk, (size_t)t->chunk_size);
+        staging_put(t->memory.staging, *chunk, (size_t)t->memory.chunk_size);
         *chunk = NULL;
-        e->transfer_bytes -= t->chunk_size;
-        e->leaving_bytes -= t->leaves ? t->chunk_size : 0;
+        e->transfers.bytes -= t->memory.chunk_size;
+        e->transfers.leaving_bytes -= t->out.leaves ? t->memory.chunk_size : 0;
         engine_transfer_uncrowd(e);
 }
 
@@ -121,16 +122,18 @@ static bool over_quota(const struct transfer *t, uint64_t offset)
 {
         const struct engine *e = t->engine;
         uint64_t max = e->params.limits.max[LIMIT_TRANSFERS];
-        return max && !t->target && !t->chunks[offset / t->chunk_size] &&
-               e->transfer_bytes + t->chunk_size > max && (e->leaving_bytes || e->transfer_parts);
+        return max && !t->memory.target && !t->memory.chunks[offset / t->memory.chunk_size] &&
+               e->transfers.bytes + t->memory.chunk_size > max &&
+               (e->transfers.leaving_bytes || e->transfers.parts);
 }
 
 bool engine_transfer_over_quota(struct command *c)
 {
-        if (!over_quota(c->transfer, c->sent))
+        if (!over_quota(c->submission.transfer, c->submission.sent))
                 return false;
-        list_remove(&c->over_quota);
-        list_append(&c->transfer->engine->over_quota, &c->over_quota);
+        list_remove(&c->submission.over_quota);
+        list_append(&c->submission.transfer->engine->transfers.over_quota,
+                    &c->submission.over_quota);
         return true;
 }
 
@@ -138,36 +141,37 @@ void engine_transfer_uncrowd(struct engine *e)
 {
         if (e->closing)
                 return;
-        while (!list_empty(&e->over_quota)) {
-                struct command *c = list_entry(e->over_quota.next, struct command, over_quota);
-                list_remove(&c->over_quota);
+        while (!list_empty(&e->transfers.over_quota)) {
+                struct command *c = list_entry(e->transfers.over_quota.next, struct command,
+                                               submission.over_quota);
+                list_remove(&c->submission.over_quota);
                 engine_command_poke(c);
         }
-        if (e->lanes_over_quota) {
-                e->lanes_over_quota = false;
+        if (e->transfers.lanes_over_quota) {
+                e->transfers.lanes_over_quota = false;
                 engine_peer_retry_all(e);
         }
 }
 
 uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len)
 {
-        uint64_t i = offset / t->chunk_size, in = offset % t->chunk_size;
-        uint64_t left = t->total - offset, len = t->chunk_size - in;
-        if (t->target) {
+        uint64_t i = offset / t->memory.chunk_size, in = offset % t->memory.chunk_size;
+        uint64_t left = t->total - offset, len = t->memory.chunk_size - in;
+        if (t->memory.target) {
                 *ret_len = left;
-                return t->target + offset;
+                return t->memory.target + offset;
         }
-        if (!t->chunks[i])
-                t->chunks[i] = chunk_get(t);
+        if (!t->memory.chunks[i])
+                t->memory.chunks[i] = chunk_get(t);
         *ret_len = len < left ? len : left;
-        return t->chunks[i] ? t->chunks[i] + in : NULL;
+        return t->memory.chunks[i] ? t->memory.chunks[i] + in : NULL;
 }
 
 uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret_len)
 {
         uint8_t *at = engine_transfer_at(t, offset, ret_len);
-        if (*ret_len > t->part_size)
-                *ret_len = t->part_size;
+        if (*ret_len > t->memory.part_size)
+                *ret_len = t->memory.part_size;
         return at;
 }
 
@@ -175,17 +179,20 @@ uint64_t engine_transfer_window(const struct transfer *t)
 {
         /* Do not count from `freed`: a chunk is freed only when lanes report that they sent it, and
          * nothing polls the read after that. */
-        uint64_t ahead = t->bulk.acked + READ_AHEAD;
+        uint64_t ahead = t->out.bulk.acked + READ_AHEAD;
         if (!t->peer)
-                ahead = t->chunks == &t->only ? t->total : t->freed + LOCAL_AHEAD * t->chunk_size;
-        return ahead > t->total || ahead < t->bulk.acked ? t->total : ahead;
+                ahead = t->memory.chunks == &t->memory.only
+                                ? t->total
+                                : t->memory.freed + LOCAL_AHEAD * t->memory.chunk_size;
+        return ahead > t->total || ahead < t->out.bulk.acked ? t->total : ahead;
 }
 
 void engine_transfer_pass(struct transfer *t, uint64_t offset)
 {
-        while (t->freed < t->total && (t->freed + t->chunk_size <= offset || offset == t->total)) {
-                chunk_put(t, &t->chunks[t->freed / t->chunk_size]);
-                t->freed += t->chunk_size;
+        while (t->memory.freed < t->total &&
+               (t->memory.freed + t->memory.chunk_size <= offset || offset == t->total)) {
+                chunk_put(t, &t->memory.chunks[t->memory.freed / t->memory.chunk_size]);
+                t->memory.freed += t->memory.chunk_size;
         }
         if (!t->peer && t->reader)
                 engine_command_poke(t->reader); /* it may read on */
@@ -217,13 +224,15 @@ static int transfer_set_total(struct transfer *t, uint64_t total, uint64_t step)
 {
         t->total = t->announced = total;
         t->step = step;
-        t->part_size = part_size(total, step, !t->peer);
-        t->chunk_size = chunk_size(total, step, !t->peer, t->part_size);
-        uint64_t count = total ? (total - 1) / t->chunk_size + 1 : 1;
-        t->chunks = &t->only;
+        t->memory.part_size = part_size(total, step, !t->peer);
+        t->memory.chunk_size = chunk_size(total, step, !t->peer, t->memory.part_size);
+        uint64_t count = total ? (total - 1) / t->memory.chunk_size + 1 : 1;
+        t->memory.chunks = &t->memory.only;
         if (count > 1)
-                t->chunks = count > SIZE_MAX / 16 ? NULL : mem_zalloc(count * sizeof(*t->chunks));
-        return t->chunks ? 0 : SP_E_NOMEM;
+                t->memory.chunks = count > SIZE_MAX / 16
+                                           ? NULL
+                                           : mem_zalloc(count * sizeof(*t->memory.chunks));
+        return t->memory.chunks ? 0 : SP_E_NOMEM;
 }
 
 static void transfer_unref(struct transfer *t)
@@ -231,38 +240,38 @@ static void transfer_unref(struct transfer *t)
         if (--t->refs)
                 return;
         struct engine *e = t->engine;
-        e->transfer_count--;
-        arrivals_fini(&t->placed);
-        arrivals_fini(&t->came);
-        if (t->chunks) {
+        e->transfers.count--;
+        arrivals_fini(&t->in.placed);
+        arrivals_fini(&t->in.came);
+        if (t->memory.chunks) {
                 engine_transfer_pass(t, t->total);
-                if (t->chunks != &t->only)
-                        mem_free(t->chunks);
+                if (t->memory.chunks != &t->memory.only)
+                        mem_free(t->memory.chunks);
         }
-        pool_put(&e->transfer_pool, t);
+        pool_put(&e->transfers.pool, t);
 }
 
 /* Make a transfer. `user`: the command that uses its memory; NULL: not known yet. */
 static int transfer_new(struct engine *e, const struct command *user, struct peer *peer,
                         uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
 {
-        if (e->transfer_count >= ENGINE_TRANSFERS_MAX)
+        if (e->transfers.count >= ENGINE_TRANSFERS_MAX)
                 return SP_E_LIMIT;
-        struct transfer *t = pool_get(&e->transfer_pool, sizeof(*t));
+        struct transfer *t = pool_get(&e->transfers.pool, sizeof(*t));
         if (!t)
                 return SP_E_NOMEM;
         t->peer = peer;
         if (transfer_set_total(t, total, step) < 0) {
-                pool_put(&e->transfer_pool, t);
+                pool_put(&e->transfers.pool, t);
                 return SP_E_NOMEM;
         }
-        t->good = UINT64_MAX;
-        list_init(&t->orphaned);
+        t->out.good = UINT64_MAX;
+        list_init(&t->reroute.orphaned);
         t->engine = e;
-        t->staging = user ? staging_of(e, user->queue->domain) : &e->staging;
+        t->memory.staging = user ? staging_of(e, user->queue->domain) : &e->transfers.staging;
         t->id = id;
         t->refs = 1;
-        e->transfer_count++;
+        e->transfers.count++;
         *ret = t;
         return 0;
 }
@@ -275,7 +284,7 @@ static int transfer_enter(struct engine *e, const struct command *user, struct p
         int r = transfer_new(e, user, peer, id, total, step, &t);
         if (r < 0)
                 return r;
-        r = map_put(&e->transfers, id, t);
+        r = map_put(&e->transfers.table, id, t);
         if (r < 0) {
                 transfer_unref(t);
                 return r;
@@ -286,15 +295,15 @@ static int transfer_enter(struct engine *e, const struct command *user, struct p
 
 static void let_go_of_target(struct transfer *t)
 {
-        if (t->target_of)
-                engine_object_unref(&steal(t->target_of)->object);
+        if (t->memory.target_of)
+                engine_object_unref(&steal(t->memory.target_of)->object);
 }
 
 /* Remove the transfer from the table: no message will name its id any more. */
 static void transfer_leave_table(struct transfer *t)
 {
         let_go_of_target(t);
-        map_del(&t->engine->transfers, t->id);
+        map_del(&t->engine->transfers.table, t->id);
         transfer_unref(t);
 }
 
@@ -315,11 +324,11 @@ static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, ui
         struct engine *e = t->engine;
         if (t->peer != from)
                 return SP_E_PROTO;
-        t->early = false;
-        e->early_transfers--;
-        e->early_bytes -= t->only ? (size_t)t->total : 0;
-        uint64_t cut = t->cut;
-        if (t->swallow) {
+        t->in.early = false;
+        e->transfers.early_count--;
+        e->transfers.early_bytes -= t->memory.only ? (size_t)t->total : 0;
+        uint64_t cut = t->in.cut;
+        if (t->in.swallow) {
                 int r = transfer_set_total(t, total, step);
                 if (r < 0)
                         return r;
@@ -337,7 +346,7 @@ static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, ui
 int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uint64_t total,
                            uint64_t step, struct command *writer, struct transfer **ret)
 {
-        struct transfer *t = map_get(&e->transfers, id);
+        struct transfer *t = map_get(&e->transfers.table, id);
         bool all_there = false;
         int r;
         if (!t) {
@@ -346,14 +355,14 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
                         return r;
                 if (from)
                         engine_peer_retry_all(e);
-        } else if (t->early && from) {
+        } else if (t->in.early && from) {
                 r = adopt_early(t, from, total, step);
                 if (r < 0)
                         return r;
-                all_there = !t->swallow;
+                all_there = !t->in.swallow;
         } else {
                 if (t->peer || from || t->writer || t->announced != total ||
-                    t->part_size != part_size(total, step, true))
+                    t->memory.part_size != part_size(total, step, true))
                         return SP_E_PROTO;
                 all_there = true; /* both ends are here */
         }
@@ -379,19 +388,19 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
                 if (r < 0)
                         return r;
                 t->reader = reader;
-                t->leaves = !to->id;
+                t->out.leaves = !to->id;
                 *ret = t;
                 return 0;
         }
-        t = map_get(&e->transfers, id);
+        t = map_get(&e->transfers.table, id);
         if (!t) {
                 r = transfer_enter(e, reader, NULL, id, total, step, &t);
                 if (r < 0)
                         return r;
                 t->refs++;
         } else {
-                if (t->peer || t->reader || t->early || t->announced != total ||
-                    t->part_size != part_size(total, step, true))
+                if (t->peer || t->reader || t->in.early || t->announced != total ||
+                    t->memory.part_size != part_size(total, step, true))
                         return SP_E_PROTO;
                 t->refs++;
                 transfer_leave_table(t);
@@ -410,7 +419,7 @@ int engine_transfer_local(struct engine *e, uint64_t total, uint64_t step, struc
                 return r;
         t->refs++;
         t->reader = reader;
-        reader->transfer = t;
+        reader->submission.transfer = t;
         *ret = t;
         return 0;
 }
@@ -418,7 +427,7 @@ int engine_transfer_local(struct engine *e, uint64_t total, uint64_t step, struc
 void engine_transfer_adopt(struct transfer *t, struct command *writer)
 {
         t->writer = writer;
-        writer->transfer = t;
+        writer->submission.transfer = t;
 }
 
 void engine_transfer_disown(struct transfer *t)
@@ -431,10 +440,10 @@ void engine_transfer_disown(struct transfer *t)
 
 void engine_transfer_aim(struct transfer *t, uint8_t *target, struct buffer *b)
 {
-        if (!t->peer || t->peer->id || t->status < 0 || t->placed.below || t->placed.count)
+        if (!t->peer || t->peer->id || t->status < 0 || t->in.placed.below || t->in.placed.count)
                 return;
-        t->target = target;
-        t->target_of = b;
+        t->memory.target = target;
+        t->memory.target_of = b;
         engine_object_ref(&b->object);
 }
 
@@ -448,9 +457,10 @@ void engine_transfer_taken(struct transfer *t)
 bool engine_transfer_times(const struct transfer *t, const struct command *writer,
                            struct backend_times *ret)
 {
-        if (!t || t->writer != writer || !t->last_ns || t->total != t->announced || t->status < 0)
+        if (!t || t->writer != writer || !t->in.last_ns || t->total != t->announced ||
+            t->status < 0)
                 return false;
-        *ret = (struct backend_times){ t->first_ns, t->first_ns, t->last_ns };
+        *ret = (struct backend_times){ t->in.first_ns, t->in.first_ns, t->in.last_ns };
         return true;
 }
 
@@ -468,21 +478,21 @@ void engine_transfer_leave(struct transfer *t, struct command *c)
 static const void *bulk_at(struct session_bulk *b, uint64_t offset, size_t *ret_len)
 {
         static const uint8_t zeros[4096];
-        struct transfer *t = container_of(b, struct transfer, bulk);
+        struct transfer *t = container_of(b, struct transfer, out.bulk);
         uint64_t len;
-        if (offset >= t->good) {
+        if (offset >= t->out.good) {
                 *ret_len = sizeof(zeros);
                 return zeros;
         }
         const uint8_t *p = engine_transfer_at(t, offset, &len);
-        *ret_len = (size_t)(len < t->good - offset ? len : t->good - offset);
+        *ret_len = (size_t)(len < t->out.good - offset ? len : t->out.good - offset);
         return p;
 }
 
 static void bulk_passed(struct session_bulk *b, uint64_t offset)
 {
-        struct transfer *t = container_of(b, struct transfer, bulk);
-        if (offset < t->good)
+        struct transfer *t = container_of(b, struct transfer, out.bulk);
+        if (offset < t->out.good)
                 engine_transfer_pass(t, offset);
         if (t->reader)
                 engine_command_poke(t->reader); /* it may read on */
@@ -490,12 +500,12 @@ static void bulk_passed(struct session_bulk *b, uint64_t offset)
 
 static void bulk_done(struct session_bulk *b, int status)
 {
-        struct transfer *t = container_of(b, struct transfer, bulk);
+        struct transfer *t = container_of(b, struct transfer, out.bulk);
         (void)status;
-        t->sending = false;
-        /* A failed reader waits for the end of sending. */
+        t->out.sending = false;
+        /* A reader that failed is done, and waits for the end of sending. */
         if (t->reader && t->status < 0 && !t->engine->closing)
-                engine_command_finish(t->reader);
+                engine_completion_publish(t->reader);
         else if (t->reader)
                 engine_command_poke(t->reader); /* the peer may be lost */
         transfer_unref(t);
@@ -503,20 +513,20 @@ static void bulk_done(struct session_bulk *b, int status)
 
 static cl_int bulk_start(struct transfer *t, uint64_t ready)
 {
-        t->bulk = (struct session_bulk){
+        t->out.bulk = (struct session_bulk){
                 .transfer = t->id,
                 .total = t->total,
                 .at = bulk_at,
                 .done = bulk_done,
                 .passed = bulk_passed,
-                .wide = t->reader && t->reader->wide,
+                .wide = t->reader && t->reader->desc.wide,
         };
-        t->sending = true;
+        t->out.sending = true;
         t->refs++;
-        int r = session_bulk_send(t->peer->session, &t->bulk, ready);
+        int r = session_bulk_send(t->peer->session, &t->out.bulk, ready);
         t->peer->dirty = true;
         if (r < 0) {
-                t->sending = false;
+                t->out.sending = false;
                 transfer_unref(t);
                 return CL_OUT_OF_HOST_MEMORY;
         }
@@ -537,7 +547,7 @@ cl_int engine_transfer_progress(struct transfer *t, uint64_t ready)
                 return CL_DEVICE_NOT_AVAILABLE;
         if (first)
                 return bulk_start(t, ready);
-        session_bulk_ready(t->peer->session, &t->bulk, ready);
+        session_bulk_ready(t->peer->session, &t->out.bulk, ready);
         t->peer->dirty = true;
         return CL_SUCCESS;
 }
@@ -554,16 +564,16 @@ bool engine_transfer_abort(struct transfer *t, cl_int status)
                 return false;
         if (t->peer->id && t->arrived < t->total)
                 peer_send(t->peer, transfer_failed, .transfer = t->id, .status = status,
-                          .started = t->sending);
-        if (t->sending && t->arrived < t->total) {
+                          .started = t->out.sending);
+        if (t->out.sending && t->arrived < t->total) {
                 /* A transfer can't be withdrawn: the rest goes out as zeros. */
-                t->good = t->arrived;
+                t->out.good = t->arrived;
                 t->arrived = t->total;
-                session_bulk_ready(t->peer->session, &t->bulk, t->total);
+                session_bulk_ready(t->peer->session, &t->out.bulk, t->total);
                 t->peer->dirty = true;
         }
         /* The client must not be notified of the failure while bytes are still to come. */
-        return t->sending && !t->peer->id;
+        return t->out.sending && !t->peer->id;
 }
 
 /* ---- incoming ------------------------------------------------------------------------------- */
@@ -575,22 +585,22 @@ static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len,
         struct transfer *t;
         if (!p->id || offset)
                 return SP_E_PROTO;
-        if (e->early_transfers >= ENGINE_EARLY_TRANSFERS || len > ENGINE_EARLY_BYTES ||
-            e->early_bytes > ENGINE_EARLY_BYTES - len)
+        if (e->transfers.early_count >= ENGINE_EARLY_TRANSFERS || len > ENGINE_EARLY_BYTES ||
+            e->transfers.early_bytes > ENGINE_EARLY_BYTES - len)
                 return SP_E_LIMIT;
         int r = transfer_enter(e, NULL, p, id, len, len, &t);
         if (r < 0)
                 return r;
-        t->early = true;
-        e->early_transfers++;
+        t->in.early = true;
+        e->transfers.early_count++;
         uint64_t all;
         *ret = engine_transfer_at(t, 0, &all);
         if (!*ret) {
-                e->early_transfers--;
+                e->transfers.early_count--;
                 transfer_leave_table(t);
                 return SP_E_NOMEM;
         }
-        e->early_bytes += len;
+        e->transfers.early_bytes += len;
         return 0;
 }
 
@@ -611,48 +621,48 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                           void **ret)
 {
         struct peer *p = user;
-        struct transfer *t = map_get(&p->engine->transfers, transfer);
+        struct transfer *t = map_get(&p->engine->transfers.table, transfer);
         if (!t && inlined)
                 return place_early(p, transfer, offset, *len, ret);
         if (!t) {
                 p->waiting = true;
                 return SP_E_AGAIN;
         }
-        if (t->early && !inlined) {
+        if (t->in.early && !inlined) {
                 p->waiting = true;
                 return SP_E_AGAIN; /* an early failure whose bytes still come */
         }
         /* Each byte comes once, from the peer that the command named. */
-        if (t->peer != p || t->early || offset >= t->total || *len > t->total - offset ||
-            arrivals_meet(&t->placed, offset, offset + *len))
+        if (t->peer != p || t->in.early || offset >= t->total || *len > t->total - offset ||
+            arrivals_meet(&t->in.placed, offset, offset + *len))
                 return SP_E_PROTO;
-        bool wanted = t->writer && t->writer->status >= 0 && !t->status;
+        bool wanted = t->writer && t->writer->outcome.status >= 0 && !t->status;
         uint64_t fits;
         if (wanted && !inlined && over_quota(t, offset)) {
-                p->waiting = t->engine->lanes_over_quota = true;
+                p->waiting = t->engine->transfers.lanes_over_quota = true;
                 return SP_E_AGAIN;
         }
         uint8_t *place = wanted ? engine_transfer_at(t, offset, &fits) : NULL;
         if (place) {
                 /* Bytes received in their final place only have to be acknowledged, a part at a
                  * time. */
-                if (t->target && fits > PART_MAX - offset % PART_MAX)
+                if (t->memory.target && fits > PART_MAX - offset % PART_MAX)
                         fits = PART_MAX - offset % PART_MAX;
                 if (*len > fits)
                         *len = (size_t)fits;
                 *ret = place;
         } else {
-                t->hopeless |= wanted;
+                t->reroute.hopeless |= wanted;
                 if (wanted)
-                        transfer_fail(t, t->lack);
+                        transfer_fail(t, t->memory.lack);
                 int r = place_sink(p, inlined, len, ret);
                 if (r < 0)
                         return r;
         }
-        t->placing += *len;
-        if (!t->first_ns && p->id)
-                t->first_ns = p->engine->params.ops->now_ns(p->engine->params.user);
-        return arrivals_add(&t->placed, offset, offset + *len);
+        t->in.placing += *len;
+        if (!t->in.first_ns && p->id)
+                t->in.first_ns = p->engine->params.ops->now_ns(p->engine->params.user);
+        return arrivals_add(&t->in.placed, offset, offset + *len);
 }
 
 int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
@@ -660,18 +670,18 @@ int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size
 {
         struct peer *p = user;
         struct engine *e = p->engine;
-        struct transfer *t = map_get(&e->transfers, transfer);
+        struct transfer *t = map_get(&e->transfers.table, transfer);
         if (!t || t->peer != p)
                 return SP_E_PROTO;
-        t->placing -= t->placing < len ? t->placing : len;
-        int r = arrivals_add(&t->came, offset, offset + len);
+        t->in.placing -= t->in.placing < len ? t->in.placing : len;
+        int r = arrivals_add(&t->in.came, offset, offset + len);
         if (r < 0)
                 return r;
-        *ret_below = t->arrived = t->came.below;
+        *ret_below = t->arrived = t->in.came.below;
         bool last = t->arrived == t->total;
         if (last && p->id)
-                t->last_ns = e->params.ops->now_ns(e->params.user);
-        if (t->early)
+                t->in.last_ns = e->params.ops->now_ns(e->params.user);
+        if (t->in.early)
                 return last;
         if (t->writer)
                 engine_command_poke(t->writer);
@@ -686,14 +696,14 @@ int engine_transfer_restart(void *user)
         struct peer *p = user;
         struct transfer *t;
         int r = 0;
-        for (size_t pos = 0; r == 0 && (t = map_next(&p->engine->transfers, &pos));) {
-                if (t->peer != p || t->early)
+        for (size_t pos = 0; r == 0 && (t = map_next(&p->engine->transfers.table, &pos));) {
+                if (t->peer != p || t->in.early)
                         continue;
-                arrivals_fini(&t->came);
-                arrivals_fini(&t->placed);
-                t->placed.below = t->came.below;
-                t->placing = 0;
-                r = session_ack(p->session, t->id, t->came.below);
+                arrivals_fini(&t->in.came);
+                arrivals_fini(&t->in.placed);
+                t->in.placed.below = t->in.came.below;
+                t->in.placing = 0;
+                r = session_ack(p->session, t->id, t->in.came.below);
         }
         return r;
 }
@@ -712,14 +722,14 @@ static int cut_early(struct peer *p, const struct wire_transfer_cut *m)
 {
         struct engine *e = p->engine;
         struct transfer *t;
-        if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
+        if (e->transfers.early_count >= ENGINE_EARLY_TRANSFERS)
                 return SP_E_LIMIT;
         int r = transfer_enter(e, NULL, p, m->transfer, 0, 0, &t);
         if (r < 0)
                 return r;
-        t->early = t->swallow = true;
-        t->cut = m->size;
-        e->early_transfers++;
+        t->in.early = t->in.swallow = true;
+        t->in.cut = m->size;
+        e->transfers.early_count++;
         return 0;
 }
 
@@ -727,15 +737,15 @@ int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m)
 {
         struct peer *p = user;
         struct engine *e = p->engine;
-        struct transfer *t = map_get(&e->transfers, m->transfer);
+        struct transfer *t = map_get(&e->transfers.table, m->transfer);
         if (!t)
                 return cut_early(p, m);
-        if (t->peer != p || t->early || m->size > t->total ||
-            arrivals_meet(&t->placed, m->size, t->total))
+        if (t->peer != p || t->in.early || m->size > t->total ||
+            arrivals_meet(&t->in.placed, m->size, t->total))
                 return SP_E_PROTO;
         t->total = m->size;
         int r = 0;
-        if (t->came.below == t->total) {
+        if (t->in.came.below == t->total) {
                 r = session_ack(p->session, t->id, t->total);
                 p->dirty = true;
                 transfer_leave_table(t);
@@ -751,25 +761,26 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
         struct engine *e = p->engine;
         cl_int status =
                 m->status < 0 && m->status >= INT32_MIN ? (cl_int)m->status : CL_OUT_OF_RESOURCES;
-        struct transfer *t = map_get(&e->transfers, m->transfer);
+        struct transfer *t = map_get(&e->transfers.table, m->transfer);
         if (!t) {
-                if (e->early_transfers >= ENGINE_EARLY_TRANSFERS)
+                if (e->transfers.early_count >= ENGINE_EARLY_TRANSFERS)
                         return SP_E_LIMIT;
                 int r = transfer_enter(e, NULL, p, m->transfer, 0, 0, &t);
                 if (r < 0)
                         return r;
-                t->early = true;
-                t->swallow = m->started;
+                t->in.early = true;
+                t->in.swallow = m->started;
                 t->status = status;
-                e->early_transfers++;
+                e->transfers.early_count++;
                 return 0;
         }
-        if (t->peer == p && t->early && t->cut && !t->status) {
+        if (t->peer == p && t->in.early && t->in.cut && !t->status) {
                 t->status = status;
-                t->swallow = m->started;
+                t->in.swallow = m->started;
                 return 0;
         }
-        if (t->peer != p || t->early || (!m->started && (t->placed.below || t->placed.count)))
+        if (t->peer != p || t->in.early ||
+            (!m->started && (t->in.placed.below || t->in.placed.count)))
                 return SP_E_PROTO;
         transfer_fail(t, status);
         if (!m->started)
@@ -796,22 +807,22 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status)
         list_init(&gone);
         size_t pos = 0;
         struct transfer *t;
-        while ((t = map_next(&e->transfers, &pos))) {
-                if (t->peer != p || t->early || t->status)
+        while ((t = map_next(&e->transfers.table, &pos))) {
+                if (t->peer != p || t->in.early || t->status)
                         continue;
                 transfer_fail(t, status);
                 /* Otherwise its memory stays until the session's end. */
-                if (!t->placing || !may_write(p))
-                        list_append(&gone, &t->orphaned);
+                if (!t->in.placing || !may_write(p))
+                        list_append(&gone, &t->reroute.orphaned);
         }
         while (!list_empty(&gone)) {
-                t = list_entry(gone.next, struct transfer, orphaned);
-                list_remove(&t->orphaned);
+                t = list_entry(gone.next, struct transfer, reroute.orphaned);
+                list_remove(&t->reroute.orphaned);
                 transfer_leave_table(t);
         }
-        list_each(c, &e->commands, struct command, link)
+        list_each(c, &e->commands.all, struct command, link)
         {
-                if (c->transfer && c->transfer->peer == p)
+                if (c->submission.transfer && c->submission.transfer->peer == p)
                         engine_command_poke(c); /* a read that waits for room */
         }
 }
@@ -820,7 +831,7 @@ void engine_transfer_abandon_all(struct engine *e)
 {
         size_t pos = 0;
         struct transfer *t;
-        while ((t = map_next(&e->transfers, &pos)))
+        while ((t = map_next(&e->transfers.table, &pos)))
                 let_go_of_target(t);
 }
 
@@ -828,12 +839,12 @@ void engine_transfer_free_all(struct engine *e)
 {
         size_t pos = 0;
         struct transfer *t;
-        while ((t = map_next(&e->transfers, &pos)))
+        while ((t = map_next(&e->transfers.table, &pos)))
                 transfer_unref(t);
-        map_fini(&e->transfers);
-        list_each(s, &e->orphaned, struct transfer, orphaned)
+        map_fini(&e->transfers.table);
+        list_each(s, &e->transfers.orphaned, struct transfer, reroute.orphaned)
         {
-                list_remove(&s->orphaned);
+                list_remove(&s->reroute.orphaned);
                 transfer_unref(s);
         }
 }
@@ -843,23 +854,23 @@ void engine_transfer_count_staging(struct engine *e, size_t *ret_all, size_t *re
         size_t pos = 0;
         const struct staging *s;
         *ret_all = *ret_free = 0;
-        while ((s = map_next(&e->stagings, &pos))) {
+        while ((s = map_next(&e->transfers.stagings, &pos))) {
                 *ret_all += s->slab_count * STAGING_SLAB;
                 *ret_free += s->count * STAGING_CHUNK;
         }
-        s = &e->staging;
+        s = &e->transfers.staging;
         *ret_all += s->slab_count ? s->slab_count * STAGING_SLAB : s->count * STAGING_CHUNK;
-        *ret_free += e->staging.count * STAGING_CHUNK;
+        *ret_free += e->transfers.staging.count * STAGING_CHUNK;
 }
 
 void engine_transfer_free_staging(struct engine *e)
 {
         size_t pos = 0;
         struct staging *s;
-        while ((s = map_next(&e->stagings, &pos))) {
+        while ((s = map_next(&e->transfers.stagings, &pos))) {
                 staging_fini(s);
                 mem_free(s);
         }
-        map_fini(&e->stagings);
-        staging_fini(&e->staging);
+        map_fini(&e->transfers.stagings);
+        staging_fini(&e->transfers.staging);
 }

@@ -9,12 +9,7 @@
 
 struct command;
 
-struct transfer {
-        struct engine *engine;
-        uint64_t id, total;
-        /* The size in the commands; engine_transfer_cut makes `total` smaller. */
-        uint64_t announced;
-        size_t refs; /* the table, reader, writer, the session that sends */
+struct transfer_memory {
         struct staging *staging;
         uint8_t **chunks; /* its memory, in pieces of chunk_size, each made when first needed */
         uint8_t *only;    /* `chunks` when there is one */
@@ -22,36 +17,57 @@ struct transfer {
         struct buffer *target_of; /* that buffer, while bytes may come; held */
         uint64_t chunk_size;
         uint64_t part_size; /* of one native command; chunks are whole parts */
-        uint64_t step;      /* engine_transfer_expect */
         uint64_t freed;     /* bytes below it were given back */
-        /* Outgoing: bytes from here on failed, and zeros are sent; else UINT64_MAX. */
-        uint64_t good;
-        uint64_t arrived;       /* bytes below it are there */
-        struct arrivals placed; /* incoming: bytes for which a lane got a place */
+        cl_int lack;        /* why the last allocation failed */
+};
+
+struct transfer_incoming {
+        struct arrivals placed; /* bytes for which a lane got a place */
         struct arrivals came;   /* and bytes received: `arrived` and more */
-        /* Incoming, from a server: the time when the first byte got a place, and when the last byte
-         * came. */
+        uint64_t placing;       /* bytes that lanes may be writing */
+        /* From a server: the time when the first byte got a place, and when the last byte came. */
         uint64_t first_ns, last_ns;
-        cl_int status; /* negative: the rest will not come, or is invalid */
-        cl_int lack;   /* why the last allocation failed */
+        bool early;   /* the command that consumes it has not come yet */
+        bool swallow; /* early and failed, or cut: its bytes still come */
+        uint64_t cut; /* early: the size it is cut to; 0: not cut */
+};
+
+struct transfer_outgoing {
+        /* Bytes from here on failed, and zeros are sent; else UINT64_MAX. */
+        uint64_t good;
+        bool sending; /* `bulk` is the session's */
+        bool leaves;  /* to the client */
+        struct session_bulk bulk;
+};
+
+/* engine/transfer/reroute.h */
+struct transfer_reroute {
         /* It failed, and rerouting would not help: no other server has the bytes, or they would
          * fail again. */
         bool hopeless;
-        struct peer *peer; /* the other end; NULL: local */
-        bool unwanted;     /* local: its writer is complete, or there is none */
-        bool early;        /* incoming: the command that consumes it has not come yet */
-        bool swallow;      /* early and failed, or cut: its bytes still come */
-        uint64_t cut;      /* early: the size it is cut to; 0: not cut */
-        uint64_t placing;  /* incoming: bytes that lanes may be writing */
-        bool sending;      /* outgoing: `bulk` is the session's */
-        bool leaves;       /* outgoing, to the client */
-        struct command *reader, *writer;
-        struct session_bulk bulk;
-        /* engine/transfer/reroute.h */
         /* In the engine's `orphaned`: the client was asked for another source. */
         struct list orphaned;
-        uint64_t orphaned_event; /* the event of its writer */
+        uint64_t event;          /* of its writer, while the client is asked */
         struct transfer *before; /* the one that its writer gave up before it */
+};
+
+struct transfer {
+        struct engine *engine;
+        uint64_t id, total;
+        /* The size in the commands; engine_transfer_cut makes `total` smaller. */
+        uint64_t announced;
+        uint64_t step;     /* engine_transfer_expect */
+        uint64_t arrived;  /* bytes below it are there */
+        size_t refs;       /* the table, reader, writer, the session that sends */
+        struct peer *peer; /* the other end; NULL: local */
+        struct command *reader, *writer;
+        bool unwanted; /* local: its writer is complete, or there is none */
+        cl_int status; /* negative: the rest will not come, or is invalid */
+
+        struct transfer_memory memory;
+        struct transfer_incoming in;
+        struct transfer_outgoing out;
+        struct transfer_reroute reroute;
 };
 
 /* For a write: give the transfer `id` of `total` bytes from `from`; NULL: from a read of this

@@ -1,0 +1,11 @@
+/* Trace messages: send the client, for its timeline, what this process recorded (trace/trace.h).
+ * `user` is the client's struct peer. */
+#ifndef SPANCL_ENGINE_TRACING_H
+#define SPANCL_ENGINE_TRACING_H
+
+#include "proto/wire.h"
+
+int engine_handle_trace_start(void *user, const struct wire_trace_start *m);
+int engine_handle_trace_query(void *user, const struct wire_trace_query *m);
+
+#endif
