@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "config/servers.h"
+#include "config/variables.h"
 #include "loop/dial.h"
 #include "loop/link.h"
 #include "loop/server_loop.h"

@@ -12,9 +12,10 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
-#include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "config/servers.h"
+#include "config/variables.h"
 #include "core/link/io.h"
 #include "loop/address.h"
 #include "loop/arena.h"

@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
-#include "base/config.h"
 #include "base/mem.h"
+#include "config/options.h"
+#include "config/servers.h"
+#include "config/variables.h"
 
 struct parsed {
         struct server_spec *specs;
