@@ -431,7 +431,7 @@ void engine_transfer_disown(struct transfer *t)
 
 void engine_transfer_aim(struct transfer *t, uint8_t *target, struct buffer *b)
 {
-        if (!t->peer || t->peer->id || t->status < 0 || t->placed.below || t->placed.count)
+        if (!t->peer || t->peer->id || t->status < 0 || t->placed.below || t->placed.ahead.count)
                 return;
         t->target = target;
         t->target_of = b;
@@ -769,7 +769,7 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
                 t->swallow = m->started;
                 return 0;
         }
-        if (t->peer != p || t->early || (!m->started && (t->placed.below || t->placed.count)))
+        if (t->peer != p || t->early || (!m->started && (t->placed.below || t->placed.ahead.count)))
                 return SP_E_PROTO;
         transfer_fail(t, status);
         if (!m->started)
