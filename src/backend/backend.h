@@ -305,19 +305,4 @@ const struct backend_ops *backend_find(const char *name);
 /* The backend to open for the devices of `ops` and `accelerators` (NULL: none) together. */
 const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators);
 
-/* For the simulator: run up to `max` pending commands now, on the calling thread, of a reference
- * backend that was opened with `backend_reference_manual` set. Returns how many ran. Otherwise the
- * reference backend runs them on a thread of its own. */
-extern bool backend_reference_manual;
-/* Read at open. 0: run commands in the order of submission. Else this seed chooses among the
- * commands that may run, so that a missing dependency shows. */
-extern uint64_t backend_reference_seed;
-/* Read at open: failures of a domain stay. */
-extern bool backend_reference_failure_stays;
-/* Read at open: marker_max. */
-extern size_t backend_reference_marker_max;
-/* Read at open: buffer_bytes gives buffers' bytes. */
-extern bool backend_reference_bytes;
-size_t backend_reference_step(struct backend *b, size_t max);
-
 #endif

@@ -137,7 +137,7 @@ SP_NODISCARD int engine_expire(struct engine *e, uint64_t now_ns);
 /* Has the client closed the session (regular end)? */
 bool engine_closed(struct engine *e);
 
-/* The backend, e.g. for backend_reference_step. */
+/* The backend, for tests. */
 struct backend *engine_backend(struct engine *e);
 
 /* The number of devices that the backend found, without sub-devices. No lock. */

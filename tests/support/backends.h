@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "backend/backend.h"
+#include "backend/reference/reference.h"
 #include "support/accelerator.h"
 #include "support/check.h"
 

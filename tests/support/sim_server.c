@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "backend/reference/reference.h"
 #include "support/sim_state.h"
 
 static void on_flush(void *user, struct session *s)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/reference/reference.h"
 #include "backend/reference/submit.h"
 #include "base/clock.h"
 

@@ -1,10 +1,11 @@
 /* The reference backend: devices in software that execute the built-in kernels of registry.def with no
  * OpenCL at all. Each device is a domain of its own. */
-#include "backend/backend.h"
+#include "backend/reference/reference.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "backend/bounds.h"
 #include "backend/builtin/devinfo.h"
 #include "backend/emit.h"
