@@ -13,7 +13,11 @@ const struct backend_ops *backend_find(const char *name)
         return NULL;
 }
 
-const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators)
+const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators,
+                                       const struct backend_ops *ret_parts[BACKEND_PARTS_MAX])
 {
+        ret_parts[0] = ops;
+        ret_parts[1] = &backend_almaif;
+        ret_parts[2] = NULL;
         return accelerators && ops != &backend_almaif ? &backend_composite : ops;
 }

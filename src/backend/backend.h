@@ -55,9 +55,9 @@ struct backend_params {
         const char *devices;
         unsigned first_number;    /* number of its first device, for the filter */
         const char *accelerators; /* almaif: where they are, as in SPANCL_ALMAIF; NULL: none */
-        const struct backend_ops *host; /* composite: the backend of the other devices */
-        const char *scratch_dir;        /* an existing private folder for temporary files */
-        bool in_process;                /* this is the client's own process */
+        const struct backend_ops *const *parts; /* composite: its backends, up to a NULL */
+        const char *scratch_dir;                /* an existing private folder for temporary files */
+        bool in_process;                        /* this is the client's own process */
         enum backend_clear clear;
         enum backend_contexts contexts;
         /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
@@ -302,7 +302,11 @@ extern const struct backend_ops backend_native, backend_reference, backend_almai
 /* Find a backend by name ("native", "reference", "almaif"); NULL: no such backend. */
 const struct backend_ops *backend_find(const char *name);
 
-/* The backend to open for the devices of `ops` and `accelerators` (NULL: none) together. */
-const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators);
+enum { BACKEND_PARTS_MAX = 3 };
+
+/* The backend to open for the devices of `ops` and `accelerators` (NULL: none) together, and the parts
+ * of backend_params that it needs if it is the composite. */
+const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators,
+                                       const struct backend_ops *ret_parts[BACKEND_PARTS_MAX]);
 
 #endif

@@ -111,7 +111,8 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         e->transfer_pool.size = sizeof(struct transfer);
         e->params = *params;
         engine_transfer_init_staging(e);
-        e->be = backend_with(params->backend, params->accelerators);
+        const struct backend_ops *parts[BACKEND_PARTS_MAX];
+        e->be = backend_with(params->backend, params->accelerators, parts);
         if (params->scratch_dir) {
                 e->scratch_dir = mem_strdup(params->scratch_dir);
                 if (!e->scratch_dir)
@@ -126,7 +127,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         const struct backend_params bp = {
                 .devices = params->devices,
                 .accelerators = params->accelerators,
-                .host = params->backend,
+                .parts = parts,
                 .scratch_dir = e->scratch_dir,
                 .in_process = params->in_process,
                 .clear = params->clear,

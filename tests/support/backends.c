@@ -49,12 +49,15 @@ bool report_done(struct report *r)
 
 enum backend_clear backends_clear;
 
+const struct backend_ops *const backend_parts[BACKEND_PARTS_MAX] = { &backend_reference,
+                                                                     &backend_almaif };
+
 int open_backend(const struct backend_ops *ops, const char *devices, unsigned place,
                  struct backend **ret)
 {
         struct backend_params params = { .devices = devices,
                                          .accelerators = backend_places[place],
-                                         .host = &backend_reference,
+                                         .parts = backend_parts,
                                          .clear = backends_clear,
                                          .complete = on_complete };
         return ops->open(&params, ret);

@@ -49,6 +49,8 @@ extern char backend_places[2][ACCELERATOR_PATH_SIZE + 8];
 
 /* Setting of backends that are opened from now on. */
 extern enum backend_clear backends_clear;
+/* The parts of the composite. */
+extern const struct backend_ops *const backend_parts[BACKEND_PARTS_MAX];
 
 int open_backend(const struct backend_ops *ops, const char *devices, unsigned place,
                  struct backend **ret);

@@ -169,7 +169,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         b->notifiers = mem_zalloc(sizeof(struct notifier *));
         if (!b->domains || !b->devices || !b->notifiers)
                 return SP_E_NOMEM;
-        unsigned number = 0;
+        unsigned number = params->first_number;
         for (size_t i = 0; i < b->platform_count; i++)
                 add_platform(b, &b->platforms[i], params, &number);
         if (!b->device_count)

@@ -101,10 +101,12 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
                 return SP_E_NOMEM;
         b->complete = params->complete;
         b->user = params->user;
+        b->first_number = params->first_number;
         for (unsigned i = 0; i < DEVICES; i++) {
                 char name[NAME_SIZE];
                 name_of(i, name);
-                if (filter_match(params->devices, i, CL_DEVICE_TYPE_CUSTOM, name))
+                if (filter_match(params->devices, params->first_number + i, CL_DEVICE_TYPE_CUSTOM,
+                                 name))
                         b->numbers[b->count++] = i;
         }
         if (!b->count) {
@@ -155,8 +157,8 @@ static bool ref_device_label(struct backend *b, unsigned device, unsigned *ret_n
                              char *ret_name, size_t size)
 {
         char name[NAME_SIZE];
-        *ret_number = b->numbers[device];
-        name_of(*ret_number, name);
+        *ret_number = b->first_number + b->numbers[device];
+        name_of(b->numbers[device], name);
         snprintf(ret_name, size, "%s", name);
         return true;
 }

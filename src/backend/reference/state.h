@@ -24,6 +24,7 @@ struct backend {
         unsigned numbers
                 [DEVICES]; /* of the devices that passed the filter; index = device = domain */
         unsigned count;
+        unsigned first_number; /* for the filter */
 
         pthread_mutex_t lock;
         pthread_cond_t changed; /* a command can run, or stop */
