@@ -2,7 +2,8 @@
 """Dependencies between the folders of src/ run one way; every #include is checked.
 
     base <- proto <- session <- {core, engine}; api -> core; transport and backend know only base;
-    config (options and variables) knows only base: core, loop, sandbox and the programs read it;
+    config (options and variables) knows only base: core, loop, sandbox and the programs read it,
+    engine and backend the options;
     loop joins sessions and transports; programs (daemon, cli) may use everything.
 
 A folder has at most FOLDER_MAX .c files.
@@ -36,8 +37,8 @@ HEADERS = {
     "tls": {"transport/crypto.h"},
     "transport": {"config/variables.h"},
     "sandbox": {"transport/fabric.h"},
-    "backend": {"proto/args.h", "proto/image.h", "proto/info.h"},
-    "engine": {"backend/backend.h", "backend/bounds.h"},
+    "backend": {"config/options.h", "proto/args.h", "proto/image.h", "proto/info.h"},
+    "engine": {"backend/backend.h", "backend/bounds.h", "config/options.h"},
     "core": {"loop/link.h", "loop/dial.h", "transport/transport.h"},
     # The loop drives an engine on one side; on the other it implements what the core asks for.
     "loop": {"engine/engine.h", "backend/backend.h", "core/link/io.h"},

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "base/bytes.h"
+#include "config/options.h"
 #include "proto/args.h"
 #include "proto/image.h"
 #include "proto/info.h"
@@ -35,11 +36,12 @@ struct backend_times {
         uint64_t submit_ns, start_ns, end_ns;
 };
 
-/* Which new memory is cleared, so that it holds no data of another process. */
+/* Which new memory is cleared, so that it holds no data of another process. In the order of
+ * --clear-memory. */
 enum backend_clear {
-        BACKEND_CLEAR_OFF,
         BACKEND_CLEAR_APART, /* that of devices that have their own; the host's is the system's business */
         BACKEND_CLEAR_ALL,
+        BACKEND_CLEAR_OFF,
 };
 
 /* Which devices of one native platform share a context, and so a domain. In the order of --contexts. */
@@ -50,16 +52,13 @@ enum backend_contexts {
 };
 
 struct backend_params {
-        /* Device filter: NULL or "" all; else a comma-separated list of device numbers ("0,2"), types
-         * ("cpu", "gpu") or parts of names. */
-        const char *devices;
-        unsigned first_number;    /* number of its first device, for the filter */
-        const char *accelerators; /* almaif: where they are, as in SPANCL_ALMAIF; NULL: none */
+        /* Options that a backend reads when it is opened: --devices, --almaif, --clear-memory,
+         * --contexts. NULL: the defaults. */
+        const struct config_options *options;
+        unsigned first_number;                  /* number of its first device, for the filter */
         const struct backend_ops *const *parts; /* composite: its backends, up to a NULL */
         const char *scratch_dir;                /* an existing private folder for temporary files */
         bool in_process;                        /* this is the client's own process */
-        enum backend_clear clear;
-        enum backend_contexts contexts;
         /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         /* The driver's context is lost, and with it all objects of the engine. Nothing will work
@@ -304,9 +303,10 @@ const struct backend_ops *backend_find(const char *name);
 
 enum { BACKEND_PARTS_MAX = 3 };
 
-/* The backend to open for the devices of `ops` and `accelerators` (NULL: none) together, and the parts
- * of backend_params that it needs if it is the composite. */
-const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators,
+/* The backend to open for the devices of `ops` and the accelerators of `options` together, and the
+ * parts of backend_params that it needs if it is the composite. */
+const struct backend_ops *backend_with(const struct backend_ops *ops,
+                                       const struct config_options *options,
                                        const struct backend_ops *ret_parts[BACKEND_PARTS_MAX]);
 
 #endif

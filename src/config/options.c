@@ -67,7 +67,7 @@ void config_options_fini(struct config_options *o)
 
 const char *config_option_text(const struct config_options *o, enum config_id id)
 {
-        return o->values[id] ? o->values[id] : config_entry(id)->fallback;
+        return o && o->values[id] ? o->values[id] : config_entry(id)->fallback;
 }
 
 uint64_t config_option_number(const struct config_options *o, enum config_id id)

@@ -40,6 +40,22 @@ int config_on_loss(uint64_t *ret_ns, char **ret_error)
         return 0;
 }
 
+void config_local_options(const char *accelerators, struct config_options *ret)
+{
+        *ret = (struct config_options){
+                .values = { [CONFIG_almaif] = accelerators,
+                            [CONFIG_cache_size] = config_text(CONFIG_client_cache_size),
+                            [CONFIG_contexts] = config_text(CONFIG_client_contexts),
+                            [CONFIG_compression] = config_text(CONFIG_client_compression),
+                            [CONFIG_clear_memory] = "off",
+                            [CONFIG_share] = "off",
+                            [CONFIG_checksum] = "off",
+                            [CONFIG_spin] = "0",
+                            [CONFIG_answer_timeout] = "0",
+                            [CONFIG_linger] = "0" },
+        };
+}
+
 const char *config_cache_folder(const char *given, char *path, size_t size)
 {
         const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

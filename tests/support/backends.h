@@ -47,8 +47,8 @@ bool report_done(struct report *r);
  * at a time uses each. */
 extern char backend_places[2][ACCELERATOR_PATH_SIZE + 8];
 
-/* Setting of backends that are opened from now on. */
-extern enum backend_clear backends_clear;
+/* --clear-memory of backends that are opened from now on. */
+extern const char *backends_clear;
 /* The parts of the composite. */
 extern const struct backend_ops *const backend_parts[BACKEND_PARTS_MAX];
 

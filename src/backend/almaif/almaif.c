@@ -215,8 +215,9 @@ static int find_units(struct backend *b, const struct backend_params *params, si
         for (size_t i = 0; i < count && b->unit_count < UNITS_MAX; i++) {
                 struct unit *u;
                 int r = unit_new(b, &b->specs[i], (unsigned)i, &u, error);
-                if (!r && !filter_match(params->devices, params->first_number + (unsigned)i,
-                                        CL_DEVICE_TYPE_CUSTOM, u->name)) {
+                if (!r && !filter_match(config_option_text(params->options, CONFIG_devices),
+                                        params->first_number + (unsigned)i, CL_DEVICE_TYPE_CUSTOM,
+                                        u->name)) {
                         unit_free(u);
                         continue;
                 }
@@ -244,12 +245,12 @@ static int almaif_open(const struct backend_params *params, struct backend **ret
                 return SP_E_NOMEM;
         b->complete = params->complete;
         b->user = params->user;
-        b->clear = params->clear;
+        b->clear = config_option_number(params->options, CONFIG_clear_memory);
         b->scratch_dir = params->scratch_dir;
         list_init(&b->host);
         pthread_mutex_init(&b->lock, NULL);
         pthread_cond_init(&b->changed, NULL);
-        int r = almaif_specs_parse(params->accelerators ? params->accelerators : "", &b->specs,
+        int r = almaif_specs_parse(config_option_text(params->options, CONFIG_almaif), &b->specs,
                                    &count, error);
         if (r < 0)
                 log_error(LOG, "SPANCL_ALMAIF: %s", error);

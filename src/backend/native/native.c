@@ -93,8 +93,11 @@ static void add_platform(struct backend *b, const struct icd_platform *p,
 {
         cl_device_id ids[DEVICES_MAX];
         unsigned numbers[DEVICES_MAX];
-        unsigned count = choose_devices(p, params->devices, number, ids, numbers);
-        bool together = count == 1 || (count && shares_context(p, params->contexts));
+        unsigned count = choose_devices(p, config_option_text(params->options, CONFIG_devices),
+                                        number, ids, numbers);
+        bool together = count == 1 ||
+                        (count &&
+                         shares_context(p, config_option_number(params->options, CONFIG_contexts)));
         if (together && (add_context(b, p, ids, numbers, count) || count == 1))
                 return;
         for (unsigned i = 0; i < count; i++)
@@ -155,7 +158,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         list_init(&b->spent);
         list_init(&b->kept_queues);
         b->in_process = params->in_process;
-        b->clear = params->clear;
+        b->clear = config_option_number(params->options, CONFIG_clear_memory);
         b->complete = params->complete;
         b->broken = params->broken;
         b->user = params->user;

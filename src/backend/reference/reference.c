@@ -105,8 +105,8 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
         for (unsigned i = 0; i < DEVICES; i++) {
                 char name[NAME_SIZE];
                 name_of(i, name);
-                if (filter_match(params->devices, params->first_number + i, CL_DEVICE_TYPE_CUSTOM,
-                                 name))
+                if (filter_match(config_option_text(params->options, CONFIG_devices),
+                                 params->first_number + i, CL_DEVICE_TYPE_CUSTOM, name))
                         b->numbers[b->count++] = i;
         }
         if (!b->count) {

@@ -107,12 +107,14 @@ static bool check(const struct backend_ops *ops, struct backend *b, unsigned dev
 
 int checkup_run(const struct config_options *o, const char *scratch_dir)
 {
-        /* Accelerators have no labels, so they are not checked. */
         const struct backend_ops *ops = backend_find(config_option_text(o, CONFIG_backend));
+        struct config_options mine = *o;
+        mine.values[CONFIG_almaif] = ""; /* accelerators have no labels, so they are not checked */
+        mine.values[CONFIG_contexts] = "device";
+        mine.values[CONFIG_clear_memory] = "off";
         const struct backend_params params = {
-                .devices = config_option_text(o, CONFIG_devices),
+                .options = &mine,
                 .scratch_dir = scratch_dir,
-                .contexts = BACKEND_CONTEXTS_DEVICE,
                 .complete = on_complete,
         };
         struct backend *b = NULL;
