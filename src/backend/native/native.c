@@ -132,11 +132,11 @@ static void native_close(struct backend *b)
         }
         mem_free(b->domains);
         for (unsigned i = 0; i < b->device_count; i++)
-                pthread_mutex_destroy(&b->devices[i].clock_lock);
+                lock_fini(&b->devices[i].clock_lock);
         mem_free(b->devices);
         mem_free(b->platforms);
         pthread_cond_destroy(&b->idle);
-        pthread_mutex_destroy(&b->lock);
+        lock_fini(&b->lock);
         mem_free(b);
 }
 
@@ -150,7 +150,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         auto_clean(native_closep) struct backend *b = mem_zalloc(sizeof(*b));
         if (!b)
                 return SP_E_NOMEM;
-        pthread_mutex_init(&b->lock, NULL);
+        lock_init(&b->lock);
         pthread_cond_init(&b->idle, NULL);
         list_init(&b->dead_svms);
         list_init(&b->host_memories);

@@ -439,9 +439,9 @@ static void ref_kernel_release(struct backend_kernel *k)
 
 static cl_int ref_event_status(struct backend_event *e)
 {
-        pthread_mutex_lock(&e->backend->lock);
+        lock_take(&e->backend->lock);
         cl_int status = e->status;
-        pthread_mutex_unlock(&e->backend->lock);
+        lock_release(&e->backend->lock);
         return status < 0 ? status : CL_COMPLETE;
 }
 

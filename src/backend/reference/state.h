@@ -15,6 +15,7 @@
 #include "backend/backend.h"
 #include "backend/builtin/program.h"
 #include "base/list.h"
+#include "base/lock.h"
 
 enum { DEVICES = 2 };
 
@@ -26,7 +27,7 @@ struct backend {
         unsigned count;
         unsigned first_number; /* for the filter */
 
-        pthread_mutex_t lock;
+        struct lock lock;
         pthread_cond_t changed; /* a command can run, or stop */
         pthread_t thread;
         bool manual, stop;

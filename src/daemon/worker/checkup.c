@@ -1,6 +1,5 @@
 #include "daemon/worker/checkup.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -9,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 
@@ -16,7 +16,7 @@ enum { SIZE = 4096, HALF = SIZE / 2, TEXT_MAX = 200 };
 
 /* The command in flight. */
 struct command {
-        pthread_mutex_t lock;
+        struct lock lock;
         pthread_cond_t changed;
         bool done;
         cl_int status;
@@ -35,28 +35,28 @@ static void on_complete(void *user, void *cookie, cl_int status, const struct ba
         struct command *c = cookie;
         (void)user;
         (void)t;
-        pthread_mutex_lock(&c->lock);
+        lock_take(&c->lock);
         c->done = true;
         c->status = status;
         pthread_cond_signal(&c->changed);
-        pthread_mutex_unlock(&c->lock);
+        lock_release(&c->lock);
 }
 
 /* Run a command and wait until it completes. It may never complete; the supervisor has a
  * time-out. */
 static cl_int run(const struct backend_ops *ops, struct backend_queue *q, struct backend_command c)
 {
-        struct command wait = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0 };
+        struct command wait = { LOCK_INIT, PTHREAD_COND_INITIALIZER, false, 0 };
         struct backend_event *e = NULL;
         c.cookie = &wait;
         cl_int r = ops->submit(q, &c, &e);
         if (r < 0)
                 return r;
         ops->queue_flush(q);
-        pthread_mutex_lock(&wait.lock);
+        lock_take(&wait.lock);
         while (!wait.done)
-                pthread_cond_wait(&wait.changed, &wait.lock);
-        pthread_mutex_unlock(&wait.lock);
+                lock_wait(&wait.lock, &wait.changed);
+        lock_release(&wait.lock);
         if (e)
                 ops->event_release(e);
         return wait.status;
