@@ -139,7 +139,8 @@ static void queue_open(struct queue *x, const char *path)
         struct buf parts = { 0 };
         unsigned device = 0;
         snprintf(text, sizeof(text), "shm:%s,spin=1000", path);
-        struct backend_params params = { .accelerators = text, .complete = on_complete };
+        struct config_options options = { .values = { [CONFIG_almaif] = text } };
+        struct backend_params params = { .options = &options, .complete = on_complete };
         if (ops->open(&params, &x->b) < 0 || ops->queue_create(x->b, 0, 0, &x->q) < 0 ||
             info_put(&parts, INFO_PART, "spancl.noop", 11) < 0 ||
             ops->program_create(x->b, 0, 3, &device, 1, bytes_of(parts.data, parts.size), &x->p) <

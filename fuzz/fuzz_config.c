@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/config.h"
 #include "base/mem.h"
+#include "config/server_spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

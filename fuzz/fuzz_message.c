@@ -11,6 +11,7 @@
  */
 #include "fuzz/target.h"
 
+#include "backend/reference/reference.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/engine.h"

@@ -2,6 +2,8 @@
 """Dependencies between the folders of src/ run one way; every #include is checked.
 
     base <- proto <- session <- {core, engine}; api -> core; transport and backend know only base;
+    config (options and variables) knows only base: core, loop, sandbox and the programs read it,
+    engine and backend the options;
     loop joins sessions and transports; programs (daemon, cli) may use everything.
 
 A folder has at most FOLDER_MAX .c files.
@@ -17,24 +19,26 @@ SOURCE = ROOT / "src"
 
 ALLOWED = {
     "base": {"base"},
+    "config": {"base", "config"},
     "trace": {"base", "trace"},
     "proto": {"base", "proto"},
     "session": {"base", "proto", "session"},
     "transport": {"base", "transport"},
     "tls": {"base"},
     "backend": {"base", "backend"},
-    "loop": {"base", "proto", "session", "transport", "loop"},
+    "loop": {"base", "config", "proto", "session", "transport", "loop"},
     "engine": {"base", "proto", "session", "engine"},
-    "core": {"base", "proto", "session", "core"},
+    "core": {"base", "config", "proto", "session", "core"},
     "api": {"base", "core", "api"},
-    "sandbox": {"base", "sandbox"},
+    "sandbox": {"base", "config", "sandbox"},
 }
 # Single headers that more may see: contracts and value types.
 HEADERS = {
     "tls": {"transport/crypto.h"},
+    "transport": {"config/variables.h"},
     "sandbox": {"transport/fabric.h"},
-    "backend": {"proto/args.h", "proto/image.h", "proto/info.h"},
-    "engine": {"backend/backend.h", "backend/bounds.h"},
+    "backend": {"config/options.h", "proto/args.h", "proto/image.h", "proto/info.h"},
+    "engine": {"backend/backend.h", "backend/bounds.h", "config/options.h"},
     "core": {"loop/link.h", "loop/dial.h", "transport/transport.h"},
     # The loop drives an engine on one side; on the other it implements what the core asks for.
     "loop": {"engine/engine.h", "backend/backend.h", "core/link/io.h"},

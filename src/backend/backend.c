@@ -13,7 +13,13 @@ const struct backend_ops *backend_find(const char *name)
         return NULL;
 }
 
-const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators)
+const struct backend_ops *backend_with(const struct backend_ops *ops,
+                                       const struct config_options *options,
+                                       const struct backend_ops *ret_parts[BACKEND_PARTS_MAX])
 {
+        ret_parts[0] = ops;
+        ret_parts[1] = &backend_almaif;
+        ret_parts[2] = NULL;
+        bool accelerators = *config_option_text(options, CONFIG_almaif);
         return accelerators && ops != &backend_almaif ? &backend_composite : ops;
 }

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "base/bytes.h"
+#include "config/options.h"
 #include "proto/args.h"
 #include "proto/image.h"
 #include "proto/info.h"
@@ -35,11 +36,12 @@ struct backend_times {
         uint64_t submit_ns, start_ns, end_ns;
 };
 
-/* Which new memory is cleared, so that it holds no data of another process. */
+/* Which new memory is cleared, so that it holds no data of another process. In the order of
+ * --clear-memory. */
 enum backend_clear {
-        BACKEND_CLEAR_OFF,
         BACKEND_CLEAR_APART, /* that of devices that have their own; the host's is the system's business */
         BACKEND_CLEAR_ALL,
+        BACKEND_CLEAR_OFF,
 };
 
 /* Which devices of one native platform share a context, and so a domain. In the order of --contexts. */
@@ -50,16 +52,13 @@ enum backend_contexts {
 };
 
 struct backend_params {
-        /* Device filter: NULL or "" all; else a comma-separated list of device numbers ("0,2"), types
-         * ("cpu", "gpu") or parts of names. */
-        const char *devices;
-        unsigned first_number;    /* number of its first device, for the filter */
-        const char *accelerators; /* almaif: where they are, as in SPANCL_ALMAIF; NULL: none */
-        const struct backend_ops *host; /* composite: the backend of the other devices */
-        const char *scratch_dir;        /* an existing private folder for temporary files */
-        bool in_process;                /* this is the client's own process */
-        enum backend_clear clear;
-        enum backend_contexts contexts;
+        /* Options that a backend reads when it is opened: --devices, --almaif, --clear-memory,
+         * --contexts. NULL: the defaults. */
+        const struct config_options *options;
+        unsigned first_number;                  /* number of its first device, for the filter */
+        const struct backend_ops *const *parts; /* composite: its backends, up to a NULL */
+        const char *scratch_dir;                /* an existing private folder for temporary files */
+        bool in_process;                        /* this is the client's own process */
         /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         /* The driver's context is lost, and with it all objects of the engine. Nothing will work
@@ -302,22 +301,12 @@ extern const struct backend_ops backend_native, backend_reference, backend_almai
 /* Find a backend by name ("native", "reference", "almaif"); NULL: no such backend. */
 const struct backend_ops *backend_find(const char *name);
 
-/* The backend to open for the devices of `ops` and `accelerators` (NULL: none) together. */
-const struct backend_ops *backend_with(const struct backend_ops *ops, const char *accelerators);
+enum { BACKEND_PARTS_MAX = 3 };
 
-/* For the simulator: run up to `max` pending commands now, on the calling thread, of a reference
- * backend that was opened with `backend_reference_manual` set. Returns how many ran. Otherwise the
- * reference backend runs them on a thread of its own. */
-extern bool backend_reference_manual;
-/* Read at open. 0: run commands in the order of submission. Else this seed chooses among the
- * commands that may run, so that a missing dependency shows. */
-extern uint64_t backend_reference_seed;
-/* Read at open: failures of a domain stay. */
-extern bool backend_reference_failure_stays;
-/* Read at open: marker_max. */
-extern size_t backend_reference_marker_max;
-/* Read at open: buffer_bytes gives buffers' bytes. */
-extern bool backend_reference_bytes;
-size_t backend_reference_step(struct backend *b, size_t max);
+/* The backend to open for the devices of `ops` and the accelerators of `options` together, and the
+ * parts of backend_params that it needs if it is the composite. */
+const struct backend_ops *backend_with(const struct backend_ops *ops,
+                                       const struct config_options *options,
+                                       const struct backend_ops *ret_parts[BACKEND_PARTS_MAX]);
 
 #endif

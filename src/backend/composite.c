@@ -1,34 +1,47 @@
-/* Two backends as one: this host's own devices, and accelerators. Only used if accelerators are
- * configured. Each object wraps an inner backend's object and notes the side that it belongs to.
+/* Several backends as one, for example this host's own devices and its accelerators. Each object wraps
+ * an inner backend's object and notes the part that it belongs to.
  *
- * Device numbers: first the devices that the host's backend has at open, then the accelerators,
- * then devices that the host's backend gets later (sub-devices). Domains alike. */
+ * Device numbers: first the devices that each part has at open, in the order of the parts, then
+ * devices that any part gets later (sub-devices), as they come. Domains alike. */
 #include "backend/backend.h"
+
+#include <limits.h>
 
 #include "base/mem.h"
 
 enum {
-        NUMBER_ACCELERATORS = 1000, /* for the filter: those of the host come first */
+        FILTER_NUMBERS =
+                1000, /* the filter knows the devices of the i-th part from i times this on */
+        NUMBERS_MAX = 1 << 16, /* of devices, and of domains, also of those released */
         DEPS_SMALL = 32,
 };
 
-struct side {
+struct part {
         const struct backend_ops *ops;
-        struct backend *b; /* NULL: it has no devices */
+        struct backend *b;
         struct backend *whole;
+        unsigned *devices, *domains; /* their numbers in the whole */
 };
 
-enum { HOST, ACCELERATORS };
+/* A device or domain of a part. */
+struct place {
+        struct part *part;
+        unsigned number;
+};
 
+/* The arrays have room for NUMBERS_MAX from the start, since builds read them on other threads. A
+ * build only knows numbers that were there when it began. */
 struct backend {
-        struct side sides[2];
-        unsigned devices[2], domains[2]; /* when it was opened */
+        struct place *devices, *domains;
+        unsigned device_count, domain_count;
+        unsigned part_count;
+        struct part parts[];
 };
 
-/* An object of an inner backend, and its side. */
+/* An object of an inner backend, and its part. */
 #define WRAPPER(type)                         \
         struct backend_##type {               \
-                struct side *side;            \
+                struct part *part;            \
                 struct backend_##type *inner; \
         }
 
@@ -46,7 +59,7 @@ WRAPPER(event);
                 struct backend_##type *w = mem_zalloc(sizeof(*w)); \
                 cl_int status_ = w ? 0 : CL_OUT_OF_HOST_MEMORY;    \
                 if (w) {                                           \
-                        w->side = (at);                            \
+                        w->part = (at);                            \
                         status_ = (call);                          \
                 }                                                  \
                 if (status_ < 0)                                   \
@@ -58,63 +71,69 @@ WRAPPER(event);
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-/* Find the side that device or domain `number` belongs to, and translate it to the side's own
- * number. */
-static struct side *side_of(struct backend *b, const unsigned count[2], unsigned *number)
+/* Find the part that device or domain `number` belongs to, and translate it to the part's own number.
+ * A number that is none goes to the first part as one that the part refuses. */
+static struct part *find_part(struct backend *b, const struct place *places, unsigned count,
+                              unsigned *number)
 {
-        if (*number < count[HOST])
-                return &b->sides[HOST];
-        if (*number < count[HOST] + count[ACCELERATORS]) {
-                *number -= count[HOST];
-                return &b->sides[ACCELERATORS];
+        struct place at = { &b->parts[0], UINT_MAX };
+        if (*number < count)
+                at = places[*number];
+        *number = at.number;
+        return at.part;
+}
+
+static struct part *device_part(struct backend *b, unsigned *device)
+{
+        return find_part(b, b->devices, b->device_count, device);
+}
+
+static struct part *domain_part(struct backend *b, unsigned *domain)
+{
+        return find_part(b, b->domains, b->domain_count, domain);
+}
+
+/* Give numbers to all devices and domains of a part that have none. False: there are too many. */
+static bool number_all(struct part *s, unsigned devices, unsigned domains)
+{
+        struct backend *b = s->whole;
+        unsigned device_count = s->ops->device_count(s->b);
+        unsigned domain_count = s->ops->domain_count(s->b);
+        if (device_count - devices > NUMBERS_MAX - b->device_count ||
+            domain_count - domains > NUMBERS_MAX - b->domain_count)
+                return false;
+        for (unsigned i = devices; i < device_count; i++) {
+                s->devices[i] = b->device_count;
+                b->devices[b->device_count++] = (struct place){ s, i };
         }
-        *number -= count[ACCELERATORS];
-        return &b->sides[HOST];
-}
-
-static unsigned outer(const unsigned count[2], bool accelerator, unsigned number)
-{
-        if (accelerator)
-                return number + count[HOST];
-        return number < count[HOST] ? number : number + count[ACCELERATORS];
-}
-
-static struct side *device_side(struct backend *b, unsigned *device)
-{
-        return side_of(b, b->devices, device);
-}
-
-static struct side *domain_side(struct backend *b, unsigned *domain)
-{
-        return side_of(b, b->domains, domain);
-}
-
-static bool is_accelerators(const struct backend *b, const struct side *s)
-{
-        return s == &b->sides[ACCELERATORS];
+        for (unsigned i = domains; i < domain_count; i++) {
+                s->domains[i] = b->domain_count;
+                b->domains[b->domain_count++] = (struct place){ s, i };
+        }
+        return true;
 }
 
 /* ---- info records name devices and domains -------------------------------------------------- */
 
-static void rename_all(const struct backend *b, const struct side *s, struct bytes block)
+static void rename_all(const struct part *s, struct bytes block)
 {
         struct info_entry e;
         while (info_next(&block, &e)) {
                 bool device = e.key == INFO_BUILD_DEVICE, domain = e.key == INFO_DEVICE_DOMAIN;
                 if (e.key == INFO_BUILD || e.key == INFO_KERNEL || e.key == INFO_KERNEL_DEVICE)
-                        rename_all(b, s, e.value);
+                        rename_all(s, e.value);
                 else if ((device || domain) && e.value.size == 8)
-                        bytes_put_u64((void *)(uintptr_t)e.value.data,
-                                      outer(device ? b->devices : b->domains, is_accelerators(b, s),
-                                            (unsigned)bytes_get_u64(e.value.data)));
+                        bytes_put_u64(
+                                (void *)(uintptr_t)e.value.data,
+                                (device ? s->devices : s->domains)[bytes_get_u64(e.value.data)]);
         }
 }
 
 /* Renumber the records appended to `out` behind its first `from` bytes. */
-static void rename_from(const struct backend *b, const struct side *s, struct buf *out, size_t from)
+static void rename_from(const struct part *s, struct buf *out, size_t from)
 {
         if (out && out->size > from)
-                rename_all(b, s, bytes_of(out->data + from, out->size - from));
+                rename_all(s, bytes_of(out->data + from, out->size - from));
 }
 
 /* ---- open, close, devices ------------------------------------------------------------------- */
@@ -123,68 +142,89 @@ static void composite_close(struct backend *b)
 {
         if (!b)
                 return;
-        for (unsigned i = 0; i < 2; i++)
-                if (b->sides[i].b)
-                        b->sides[i].ops->close(b->sides[i].b);
+        for (unsigned i = 0; i < b->part_count; i++) {
+                struct part *s = &b->parts[i];
+                if (s->b)
+                        s->ops->close(s->b);
+                mem_free(s->devices);
+                mem_free(s->domains);
+        }
+        mem_free(b->devices);
+        mem_free(b->domains);
         mem_free(b);
+}
+
+static void composite_closep(struct backend **b)
+{
+        composite_close(*b);
+}
+
+/* Open the next part. SP_E_NODEV: it has no devices, and is none. */
+static int open_part(struct backend *b, const struct backend_ops *ops,
+                     const struct backend_params *params)
+{
+        struct part *s = &b->parts[b->part_count];
+        struct backend *opened;
+        int r = ops->open(params, &opened);
+        if (r < 0)
+                return r;
+        *s = (struct part){ .ops = ops,
+                            .b = opened,
+                            .whole = b,
+                            .devices = mem_zalloc(NUMBERS_MAX * sizeof(*s->devices)),
+                            .domains = mem_zalloc(NUMBERS_MAX * sizeof(*s->domains)) };
+        b->part_count++;
+        if (!s->devices || !s->domains)
+                return SP_E_NOMEM;
+        return number_all(s, 0, 0) ? 0 : SP_E_LIMIT;
 }
 
 static int composite_open(const struct backend_params *params, struct backend **ret)
 {
-        struct backend *b = mem_zalloc(sizeof(*b));
+        size_t count = 0;
+        while (params->parts[count])
+                count++;
+        auto_clean(composite_closep) struct backend *b =
+                mem_zalloc(sizeof(*b) + count * sizeof(b->parts[0]));
         if (!b)
                 return SP_E_NOMEM;
-        b->sides[HOST] = (struct side){ .ops = params->host, .whole = b };
-        b->sides[ACCELERATORS] = (struct side){ .ops = &backend_almaif, .whole = b };
+        b->devices = mem_zalloc(NUMBERS_MAX * sizeof(*b->devices));
+        b->domains = mem_zalloc(NUMBERS_MAX * sizeof(*b->domains));
+        if (!b->devices || !b->domains)
+                return SP_E_NOMEM;
         struct backend_params p = *params;
-        for (unsigned i = 0; i < 2; i++) {
-                struct side *s = &b->sides[i];
-                p.first_number = i == ACCELERATORS ? NUMBER_ACCELERATORS : 0;
-                int r = s->ops->open(&p, &s->b);
-                if (r < 0 && r != SP_E_NODEV) {
-                        s->b = NULL;
-                        composite_close(b);
+        for (size_t i = 0; i < count; i++) {
+                p.first_number = (unsigned)i * FILTER_NUMBERS;
+                int r = open_part(b, params->parts[i], &p);
+                if (r < 0 && r != SP_E_NODEV)
                         return r;
-                }
-                if (r < 0)
-                        continue;
-                b->devices[i] = s->ops->device_count(s->b);
-                b->domains[i] = s->ops->domain_count(s->b);
         }
-        if (!b->sides[HOST].b && !b->sides[ACCELERATORS].b) {
-                composite_close(b);
+        if (!b->part_count)
                 return SP_E_NODEV;
-        }
-        *ret = b;
+        *ret = steal(b);
         return 0;
 }
 
 static unsigned composite_device_count(struct backend *b)
 {
-        unsigned n = 0;
-        for (unsigned i = 0; i < 2; i++)
-                n += b->sides[i].b ? b->sides[i].ops->device_count(b->sides[i].b) : 0;
-        return n;
+        return b->device_count;
 }
 
 static unsigned composite_domain_count(struct backend *b)
 {
-        unsigned n = 0;
-        for (unsigned i = 0; i < 2; i++)
-                n += b->sides[i].b ? b->sides[i].ops->domain_count(b->sides[i].b) : 0;
-        return n;
+        return b->domain_count;
 }
 
 static unsigned composite_device_domain(struct backend *b, unsigned device)
 {
-        struct side *s = device_side(b, &device);
-        return outer(b->domains, is_accelerators(b, s), s->ops->device_domain(s->b, device));
+        struct part *s = device_part(b, &device);
+        return s->domains[s->ops->device_domain(s->b, device)];
 }
 
 static bool composite_device_label(struct backend *b, unsigned device, unsigned *ret_number,
                                    char *ret_name, size_t size)
 {
-        struct side *s = device_side(b, &device);
+        struct part *s = device_part(b, &device);
         return s->ops->device_label &&
                s->ops->device_label(s->b, device, ret_number, ret_name, size);
 }
@@ -192,10 +232,10 @@ static bool composite_device_label(struct backend *b, unsigned device, unsigned 
 static int composite_device_info(struct backend *b, unsigned device, struct buf *out)
 {
         size_t from = out->size;
-        struct side *s = device_side(b, &device);
-        int r = s->b ? s->ops->device_info(s->b, device, out) : SP_E_INVAL;
+        struct part *s = device_part(b, &device);
+        int r = s->ops->device_info(s->b, device, out);
         if (r >= 0)
-                rename_from(b, s, out, from);
+                rename_from(s, out, from);
         return r;
 }
 
@@ -203,19 +243,27 @@ static cl_int composite_device_partition(struct backend *b, unsigned device,
                                          const cl_device_partition_property *properties,
                                          unsigned *ret_first, unsigned *ret_count)
 {
-        unsigned first;
-        struct side *s = device_side(b, &device);
+        unsigned first, count;
+        struct part *s = device_part(b, &device);
         if (!s->ops->device_partition)
                 return CL_INVALID_VALUE;
-        cl_int r = s->ops->device_partition(s->b, device, properties, &first, ret_count);
-        if (r == CL_SUCCESS)
-                *ret_first = outer(b->devices, false, first);
-        return r;
+        unsigned devices = s->ops->device_count(s->b), domains = s->ops->domain_count(s->b);
+        cl_int r = s->ops->device_partition(s->b, device, properties, &first, &count);
+        if (r != CL_SUCCESS)
+                return r;
+        if (!number_all(s, devices, domains)) {
+                for (unsigned i = 0; i < count; i++)
+                        s->ops->device_release(s->b, first + i);
+                return CL_OUT_OF_RESOURCES;
+        }
+        *ret_first = s->devices[first];
+        *ret_count = count;
+        return CL_SUCCESS;
 }
 
 static void composite_device_release(struct backend *b, unsigned device)
 {
-        struct side *s = device_side(b, &device);
+        struct part *s = device_part(b, &device);
         s->ops->device_release(s->b, device);
 }
 
@@ -224,7 +272,7 @@ static void composite_device_release(struct backend *b, unsigned device)
 static cl_int composite_buffer_create(struct backend *b, unsigned domain, cl_mem_flags flags,
                                       size_t size, struct backend_buffer **ret)
 {
-        struct side *s = domain_side(b, &domain);
+        struct part *s = domain_part(b, &domain);
         return WRAP(buffer, s, ret, s->ops->buffer_create(s->b, domain, flags, size, &w->inner));
 }
 
@@ -232,7 +280,7 @@ static cl_int composite_sub_buffer_create(struct backend *b, struct backend_buff
                                           cl_mem_flags flags, size_t origin, size_t size,
                                           struct backend_buffer **ret)
 {
-        struct side *s = parent->side;
+        struct part *s = parent->part;
         return WRAP(buffer, s, ret,
                     s->ops->sub_buffer_create(s->b, parent->inner, flags, origin, size, &w->inner));
 }
@@ -241,7 +289,7 @@ static cl_int composite_image_create(struct backend *b, unsigned domain, cl_mem_
                                      const struct image_desc *d, struct backend_buffer *parent,
                                      struct backend_buffer **ret)
 {
-        struct side *s = domain_side(b, &domain);
+        struct part *s = domain_part(b, &domain);
         return WRAP(buffer, s, ret,
                     s->ops->image_create(s->b, domain, flags, d, parent ? parent->inner : NULL,
                                          &w->inner));
@@ -250,7 +298,7 @@ static cl_int composite_image_create(struct backend *b, unsigned domain, cl_mem_
 static cl_int composite_pipe_create(struct backend *b, unsigned domain, cl_uint packet_size,
                                     cl_uint packets, struct backend_buffer **ret)
 {
-        struct side *s = domain_side(b, &domain);
+        struct part *s = domain_part(b, &domain);
         if (!s->ops->pipe_create)
                 return CL_INVALID_OPERATION;
         return WRAP(buffer, s, ret,
@@ -261,20 +309,20 @@ static void composite_buffer_release(struct backend_buffer *m)
 {
         if (!m)
                 return;
-        m->side->ops->buffer_release(m->inner);
+        m->part->ops->buffer_release(m->inner);
         mem_free(m);
 }
 
 static void *composite_buffer_bytes(struct backend_buffer *m)
 {
-        const struct backend_ops *ops = m->side->ops;
+        const struct backend_ops *ops = m->part->ops;
         return ops->buffer_bytes ? ops->buffer_bytes(m->inner) : NULL;
 }
 
 static cl_int composite_host_memory(struct backend *b, unsigned domain, size_t size, void *given,
                                     void **ret)
 {
-        struct side *s = domain_side(b, &domain);
+        struct part *s = domain_part(b, &domain);
         return s->ops->host_memory(s->b, domain, size, given, ret);
 }
 
@@ -282,7 +330,7 @@ static cl_int composite_svm_create(struct backend *b, unsigned device, uint64_t 
                                    size_t size, bool mapped, struct backend_svm **ret,
                                    uint64_t *ret_address)
 {
-        struct side *s = device_side(b, &device);
+        struct part *s = device_part(b, &device);
         return WRAP(
                 svm, s, ret,
                 s->ops->svm_create(s->b, device, address, size, mapped, &w->inner, ret_address));
@@ -293,8 +341,8 @@ static cl_int composite_svm_buffer_create(struct backend *b, unsigned domain,
                                           size_t offset, size_t size, struct backend_buffer **ret)
 {
         unsigned number = domain;
-        struct side *s = domain_side(b, &number);
-        if (s != svm->side)
+        struct part *s = domain_part(b, &number);
+        if (s != svm->part)
                 return composite_buffer_create(b, domain, flags, size, ret);
         return WRAP(buffer, s, ret,
                     s->ops->svm_buffer_create(s->b, number, svm->inner, flags, offset, size,
@@ -303,14 +351,14 @@ static cl_int composite_svm_buffer_create(struct backend *b, unsigned domain,
 
 static void composite_svm_release(struct backend_svm *svm)
 {
-        svm->side->ops->svm_release(svm->inner);
+        svm->part->ops->svm_release(svm->inner);
         mem_free(svm);
 }
 
 static cl_int composite_sampler_create(struct backend *b, unsigned domain,
                                        const struct sampler_desc *d, struct backend_sampler **ret)
 {
-        struct side *s = domain_side(b, &domain);
+        struct part *s = domain_part(b, &domain);
         return WRAP(sampler, s, ret, s->ops->sampler_create(s->b, domain, d, &w->inner));
 }
 
@@ -318,7 +366,7 @@ static void composite_sampler_release(struct backend_sampler *x)
 {
         if (!x)
                 return;
-        x->side->ops->sampler_release(x->inner);
+        x->part->ops->sampler_release(x->inner);
         mem_free(x);
 }
 
@@ -327,7 +375,7 @@ static void composite_sampler_release(struct backend_sampler *x)
 static cl_int composite_queue_create(struct backend *b, unsigned device,
                                      cl_command_queue_properties props, struct backend_queue **ret)
 {
-        struct side *s = device_side(b, &device);
+        struct part *s = device_part(b, &device);
         return WRAP(queue, s, ret, s->ops->queue_create(s->b, device, props, &w->inner));
 }
 
@@ -335,7 +383,7 @@ static cl_int composite_device_queue_create(struct backend *b, unsigned device,
                                             cl_command_queue_properties props, cl_uint size,
                                             struct backend_queue **ret)
 {
-        struct side *s = device_side(b, &device);
+        struct part *s = device_part(b, &device);
         if (!s->ops->device_queue_create)
                 return CL_INVALID_QUEUE_PROPERTIES;
         return WRAP(queue, s, ret,
@@ -344,39 +392,39 @@ static cl_int composite_device_queue_create(struct backend *b, unsigned device,
 
 static cl_int composite_device_queue_set_default(struct backend_queue *q)
 {
-        return q->side->ops->device_queue_set_default(q->inner);
+        return q->part->ops->device_queue_set_default(q->inner);
 }
 
 static cl_int composite_kernel_set_queue(struct backend_kernel *k, unsigned index,
                                          struct backend_queue *q)
 {
-        if (k->side != q->side)
+        if (k->part != q->part)
                 return CL_INVALID_DEVICE_QUEUE;
-        return k->side->ops->kernel_set_queue(k->inner, index, q->inner);
+        return k->part->ops->kernel_set_queue(k->inner, index, q->inner);
 }
 
 static void composite_queue_release(struct backend_queue *q)
 {
         if (!q)
                 return;
-        q->side->ops->queue_release(q->inner);
+        q->part->ops->queue_release(q->inner);
         mem_free(q);
 }
 
 static void composite_queue_flush(struct backend_queue *q)
 {
-        q->side->ops->queue_flush(q->inner);
+        q->part->ops->queue_flush(q->inner);
 }
 
 /* ---- programs ------------------------------------------------------------------------------- */
 
-/* The numbers of devices as their side knows them; NULL: no memory. Freed with mem_free. */
+/* The numbers of devices as their part knows them; NULL: no memory. Freed with mem_free. */
 static unsigned *inner_devices(struct backend *b, const unsigned *devices, size_t count)
 {
         unsigned *list = mem_alloc(count * sizeof(*list) + 1);
         for (size_t i = 0; list && i < count; i++) {
                 list[i] = devices[i];
-                device_side(b, &list[i]);
+                device_part(b, &list[i]);
         }
         return list;
 }
@@ -385,7 +433,7 @@ static cl_int composite_program_create(struct backend *b, unsigned domain, unsig
                                        const unsigned *devices, size_t device_count,
                                        struct bytes parts, struct backend_program **ret)
 {
-        struct side *s = domain_side(b, &domain);
+        struct part *s = domain_part(b, &domain);
         unsigned *list = inner_devices(b, devices, device_count);
         cl_int r = CL_OUT_OF_HOST_MEMORY;
         if (list)
@@ -402,13 +450,13 @@ typedef cl_int build_op(struct backend_program *p, const unsigned *devices, size
 static cl_int build_with(build_op *op, struct backend_program *p, const unsigned *devices,
                          size_t device_count, const char *options, struct buf *info)
 {
-        struct backend *b = p->side->whole;
+        struct backend *b = p->part->whole;
         size_t from = info ? info->size : 0;
         unsigned *list = inner_devices(b, devices, device_count);
         if (!list)
                 return CL_OUT_OF_HOST_MEMORY;
         cl_int r = op(p->inner, list, device_count, options, info);
-        rename_from(b, p->side, info, from);
+        rename_from(p->part, info, from);
         mem_free(list);
         return r;
 }
@@ -416,13 +464,13 @@ static cl_int build_with(build_op *op, struct backend_program *p, const unsigned
 static cl_int composite_program_build(struct backend_program *p, const unsigned *devices,
                                       size_t device_count, const char *options, struct buf *info)
 {
-        return build_with(p->side->ops->program_build, p, devices, device_count, options, info);
+        return build_with(p->part->ops->program_build, p, devices, device_count, options, info);
 }
 
 static cl_int composite_program_compile(struct backend_program *p, const unsigned *devices,
                                         size_t device_count, const char *options, struct buf *info)
 {
-        return build_with(p->side->ops->program_compile, p, devices, device_count, options, info);
+        return build_with(p->part->ops->program_compile, p, devices, device_count, options, info);
 }
 
 static cl_int composite_program_link(struct backend *b, unsigned domain, const unsigned *devices,
@@ -430,7 +478,7 @@ static cl_int composite_program_link(struct backend *b, unsigned domain, const u
                                      size_t input_count, const char *options, struct buf *info,
                                      struct backend_program **ret)
 {
-        struct side *s = domain_side(b, &domain);
+        struct part *s = domain_part(b, &domain);
         size_t from = info ? info->size : 0;
         unsigned *list = inner_devices(b, devices, device_count);
         struct backend_program **inner =
@@ -442,7 +490,7 @@ static cl_int composite_program_link(struct backend *b, unsigned domain, const u
                 r = WRAP(program, s, ret,
                          s->ops->program_link(s->b, domain, list, device_count, inner, input_count,
                                               options, info, &w->inner));
-                rename_from(b, s, info, from);
+                rename_from(s, info, from);
         }
         mem_free(list);
         mem_free(inner);
@@ -451,33 +499,33 @@ static cl_int composite_program_link(struct backend *b, unsigned domain, const u
 
 static cl_int composite_program_constant(struct backend_program *p, cl_uint id, struct bytes value)
 {
-        return p->side->ops->program_constant(p->inner, id, value);
+        return p->part->ops->program_constant(p->inner, id, value);
 }
 
 static bool composite_binary_is_dear(struct backend *b, unsigned domain)
 {
-        struct side *s = domain_side(b, &domain);
+        struct part *s = domain_part(b, &domain);
         return s->ops->binary_is_dear && s->ops->binary_is_dear(s->b, domain);
 }
 
 static cl_program_binary_type composite_program_type(struct backend_program *p, unsigned device)
 {
-        device_side(p->side->whole, &device);
-        return p->side->ops->program_type ? p->side->ops->program_type(p->inner, device)
+        device_part(p->part->whole, &device);
+        return p->part->ops->program_type ? p->part->ops->program_type(p->inner, device)
                                           : CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
 }
 
 static cl_int composite_program_binary(struct backend_program *p, unsigned device, struct buf *out)
 {
-        device_side(p->side->whole, &device);
-        return p->side->ops->program_binary(p->inner, device, out);
+        device_part(p->part->whole, &device);
+        return p->part->ops->program_binary(p->inner, device, out);
 }
 
 static void composite_program_release(struct backend_program *p)
 {
         if (!p)
                 return;
-        p->side->ops->program_release(p->inner);
+        p->part->ops->program_release(p->inner);
         mem_free(p);
 }
 
@@ -486,16 +534,16 @@ static void composite_program_release(struct backend_program *p)
 static cl_int composite_kernel_create(struct backend_program *p, const char *name,
                                       struct backend_kernel **ret)
 {
-        return WRAP(kernel, p->side, ret, p->side->ops->kernel_create(p->inner, name, &w->inner));
+        return WRAP(kernel, p->part, ret, p->part->ops->kernel_create(p->inner, name, &w->inner));
 }
 
 static cl_int composite_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
                                        struct backend_buffer *buffer,
                                        struct backend_sampler *sampler)
 {
-        if ((buffer && buffer->side != k->side) || (sampler && sampler->side != k->side))
+        if ((buffer && buffer->part != k->part) || (sampler && sampler->part != k->part))
                 return CL_INVALID_MEM_OBJECT;
-        return k->side->ops->kernel_set_arg(k->inner, a, buffer ? buffer->inner : NULL,
+        return k->part->ops->kernel_set_arg(k->inner, a, buffer ? buffer->inner : NULL,
                                             sampler ? sampler->inner : NULL);
 }
 
@@ -503,15 +551,15 @@ static cl_int composite_kernel_query(struct backend_kernel *k, unsigned device, 
                                      const size_t *input, size_t input_count, size_t size,
                                      void *ret)
 {
-        device_side(k->side->whole, &device);
-        return k->side->ops->kernel_query(k->inner, device, name, input, input_count, size, ret);
+        device_part(k->part->whole, &device);
+        return k->part->ops->kernel_query(k->inner, device, name, input, input_count, size, ret);
 }
 
 static void composite_kernel_release(struct backend_kernel *k)
 {
         if (!k)
                 return;
-        k->side->ops->kernel_release(k->inner);
+        k->part->ops->kernel_release(k->inner);
         mem_free(k);
 }
 
@@ -520,11 +568,11 @@ static void composite_kernel_release(struct backend_kernel *k)
 static cl_int composite_submit(struct backend_queue *q, const struct backend_command *c,
                                struct backend_event **ret)
 {
-        struct side *s = q->side;
+        struct part *s = q->part;
         struct backend_command inner = *c;
         struct backend_event *small[DEPS_SMALL], **deps = small;
-        if ((c->kernel && c->kernel->side != s) || (c->buffer && c->buffer->side != s) ||
-            (c->source && c->source->side != s))
+        if ((c->kernel && c->kernel->part != s) || (c->buffer && c->buffer->part != s) ||
+            (c->source && c->source->part != s))
                 return CL_INVALID_CONTEXT;
         if (c->dep_count > DEPS_SMALL)
                 deps = mem_alloc(c->dep_count * sizeof(*deps));
@@ -532,7 +580,7 @@ static cl_int composite_submit(struct backend_queue *q, const struct backend_com
                 return CL_OUT_OF_HOST_MEMORY;
         cl_int r = CL_SUCCESS;
         for (size_t i = 0; i < c->dep_count; i++) {
-                if (!c->deps[i] || c->deps[i]->side != s)
+                if (!c->deps[i] || c->deps[i]->part != s)
                         r = c->deps[i] ? CL_INVALID_CONTEXT : CL_INVALID_EVENT_WAIT_LIST;
                 else
                         deps[i] = c->deps[i]->inner;
@@ -554,34 +602,33 @@ static void composite_event_release(struct backend_event *e)
 {
         if (!e)
                 return;
-        e->side->ops->event_release(e->inner);
+        e->part->ops->event_release(e->inner);
         mem_free(e);
 }
 
 static cl_int composite_event_status(struct backend_event *e)
 {
-        return e->side->ops->event_status(e->inner);
+        return e->part->ops->event_status(e->inner);
 }
 
 static bool composite_failure_stays(const struct backend_queue *q)
 {
-        const struct backend_ops *ops = q->side->ops;
+        const struct backend_ops *ops = q->part->ops;
         return ops->failure_stays && ops->failure_stays(q->inner);
 }
 
 static size_t composite_marker_max(const struct backend_queue *q)
 {
-        const struct backend_ops *ops = q->side->ops;
+        const struct backend_ops *ops = q->part->ops;
         return ops->marker_max ? ops->marker_max(q->inner) : SIZE_MAX;
 }
 
 static enum backend_polled composite_poll(struct backend *b, bool last)
 {
         enum backend_polled most = BACKEND_IDLE;
-        for (unsigned i = 0; i < 2; i++) {
-                const struct side *s = &b->sides[i];
-                enum backend_polled r =
-                        s->b && s->ops->poll ? s->ops->poll(s->b, last) : BACKEND_IDLE;
+        for (unsigned i = 0; i < b->part_count; i++) {
+                const struct part *s = &b->parts[i];
+                enum backend_polled r = s->ops->poll ? s->ops->poll(s->b, last) : BACKEND_IDLE;
                 most = r > most ? r : most;
         }
         return most;

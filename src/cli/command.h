@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "base/config.h"
+#include "config/server_spec.h"
 
 int command_list(int argc, char **argv);
 int command_ping(int argc, char **argv);

@@ -5,10 +5,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/config.h"
 #include "base/mem.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "config/document.h"
+#include "config/entries.h"
 
 /* ---- the arguments of both programs --------------------------------------------------------- */
 

@@ -6,6 +6,8 @@
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/page.h"
+#include "config/document.h"
+#include "config/variables.h"
 #include "proto/wire.h"
 
 static void print(void *user, const char *text)

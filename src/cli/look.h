@@ -2,7 +2,7 @@
 #ifndef SPANCL_CLI_LOOK_H
 #define SPANCL_CLI_LOOK_H
 
-#include "base/config.h"
+#include "config/server_spec.h"
 #include "proto/wire.h"
 
 /* Query a server. Calls `each` with NULL when the server has let us in, then for each message, in

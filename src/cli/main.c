@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "config/variables.h"
 #include "transport/tls.h"
 
 static const struct command commands[] = {

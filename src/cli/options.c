@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "config/servers.h"
+#include "config/variables.h"
 
 static int add_server(char **servers, const char *one)
 {

@@ -3,9 +3,10 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/config.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "config/document.h"
+#include "config/entries.h"
 
 enum { COLUMNS = 78 };
 
@@ -148,7 +149,7 @@ static void put_options(FILE *to, const char *arguments)
         }
 }
 
-/* Print the entries of base/config.def that have this side. */
+/* Print the entries of config/config.def that have this side. */
 static void put_entries(FILE *to, enum config_side side)
 {
         for (enum config_id id = 0; id < CONFIG_COUNT; id++) {

@@ -1,4 +1,4 @@
-/* Man pages, in roff with the macros of man(7). The tables of commands and of base/config.def give
+/* Man pages, in roff with the macros of man(7). The tables of commands and of config/config.def give
  * their text. */
 #ifndef SPANCL_CLI_PAGE_H
 #define SPANCL_CLI_PAGE_H

@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "config/servers.h"
+#include "config/variables.h"
 #include "loop/dial.h"
 #include "loop/link.h"
 #include "loop/server_loop.h"
@@ -19,7 +21,9 @@ struct remote {
         char *address;
         int timeout_ms;
         bool share;
-        struct server_loop *local; /* in-process */
+        struct server_loop *local;     /* in-process */
+        struct config_options options; /* of that */
+        char *accelerators;            /* one of them; NULL: none */
         struct session *session;
         struct link lanes[SESSION_LANES];
         uint64_t id[2], key[2], next;
@@ -183,19 +187,20 @@ int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **
         if (!status)
                 status = session_new(&(struct session_params){ .ops = &ops, .user = r },
                                      &r->session);
-        char *accelerators = NULL, *error = NULL;
+        char *error = NULL;
         if (!status && spec->accelerators)
-                status = config_accelerators(&accelerators, &error);
-        if (!status && spec->in_process)
+                status = config_accelerators(&r->accelerators, &error);
+        if (!status && spec->in_process) {
+                config_local_options(r->accelerators, &r->options);
+                r->options.values[CONFIG_devices] = spec->devices;
                 status = server_loop_new(
-                        &(struct server_loop_params){ .backend = backend_find(spec->backend),
-                                                      .devices = spec->devices,
-                                                      .accelerators = accelerators,
+                        &(struct server_loop_params){ .options = &r->options,
+                                                      .backend = backend_find(spec->backend),
                                                       .output_fd = -1 },
                         &r->local);
+        }
         if (error)
                 fprintf(stderr, "spancl: %s\n", error);
-        mem_free(accelerators);
         mem_free(error);
         if (status < 0)
                 fprintf(stderr, "spancl: %s: %s\n", spec->name, status_text(status));
@@ -220,6 +225,7 @@ struct remote *remote_close(struct remote *r)
                 link_down(&r->lanes[i]);
         session_free(r->session);
         server_loop_free(r->local);
+        mem_free(r->accelerators);
         buf_fini(&r->info);
         mem_free(r->name);
         mem_free(r->address);

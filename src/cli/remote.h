@@ -4,7 +4,7 @@
 #define SPANCL_CLI_REMOTE_H
 
 #include "base/bytes.h"
-#include "base/config.h"
+#include "config/server_spec.h"
 
 struct remote;
 

@@ -2,6 +2,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "config/servers.h"
+#include "config/variables.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"
 #include "core/memory/storage.h"

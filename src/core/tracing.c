@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "config/variables.h"
 #include "core/link/server.h"
 #include "proto/info.h"
 #include "trace/timeline.h"

@@ -3,9 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "config/document.h"
+#include "config/options.h"
 #include "daemon/dialler/dialler.h"
 #include "daemon/sandbox_test.h"
 #include "daemon/supervisor/birth.h"

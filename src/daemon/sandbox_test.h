@@ -2,7 +2,7 @@
 #ifndef SPANCL_DAEMON_SANDBOX_TEST_H
 #define SPANCL_DAEMON_SANDBOX_TEST_H
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Run every attack of sandbox/attacks that judges itself, and print a table. Each attack runs in
  * its own process, in the sandbox that a worker with these options has. Its victims are in a

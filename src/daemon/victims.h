@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
-#include "base/config.h"
+#include "config/options.h"
 #include "daemon/upkeep/scratch.h"
 
 struct victims {

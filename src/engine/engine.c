@@ -122,7 +122,8 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         e->transfers.pool.size = sizeof(struct transfer);
         e->params = *params;
         engine_transfer_init_staging(e);
-        e->be = backend_with(params->backend, params->accelerators);
+        const struct backend_ops *parts[BACKEND_PARTS_MAX];
+        e->be = backend_with(params->backend, params->options, parts);
         if (params->scratch_dir) {
                 e->scratch_dir = mem_strdup(params->scratch_dir);
                 if (!e->scratch_dir)
@@ -131,17 +132,16 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         struct peer *client;
         int r = engine_peer_new(e, 0, &client);
         if (!r && params->cache_dir && !params->single_threaded)
-                r = cache_new(params->cache_dir, params->cache_bytes, &e->programs.cache);
+                r = cache_new(params->cache_dir,
+                              config_option_number(params->options, CONFIG_cache_size) << 20,
+                              &e->programs.cache);
         if (r < 0)
                 return r;
         const struct backend_params bp = {
-                .devices = params->devices,
-                .accelerators = params->accelerators,
-                .host = params->backend,
+                .options = params->options,
+                .parts = parts,
                 .scratch_dir = e->scratch_dir,
                 .in_process = params->in_process,
-                .clear = params->clear,
-                .contexts = params->contexts,
                 .complete = engine_completion_report,
                 .broken = on_broken,
                 .user = e,

@@ -61,22 +61,17 @@ struct engine_ops {
 };
 
 struct engine_params {
+        const struct config_options *options; /* read by engine_new; NULL: the defaults */
         const struct backend_ops *backend;
-        const char *devices;      /* filter, see backend.h */
-        const char *accelerators; /* beside the backend's devices, see backend.h; NULL: none */
         const char *
                 scratch_dir; /* private folder for headers; NULL: the system's (in_process), or none */
         const char *cache_dir; /* where compiled programs are kept; NULL: nowhere */
-        /* The largest size of that folder. */
-        uint64_t cache_bytes;
         struct engine_limits limits;
         const struct engine_ops *ops;
         void *user;
         /* true: builds run inside the message handler instead of on a thread (simulator). */
         bool single_threaded;
         bool in_process; /* with the client, whose memory it may use (backend.h) */
-        enum backend_clear clear;
-        enum backend_contexts contexts;
 };
 
 /* Opens the backend. SP_E_NODEV, SP_E_NOMEM. No lock needed. */
@@ -137,7 +132,7 @@ SP_NODISCARD int engine_expire(struct engine *e, uint64_t now_ns);
 /* Has the client closed the session (regular end)? */
 bool engine_closed(struct engine *e);
 
-/* The backend, e.g. for backend_reference_step. */
+/* The backend, for tests. */
 struct backend *engine_backend(struct engine *e);
 
 /* The number of devices that the backend found, without sub-devices. No lock. */

@@ -7,20 +7,30 @@
 enum { COUNT, BYTES, TIME };
 
 static const struct {
-        const char *what, *option;
+        const char *what;
+        enum config_id option;
         int unit;
 } names[ENGINE_LIMITS] = {
-        [LIMIT_OBJECTS] = { "objects", "--session-objects", COUNT },
-        [LIMIT_PROGRAMS] = { "programs", "--session-programs", COUNT },
-        [LIMIT_STORAGE] = { "buffers and images", "--session-buffers", BYTES },
-        [LIMIT_TRANSFERS] = { "transfers", "--session-transfers", BYTES },
-        [LIMIT_BUILD_NS] = { "a build", "--session-build-time", TIME },
-        [LIMIT_RUN_NS] = { "a command", "--session-run-time", TIME },
+        [LIMIT_OBJECTS] = { "objects", CONFIG_session_objects, COUNT },
+        [LIMIT_PROGRAMS] = { "programs", CONFIG_session_programs, COUNT },
+        [LIMIT_STORAGE] = { "buffers and images", CONFIG_session_buffers, BYTES },
+        [LIMIT_TRANSFERS] = { "transfers", CONFIG_session_transfers, BYTES },
+        [LIMIT_BUILD_NS] = { "a build", CONFIG_session_build_time, TIME },
+        [LIMIT_RUN_NS] = { "a command", CONFIG_session_run_time, TIME },
 };
+
+struct engine_limits engine_limits_of(const struct config_options *o)
+{
+        static const uint64_t units[] = { [COUNT] = 1, [BYTES] = 1 << 20, [TIME] = 1000000000 };
+        struct engine_limits limits;
+        for (unsigned i = 0; i < ENGINE_LIMITS; i++)
+                limits.max[i] = config_option_number(o, names[i].option) * units[names[i].unit];
+        return limits;
+}
 
 static void tell(enum engine_limit which, uint64_t max, uint64_t has, uint64_t more)
 {
-        const char *what = names[which].what, *option = names[which].option;
+        const char *what = names[which].what, *option = config_entry(names[which].option)->name;
         switch (names[which].unit) {
         case COUNT:
                 log_warn("engine", "the session has %llu %s, and may have %llu: %s allows more",

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "config/options.h"
+
 enum engine_limit {
         LIMIT_OBJECTS,   /* OpenCL objects: more can't be used */
         LIMIT_PROGRAMS,  /* of them: more can't be built */
@@ -21,6 +23,9 @@ enum engine_limit {
 struct engine_limits {
         uint64_t max[ENGINE_LIMITS];
 };
+
+/* The limits that --session-* options set. */
+struct engine_limits engine_limits_of(const struct config_options *o);
 
 struct engine;
 struct queue;

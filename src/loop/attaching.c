@@ -111,11 +111,12 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         struct channel *c = channel_of(l, s);
         unsigned lane = (unsigned)m->lane;
         uint64_t next_seq = lane ? 0 : session_next_seq(s), now = clock_now_ns();
-        bool share = l->params.share && m->features & FEATURE_SHARED_MEMORY &&
+        bool share = serving_option(l, CONFIG_share) && m->features & FEATURE_SHARED_MEMORY &&
                      conn->ops == &transport_unix;
-        bool packs = lane && m->features & FEATURE_LZ4 && link_can_pack(l->params.compression);
+        bool packs = lane && m->features & FEATURE_LZ4 &&
+                     link_can_pack(serving_option(l, CONFIG_compression));
         bool checks = m->features & FEATURE_CHECKSUM && conn->ops == &transport_tcp &&
-                      l->params.checks != CHECKING_OFF;
+                      serving_option(l, CONFIG_checksum) != CHECKING_OFF;
         uint64_t features = (share ? FEATURE_SHARED_MEMORY : 0) | (packs ? FEATURE_LZ4 : 0) |
                             (checks ? FEATURE_CHECKSUM : 0);
         int r = c ? 0 : SP_E_NOMEM;
@@ -167,7 +168,7 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         }
         r = link_up(&c->lanes[lane], s, lane, conn, has);
         if (r == 0)
-                link_pack(&c->lanes[lane], features, l->params.compression);
+                link_pack(&c->lanes[lane], features, serving_option(l, CONFIG_compression));
         if (r == 0 && again) {
                 r = session_resume(s, m->generation);
                 engine_settle(l->engine);

@@ -80,8 +80,8 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                 } else if (lane) {
                         link_down(&c->lanes[lane]);
                 } else {
-                        log_info(LOG, "the client's connection is lost; waiting %u s for it",
-                                 l->params.linger_s);
+                        log_info(LOG, "the client's connection is lost; waiting %s s for it",
+                                 config_option_text(l->params.options, CONFIG_linger));
                         channel_down(c);
                 }
                 return;
@@ -130,7 +130,7 @@ static void carry_lane(struct server_loop *l, struct channel *c, unsigned lane)
         const struct lane_thread_params p = {
                 .link = &c->lanes[lane],
                 .lock = &l->unlock,
-                .spin_ns = l->params.spin_ns,
+                .spin_ns = l->spin_ns,
                 .moved = carried,
                 .user = c,
         };
@@ -143,7 +143,7 @@ static void carry_lane(struct server_loop *l, struct channel *c, unsigned lane)
 static void share_lanes(struct server_loop *l)
 {
         size_t peers = 0;
-        if (l->params.lanes)
+        if (serving_option(l, CONFIG_peer_lanes))
                 return;
         list_each(c, &l->channels, struct channel, link)
         {

@@ -12,9 +12,10 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
-#include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "config/servers.h"
+#include "config/variables.h"
 #include "core/link/io.h"
 #include "loop/address.h"
 #include "loop/arena.h"
@@ -77,7 +78,9 @@ struct io_link {
         struct session *session;
         const struct server_spec *spec;
         uint64_t id[2], key[2];
-        struct server_loop *local; /* in-process: its engine */
+        struct server_loop *local;     /* in-process: its engine */
+        struct config_options options; /* of that engine */
+        char *accelerators;            /* one of them; NULL: none */
         struct attach *attach;
         struct dial_reply opened; /* of a later session (loop_open) */
         struct client_loop *loop;
@@ -103,36 +106,40 @@ static int dial(struct server_loop *local, const struct dial_params *p, struct c
         return local ? server_loop_connect(local, p, ret, reply) : loop_connect(p, ret, reply);
 }
 
+/* Log a value that is not allowed. It counts as 0. */
+static void check_variable(enum config_id id)
+{
+        char *error = NULL;
+        if (config_check(id, config_text(id), &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        mem_free(error);
+}
+
 /* The engine for this host's own devices. */
-static int start_local(struct io_link *l, enum compression_mode compression,
-                       struct dial_reply *reply)
+static int start_local(struct io_link *l, struct dial_reply *reply)
 {
         const struct backend_ops *backend = backend_find(l->spec->backend);
         if (!backend)
                 return SP_E_NOENT;
-        char *accelerators = NULL, *error = NULL;
-        int r = l->spec->accelerators ? config_accelerators(&accelerators, &error) : 0;
+        char *error = NULL;
+        int r = l->spec->accelerators ? config_accelerators(&l->accelerators, &error) : 0;
         if (r < 0) {
                 snprintf(reply->text, sizeof(reply->text), "%s", error ? error : status_text(r));
                 mem_free(error);
                 return r;
         }
-        uint64_t cache_mib = 0, contexts = BACKEND_CONTEXTS_AUTO;
         char cache[PATH_MAX];
-        if (config_number(CONFIG_client_cache_size, &cache_mib, &error) < 0 ||
-            config_number(CONFIG_client_contexts, &contexts, &error) < 0)
-                log_error("client", "%s", error ? error : "out of memory");
-        mem_free(error);
+        check_variable(CONFIG_client_cache_size);
+        check_variable(CONFIG_client_contexts);
+        config_local_options(l->accelerators, &l->options);
+        bool cached = config_option_number(&l->options, CONFIG_cache_size);
         struct server_loop_params params = {
+                .options = &l->options,
                 .backend = backend,
-                .accelerators = accelerators,
-                .cache_dir = cache_mib ? config_cache_folder(config_text(CONFIG_client_cache),
-                                                             cache, sizeof(cache))
-                                       : NULL,
-                .cache_bytes = cache_mib << 20,
+                .cache_dir = cached ? config_cache_folder(config_text(CONFIG_client_cache), cache,
+                                                          sizeof(cache))
+                                    : NULL,
                 .in_process = true,
-                .contexts = (enum backend_contexts)contexts,
-                .compression = compression,
                 .output_fd = -1,
         };
         /* Native implementations are not all ready to be opened by two threads at a time. */
@@ -140,7 +147,6 @@ static int start_local(struct io_link *l, enum compression_mode compression,
         pthread_mutex_lock(&one_at_a_time);
         r = server_loop_new(&params, &l->local);
         pthread_mutex_unlock(&one_at_a_time);
-        mem_free(accelerators);
         if (r < 0)
                 snprintf(reply->text, sizeof(reply->text), "in-process: %s", status_text(r));
         return r;
@@ -162,7 +168,7 @@ static void *dial_run(void *arg)
         struct dialling *d = arg;
         struct io_link *l = d->link;
         if (l->spec->in_process) {
-                d->status = start_local(l, d->loop->compression, &d->reply);
+                d->status = start_local(l, &d->reply);
                 if (d->status < 0)
                         return NULL;
         }
@@ -187,6 +193,7 @@ static void *dial_run(void *arg)
 static void link_free(struct io_link *l)
 {
         server_loop_free(l->local);
+        mem_free(l->accelerators);
         arena_unmap_bounce(&l->bounce);
         mem_free(l);
 }

@@ -150,11 +150,13 @@ static int start_try(struct server_loop *l, struct channel *c)
         d->session = c->session;
         d->generation = ++c->try;
         d->next_seq = session_next_seq(c->session);
-        d->lanes = l->params.lanes ? l->params.lanes : lane_thread_lanes(1);
-        d->share = l->params.share;
-        d->packs = link_can_pack(l->params.compression);
+        d->lanes = (unsigned)serving_option(l, CONFIG_peer_lanes);
+        if (!d->lanes)
+                d->lanes = lane_thread_lanes(1);
+        d->share = serving_option(l, CONFIG_share);
+        d->packs = link_can_pack(serving_option(l, CONFIG_compression));
         d->fabric = !c->no_fabric;
-        d->checks = l->params.checks;
+        d->checks = serving_option(l, CONFIG_checksum);
         d->connect = l->params.connect;
         d->user = l->params.user;
         d->box = box_ref(l->box);
@@ -224,7 +226,7 @@ void peering_dial(void *user, struct session *s, uint64_t peer, const char *host
                               .tell_ns = clock_now_ns() + PATIENCE_MS * 1000000ull,
                               .pause_ms = RETRY_FIRST_MS };
         make_address(host, port, t->address, sizeof(t->address));
-        if (l->params.share && *local_path)
+        if (serving_option(l, CONFIG_share) && *local_path)
                 snprintf(t->local_path, sizeof(t->local_path), "unix:%s", local_path);
 }
 
@@ -279,7 +281,7 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
         }
         int r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn), a->next_seq);
         if (!r)
-                link_pack(&c->lanes[a->lane], a->features, l->params.compression);
+                link_pack(&c->lanes[a->lane], a->features, serving_option(l, CONFIG_compression));
         if (!r && !a->lane) {
                 r = session_resume(c->session, a->generation);
                 engine_settle(l->engine);

@@ -140,7 +140,7 @@ static void take_losses(struct server_loop *l)
 /* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
 static void tick(struct server_loop *l)
 {
-        uint64_t now = l->params.answer_ns ? clock_now_ns() : 0;
+        uint64_t now = l->answer_ns ? clock_now_ns() : 0;
         list_each(c, &l->channels, struct channel, link)
         {
                 if (!now || !c->lanes[0].conn)
@@ -148,12 +148,12 @@ static void tick(struct server_loop *l)
                 bool client = c == l->client;
                 int r = session_tick(c->session,
                                      client ? SESSION_EXPECTS_NOTHING : SESSION_EXPECTS_ACKS,
-                                     l->params.answer_ns, now);
+                                     l->answer_ns, now);
                 if (r == 0)
                         continue;
                 log_warn(LOG, "%s: %s for %llu ms: the connection is of no use",
                          client ? "the client" : "a peer", session_overdue(c->session),
-                         (unsigned long long)(l->params.answer_ns / 1000000));
+                         (unsigned long long)(l->answer_ns / 1000000));
                 channel_lost(l, c, 0, r);
         }
 }
@@ -430,7 +430,7 @@ static void await_client(struct server_loop *l)
         }
         uint64_t now = clock_now_ns();
         if (l->linger_ns == UINT64_MAX)
-                l->linger_ns = now + l->params.linger_s * 1000000000ull;
+                l->linger_ns = now + serving_option(l, CONFIG_linger) * 1000000000;
         if (now >= l->linger_ns)
                 serving_end(l, SP_E_GONE, "the client did not come back");
 }
@@ -514,7 +514,9 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         l->params = *params;
         l->linger_ns = l->farewell_ns = UINT64_MAX;
         l->arena_fd = -1;
-        spin_init(&l->spin, params->spin_ns, 0);
+        l->answer_ns = serving_option(l, CONFIG_answer_timeout) * 1000000;
+        l->spin_ns = serving_option(l, CONFIG_spin) * 1000;
+        spin_init(&l->spin, l->spin_ns, 0);
         /* A loop that does not spin, or yields, leaves completions to the backend's threads. */
         if (l->spin.max_ns && !l->spin.yields) {
                 l->spin.also = poll_completions;
@@ -533,15 +535,11 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                 r = engine_new(
                         &(struct engine_params){
                                 .backend = params->backend,
-                                .devices = params->devices,
-                                .accelerators = params->accelerators,
+                                .options = params->options,
                                 .scratch_dir = params->scratch_dir,
                                 .cache_dir = params->cache_dir,
-                                .cache_bytes = params->cache_bytes,
                                 .limits = params->limits,
                                 .in_process = params->in_process,
-                                .clear = params->clear,
-                                .contexts = params->contexts,
                                 .ops = params->output_fd < 0 ? &ops_silent : &ops_output,
                                 .user = l,
                         },

@@ -17,12 +17,12 @@
 struct server_loop;
 
 struct server_loop_params {
+        /* Options that the loop, its engine and its backend read; borrowed until server_loop_free.
+         * NULL: the defaults. */
+        const struct config_options *options;
         const struct backend_ops *backend;
-        const char *devices;      /* filter, see backend.h */
-        const char *accelerators; /* beside them; NULL: none */
-        const char *scratch_dir;  /* see engine.h */
-        const char *cache_dir;    /* see engine.h */
-        uint64_t cache_bytes;
+        const char *scratch_dir; /* see engine.h */
+        const char *cache_dir;   /* see engine.h */
         const char
                 *local_path; /* where servers of this host reach it, a Unix socket; NULL: nowhere */
         /* Connect to another server, as loop_connect does, on a thread that may block; NULL:
@@ -32,16 +32,6 @@ struct server_loop_params {
         const char *identity; /* what the server's key is known by, in hex; NULL: it has none */
         struct engine_limits limits;
         bool in_process; /* see engine.h */
-        enum backend_clear clear;
-        enum backend_contexts contexts;
-        bool share; /* offer shared memory to clients that ask for it, on Unix sockets */
-        enum compression_mode compression; /* of bulk data, with sides that agree */
-        unsigned lanes;   /* for bulk, to each other server; 0: by the number of cores */
-        uint64_t spin_ns; /* how long the thread may poll for messages before it sleeps (spin.h) */
-        enum checking
-                checks; /* of what comes over TCP without TLS, with those who ask for it, or are dialled */
-        uint64_t answer_ns; /* session_tick's limit; 0: none */
-        unsigned linger_s;  /* how long a session without lane 0 waits to be attached again */
         /* The reading end of a pipe with what kernels print; taken over; -1: none. */
         int output_fd;
         /* Called when the session is over. 0: the client closed it; SP_E_GONE: no client came back

@@ -48,6 +48,8 @@ struct target {
 
 struct server_loop {
         struct server_loop_params params;
+        uint64_t answer_ns; /* session_tick's limit; 0: none */
+        uint64_t spin_ns; /* how long the thread may poll for messages before it sleeps (spin.h) */
         struct engine *engine;
         struct mailbox *box;
         struct link_lock unlock;
@@ -94,6 +96,12 @@ struct server_loop {
         atomic_bool looks;  /* the backend has had completions to poll */
         atomic_bool sleeps; /* the thread does not poll them now */
 };
+
+/* The value of an option of the server (config_option_number). */
+static inline uint64_t serving_option(const struct server_loop *l, enum config_id id)
+{
+        return config_option_number(l->params.options, id);
+}
 
 /* All of the following: engine's lock held. */
 

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
-#include "base/config.h"
+#include "config/options.h"
 
 struct cgroups {
         int home;      /* the group that spancld was started in; -1: there are no groups */

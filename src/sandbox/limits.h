@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Return the limit for all processes of a session together; 0: no limit. Memory:
  * --session-memory, a quarter more, and 128 MiB, because RLIMIT_DATA does not count all memory.

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Give the next forked process namespaces of its own, as the first process in them. The caller
  * has one thread, and ends after that fork. 0: done, or the options want none; an errno: not

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/config.h"
+#include "config/options.h"
 
 enum path_use {
         PATH_READ, /* read, execute */

@@ -3,7 +3,7 @@
 #ifndef SPANCL_SANDBOX_SANDBOX_H
 #define SPANCL_SANDBOX_SANDBOX_H
 
-#include "base/config.h"
+#include "config/options.h"
 #include "sandbox/user.h"
 
 /* Enter a worker's sandbox: its own root folder and user where the host allows them, files

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "base/config.h"
+#include "config/options.h"
 #include "sandbox/paths.h"
 
 struct user {

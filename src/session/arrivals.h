@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/range_set.h"
 #include "base/status.h"
 
 /* The most pieces that may be ahead of the first missing byte. A lane can lag behind the others by
@@ -13,11 +14,8 @@
 enum { ARRIVALS_MAX = 256 };
 
 struct arrivals {
-        uint64_t below; /* all bytes below it have arrived */
-        struct arrivals_piece {
-                uint64_t begin, end;
-        } * ahead; /* apart from each other and from `below`, in no order */
-        unsigned count, room;
+        uint64_t below;         /* all bytes below it have arrived */
+        struct range_set ahead; /* beyond `below`, which has not arrived */
 };
 
 /* Forget the bytes ahead of `below`, and free their memory. */

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/config.h"
 #include "base/mem.h"
+#include "config/variables.h"
 
 enum { TOKEN_MIN = 20 };
 

@@ -57,7 +57,8 @@ cl_int wait_for(struct report *r)
 
 int open_text(const char *text, struct backend **ret)
 {
-        struct backend_params params = { .accelerators = text, .complete = on_complete };
+        struct config_options options = { .values = { [CONFIG_almaif] = text } };
+        struct backend_params params = { .options = &options, .complete = on_complete };
         return ops->open(&params, ret);
 }
 

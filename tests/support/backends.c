@@ -47,15 +47,19 @@ bool report_done(struct report *r)
         return done;
 }
 
-enum backend_clear backends_clear;
+const char *backends_clear = "off";
+
+const struct backend_ops *const backend_parts[BACKEND_PARTS_MAX] = { &backend_reference,
+                                                                     &backend_almaif };
 
 int open_backend(const struct backend_ops *ops, const char *devices, unsigned place,
                  struct backend **ret)
 {
-        struct backend_params params = { .devices = devices,
-                                         .accelerators = backend_places[place],
-                                         .host = &backend_reference,
-                                         .clear = backends_clear,
+        struct config_options options = { .values = { [CONFIG_devices] = devices,
+                                                      [CONFIG_almaif] = backend_places[place],
+                                                      [CONFIG_clear_memory] = backends_clear } };
+        struct backend_params params = { .options = &options,
+                                         .parts = backend_parts,
                                          .complete = on_complete };
         return ops->open(&params, ret);
 }

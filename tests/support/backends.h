@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "backend/backend.h"
+#include "backend/reference/reference.h"
 #include "support/accelerator.h"
 #include "support/check.h"
 
@@ -46,8 +47,10 @@ bool report_done(struct report *r);
  * at a time uses each. */
 extern char backend_places[2][ACCELERATOR_PATH_SIZE + 8];
 
-/* Setting of backends that are opened from now on. */
-extern enum backend_clear backends_clear;
+/* --clear-memory of backends that are opened from now on. */
+extern const char *backends_clear;
+/* The parts of the composite. */
+extern const struct backend_ops *const backend_parts[BACKEND_PARTS_MAX];
 
 int open_backend(const struct backend_ops *ops, const char *devices, unsigned place,
                  struct backend **ret);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "backend/reference/reference.h"
 #include "support/sim_state.h"
 
 static void on_flush(void *user, struct session *s)
@@ -138,8 +139,9 @@ static void engine_start(struct sim *sim, struct sim_server *s, const char *devi
         backend_reference_failure_stays = sim->params.seed & 1;
         backend_reference_marker_max = sim->params.seed & 2 ? SIZE_MAX : 1;
         backend_reference_bytes = sim->params.seed & 2;
-        must(sim, engine_new(&(struct engine_params){ .backend = &backend_reference,
-                                                      .devices = devices,
+        const struct config_options options = { .values = { [CONFIG_devices] = devices } };
+        must(sim, engine_new(&(struct engine_params){ .options = &options,
+                                                      .backend = &backend_reference,
                                                       .ops = &engine_ops,
                                                       .user = s,
                                                       .single_threaded = true },

@@ -5,7 +5,7 @@
 #ifndef SPANCL_TESTS_SIM_STATE_H
 #define SPANCL_TESTS_SIM_STATE_H
 
-#include "base/config.h"
+#include "config/server_spec.h"
 #include "support/packed_frames.h"
 #include "support/sim.h"
 #include "support/sim_client.h"

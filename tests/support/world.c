@@ -298,7 +298,9 @@ const char *cache_dir;
 int node_init_on(struct node *n, const struct backend_ops *backend, bool single_threaded,
                  const char *scratch)
 {
+        static const struct config_options options = { .values = { [CONFIG_cache_size] = "1" } };
         const struct engine_params params = {
+                .options = &options,
                 .backend = backend,
                 .scratch_dir = scratch,
                 .ops = &engine_ops,
@@ -306,7 +308,6 @@ int node_init_on(struct node *n, const struct backend_ops *backend, bool single_
                 .single_threaded = single_threaded,
                 .limits = limits,
                 .cache_dir = cache_dir,
-                .cache_bytes = MIB,
         };
         int r = engine_new(&params, &n->engine);
         if (r < 0)

@@ -3,6 +3,7 @@
 #ifndef SPANCL_TESTS_WORLD_H
 #define SPANCL_TESTS_WORLD_H
 
+#include "backend/reference/reference.h"
 #include "base/map.h"
 #include "engine/engine.h"
 #include "proto/info.h"

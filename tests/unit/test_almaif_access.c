@@ -19,9 +19,9 @@
 
 #include "backend/almaif/accel.h"
 #include "base/bytes.h"
-#include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "config/servers.h"
 #include "support/almaif.h"
 #include "support/check.h"
 

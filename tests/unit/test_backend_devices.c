@@ -98,6 +98,97 @@ TEST(the_filter_has_numbers_types_and_names)
         assert_false(filter_match("!", 0, gpu, "x"));
 }
 
+/* Reference backends that show one of their two devices, until that is divided. */
+static struct {
+        struct backend *b;
+        unsigned count;
+} divisible[2];
+
+static int divisible_open(const struct backend_params *params, struct backend **ret)
+{
+        int r = backend_reference.open(params, ret);
+        unsigned i = divisible[0].b != NULL;
+        divisible[i].b = *ret;
+        divisible[i].count = 1;
+        return r;
+}
+
+static unsigned divisible_count(struct backend *b)
+{
+        return divisible[divisible[1].b == b].count;
+}
+
+static cl_int divisible_partition(struct backend *b, unsigned device,
+                                  const cl_device_partition_property *properties,
+                                  unsigned *ret_first, unsigned *ret_count)
+{
+        (void)properties;
+        assert_int_equal(device, 0);
+        *ret_first = divisible[divisible[1].b == b].count++;
+        *ret_count = 1;
+        return CL_SUCCESS;
+}
+
+TEST(a_composite_numbers_the_devices_of_all_its_parts)
+{
+        (void)state;
+        struct backend_ops dividing = backend_reference;
+        dividing.open = divisible_open;
+        dividing.device_count = dividing.domain_count = divisible_count;
+        dividing.device_partition = divisible_partition;
+        const struct backend_ops *const ops = &backend_composite;
+        const struct backend_ops *const parts[] = { &dividing, &backend_reference, &dividing,
+                                                    NULL };
+        struct backend *b;
+        assert_int_equal(ops->open(&(struct backend_params){ .parts = parts }, &b), 0);
+        assert_int_equal(ops->device_count(b), 4);
+        static const unsigned labels[] = { 0, 1000, 1001, 2000 };
+        for (unsigned i = 0; i < 4; i++) {
+                unsigned number;
+                char name[32];
+                assert_true(ops->device_label(b, i, &number, name, sizeof(name)));
+                assert_int_equal(number, labels[i]);
+                assert_int_equal(ops->device_domain(b, i), i);
+        }
+
+        /* Later devices come behind all others, whichever part has them. */
+        unsigned first, count;
+        assert_int_equal(ops->device_partition(b, 3, NULL, &first, &count), CL_SUCCESS);
+        assert_int_equal(first, 4);
+        assert_int_equal(ops->device_partition(b, 0, NULL, &first, &count), CL_SUCCESS);
+        assert_int_equal(first, 5);
+        assert_int_equal(count, 1);
+        assert_int_equal(ops->device_partition(b, 1, NULL, &first, &count), CL_INVALID_VALUE);
+        assert_int_equal(ops->device_count(b), 6);
+        assert_int_equal(ops->domain_count(b), 6);
+        for (unsigned i = 0; i < 6; i++) {
+                struct buf info = { 0 };
+                assert_int_equal(ops->device_domain(b, i), i);
+                assert_int_equal(ops->device_info(b, i, &info), 0);
+                assert_int_equal(info_u64(block_of(&info), INFO_DEVICE_DOMAIN, 99), i);
+                buf_fini(&info);
+        }
+
+        struct backend_buffer *m;
+        struct backend_queue *q[2];
+        struct backend_event *e;
+        const cl_uint pattern = 7;
+        struct backend_command fill = {
+                .op = BACKEND_FILL, .size = 4, .pattern = &pattern, .pattern_size = 4
+        };
+        assert_int_equal(ops->buffer_create(b, 5, 0, 4, &m), CL_SUCCESS);
+        fill.buffer = m;
+        for (unsigned i = 0; i < 2; i++)
+                assert_int_equal(ops->queue_create(b, 4 + i, 0, &q[i]), CL_SUCCESS);
+        assert_int_equal(ops->submit(q[0], &fill, &e), CL_INVALID_CONTEXT);
+        assert_int_equal(ops->submit(q[1], &fill, &e), CL_SUCCESS);
+        ops->event_release(e);
+        for (unsigned i = 0; i < 2; i++)
+                ops->queue_release(q[i]);
+        ops->buffer_release(m);
+        ops->close(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -105,6 +196,7 @@ int main(void)
                 ALL(every_query_of_opencl_3_is_there),
                 ALL(the_filter_leaves_the_devices_it_names),
                 cmocka_unit_test(the_filter_has_numbers_types_and_names),
+                cmocka_unit_test(a_composite_numbers_the_devices_of_all_its_parts),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

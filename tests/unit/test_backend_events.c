@@ -277,8 +277,9 @@ TEST(completions_may_wait_for_operations_and_submit_more)
 {
         struct fixture *f = fixture(state);
         struct relay r = { .engine = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
-        struct backend_params params = { .accelerators = backend_places[1],
-                                         .host = &backend_reference,
+        struct config_options options = { .values = { [CONFIG_almaif] = backend_places[1] } };
+        struct backend_params params = { .options = &options,
+                                         .parts = backend_parts,
                                          .complete = on_relay_complete,
                                          .user = &r };
         struct fixture g = { .ops = f->ops, .native = f->native };

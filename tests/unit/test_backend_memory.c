@@ -139,9 +139,9 @@ TEST(new_memory_is_clear_where_that_is_wanted)
 {
         static const size_t sizes[] = { 7, 24, 4096, 1 << 20 };
         struct fixture *f = fixture(state), own = *f;
-        backends_clear = BACKEND_CLEAR_ALL;
+        backends_clear = "on";
         int r = open_backend(f->ops, NULL, 1, &own.b);
-        backends_clear = BACKEND_CLEAR_OFF;
+        backends_clear = "off";
         assert_int_equal(r, 0);
         own.queue = fixture_queue(&own, 0);
         for (size_t i = 0; i < array_size(sizes); i++)

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/config.h"
+#include "config/server_spec.h"
 #include "core/link/io.h"
 #include "loop/link.h"
 #include "session/hello.h"

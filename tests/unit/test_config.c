@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
-#include "base/config.h"
 #include "base/mem.h"
+#include "config/options.h"
+#include "config/servers.h"
+#include "config/variables.h"
 
 struct parsed {
         struct server_spec *specs;
@@ -318,6 +320,26 @@ static void out_of_memory_is_reported_and_leaves_nothing(void **state)
         assert_int_equal(r, 0);
 }
 
+static void an_engine_in_the_client_has_options_of_its_variables(void **state)
+{
+        (void)state;
+        struct config_options o;
+        setenv("SPANCL_CONTEXTS", "device", 1);
+        setenv("SPANCL_CACHE_SIZE", "3", 1);
+        config_local_options("emu:x", &o);
+        assert_int_equal(config_option_number(&o, CONFIG_contexts), 2);
+        assert_int_equal(config_option_number(&o, CONFIG_cache_size), 3);
+        assert_string_equal(config_option_text(&o, CONFIG_almaif), "emu:x");
+        assert_int_equal(config_option_number(&o, CONFIG_linger), 0);
+        assert_string_equal(config_option_text(&o, CONFIG_devices), "");
+        unsetenv("SPANCL_CONTEXTS");
+        unsetenv("SPANCL_CACHE_SIZE");
+        config_local_options(NULL, &o);
+        assert_int_equal(config_option_number(&o, CONFIG_contexts), 0);
+        assert_string_equal(config_option_text(&o, CONFIG_almaif), "");
+        assert_int_equal(config_option_number(NULL, CONFIG_linger), 60);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -334,6 +356,7 @@ int main(void)
                 cmocka_unit_test(options_are_parsed),
                 cmocka_unit_test(wrong_options_are_explained),
                 cmocka_unit_test(out_of_memory_is_reported_and_leaves_nothing),
+                cmocka_unit_test(an_engine_in_the_client_has_options_of_its_variables),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

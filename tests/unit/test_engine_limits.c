@@ -334,6 +334,20 @@ TEST(a_program_is_built_for_all_domains_at_the_same_time)
         sem_destroy(&builds_may_end);
 }
 
+TEST(the_limits_are_those_of_the_options)
+{
+        (void)state;
+        const struct config_options o = { .values = { [CONFIG_session_programs] = "7",
+                                                      [CONFIG_session_transfers] = "5",
+                                                      [CONFIG_session_run_time] = "2" } };
+        struct engine_limits l = engine_limits_of(&o);
+        assert_int_equal(l.max[LIMIT_OBJECTS], 1048576);
+        assert_int_equal(l.max[LIMIT_PROGRAMS], 7);
+        assert_int_equal(l.max[LIMIT_TRANSFERS], 5 << 20);
+        assert_int_equal(l.max[LIMIT_RUN_NS], 2000000000);
+        assert_int_equal(l.max[LIMIT_STORAGE], 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -349,6 +363,7 @@ int main(void)
                         a_command_that_runs_too_long_ends_the_session_and_a_long_queue_does_not),
                 cmocka_unit_test(a_build_that_takes_too_long_has_failed),
                 cmocka_unit_test(a_program_is_built_for_all_domains_at_the_same_time),
+                cmocka_unit_test(the_limits_are_those_of_the_options),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,15 +39,16 @@ static void on_ended(void *user, int status, const char *text)
         pthread_mutex_unlock(&w->lock);
 }
 
-static const uint64_t spin_ns = 2000000; /* where there are cores for it */
+/* It spins where there are cores for it. */
+static struct config_options options = { .values = { [CONFIG_spin] = "2000" } };
 
-static void start(struct watch *w, unsigned linger_s)
+static void start(struct watch *w, const char *linger)
 {
+        options.values[CONFIG_linger] = linger;
         *w = (struct watch){ .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
         assert_int_equal(
-                server_loop_new(&(struct server_loop_params){ .backend = &backend_reference,
-                                                              .linger_s = linger_s,
-                                                              .spin_ns = spin_ns,
+                server_loop_new(&(struct server_loop_params){ .options = &options,
+                                                              .backend = &backend_reference,
                                                               .output_fd = -1,
                                                               .ended = on_ended,
                                                               .user = w },
@@ -83,7 +84,7 @@ static void a_client_in_the_same_process_is_answered(void **state)
         (void)state;
         struct watch w;
         struct probe p;
-        start(&w, 60);
+        start(&w, "60");
         assert_int_equal(server_loop_devices(w.loop), 2);
         open_probe(&w, &p);
         for (int i = 0; i < 200; i++)
@@ -97,7 +98,7 @@ static void bulk_data_goes_straight_between_the_two_memories(void **state)
         (void)state;
         struct watch w;
         struct probe p;
-        start(&w, 60);
+        start(&w, "60");
         open_probe(&w, &p);
         assert_true(probe_echo(&p, 1000, 0)); /* inline */
         assert_int_equal(probe_attach(&p, 1), 0);
@@ -114,7 +115,7 @@ static void a_close_message_ends_the_session_at_once(void **state)
         (void)state;
         struct watch w;
         struct probe p;
-        start(&w, 60);
+        start(&w, "60");
         open_probe(&w, &p);
         assert_int_equal(session_send(p.session, close, .status = 0), 0);
         assert_int_equal(link_flush(&p.lanes[0], SIZE_MAX, NULL), 0);
@@ -129,7 +130,7 @@ static void a_lost_client_comes_back_with_the_right_key_alone(void **state)
         (void)state;
         struct watch w;
         struct probe p;
-        start(&w, 60);
+        start(&w, "60");
         open_probe(&w, &p);
         assert_int_equal(probe_ping(&p), 0);
         link_down(&p.lanes[0]);
@@ -159,7 +160,7 @@ static void a_lost_client_is_waited_for_no_longer_than_linger(void **state)
         (void)state;
         struct watch w;
         struct probe p;
-        start(&w, 0);
+        start(&w, "0");
         open_probe(&w, &p);
         assert_int_equal(probe_ping(&p), 0);
         probe_fini(&p);
@@ -177,7 +178,7 @@ static void a_server_that_stops_says_why(void **state)
         (void)state;
         struct watch w;
         struct probe p;
-        start(&w, 60);
+        start(&w, "60");
         open_probe(&w, &p);
         server_loop_stop(w.loop, "time to go");
         assert_int_equal(probe_drive(&p, closed, 20000), 0);
@@ -191,11 +192,11 @@ static void a_server_without_a_client_stops_too(void **state)
 {
         (void)state;
         struct watch w;
-        start(&w, 60);
+        start(&w, "60");
         server_loop_stop(w.loop, "time to go");
         assert_int_equal(wait_ended(&w), SP_E_GONE);
         stop(&w);
-        start(&w, 60);
+        start(&w, "60");
         stop(&w);
 }
 
@@ -204,7 +205,7 @@ static void a_client_that_breaks_the_protocol_ends_its_session(void **state)
         (void)state;
         struct watch w;
         struct probe p;
-        start(&w, 60);
+        start(&w, "60");
         open_probe(&w, &p);
         uint8_t rubbish[64];
         memset(rubbish, 0xee, sizeof(rubbish));
@@ -269,7 +270,7 @@ static void connections_from_elsewhere_are_answered(void **state)
         struct conn *conn = NULL;
         struct dial_reply reply;
         struct dial_params d = { .session_id = { 1, 2 }, .key = { 3, 4 }, .lane = 1 };
-        start(&w, 60);
+        start(&w, "60");
         assert_int_equal(greet(&w, &d, &conn, &reply), SP_E_GONE); /* lane 1 comes after lane 0 */
         assert_non_null(strstr(reply.text, "no such session"));
         d.lane = 7;
@@ -305,7 +306,7 @@ static void a_client_over_a_socket_is_answered_and_may_come_again(void **state)
         (void)state;
         struct watch w;
         struct probe p;
-        start(&w, 60);
+        start(&w, "60");
         probe_init(&p, NULL);
         for (unsigned times = 0; times < 5; times++) {
                 greet_probe(&w, &p, times != 0);
@@ -337,7 +338,7 @@ static void a_link_that_fails_to_send_is_lost_though_nothing_arrives(void **stat
         (void)state;
         struct watch w;
         struct probe p;
-        start(&w, 0);
+        start(&w, "0");
         probe_init(&p, NULL);
         greet_probe(&w, &p, false);
         assert_int_equal(probe_ping(&p), 0);
@@ -363,7 +364,7 @@ static void what_comes_behind_a_hello_is_heard_once_the_session_goes_on(void **s
         struct watch w;
         struct probe p;
         auto_clean(buf_fini) struct buf early = { 0 };
-        start(&w, 60);
+        start(&w, "60");
         open_probe(&w, &p);
         assert_int_equal(probe_ping(&p), 0);
         link_down(&p.lanes[0]);
@@ -418,11 +419,11 @@ static void a_client_that_is_gone_before_its_first_answer_ends_the_session(void 
 {
         (void)state;
         struct watch w;
-        start(&w, 0);
+        start(&w, "0");
         hand_over_dead(&w, &first_hello);
         assert_int_equal(wait_ended(&w), SP_E_GONE);
         stop(&w);
-        start(&w, 0);
+        start(&w, "0");
         struct wire_hello refused = first_hello;
         refused.lane = 1; /* of no session */
         hand_over_dead(&w, &refused);
@@ -437,7 +438,7 @@ static void a_client_that_is_gone_before_its_answer_may_come_again(void **state)
         struct conn *conn = NULL;
         struct dial_reply reply;
         struct dial_params d = { .session_id = { 1, 2 }, .key = { 3, 4 }, .generation = 2 };
-        start(&w, 60);
+        start(&w, "60");
         hand_over_dead(&w, &first_hello);
         struct wire_hello again = first_hello;
         again.generation = 1;

@@ -649,17 +649,17 @@ TEST(arrivals_are_told_apart)
         assert_false(arrivals_meet(&a, 20, 30));
         assert_int_equal(arrivals_add(&a, 5, 11), SP_E_PROTO);
         assert_int_equal(arrivals_add(&a, 20, 30), 0); /* joins both */
-        assert_int_equal(a.count, 1);
+        assert_int_equal(a.ahead.count, 1);
         assert_int_equal(arrivals_add(&a, 0, 10), 0);
         assert_int_equal(a.below, 40);
-        assert_int_equal(a.count, 0);
+        assert_int_equal(a.ahead.count, 0);
         assert_int_equal(arrivals_add(&a, 39, 41), SP_E_PROTO);
         for (uint64_t i = 0; i < ARRIVALS_MAX; i++)
                 assert_int_equal(arrivals_add(&a, 50 + 10 * i, 51 + 10 * i), 0);
         assert_int_equal(arrivals_add(&a, 1000000, 1000001), SP_E_PROTO);
         assert_int_equal(arrivals_add(&a, 40, 50), 0);
         assert_int_equal(a.below, 51);
-        assert_int_equal(a.count, ARRIVALS_MAX - 1);
+        assert_int_equal(a.ahead.count, ARRIVALS_MAX - 1);
         arrivals_fini(&a);
 }
 

@@ -80,7 +80,7 @@ static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned num
         u->backend = b;
         u->number = number;
         list_init(&u->in_flight);
-        launch_head(u);
+        atomic_init(&u->head_at, NO_HEAD);
         list_init(&u->backlog);
         list_init(&u->codes);
         pthread_cond_init(&u->work, NULL);
@@ -215,8 +215,9 @@ static int find_units(struct backend *b, const struct backend_params *params, si
         for (size_t i = 0; i < count && b->unit_count < UNITS_MAX; i++) {
                 struct unit *u;
                 int r = unit_new(b, &b->specs[i], (unsigned)i, &u, error);
-                if (!r && !filter_match(params->devices, params->first_number + (unsigned)i,
-                                        CL_DEVICE_TYPE_CUSTOM, u->name)) {
+                if (!r && !filter_match(config_option_text(params->options, CONFIG_devices),
+                                        params->first_number + (unsigned)i, CL_DEVICE_TYPE_CUSTOM,
+                                        u->name)) {
                         unit_free(u);
                         continue;
                 }
@@ -244,12 +245,12 @@ static int almaif_open(const struct backend_params *params, struct backend **ret
                 return SP_E_NOMEM;
         b->complete = params->complete;
         b->user = params->user;
-        b->clear = params->clear;
+        b->clear = config_option_number(params->options, CONFIG_clear_memory);
         b->scratch_dir = params->scratch_dir;
         list_init(&b->host);
-        pthread_mutex_init(&b->lock, NULL);
+        lock_init(&b->lock);
         pthread_cond_init(&b->changed, NULL);
-        int r = almaif_specs_parse(params->accelerators ? params->accelerators : "", &b->specs,
+        int r = almaif_specs_parse(config_option_text(params->options, CONFIG_almaif), &b->specs,
                                    &count, error);
         if (r < 0)
                 log_error(LOG, "SPANCL_ALMAIF: %s", error);
@@ -274,15 +275,15 @@ static bool busy(const struct backend *b)
 static void stop_threads(struct backend *b)
 {
         threads_poll(b, true);
-        pthread_mutex_lock(&b->lock);
+        almaif_lock(b);
         b->closing = true;
         while (busy(b))
-                pthread_cond_wait(&b->changed, &b->lock);
+                almaif_wait(b, &b->changed);
         b->stop = true;
         pthread_cond_broadcast(&b->changed);
         for (unsigned i = 0; i < b->unit_count; i++)
                 pthread_cond_signal(&b->units[i]->work);
-        pthread_mutex_unlock(&b->lock);
+        almaif_unlock(b);
         for (unsigned i = 0; i < b->unit_count; i++)
                 if (b->units[i]->threaded)
                         pthread_join(b->units[i]->thread, NULL);
@@ -300,7 +301,7 @@ static void almaif_close(struct backend *b)
         for (unsigned i = 0; i < b->domain_count; i++)
                 domain_free(b->domains[i]);
         pthread_cond_destroy(&b->changed);
-        pthread_mutex_destroy(&b->lock);
+        lock_fini(&b->lock);
         mem_free(b->specs);
         mem_free(b);
 }
@@ -583,9 +584,9 @@ static void almaif_kernel_release(struct backend_kernel *k)
 static cl_int almaif_event_status(struct backend_event *e)
 {
         struct backend *b = e->domain->backend;
-        pthread_mutex_lock(&b->lock);
+        almaif_lock(b);
         cl_int status = e->status;
-        pthread_mutex_unlock(&b->lock);
+        almaif_unlock(b);
         return status < 0 ? status : CL_COMPLETE;
 }
 

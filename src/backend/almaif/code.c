@@ -127,7 +127,7 @@ static int write_code(struct unit *u, const struct code *c)
         return 0;
 }
 
-static void forget(struct unit *u, struct code *c)
+static void forget(struct unit *u, struct code *c) REQUIRES(almaif_held)
 {
         list_remove(&c->link);
         heap_give(&u->code_heap, c->at);
@@ -136,7 +136,7 @@ static void forget(struct unit *u, struct code *c)
 }
 
 /* Drop the programs that have no other owner. */
-static void forget_unused(struct unit *u)
+static void forget_unused(struct unit *u) REQUIRES(almaif_held)
 {
         list_each(c, &u->codes, struct code, link)
         {
@@ -145,7 +145,7 @@ static void forget_unused(struct unit *u)
         }
 }
 
-static cl_int add_code(struct unit *u, struct riscv_program *p, uint64_t *ret)
+static cl_int add_code(struct unit *u, struct riscv_program *p, uint64_t *ret) REQUIRES(almaif_held)
 {
         struct code *c = mem_zalloc(sizeof(*c));
         if (!c)
@@ -174,7 +174,7 @@ cl_int code_place(struct unit *u, struct riscv_program *p, uint64_t *ret)
 {
         cl_int status = CL_SUCCESS;
         bool found = false;
-        pthread_mutex_lock(&u->backend->lock);
+        almaif_lock(u->backend);
         list_each(c, &u->codes, struct code, link)
         {
                 if (c->program == p) {
@@ -184,7 +184,7 @@ cl_int code_place(struct unit *u, struct riscv_program *p, uint64_t *ret)
         }
         if (!found)
                 status = u->dead ? u->dead : add_code(u, p, ret);
-        pthread_mutex_unlock(&u->backend->lock);
+        almaif_unlock(u->backend);
         return status;
 }
 

@@ -25,7 +25,7 @@ void command_queue_unref(struct backend_queue *q)
         mem_free(q);
 }
 
-/* Also of one half made. No lock. */
+/* Also of one half made. */
 void command_free(struct command *k)
 {
         for (size_t i = 0; k->deps && i < k->dep_count; i++)
@@ -73,13 +73,14 @@ bool command_may_run(const struct command *k)
 }
 
 static void add_dependency(struct command *k, struct backend_event *e, bool order)
+        REQUIRES(almaif_held)
 {
         k->deps[k->dep_count++] = (struct dependency){ almaif_event_ref(e), order };
 }
 
-/* Collect the command's wait list, and the dependencies that the queue's order adds; there is room.
- * Lock held. */
+/* Collect the command's wait list, and the dependencies that the queue's order adds; there is room. */
 static void find_dependencies(struct command *k, const struct backend_command *c)
+        REQUIRES(almaif_held)
 {
         struct backend_queue *q = k->queue;
         for (size_t i = 0; i < c->dep_count; i++)
@@ -101,6 +102,7 @@ static void find_dependencies(struct command *k, const struct backend_command *c
 }
 
 static size_t most_dependencies(const struct backend_queue *q, const struct backend_command *c)
+        REQUIRES(almaif_held)
 {
         size_t n = c->dep_count + 1;
         if (waits_for_all(c))
@@ -171,12 +173,12 @@ cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
         if (r != CL_SUCCESS)
                 return r;
 
-        pthread_mutex_lock(&b->lock);
+        almaif_lock(b);
         size_t most = most_dependencies(q, c);
         k->deps = mem_alloc(most * sizeof(*k->deps));
         k->barriers = mem_alloc(most * sizeof(*k->barriers));
         if (!k->deps || !k->barriers || u->dead) {
-                pthread_mutex_unlock(&b->lock);
+                almaif_unlock(b);
                 return u->dead ? u->dead : CL_OUT_OF_HOST_MEMORY;
         }
         k->times.submit_ns = k->times.start_ns = clock_now_ns();
@@ -196,6 +198,6 @@ cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
                 if (command_may_run(made))
                         pthread_cond_signal(&b->changed);
         }
-        pthread_mutex_unlock(&b->lock);
+        almaif_unlock(b);
         return CL_SUCCESS;
 }

@@ -91,7 +91,7 @@ cl_int launch_prepare(struct command *k, const struct backend_kernel *kernel)
 /* ---- into the ring -------------------------------------------------------------------------- */
 
 /* The signal that a device can wait for instead of `e`; -1: there is none yet. */
-static int signal_of(struct backend_event *e)
+static int signal_of(struct backend_event *e) REQUIRES(almaif_held)
 {
         if (e->unit)
                 return e->pushed ? e->signal : -1;
@@ -121,7 +121,7 @@ cl_int launch_dependencies(const struct command *k)
 /* Find the signals that the command has to wait for in the ring. Earlier commands of the same ring
  * need none, because they complete before it. False: a dependency is not in a ring yet, or no
  * signal is free. */
-static bool find_barriers(struct command *k)
+static bool find_barriers(struct command *k) REQUIRES(almaif_held)
 {
         k->barrier_count = 0;
         for (size_t i = 0; i < k->dep_count; i++) {
@@ -163,7 +163,7 @@ static void place_args(struct unit *u, struct command *k)
 }
 
 /* False: not now. */
-static bool push(struct unit *u, struct command *k)
+static bool push(struct unit *u, struct command *k) REQUIRES(almaif_held)
 {
         uint64_t room;
         if (u->recovering || u->args_taken - u->args_given == u->args_count || !find_barriers(k))
@@ -188,7 +188,7 @@ static bool push(struct unit *u, struct command *k)
 }
 
 /* To the host, which ends it. */
-static void give_up(struct unit *u, struct command *k, cl_int status)
+static void give_up(struct unit *u, struct command *k, cl_int status) REQUIRES(almaif_held)
 {
         list_remove(&k->link);
         k->status = status;
@@ -207,7 +207,7 @@ void launch_head(struct unit *u)
 }
 
 /* True: it moved on. */
-static bool pump_unit(struct unit *u)
+static bool pump_unit(struct unit *u) REQUIRES(almaif_held)
 {
         bool moved = false, pushed = false;
         while (!list_empty(&u->backlog)) {

@@ -132,9 +132,9 @@ void buffer_unref(struct backend_buffer *m)
         if (m->parent) {
                 buffer_unref(m->parent);
         } else {
-                pthread_mutex_lock(&m->domain->backend->lock);
+                almaif_lock(m->domain->backend);
                 heap_give(&m->memory->heap, m->at);
-                pthread_mutex_unlock(&m->domain->backend->lock);
+                almaif_unlock(m->domain->backend);
         }
         mem_free(m);
 }
@@ -157,12 +157,12 @@ cl_int buffer_new(struct domain *d, size_t size, struct backend_buffer **ret)
                 return CL_OUT_OF_HOST_MEMORY;
         *m = (struct backend_buffer){ .refs = 1, .domain = d, .size = size };
         int r = SP_E_LIMIT;
-        pthread_mutex_lock(&d->backend->lock);
+        almaif_lock(d->backend);
         for (unsigned i = 0; r == SP_E_LIMIT && i < d->memory_count; i++) {
                 m->memory = &d->memories[i];
                 r = heap_take(&m->memory->heap, size, BUFFER_ALIGN, &m->at);
         }
-        pthread_mutex_unlock(&d->backend->lock);
+        almaif_unlock(d->backend);
         if (r < 0) {
                 mem_free(m);
                 return r == SP_E_LIMIT ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_OUT_OF_HOST_MEMORY;

@@ -20,6 +20,7 @@
 #include "backend/builtin/program.h"
 #include "backend/riscv/compile.h"
 #include "base/list.h"
+#include "base/lock.h"
 
 enum {
         UNITS_MAX = 64,
@@ -100,7 +101,7 @@ struct backend {
         struct domain *domains[UNITS_MAX];
         unsigned unit_count, domain_count;
 
-        pthread_mutex_t lock;
+        struct lock lock;
         pthread_cond_t changed; /* the host has a command to execute, or `closing`, or stop */
         struct list host;       /* commands that the host executes, in the order of submission */
         bool stop, threaded;
@@ -206,7 +207,29 @@ struct command {
                 head_since_ns; /* since when it is first in the ring, with all that it waits for complete; 0: it is not */
 };
 
-/* ---- memory.c: lock held, but for buffer_ref ------------------------------------------------ */
+/* ---- the lock ------------------------------------------------------------------------------- */
+
+/* The backend's lock as clang's analysis sees it: it does not know that units, domains and commands
+ * lead to the same backend. There is no such object. */
+extern struct lock almaif_held;
+
+static inline void almaif_lock(struct backend *b) ACQUIRE(almaif_held) LOCK_UNCHECKED
+{
+        lock_take(&b->lock);
+}
+
+static inline void almaif_unlock(struct backend *b) RELEASE(almaif_held) LOCK_UNCHECKED
+{
+        lock_release(&b->lock);
+}
+
+static inline void almaif_wait(struct backend *b, pthread_cond_t *c)
+        REQUIRES(almaif_held) LOCK_UNCHECKED
+{
+        lock_wait(&b->lock, c);
+}
+
+/* ---- memory.c ------------------------------------------------------------------------------- */
 
 /* Lay out signals and arguments. SP_E_LIMIT, SP_E_NOMEM. */
 int domain_memory_init(struct domain *d);
@@ -216,9 +239,9 @@ uint64_t domain_buffer_max(const struct domain *d);
 uint64_t domain_memory_size(const struct domain *d);
 
 /* Take a free signal, pending, with one reference; -1: all are in use. */
-int signal_take(struct domain *d);
-void signal_ref(struct domain *d, int signal);
-void signal_unref(struct domain *d, int signal);
+int signal_take(struct domain *d) REQUIRES(almaif_held);
+void signal_ref(struct domain *d, int signal) REQUIRES(almaif_held);
+void signal_unref(struct domain *d, int signal) REQUIRES(almaif_held);
 /* The offset of a signal in memories[0].window, and its address for devices. */
 uint64_t signal_at(const struct domain *d, int signal);
 uint64_t signal_address(const struct domain *d, int signal);
@@ -230,32 +253,32 @@ cl_int buffer_new(struct domain *d, size_t size, struct backend_buffer **ret);
 cl_int buffer_part(struct backend_buffer *whole, size_t origin, size_t size,
                    struct backend_buffer **ret);
 
-/* ---- transfer.c: no lock -------------------------------------------------------------------- */
+/* ---- transfer.c ----------------------------------------------------------------------------- */
 
 cl_int transfer_check(const struct domain *d, const struct backend_command *c);
 void transfer_run(struct command *k);
 
-/* ---- launch.c: lock held -------------------------------------------------------------------- */
+/* ---- launch.c ------------------------------------------------------------------------------- */
 
 /* Check and prepare the packet and arguments of a launch of `kernel` on the queue's unit. */
 cl_int launch_check(const struct backend_queue *q, const struct backend_command *c);
 cl_int launch_prepare(struct command *k, const struct backend_kernel *kernel);
 /* CL_SUCCESS, or the error that the command completes with because a command in its wait list
  * failed. */
-cl_int launch_dependencies(const struct command *k);
+cl_int launch_dependencies(const struct command *k) REQUIRES(almaif_held);
 /* Push commands that are ready to the rings, oldest first. Commands that have failed meanwhile go
  * to `host`. */
-void launch_pump(struct domain *d);
+void launch_pump(struct domain *d) REQUIRES(almaif_held);
 /* The command that is first in flight may have changed: update head_at. */
-void launch_head(struct unit *u);
+void launch_head(struct unit *u) REQUIRES(almaif_held);
 /* After a reset of the unit: push all commands in flight again. */
-void launch_again(struct unit *u);
+void launch_again(struct unit *u) REQUIRES(almaif_held);
 /* The command has left the ring: free its arguments and signals. */
-void launch_release(struct command *k);
+void launch_release(struct command *k) REQUIRES(almaif_held);
 
 uint64_t buffer_address(const struct backend_buffer *m);
 
-/* ---- code.c: lock held, but for code_open, code_close, code_place and code_print ------------- */
+/* ---- code.c --------------------------------------------------------------------------------- */
 
 /* Set up a unit with isa=rv32im for compiled programs; other units are left alone. SP_E_UNSUPP,
  * SP_E_NOMEM. */
@@ -265,9 +288,9 @@ void code_close(struct unit *u);
  * stays as long as another owner holds the program. */
 cl_int code_place(struct unit *u, struct riscv_program *p, uint64_t *ret);
 /* After a reset: load all programs again. SP_E_NOMEM. */
-int code_again(struct unit *u);
+int code_again(struct unit *u) REQUIRES(almaif_held);
 /* Move printed text from the device to u->printed. */
-void code_take_output(struct unit *u);
+void code_take_output(struct unit *u) REQUIRES(almaif_held);
 /* Write the text to standard output, and free it. */
 void code_print(struct buf *text);
 
@@ -298,20 +321,19 @@ cl_int code_launch_prepare(struct command *k, const struct code_kernel *kernel);
 cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
                       struct backend_event **ret);
 void command_queue_unref(struct backend_queue *q);
-/* No lock. */
-void command_free(struct command *k);
+void command_free(struct command *k) EXCLUDES(almaif_held);
 struct backend_event *almaif_event_ref(struct backend_event *e);
 void almaif_event_unref(struct backend_event *e);
-bool dependency_done(const struct dependency *d);
-/* May the host execute the command now? Lock held. */
-bool command_may_run(const struct command *k);
+bool dependency_done(const struct dependency *d) REQUIRES(almaif_held);
+/* May the host execute the command now? */
+bool command_may_run(const struct command *k) REQUIRES(almaif_held);
 
 /* ---- thread.c ------------------------------------------------------------------------------- */
 
 /* Start the threads that execute and watch commands. SP_E_NOMEM. */
 int threads_start(struct domain *d);
-/* backend_ops.poll. No lock. */
-enum backend_polled threads_poll(struct backend *b, bool last);
+/* backend_ops.poll. */
+enum backend_polled threads_poll(struct backend *b, bool last) EXCLUDES(almaif_held);
 void *thread_watch(void *unit);
 void *thread_host(void *backend);
 

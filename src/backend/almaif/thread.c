@@ -12,8 +12,8 @@ enum { SLICE_NS = 10000000, SPIN_ROUND = 64, NAP_MIN_NS = 20000, NAP_MAX_NS = 20
 
 /* ---- endings -------------------------------------------------------------------------------- */
 
-/* Complete a command and move it to `done`, to be reported without the lock. Lock held. */
-static void end_command(struct command *k, cl_int status, struct list *done)
+/* Complete a command and move it to `done`, to be reported without the lock. */
+static void end_command(struct command *k, cl_int status, struct list *done) REQUIRES(almaif_held)
 {
         struct backend_event *e = k->event;
         struct domain *d = e->domain;
@@ -37,7 +37,7 @@ static void end_command(struct command *k, cl_int status, struct list *done)
                 launch_head(e->unit);
 }
 
-static struct command *first_ready(struct backend *b)
+static struct command *first_ready(struct backend *b) REQUIRES(almaif_held)
 {
         list_each(k, &b->host, struct command, link)
         {
@@ -47,9 +47,9 @@ static struct command *first_ready(struct backend *b)
         return NULL;
 }
 
-/* Follow up the completion of commands: push kernels that waited for them, and report them. Lock
- * held, but released while they are reported. */
-static void report(struct backend *b, struct domain *d, struct list *done)
+/* Follow up the completion of commands: push kernels that waited for them, and report them. The
+ * lock is released while they are reported. */
+static void report(struct backend *b, struct domain *d, struct list *done) REQUIRES(almaif_held)
 {
         launch_pump(d);
         if (b->closing || first_ready(b))
@@ -59,7 +59,7 @@ static void report(struct backend *b, struct domain *d, struct list *done)
                 printed = d->units[0]->printed;
                 d->units[0]->printed = (struct buf){ 0 };
         }
-        pthread_mutex_unlock(&b->lock);
+        almaif_unlock(b);
         code_print(&printed);
         list_each(k, done, struct command, link)
         {
@@ -72,7 +72,7 @@ static void report(struct backend *b, struct domain *d, struct list *done)
                 if (cookie)
                         b->complete(b->user, cookie, status, wanted ? &times : &none);
         }
-        pthread_mutex_lock(&b->lock);
+        almaif_lock(b);
 }
 
 /* ---- the host's commands -------------------------------------------------------------------- */
@@ -80,11 +80,11 @@ static void report(struct backend *b, struct domain *d, struct list *done)
 void *thread_host(void *arg)
 {
         struct backend *b = arg;
-        pthread_mutex_lock(&b->lock);
+        almaif_lock(b);
         while (!b->stop) {
                 struct command *k = first_ready(b);
                 if (!k) {
-                        pthread_cond_wait(&b->changed, &b->lock);
+                        almaif_wait(b, &b->changed);
                         continue;
                 }
                 struct list done;
@@ -93,21 +93,21 @@ void *thread_host(void *arg)
                 list_init(&done);
                 k->running = true;
                 k->times.start_ns = clock_now_ns();
-                pthread_mutex_unlock(&b->lock);
+                almaif_unlock(b);
                 if (status == CL_SUCCESS)
                         transfer_run(k);
-                pthread_mutex_lock(&b->lock);
+                almaif_lock(b);
                 end_command(k, status, &done);
                 report(b, d, &done);
         }
-        pthread_mutex_unlock(&b->lock);
+        almaif_unlock(b);
         return NULL;
 }
 
 /* ---- a unit's ring -------------------------------------------------------------------------- */
 
-/* Look, longer and longer after. No lock. */
-static void nap(struct unit *u, struct window *signals, uint64_t at)
+/* Look, longer and longer after. */
+static void nap(struct unit *u, struct window *signals, uint64_t at) EXCLUDES(almaif_held)
 {
         struct timespec pause = { 0, NAP_MIN_NS };
         while (pause.tv_nsec <= NAP_MAX_NS) {
@@ -118,8 +118,8 @@ static void nap(struct unit *u, struct window *signals, uint64_t at)
         }
 }
 
-/* Until the signal at `at` is not pending, or it is time to look around. No lock. */
-static void wait_signal(struct unit *u, uint64_t at)
+/* Until the signal at `at` is not pending, or it is time to look around. */
+static void wait_signal(struct unit *u, uint64_t at) EXCLUDES(almaif_held)
 {
         struct domain *d = u->domain;
         struct window *w = u->accel.window, *signals = d->memories[0].window;
@@ -145,8 +145,8 @@ static void wait_signal(struct unit *u, uint64_t at)
                   signal_state(signals, at, d->zero) != SIGNAL_PENDING;
 }
 
-/* Collect the commands that the device has completed. Lock held. */
-static void collect(struct unit *u, struct list *done)
+/* Collect the commands that the device has completed. */
+static void collect(struct unit *u, struct list *done) REQUIRES(almaif_held)
 {
         struct domain *d = u->domain;
         uint64_t room;
@@ -168,9 +168,8 @@ static void collect(struct unit *u, struct list *done)
         u->faulty |= accel_room(&u->accel, &room) < 0;
 }
 
-/* Has the first command run for too long? Time in which it waits for others does not count. Lock
- * held. */
-static bool timed_out(struct unit *u)
+/* Has the first command run for too long? Time in which it waits for others does not count. */
+static bool timed_out(struct unit *u) REQUIRES(almaif_held)
 {
         uint64_t limit = u->accel.spec->timeout_ms * 1000000u;
         if (!limit || list_empty(&u->in_flight))
@@ -187,16 +186,16 @@ static bool timed_out(struct unit *u)
 }
 
 /* Reset the device. The command that it was executing fails; if the reset fails, all commands do.
- * Lock held, but released during the reset. */
-static void recover(struct unit *u, const char *why, struct list *done)
+ * The lock is released during the reset. */
+static void recover(struct unit *u, const char *why, struct list *done) REQUIRES(almaif_held)
 {
         char error[SPEC_ERROR_SIZE];
         log_warn(LOG, "%s: %s; it is reset", u->accel.spec->text, why);
         u->recovering = true;
         launch_head(u);
-        pthread_mutex_unlock(&u->backend->lock);
+        almaif_unlock(u->backend);
         int r = accel_start(&u->accel, error);
-        pthread_mutex_lock(&u->backend->lock);
+        almaif_lock(u->backend);
         u->recovering = u->faulty = false;
         launch_head(u);
         if (!r)
@@ -219,8 +218,8 @@ static void recover(struct unit *u, const char *why, struct list *done)
 }
 
 /* True if the watcher has nothing to do. It has nothing to do while another thread polls, which
- * wakes it when the device fails. Lock held. */
-static bool is_idle(struct unit *u)
+ * wakes it when the device fails. */
+static bool is_idle(struct unit *u) REQUIRES(almaif_held)
 {
         if (u->faulty)
                 return false;
@@ -231,20 +230,20 @@ void *thread_watch(void *arg)
 {
         struct unit *u = arg;
         struct backend *b = u->backend;
-        pthread_mutex_lock(&b->lock);
+        almaif_lock(b);
         while (!b->stop) {
                 struct list done;
                 list_init(&done);
                 if (is_idle(u)) {
-                        pthread_cond_wait(&u->work, &b->lock);
+                        almaif_wait(b, &u->work);
                         continue;
                 }
                 if (!list_empty(&u->in_flight)) {
                         struct command *k = list_entry(u->in_flight.next, struct command, link);
                         uint64_t at = signal_at(u->domain, k->event->signal);
-                        pthread_mutex_unlock(&b->lock);
+                        almaif_unlock(b);
                         wait_signal(u, at);
-                        pthread_mutex_lock(&b->lock);
+                        almaif_lock(b);
                         collect(u, &done);
                 }
                 if (u->faulty)
@@ -254,15 +253,15 @@ void *thread_watch(void *arg)
                 if (!list_empty(&done) || !list_empty(&u->backlog) || u->printed.size)
                         report(b, u->domain, &done);
         }
-        pthread_mutex_unlock(&b->lock);
+        almaif_unlock(b);
         return NULL;
 }
 
 /* ---- polling -------------------------------------------------------------------------------- */
 
 /* Collect completions as a watcher does, without waiting; the watcher does the slow work. True:
- * something was complete. Lock held, but released while completions are reported. */
-static bool poll_unit(struct unit *u)
+ * something was complete. The lock is released while completions are reported. */
+static bool poll_unit(struct unit *u) REQUIRES(almaif_held)
 {
         struct domain *d = u->domain;
         struct list done;
@@ -305,7 +304,7 @@ enum backend_polled threads_poll(struct backend *b, bool last)
                         return most;
                 most = BACKEND_IDLE;
         }
-        pthread_mutex_lock(&b->lock);
+        almaif_lock(b);
         b->polling = !last;
         for (unsigned i = 0; i < b->unit_count; i++) {
                 struct unit *u = b->units[i];
@@ -318,7 +317,7 @@ enum backend_polled threads_poll(struct backend *b, bool last)
                 else if (most == BACKEND_IDLE)
                         most = BACKEND_WAITING;
         }
-        pthread_mutex_unlock(&b->lock);
+        almaif_unlock(b);
         return most;
 }
 

@@ -11,6 +11,7 @@
 #include "backend/almaif/window.h"
 #include "backend/emulator/emulator.h"
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/mem.h"
 
 #define DATA_SIZE ((uint64_t)64 << 20) /* unless the place says otherwise; taken when it is used */
@@ -25,7 +26,7 @@ struct emulated {
 };
 
 /* Guards the list and the references; a leaf. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock lock = LOCK_INIT;
 static struct list all = { &all, &all };
 
 static void *thread_main(void *arg)
@@ -69,7 +70,7 @@ static struct emulated *emulated_new(const struct place *p)
 static struct emulated *emulated_ref(const struct place *p)
 {
         struct emulated *found = NULL;
-        pthread_mutex_lock(&lock);
+        lock_take(&lock);
         list_each(e, &all, struct emulated, link)
         {
                 if (!strcmp(e->name, p->path))
@@ -79,17 +80,17 @@ static struct emulated *emulated_ref(const struct place *p)
                 found->refs++;
         else
                 found = emulated_new(p);
-        pthread_mutex_unlock(&lock);
+        lock_release(&lock);
         return found;
 }
 
 static void emulated_unref(struct emulated *e)
 {
-        pthread_mutex_lock(&lock);
+        lock_take(&lock);
         bool last = !--e->refs;
         if (last)
                 list_remove(&e->link);
-        pthread_mutex_unlock(&lock);
+        lock_release(&lock);
         if (!last)
                 return;
         e->stop = true;

@@ -1,9 +1,9 @@
 /* Reference implementations of the registry's kernels on arrays and matrices that are more than a line. */
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "backend/builtin/kernels.h"
+#include "base/lock.h"
 #include "base/mem.h"
 
 /* A product of sizes, or more than any buffer has. */
@@ -55,22 +55,22 @@ enum { STREAM_WORDS = 1 << 16 };
 
 /* The stream's two ends are connected. `lock` guards all of it; a leaf. */
 static struct {
-        pthread_mutex_t lock;
+        struct lock lock;
         uint32_t words[STREAM_WORDS];
         size_t first, count;
-} stream = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} stream = { .lock = LOCK_INIT };
 
 cl_int kernel_streamout_i32(const struct registry_launch *l)
 {
         size_t first = l->offset[0], count = kernel_items(l);
         if (!kernel_covers(l, 0, 4, first, count))
                 return CL_OUT_OF_RESOURCES;
-        pthread_mutex_lock(&stream.lock);
+        lock_take(&stream.lock);
         bool room = count <= STREAM_WORDS - stream.count;
         for (size_t i = 0; room && i < count; i++)
                 memcpy(&stream.words[(stream.first + stream.count++) % STREAM_WORDS],
                        (const uint8_t *)l->args[0].data + (first + i) * 4, 4);
-        pthread_mutex_unlock(&stream.lock);
+        lock_release(&stream.lock);
         return room ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }
 
@@ -79,13 +79,13 @@ cl_int kernel_streamin_i32(const struct registry_launch *l)
         size_t first = l->offset[0], count = kernel_items(l);
         if (!kernel_covers(l, 0, 4, first, count))
                 return CL_OUT_OF_RESOURCES;
-        pthread_mutex_lock(&stream.lock);
+        lock_take(&stream.lock);
         bool enough = count <= stream.count;
         for (size_t i = 0; enough && i < count; i++, stream.count--)
                 memcpy((uint8_t *)l->args[0].data + (first + i) * 4,
                        &stream.words[stream.first++ % STREAM_WORDS], 4);
         stream.first %= STREAM_WORDS;
-        pthread_mutex_unlock(&stream.lock);
+        lock_release(&stream.lock);
         return enough ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }
 

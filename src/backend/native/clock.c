@@ -74,9 +74,9 @@ struct backend_times clock_times(struct backend_event *e)
                 return none;
         struct native_device *d = e->queue->device;
         uint64_t ours[4];
-        pthread_mutex_lock(&d->clock_lock);
+        lock_take(&d->clock_lock);
         for (int i = 1; i < 4; i++)
                 ours[i] = monotone_map(&d->clock, t[i], offset);
-        pthread_mutex_unlock(&d->clock_lock);
+        lock_release(&d->clock_lock);
         return (struct backend_times){ ours[1], ours[2], ours[3] };
 }

@@ -61,7 +61,7 @@ void native_add_domain(struct backend *b, const struct icd_platform *p, cl_conte
                                              .platform = p };
                 d->context_id = parent ? context_id(domain, d) : d->id;
                 atomic_init(&d->clock_offset, INT64_MAX);
-                pthread_mutex_init(&d->clock_lock, NULL);
+                lock_init(&d->clock_lock);
                 ask(d->id, CL_DEVICE_TYPE, sizeof(d->type), &d->type, NULL);
                 domain->apart |= !(d->type & CL_DEVICE_TYPE_CPU);
                 cl_ulong memory = 0;

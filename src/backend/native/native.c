@@ -93,8 +93,11 @@ static void add_platform(struct backend *b, const struct icd_platform *p,
 {
         cl_device_id ids[DEVICES_MAX];
         unsigned numbers[DEVICES_MAX];
-        unsigned count = choose_devices(p, params->devices, number, ids, numbers);
-        bool together = count == 1 || (count && shares_context(p, params->contexts));
+        unsigned count = choose_devices(p, config_option_text(params->options, CONFIG_devices),
+                                        number, ids, numbers);
+        bool together = count == 1 ||
+                        (count &&
+                         shares_context(p, config_option_number(params->options, CONFIG_contexts)));
         if (together && (add_context(b, p, ids, numbers, count) || count == 1))
                 return;
         for (unsigned i = 0; i < count; i++)
@@ -129,11 +132,11 @@ static void native_close(struct backend *b)
         }
         mem_free(b->domains);
         for (unsigned i = 0; i < b->device_count; i++)
-                pthread_mutex_destroy(&b->devices[i].clock_lock);
+                lock_fini(&b->devices[i].clock_lock);
         mem_free(b->devices);
         mem_free(b->platforms);
         pthread_cond_destroy(&b->idle);
-        pthread_mutex_destroy(&b->lock);
+        lock_fini(&b->lock);
         mem_free(b);
 }
 
@@ -147,7 +150,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         auto_clean(native_closep) struct backend *b = mem_zalloc(sizeof(*b));
         if (!b)
                 return SP_E_NOMEM;
-        pthread_mutex_init(&b->lock, NULL);
+        lock_init(&b->lock);
         pthread_cond_init(&b->idle, NULL);
         list_init(&b->dead_svms);
         list_init(&b->host_memories);
@@ -155,7 +158,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         list_init(&b->spent);
         list_init(&b->kept_queues);
         b->in_process = params->in_process;
-        b->clear = params->clear;
+        b->clear = config_option_number(params->options, CONFIG_clear_memory);
         b->complete = params->complete;
         b->broken = params->broken;
         b->user = params->user;
@@ -169,7 +172,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         b->notifiers = mem_zalloc(sizeof(struct notifier *));
         if (!b->domains || !b->devices || !b->notifiers)
                 return SP_E_NOMEM;
-        unsigned number = 0;
+        unsigned number = params->first_number;
         for (size_t i = 0; i < b->platform_count; i++)
                 add_platform(b, &b->platforms[i], params, &number);
         if (!b->device_count)

@@ -16,6 +16,7 @@
 #include "backend/native/icd.h"
 #include "backend/native/quirks.h"
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/monotone.h"
 
 struct native_device {
@@ -31,7 +32,7 @@ struct native_device {
         cl_command_queue_properties queue_props;
         /* CLOCK_MONOTONIC minus the device's clock in ns; INT64_MAX: not known. */
         _Atomic int64_t clock_offset;
-        pthread_mutex_t clock_lock; /* guards `clock` */
+        struct lock clock_lock; /* guards `clock` */
         struct monotone clock;
 };
 
@@ -88,7 +89,7 @@ struct backend {
         bool in_process;
         enum backend_clear clear;
 
-        pthread_mutex_t lock; /* guards what follows; only notifiers' locks are taken under it */
+        struct lock lock; /* guards what follows; only notifiers' locks are taken under it */
         pthread_cond_t idle;
         size_t in_flight;        /* reports that are still due */
         atomic_bool polling;     /* a thread calls notify_poll */
@@ -165,7 +166,7 @@ struct backend_program {
         /* Held while the program's binaries are queried. PoCL (3.1 to 7.0) keeps them in one place
          * for each program. A second thread that queries meanwhile gets a size of 256 MiB, and then
          * memory that the first thread frees. */
-        pthread_mutex_t binaries_turn;
+        struct lock binaries_turn;
 };
 
 struct backend_kernel {

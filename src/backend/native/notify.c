@@ -15,7 +15,7 @@ cl_command_queue queue_take_kept(const struct backend_queue *q)
 {
         struct backend *b = q->backend;
         struct backend_queue *found = NULL;
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         list_each(k, &b->kept_queues, struct backend_queue, link)
         {
                 if (!found && k->context == q->context && k->device->id == q->device->id &&
@@ -24,7 +24,7 @@ cl_command_queue queue_take_kept(const struct backend_queue *q)
         }
         if (found)
                 list_remove(&found->link);
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
         cl_command_queue queue = found ? found->queue : NULL;
         mem_free(found);
         return queue;
@@ -43,9 +43,9 @@ void queue_unref(struct backend_queue *q)
                 *last = (struct backend_event){ .refs = 1, .queue = q, .status = CL_COMPLETE };
                 list_init(&last->link);
                 atomic_store(&q->refs, 1);
-                pthread_mutex_lock(&b->lock);
+                lock_take(&b->lock);
                 b->in_flight++;
-                pthread_mutex_unlock(&b->lock);
+                lock_release(&b->lock);
                 notifier_push(b->notifiers[0], last);
                 return;
         }
@@ -53,9 +53,9 @@ void queue_unref(struct backend_queue *q)
         if (q->queue && q->submitted)
                 q->domain->api->clFinish(q->queue);
         if (q->queue && q->submitted && q->stays) {
-                pthread_mutex_lock(&b->lock);
+                lock_take(&b->lock);
                 list_append(&b->kept_queues, &q->link);
-                pthread_mutex_unlock(&b->lock);
+                lock_release(&b->lock);
                 return;
         }
         if (q->queue)
@@ -96,10 +96,10 @@ static void drop(struct backend_event *e)
 {
         struct backend *b = e->queue->backend;
         event_unref(e);
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         if (!--b->in_flight)
                 pthread_cond_broadcast(&b->idle);
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
 }
 
 /* Outside any operation. Drops the reference. */
@@ -185,13 +185,13 @@ static void *notifier_main(void *arg)
         (void)prctl(PR_SET_TIMERSLACK, 1000ul); /* naps would be 50 µs longer */
         list_init(&waiting);
         list_init(&over);
-        pthread_mutex_lock(&n->lock);
+        lock_take(&n->lock);
         for (;;) {
                 if (list_empty(&waiting)) {
                         if (list_empty(&n->events)) {
                                 if (n->stop)
                                         break;
-                                pthread_cond_wait(&n->changed, &n->lock);
+                                lock_wait(&n->lock, &n->changed);
                                 continue;
                         }
                         since_ns = clock_now_ns();
@@ -201,7 +201,7 @@ static void *notifier_main(void *arg)
                         list_remove(first);
                         list_append(&waiting, first);
                 }
-                pthread_mutex_unlock(&n->lock);
+                lock_release(&n->lock);
                 take_over(&waiting, &over);
                 if (list_empty(&over))
                         pause_after(since_ns);
@@ -212,9 +212,9 @@ static void *notifier_main(void *arg)
                         list_remove(&e->link);
                         report(e);
                 }
-                pthread_mutex_lock(&n->lock);
+                lock_take(&n->lock);
         }
-        pthread_mutex_unlock(&n->lock);
+        lock_release(&n->lock);
         return NULL;
 }
 
@@ -224,11 +224,11 @@ int notifier_new(struct notifier **ret)
         if (!n)
                 return SP_E_NOMEM;
         list_init(&n->events);
-        pthread_mutex_init(&n->lock, NULL);
+        lock_init(&n->lock);
         pthread_cond_init(&n->changed, NULL);
         if (pthread_create(&n->thread, NULL, notifier_main, n)) {
                 pthread_cond_destroy(&n->changed);
-                pthread_mutex_destroy(&n->lock);
+                lock_fini(&n->lock);
                 mem_free(n);
                 return SP_E_NOMEM;
         }
@@ -240,22 +240,22 @@ void notifier_free(struct notifier *n)
 {
         if (!n)
                 return;
-        pthread_mutex_lock(&n->lock);
+        lock_take(&n->lock);
         n->stop = true;
         pthread_cond_signal(&n->changed);
-        pthread_mutex_unlock(&n->lock);
+        lock_release(&n->lock);
         pthread_join(n->thread, NULL);
         pthread_cond_destroy(&n->changed);
-        pthread_mutex_destroy(&n->lock);
+        lock_fini(&n->lock);
         mem_free(n);
 }
 
 void notifier_push(struct notifier *n, struct backend_event *e)
 {
-        pthread_mutex_lock(&n->lock);
+        lock_take(&n->lock);
         list_append(&n->events, &e->link);
         pthread_cond_signal(&n->changed);
-        pthread_mutex_unlock(&n->lock);
+        lock_release(&n->lock);
 }
 
 static void CL_CALLBACK on_complete(cl_event event, cl_int status, void *user)
@@ -289,7 +289,7 @@ void notify_when_complete(struct backend_event *e)
         struct backend_queue *q = e->queue;
         struct backend *b = q->backend;
         e->status = CL_SUBMITTED;
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         b->in_flight++;
         bool polled = b->polling && q->domain->quirks->completion == COMPLETION_WAIT;
         if (polled) {
@@ -297,7 +297,7 @@ void notify_when_complete(struct backend_event *e)
                         list_append(&b->polled, &q->link);
                 list_append(&q->polled, &e->link);
         }
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
         if (!polled)
                 wait_elsewhere(e);
 }
@@ -336,7 +336,7 @@ enum backend_polled notify_poll(struct backend *b, bool last)
         list_init(&taken);
         drop_spent(b);
         op_enter();
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         b->polling = !last;
         bool waiting = !last && !list_empty(&b->polled);
         list_each(q, &b->polled, struct backend_queue, link) take_polled(q, last, &taken);
@@ -346,7 +346,7 @@ enum backend_polled notify_poll(struct backend *b, bool last)
                 list_remove(&e->link);
                 wait_elsewhere(e);
         }
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
         op_leave();
         while (!list_empty(&taken)) {
                 struct backend_event *e = list_entry(taken.next, struct backend_event, link);
@@ -361,8 +361,8 @@ enum backend_polled notify_poll(struct backend *b, bool last)
 
 void notify_wait_idle(struct backend *b)
 {
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         while (b->in_flight)
-                pthread_cond_wait(&b->idle, &b->lock);
-        pthread_mutex_unlock(&b->lock);
+                lock_wait(&b->lock, &b->idle);
+        lock_release(&b->lock);
 }

@@ -5,10 +5,11 @@
 #define SPANCL_BACKEND_NATIVE_NOTIFY_H
 
 #include "backend/native/native.h"
+#include "base/lock.h"
 
 struct notifier {
         pthread_t thread;
-        pthread_mutex_t lock; /* guards what follows; a leaf */
+        struct lock lock; /* guards what follows; a leaf */
         pthread_cond_t changed;
         struct list events;
         bool stop;

@@ -4,6 +4,7 @@
 #include "backend/native/kernellist.h"
 #include "backend/native/native.h"
 #include "backend/native/room.h"
+#include "base/lock.h"
 
 /* Kinds of program_create, and what program_link makes. */
 enum { SOURCE, BINARIES, IL, BUILT_IN, LINKED };
@@ -115,7 +116,7 @@ static void start(struct backend_program *p, struct backend *b, struct native_do
         *p = (struct backend_program){
                 .backend = b, .domain = d, .program = program, .kind = kind
         };
-        pthread_mutex_init(&p->binaries_turn, NULL);
+        lock_init(&p->binaries_turn);
 }
 
 cl_int native_program_create(struct backend *b, unsigned domain, unsigned kind,
@@ -154,7 +155,7 @@ void native_program_release(struct backend_program *p)
         op_enter();
         p->domain->api->clReleaseProgram(p->program);
         op_leave();
-        pthread_mutex_destroy(&p->binaries_turn);
+        lock_fini(&p->binaries_turn);
         mem_free(p);
 }
 
@@ -246,19 +247,19 @@ static cl_int build(struct backend_program *p, const cl_device_id *ids, size_t c
 
 /* Several domains build the same program at the same time: where these would change the cache on disk under each
  * other, one after the other. NULL: they need not. */
-static pthread_mutex_t *take_turn(const struct backend *b, const struct native_domain *d)
+static struct lock *take_turn(const struct backend *b, const struct native_domain *d) LOCK_UNCHECKED
 {
-        static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+        static struct lock one_at_a_time = LOCK_INIT;
         if (d->quirks->disk_cache != DISK_CACHE_RACES || b->domain_count < 2)
                 return NULL;
-        pthread_mutex_lock(&one_at_a_time);
+        lock_take(&one_at_a_time);
         return &one_at_a_time;
 }
 
-static void end_turn(pthread_mutex_t *turn)
+static void end_turn(struct lock *turn) LOCK_UNCHECKED
 {
         if (turn)
-                pthread_mutex_unlock(turn);
+                lock_release(turn);
 }
 
 /* May it be better a second time, because another process changed the cache on disk meanwhile? */
@@ -340,7 +341,7 @@ static cl_int build_and_tell(struct backend_program *p, const unsigned *devices,
                 mem_free(ids);
                 return CL_INVALID_DEVICE;
         }
-        pthread_mutex_t *turn = take_turn(p->backend, p->domain);
+        struct lock *turn = take_turn(p->backend, p->domain);
         cl_int r = renew(p, device_count);
         if (!r)
                 r = build(p, ids, device_count, options ? options : "", compile);
@@ -433,7 +434,7 @@ cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *d
         if (!r) {
                 for (size_t i = 0; i < input_count; i++)
                         programs[i] = inputs[i]->program;
-                pthread_mutex_t *turn = take_turn(b, d);
+                struct lock *turn = take_turn(b, d);
                 made = link_programs(d, ids, device_count, programs, input_count, options, &r);
                 if (was_disturbed(d, made, r, false)) {
                         if (made)
@@ -501,7 +502,7 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
         __typeof__(clGetProgramInfo) *ask = p->domain->api->clGetProgramInfo;
         cl_uint count = 0;
         op_enter();
-        pthread_mutex_lock(&p->binaries_turn);
+        lock_take(&p->binaries_turn);
         cl_int r = ask(p->program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, NULL);
         cl_device_id *ids = mem_alloc(count * sizeof(cl_device_id));
         size_t *sizes = mem_alloc(count * sizeof(*sizes));
@@ -517,7 +518,7 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
                         which++;
                 r = which < count ? ask_binary(p, which, count, sizes, out) : CL_INVALID_DEVICE;
         }
-        pthread_mutex_unlock(&p->binaries_turn);
+        lock_release(&p->binaries_turn);
         op_leave();
         mem_free(ids);
         mem_free(sizes);

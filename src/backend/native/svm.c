@@ -153,9 +153,9 @@ void native_svm_reap(struct backend *b)
 
 static bool is_idle(struct backend *b)
 {
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         bool idle = !b->in_flight;
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
         return idle;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/reference/reference.h"
 #include "backend/reference/submit.h"
 #include "base/clock.h"
 
@@ -92,8 +93,8 @@ static bool after_all(const struct ref_command *k)
         return (k->c.op == BACKEND_MARKER || k->c.op == BACKEND_BARRIER) && !k->c.dep_count;
 }
 
-/* May `k` run, given what is pending before it? Lock held. */
-static bool command_ready(struct backend *b, const struct ref_command *k)
+/* May `k` run, given what is pending before it? */
+static bool command_ready(struct backend *b, const struct ref_command *k) REQUIRES(b->lock)
 {
         for (size_t i = 0; i < k->c.dep_count; i++)
                 if (k->deps[i]->status > CL_COMPLETE)
@@ -118,8 +119,8 @@ static uint64_t next_random(uint64_t *state)
         return *state;
 }
 
-/* The next command to run; it stays in the list. The oldest is always ready. Lock held. */
-static struct ref_command *choose(struct backend *b)
+/* The next command to run; it stays in the list. The oldest is always ready. */
+static struct ref_command *choose(struct backend *b) REQUIRES(b->lock)
 {
         struct ref_command *ready[LOOK_AHEAD];
         size_t count = 0, seen = 0;
@@ -135,9 +136,9 @@ static struct ref_command *choose(struct backend *b)
         return ready[count > 1 ? next_random(&b->random) % count : 0];
 }
 
-/* Run one command and report it. False: none is ready, or somebody else is executing. Lock held, left
- * while it works. */
-static bool execute_one(struct backend *b)
+/* Run one command and report it. False: none is ready, or somebody else is executing. The lock is
+ * released while it works. */
+static bool execute_one(struct backend *b) REQUIRES(b->lock)
 {
         struct ref_command *k = b->executing ? NULL : choose(b);
         if (!k)
@@ -153,18 +154,18 @@ static bool execute_one(struct backend *b)
         struct backend_times times = { .submit_ns = k->submit_ns,
                                        .start_ns = executor_clock_ns(b) };
         b->executing = true;
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
 
         if (status == CL_SUCCESS)
                 status = run_command(k);
 
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         times.end_ns = executor_clock_ns(b);
         k->event.status = status;
         *failed |= b->failure_stays && status < 0;
         list_remove(&k->link);
         b->executing = false;
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
 
         if (!(k->queue->props & CL_QUEUE_PROFILING_ENABLE))
                 times = (struct backend_times){ 0 };
@@ -172,43 +173,43 @@ static bool execute_one(struct backend *b)
         ref_command_free(k);
         if (cookie)
                 b->complete(b->user, cookie, status, &times);
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         return true;
 }
 
 static void *thread_main(void *arg)
 {
         struct backend *b = arg;
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         for (;;) {
                 if (execute_one(b))
                         continue;
                 if (b->stop && list_empty(&b->pending))
                         break;
-                pthread_cond_wait(&b->changed, &b->lock);
+                lock_wait(&b->lock, &b->changed);
         }
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
         return NULL;
 }
 
 size_t backend_reference_step(struct backend *b, size_t max)
 {
         size_t ran = 0;
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         while (ran < max && execute_one(b))
                 ran++;
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
         return ran;
 }
 
 int executor_start(struct backend *b)
 {
-        pthread_mutex_init(&b->lock, NULL);
+        lock_init(&b->lock);
         pthread_cond_init(&b->changed, NULL);
         if (b->manual || !pthread_create(&b->thread, NULL, thread_main, b))
                 return 0;
         pthread_cond_destroy(&b->changed);
-        pthread_mutex_destroy(&b->lock);
+        lock_fini(&b->lock);
         return SP_E_NOMEM;
 }
 
@@ -217,14 +218,14 @@ void executor_stop(struct backend *b)
         if (b->manual) {
                 backend_reference_step(b, SIZE_MAX);
         } else {
-                pthread_mutex_lock(&b->lock);
+                lock_take(&b->lock);
                 b->stop = true;
                 pthread_cond_signal(&b->changed);
-                pthread_mutex_unlock(&b->lock);
+                lock_release(&b->lock);
                 pthread_join(b->thread, NULL);
         }
         pthread_cond_destroy(&b->changed);
-        pthread_mutex_destroy(&b->lock);
+        lock_fini(&b->lock);
 }
 
 void executor_wake(struct backend *b)

@@ -11,10 +11,10 @@ SP_NODISCARD int executor_start(struct backend *b);
 /* Stop the thread; all commands run before this returns. */
 void executor_stop(struct backend *b);
 
-/* Wake the executor: a command was appended to the list. Lock held. */
-void executor_wake(struct backend *b);
+/* Wake the executor: a command was appended to the list. */
+void executor_wake(struct backend *b) REQUIRES(b->lock);
 
-/* The clock of the commands' times; in manual mode it counts readings. Lock held. */
-uint64_t executor_clock_ns(struct backend *b);
+/* The clock of the commands' times; in manual mode it counts readings. */
+uint64_t executor_clock_ns(struct backend *b) REQUIRES(b->lock);
 
 #endif

@@ -1,10 +1,11 @@
 /* The reference backend: devices in software that execute the built-in kernels of registry.def with no
  * OpenCL at all. Each device is a domain of its own. */
-#include "backend/backend.h"
+#include "backend/reference/reference.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "backend/bounds.h"
 #include "backend/builtin/devinfo.h"
 #include "backend/emit.h"
@@ -100,10 +101,12 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
                 return SP_E_NOMEM;
         b->complete = params->complete;
         b->user = params->user;
+        b->first_number = params->first_number;
         for (unsigned i = 0; i < DEVICES; i++) {
                 char name[NAME_SIZE];
                 name_of(i, name);
-                if (filter_match(params->devices, i, CL_DEVICE_TYPE_CUSTOM, name))
+                if (filter_match(config_option_text(params->options, CONFIG_devices),
+                                 params->first_number + i, CL_DEVICE_TYPE_CUSTOM, name))
                         b->numbers[b->count++] = i;
         }
         if (!b->count) {
@@ -154,8 +157,8 @@ static bool ref_device_label(struct backend *b, unsigned device, unsigned *ret_n
                              char *ret_name, size_t size)
 {
         char name[NAME_SIZE];
-        *ret_number = b->numbers[device];
-        name_of(*ret_number, name);
+        *ret_number = b->first_number + b->numbers[device];
+        name_of(b->numbers[device], name);
         snprintf(ret_name, size, "%s", name);
         return true;
 }
@@ -436,9 +439,9 @@ static void ref_kernel_release(struct backend_kernel *k)
 
 static cl_int ref_event_status(struct backend_event *e)
 {
-        pthread_mutex_lock(&e->backend->lock);
+        lock_take(&e->backend->lock);
         cl_int status = e->status;
-        pthread_mutex_unlock(&e->backend->lock);
+        lock_release(&e->backend->lock);
         return status < 0 ? status : CL_COMPLETE;
 }
 

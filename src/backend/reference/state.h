@@ -15,6 +15,7 @@
 #include "backend/backend.h"
 #include "backend/builtin/program.h"
 #include "base/list.h"
+#include "base/lock.h"
 
 enum { DEVICES = 2 };
 
@@ -24,8 +25,9 @@ struct backend {
         unsigned numbers
                 [DEVICES]; /* of the devices that passed the filter; index = device = domain */
         unsigned count;
+        unsigned first_number; /* for the filter */
 
-        pthread_mutex_t lock;
+        struct lock lock;
         pthread_cond_t changed; /* a command can run, or stop */
         pthread_t thread;
         bool manual, stop;

@@ -136,11 +136,11 @@ static cl_int append(struct backend_queue *q, const struct backend_command *c, b
                 k->deps[i] = ref_event_hold(c->deps[i]);
 
         *ret = &k->event;
-        pthread_mutex_lock(&b->lock);
+        lock_take(&b->lock);
         k->submit_ns = executor_clock_ns(b);
         list_append(&b->pending, &k->link);
         executor_wake(b);
-        pthread_mutex_unlock(&b->lock);
+        lock_release(&b->lock);
         return CL_SUCCESS;
 }
 

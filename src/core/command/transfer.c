@@ -471,7 +471,7 @@ int incoming_failed(struct server *s, uint64_t transfer)
         struct incoming *in = map_get(&s->client->incoming, transfer);
         if (!in || in->server != s)
                 return 0;
-        bool some = in->placed.below || in->placed.count;
+        bool some = in->placed.below || in->placed.ahead.count;
         if (some && in->came.below < box_size(&in->to))
                 return SP_E_PROTO; /* they may just be written where they belong */
         incoming_cancel(s->client, transfer);

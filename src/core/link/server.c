@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/memory/storage.h"

@@ -3,7 +3,7 @@
 #ifndef SPANCL_CORE_SERVER_H
 #define SPANCL_CORE_SERVER_H
 
-#include "base/config.h"
+#include "config/server_spec.h"
 #include "core/client.h"
 #include "core/link/io.h"
 

@@ -6,131 +6,6 @@
 
 uint64_t placement_chain_bytes = 1 << 20;
 
-/* ---- range sets ----------------------------------------------------------------------------- */
-
-static bool within(struct range inner, struct range outer)
-{
-        return inner.begin >= outer.begin && inner.end <= outer.end;
-}
-
-/* Make room for `more` ranges. */
-static int set_reserve(struct range_set *s, size_t more)
-{
-        if (s->cap - s->count >= more)
-                return 0;
-        size_t cap = s->cap ? s->cap * 2 : 4;
-        while (cap - s->count < more)
-                cap *= 2;
-        struct range *p = mem_realloc(s->ranges, cap * sizeof(*p));
-        if (!p)
-                return SP_E_NOMEM;
-        s->ranges = p;
-        s->cap = cap;
-        return 0;
-}
-
-/* Index of the first range that ends at or behind `at`. */
-static size_t set_find(const struct range_set *s, uint64_t at)
-{
-        size_t lo = 0, hi = s->count;
-        while (lo < hi) {
-                size_t mid = lo + (hi - lo) / 2;
-                if (s->ranges[mid].end < at)
-                        lo = mid + 1;
-                else
-                        hi = mid;
-        }
-        return lo;
-}
-
-/* Replace ranges [first, last) by `n` others; there is room. */
-static void set_splice(struct range_set *s, size_t first, size_t last, const struct range *with,
-                       size_t n)
-{
-        memmove(s->ranges + first + n, s->ranges + last, (s->count - last) * sizeof(*s->ranges));
-        if (n)
-                memcpy(s->ranges + first, with, n * sizeof(*with));
-        s->count = s->count - (last - first) + n;
-}
-
-int range_set_add(struct range_set *s, struct range r)
-{
-        if (r.begin >= r.end)
-                return 0;
-        int e = set_reserve(s, 1);
-        if (e < 0)
-                return e;
-        size_t first = set_find(s, r.begin), last = first;
-        while (last < s->count && s->ranges[last].begin <= r.end) {
-                if (s->ranges[last].begin < r.begin)
-                        r.begin = s->ranges[last].begin;
-                if (s->ranges[last].end > r.end)
-                        r.end = s->ranges[last].end;
-                last++;
-        }
-        set_splice(s, first, last, &r, 1);
-        return 0;
-}
-
-int range_set_remove(struct range_set *s, struct range r)
-{
-        if (r.begin >= r.end || !s->count)
-                return 0;
-        int e = set_reserve(s, 1);
-        if (e < 0)
-                return e;
-        struct range keep[2];
-        size_t n = 0, first = set_find(s, r.begin);
-        while (first < s->count && s->ranges[first].end <= r.begin)
-                first++;
-        size_t last = first;
-        while (last < s->count && s->ranges[last].begin < r.end) {
-                struct range old = s->ranges[last++];
-                if (old.begin < r.begin)
-                        keep[n++] = (struct range){ old.begin, r.begin };
-                if (old.end > r.end)
-                        keep[n++] = (struct range){ r.end, old.end };
-        }
-        set_splice(s, first, last, keep, n);
-        return 0;
-}
-
-int range_set_next(const struct range_set *s, struct range within, bool member, struct range *ret)
-{
-        size_t i = set_find(s, within.begin);
-        uint64_t at = within.begin;
-        while (at < within.end) {
-                while (i < s->count && s->ranges[i].end <= at)
-                        i++;
-                bool inside = i < s->count && s->ranges[i].begin <= at;
-                uint64_t end = within.end;
-                if (inside && s->ranges[i].end < end)
-                        end = s->ranges[i].end;
-                if (!inside && i < s->count && s->ranges[i].begin < end)
-                        end = s->ranges[i].begin;
-                if (inside == member) {
-                        *ret = (struct range){ at, end };
-                        return 1;
-                }
-                at = end;
-        }
-        return 0;
-}
-
-bool range_set_has(const struct range_set *s, struct range r)
-{
-        struct range hole;
-        if (s->count == 1 && within(r, s->ranges[0])) /* mostly */
-                return true;
-        return !range_set_next(s, r, false, &hole);
-}
-
-void range_set_fini(struct range_set *s)
-{
-        mem_free(s->ranges);
-        *s = (struct range_set){ 0 };
-}
-
 /* ---- replicas ------------------------------------------------------------------------------- */
 
 struct replica *placement_at(struct placement *p, uint32_t server, uint32_t domain)
@@ -162,7 +37,7 @@ static int writer_add(struct replica *at, struct writer w)
                  * waited for that copy. An arrival waits for earlier arrivals. */
                 bool after = w.arrival ? old->arrival
                                        : w.queue && (old->queue == w.queue || old->seen == w.queue);
-                if (after && within(old->range, w.range))
+                if (after && range_within(old->range, w.range))
                         writer_del(at, i);
         }
         if (at->writer_count == at->writer_cap) {
@@ -191,7 +66,7 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
                 return e;
         /* With room for one more range everywhere nothing below can fail. */
         for (size_t i = 0; i < p->count && !e; i++)
-                e = set_reserve(&p->replicas[i].current, 1);
+                e = range_set_reserve(&p->replicas[i].current, 1);
         for (size_t i = 0; i < p->count && !e; i++)
                 if (&p->replicas[i] != at)
                         e = range_set_remove(&p->replicas[i].current, r);
@@ -207,7 +82,7 @@ void placement_follow(struct placement *p, uint32_t server, uint32_t domain, str
                 bool waited = false;
                 for (size_t k = 0; k < count && !waited; k++)
                         waited = events[k] == old->event;
-                if (waited && within(old->range, r))
+                if (waited && range_within(old->range, r))
                         writer_del(at, i);
         }
 }
@@ -504,7 +379,7 @@ uint64_t replica_arrival(const struct replica *r, struct range part)
         for (size_t i = r->writer_count; i-- > 0;) {
                 const struct writer *w = &r->writers[i];
                 if (range_overlaps(w->range, part))
-                        return w->arrival && within(part, w->range) ? w->event : 0;
+                        return w->arrival && range_within(part, w->range) ? w->event : 0;
         }
         return 0;
 }

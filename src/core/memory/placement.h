@@ -8,31 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/range_set.h"
 #include "base/status.h"
-
-/* Half-open range of bytes. */
-struct range {
-        uint64_t begin, end;
-};
-
-static inline bool range_overlaps(struct range a, struct range b)
-{
-        return a.begin < b.end && b.begin < a.end;
-}
-
-/* Sorted, disjoint, not adjacent. Zeroed memory is an empty set. */
-struct range_set {
-        struct range *ranges;
-        size_t count, cap;
-};
-
-SP_NODISCARD int range_set_add(struct range_set *s, struct range r);
-SP_NODISCARD int range_set_remove(struct range_set *s, struct range r);
-/* Is all of r in the set? An empty range is. */
-bool range_set_has(const struct range_set *s, struct range r);
-/* The first part of `within` from `within.begin` on that is in the set (member) or not. 0: none. */
-int range_set_next(const struct range_set *s, struct range within, bool member, struct range *ret);
-void range_set_fini(struct range_set *s);
 
 /* A command that made bytes current at a location. */
 struct writer {

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
@@ -44,7 +45,7 @@ struct caller {
 };
 
 struct dialler {
-        pthread_mutex_t lock; /* guards `busy` of all callers */
+        struct lock lock; /* guards `busy` of all callers */
         struct list callers;
         size_t count, max;
         int wake_fd; /* an eventfd, set when a thread ends */
@@ -98,9 +99,9 @@ static void *serve_thread(void *arg)
         struct dialler *d = j->dialler;
         pthread_setname_np(pthread_self(), "spancl-dial");
         serve(j);
-        pthread_mutex_lock(&d->lock);
+        lock_take(&d->lock);
         j->caller->busy--;
-        pthread_mutex_unlock(&d->lock);
+        lock_release(&d->lock);
         mem_free(j);
         while (eventfd_write(d->wake_fd, 1) < 0 && errno == EINTR)
                 ;
@@ -111,9 +112,9 @@ static void *serve_thread(void *arg)
 
 static unsigned busy_of(struct dialler *d, const struct caller *c)
 {
-        pthread_mutex_lock(&d->lock);
+        lock_take(&d->lock);
         unsigned n = c->busy;
-        pthread_mutex_unlock(&d->lock);
+        lock_release(&d->lock);
         return n;
 }
 
@@ -166,15 +167,15 @@ static bool caller_hear(struct dialler *d, struct caller *c)
         c->due_ns = (c->due_ns < now ? now : c->due_ns) + 1000000000ull / PER_S;
         j->dialler = d;
         j->caller = c;
-        pthread_mutex_lock(&d->lock);
+        lock_take(&d->lock);
         c->busy++;
-        pthread_mutex_unlock(&d->lock);
+        lock_release(&d->lock);
         if (thread_start(NULL, true, serve_thread, j) == 0)
                 return true;
         log_warn(LOG, "out of threads: a request is lost");
-        pthread_mutex_lock(&d->lock);
+        lock_take(&d->lock);
         c->busy--;
-        pthread_mutex_unlock(&d->lock);
+        lock_release(&d->lock);
         mem_free(j);
         return true;
 }
@@ -258,7 +259,7 @@ static void run(struct dialler *d, struct pollfd *fds, struct caller **of)
 
 int dialler_main(const struct config_options *o)
 {
-        static struct dialler d = { .lock = PTHREAD_MUTEX_INITIALIZER };
+        static struct dialler d = { .lock = LOCK_INIT };
         char text[KEYS_TEXT_MAX];
         prctl(PR_SET_NAME, "spancld-dialler");
         prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -6,7 +6,7 @@
 #ifndef SPANCL_DAEMON_DIALLER_H
 #define SPANCL_DAEMON_DIALLER_H
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Run the dialler until the supervisor closes the control socket. Returns the process's exit
  * status. */

@@ -1,12 +1,12 @@
 #include "daemon/dialler/reach.h"
 
 #include <netdb.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "daemon/dialler/local_path.h"
 
 enum { KNOWN_MAX = 64, KNOWN_S = 60 };
@@ -19,10 +19,10 @@ struct place {
 };
 
 static struct {
-        pthread_mutex_t lock;
+        struct lock lock;
         struct place all[KNOWN_MAX];
         unsigned next;
-} known = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} known = { .lock = LOCK_INIT };
 
 static bool place_of(const struct conn *c, struct place *ret)
 {
@@ -35,23 +35,23 @@ static bool is_known(const struct place *p)
 {
         uint64_t now = clock_now_ns();
         bool is = false;
-        pthread_mutex_lock(&known.lock);
+        lock_take(&known.lock);
         for (unsigned i = 0; i < KNOWN_MAX && !is; i++) {
                 const struct place *k = &known.all[i];
                 is = k->size == p->size && k->until_ns > now &&
                      !memcmp(&k->address, &p->address, p->size);
         }
-        pthread_mutex_unlock(&known.lock);
+        lock_release(&known.lock);
         return is;
 }
 
 static void remember(const struct place *p)
 {
-        pthread_mutex_lock(&known.lock);
+        lock_take(&known.lock);
         struct place *k = &known.all[known.next++ % KNOWN_MAX];
         *k = *p;
         k->until_ns = clock_now_ns() + KNOWN_S * 1000000000ull;
-        pthread_mutex_unlock(&known.lock);
+        lock_release(&known.lock);
 }
 
 static bool begins(const char *text, const char *with)

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Fork the worker, and end the calling process, which is the intermediate one: it has one thread,
  * and its CONTROL_FD becomes the worker's. Only the worker returns, once it is a child of

@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "base/config.h"
+#include "config/options.h"
 #include "proto/wire.h"
 #include "transport/tls.h"
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/loopback.h"
 #include "base/mem.h"
+#include "config/server_spec.h"
 #include "daemon/dialler/local_path.h"
 #include "daemon/upkeep/tree.h"
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/config.h"
+#include "config/options.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/upkeep/scratch.h"
 #include "proto/wire.h"

@@ -4,7 +4,7 @@
 #ifndef SPANCL_DAEMON_SUPERVISOR_H
 #define SPANCL_DAEMON_SUPERVISOR_H
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Run the supervisor until SIGTERM or SIGINT. Returns the process's exit status. Workers get the
  * options in `argv`, too. */

@@ -5,7 +5,7 @@
 #ifndef SPANCL_DAEMON_ZYGOTE_H
 #define SPANCL_DAEMON_ZYGOTE_H
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Run the zygote until the supervisor closes the control socket; a forked worker returns when it
  * ends. Returns the process's exit status; 1: workers can't be forked from it, and the log says

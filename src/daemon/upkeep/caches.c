@@ -9,6 +9,7 @@
 
 #include "base/folder.h"
 #include "base/log.h"
+#include "config/variables.h"
 #include "daemon/upkeep/tree.h"
 #include "transport/keys.h"
 

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Make the folder of `owner` (gate.h; "": this host's sessions), and set environment variables so
  * that drivers use it. If it can't be made, compiled programs last as long as `scratch_dir`.

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
@@ -65,7 +66,7 @@ struct metered {
          * at that time; 0: no doubt. */
         uint64_t doubt;
         uint64_t doubted_bytes; /* the smallest size of files without a name since then */
-        /* Written by the walking thread, lock held: */
+        /* Written by the walking thread, under the lock: */
         uint64_t walk_ns;      /* when to walk again */
         uint64_t begun, ended; /* numbers of walks */
         uint64_t disk_max;     /* 0: not known yet */
@@ -78,8 +79,8 @@ struct meter {
         uint64_t memory_max, tasks_max, disk_max; /* 0: no limit */
         uid_t uid; /* the user of --user, where spancld is root; 0: none */
         gid_t gid;
-        bool counts_tasks;    /* a session's processes are limited, by the meter or by others */
-        pthread_mutex_t lock; /* guards the list and its items */
+        bool counts_tasks; /* a session's processes are limited, by the meter or by others */
+        struct lock lock;  /* guards the list and its items */
         pthread_cond_t changed;
         struct list sessions;
         bool told; /* the log says that processes can't be inspected */
@@ -104,7 +105,7 @@ static struct metered *find(struct meter *m, uint64_t number)
 }
 
 /* Find the session whose walk is due first, which may be in the future. */
-static struct metered *next_walk(struct meter *m)
+static struct metered *next_walk(struct meter *m) REQUIRES(m->lock)
 {
         struct metered *next = NULL;
         list_each(one, &m->sessions, struct metered, link)
@@ -146,7 +147,7 @@ static void walk(struct meter *m, struct metered *copy, bool caches)
 
 /* Return true if no session before this one has the same caches, which are walked once for all
  * of them. */
-static bool is_first_of_caches(struct meter *m, const struct metered *session)
+static bool is_first_of_caches(struct meter *m, const struct metered *session) REQUIRES(m->lock)
 {
         list_each(one, &m->sessions, struct metered, link)
         {
@@ -176,12 +177,12 @@ static void *walk_all(void *arg)
                 log_error(LOG, "the rights of --user can't be taken; disk space is not limited");
                 return NULL;
         }
-        pthread_mutex_lock(&m->lock);
+        lock_take(&m->lock);
         for (;;) {
                 struct metered *one = next_walk(m), copy;
                 uint64_t now = clock_now_ns();
                 if (!one) {
-                        pthread_cond_wait(&m->changed, &m->lock);
+                        lock_wait(&m->lock, &m->changed);
                         continue;
                 }
                 if (one->walk_ns > now) {
@@ -189,15 +190,15 @@ static void *walk_all(void *arg)
                                 .tv_sec = (time_t)(one->walk_ns / (1000 * MS)),
                                 .tv_nsec = (long)(one->walk_ns % (1000 * MS)),
                         };
-                        pthread_cond_timedwait(&m->changed, &m->lock, &until);
+                        lock_wait_until(&m->lock, &m->changed, &until);
                         continue;
                 }
                 one->begun++;
                 copy = *one;
                 bool caches = is_first_of_caches(m, one);
-                pthread_mutex_unlock(&m->lock);
+                lock_release(&m->lock);
                 walk(m, &copy, caches);
-                pthread_mutex_lock(&m->lock);
+                lock_take(&m->lock);
                 one = find(m, copy.number); /* the session may have ended */
                 if (!one)
                         continue;
@@ -251,8 +252,8 @@ static bool counts(unsigned *count, bool is_so, unsigned max)
         return *count >= max;
 }
 
-/* Compare a measurement with the limits, and report the first that is exceeded. Lock held. */
-static void judge(struct meter *m, struct metered *one, const struct usage *u)
+/* Compare a measurement with the limits, and report the first that is exceeded. */
+static void judge(struct meter *m, struct metered *one, const struct usage *u) REQUIRES(m->lock)
 {
         bool moving = counts(&one->moving, u->moving, MOVING_MAX) && m->counts_tasks;
         bool shut = counts(&one->shut, u->closed && !one->closed, CLOSED_MAX);
@@ -311,9 +312,9 @@ static int measure(const struct meter *m, const struct metered *one, struct usag
 
 static void forget(struct meter *m, struct metered *one)
 {
-        pthread_mutex_lock(&m->lock);
+        lock_take(&m->lock);
         list_remove(&one->link);
-        pthread_mutex_unlock(&m->lock);
+        lock_release(&m->lock);
         close(one->folder);
         mem_free(one);
 }
@@ -332,13 +333,13 @@ static uint64_t measure_all(struct meter *m)
                                 forget(m, one);
                                 continue;
                         }
-                        pthread_mutex_lock(&m->lock); /* the walking thread copies *one */
+                        lock_take(&m->lock); /* the walking thread copies *one */
                         if (!r)
                                 judge(m, one, &u);
                         one->due_ns = clock_now_ns();
                         one->due_ns += pause_ns(one->due_ns - now, PERIOD_PARTS, PERIOD_MAX_MS);
                         pthread_cond_signal(&m->changed);
-                        pthread_mutex_unlock(&m->lock);
+                        lock_release(&m->lock);
                 }
                 next = one->due_ns < next ? one->due_ns : next;
         }
@@ -372,10 +373,10 @@ static void add(struct meter *m, struct control *c)
                          "files without a name that sessions hold are not counted: spancld may "
                          "not look into their processes (CAP_SYS_PTRACE)");
         m->told |= one->closed;
-        pthread_mutex_lock(&m->lock);
+        lock_take(&m->lock);
         list_append(&m->sessions, &one->link);
         pthread_cond_signal(&m->changed);
-        pthread_mutex_unlock(&m->lock);
+        lock_release(&m->lock);
 }
 
 /* Receive the supervisor's message. False: the supervisor is gone, or needs no meter any more. */
@@ -393,7 +394,7 @@ static bool hear(struct meter *m)
 
 int meter_main(const struct config_options *o, const char *memory_bytes, const char *task_count)
 {
-        static struct meter m = { .lock = PTHREAD_MUTEX_INITIALIZER };
+        static struct meter m = { .lock = LOCK_INIT };
         pthread_condattr_t attr;
         pthread_t thread;
         prctl(PR_SET_NAME, "spancld-meter");

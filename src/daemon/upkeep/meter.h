@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* The limit that a session exceeds: the byte behind its number in CONTROL_OVER. */
 enum meter_verdict {

@@ -1,6 +1,5 @@
 #include "daemon/worker/checkup.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -9,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 
@@ -16,7 +16,7 @@ enum { SIZE = 4096, HALF = SIZE / 2, TEXT_MAX = 200 };
 
 /* The command in flight. */
 struct command {
-        pthread_mutex_t lock;
+        struct lock lock;
         pthread_cond_t changed;
         bool done;
         cl_int status;
@@ -35,28 +35,28 @@ static void on_complete(void *user, void *cookie, cl_int status, const struct ba
         struct command *c = cookie;
         (void)user;
         (void)t;
-        pthread_mutex_lock(&c->lock);
+        lock_take(&c->lock);
         c->done = true;
         c->status = status;
         pthread_cond_signal(&c->changed);
-        pthread_mutex_unlock(&c->lock);
+        lock_release(&c->lock);
 }
 
 /* Run a command and wait until it completes. It may never complete; the supervisor has a
  * time-out. */
 static cl_int run(const struct backend_ops *ops, struct backend_queue *q, struct backend_command c)
 {
-        struct command wait = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0 };
+        struct command wait = { LOCK_INIT, PTHREAD_COND_INITIALIZER, false, 0 };
         struct backend_event *e = NULL;
         c.cookie = &wait;
         cl_int r = ops->submit(q, &c, &e);
         if (r < 0)
                 return r;
         ops->queue_flush(q);
-        pthread_mutex_lock(&wait.lock);
+        lock_take(&wait.lock);
         while (!wait.done)
-                pthread_cond_wait(&wait.changed, &wait.lock);
-        pthread_mutex_unlock(&wait.lock);
+                lock_wait(&wait.lock, &wait.changed);
+        lock_release(&wait.lock);
         if (e)
                 ops->event_release(e);
         return wait.status;
@@ -107,12 +107,14 @@ static bool check(const struct backend_ops *ops, struct backend *b, unsigned dev
 
 int checkup_run(const struct config_options *o, const char *scratch_dir)
 {
-        /* Accelerators have no labels, so they are not checked. */
         const struct backend_ops *ops = backend_find(config_option_text(o, CONFIG_backend));
+        struct config_options mine = *o;
+        mine.values[CONFIG_almaif] = ""; /* accelerators have no labels, so they are not checked */
+        mine.values[CONFIG_contexts] = "device";
+        mine.values[CONFIG_clear_memory] = "off";
         const struct backend_params params = {
-                .devices = config_option_text(o, CONFIG_devices),
+                .options = &mine,
                 .scratch_dir = scratch_dir,
-                .contexts = BACKEND_CONTEXTS_DEVICE,
                 .complete = on_complete,
         };
         struct backend *b = NULL;

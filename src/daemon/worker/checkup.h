@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Return true if the supervisor wants this worker to make a check. Receives nothing from the
  * control socket. */

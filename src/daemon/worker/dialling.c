@@ -1,13 +1,13 @@
 #include "daemon/worker/dialling.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/dialler/dial_message.h"
@@ -28,17 +28,17 @@ struct asking {
 };
 
 static struct {
-        pthread_mutex_t lock;
+        struct lock lock;
         pthread_cond_t changed;
         struct list all; /* the waiting threads */
         uint64_t number; /* the number of the last request */
         int socket;
-} asked = { .lock = PTHREAD_MUTEX_INITIALIZER,
+} asked = { .lock = LOCK_INIT,
             .changed = PTHREAD_COND_INITIALIZER,
             .all = { &asked.all, &asked.all },
             .socket = -1 };
 
-static int ask(struct asking *a, const struct dial_params *p)
+static int ask(struct asking *a, const struct dial_params *p) REQUIRES(asked.lock)
 {
         auto_clean(buf_fini) struct buf b = { 0 };
         a->number = ++asked.number;
@@ -55,14 +55,14 @@ int dialling_connect(void *user, const struct dial_params *p, struct conn **ret,
         *reply = (struct dial_reply){ 0 };
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += ANSWER_S;
-        pthread_mutex_lock(&asked.lock);
+        lock_take(&asked.lock);
         list_append(&asked.all, &a.link);
         int r = asked.socket < 0 ? SP_E_LINK : ask(&a, p);
         while (!r && !a.answered)
-                if (pthread_cond_timedwait(&asked.changed, &asked.lock, &until) == ETIMEDOUT)
+                if (!lock_wait_until(&asked.lock, &asked.changed, &until))
                         break;
         list_remove(&a.link);
-        pthread_mutex_unlock(&asked.lock);
+        lock_release(&asked.lock);
         if (a.conn) {
                 r = loop_settle(p, bytes_of(a.hello.data, a.hello.size), a.conn, ret, reply);
         } else {
@@ -81,7 +81,7 @@ int dialling_socket(void)
 
 void dialling_begin(int socket)
 {
-        pthread_mutex_lock(&asked.lock);
+        lock_take(&asked.lock);
         if (asked.socket >= 0)
                 close(asked.socket);
         asked.socket = socket;
@@ -93,11 +93,11 @@ void dialling_begin(int socket)
                 snprintf(a->text, sizeof(a->text), "the server's dialler has ended");
         }
         pthread_cond_broadcast(&asked.changed);
-        pthread_mutex_unlock(&asked.lock);
+        lock_release(&asked.lock);
 }
 
-/* Store the answer for the thread that waits for it. Lock held. */
-static void take(struct asking *a, const struct dial_answer *m, int *fd)
+/* Store the answer for the thread that waits for it. */
+static void take(struct asking *a, const struct dial_answer *m, int *fd) REQUIRES(asked.lock)
 {
         a->answered = true;
         a->status = m->status;
@@ -125,14 +125,14 @@ void dialling_hear(void)
                 log_warn(LOG, "the dialler said what this version does not know");
                 m = (struct dial_answer){ 0 };
         }
-        pthread_mutex_lock(&asked.lock);
+        lock_take(&asked.lock);
         list_each(a, &asked.all, struct asking, link)
         {
                 if (!a->answered && a->number == m.number)
                         take(a, &m, &c.fd);
         }
         pthread_cond_broadcast(&asked.changed);
-        pthread_mutex_unlock(&asked.lock);
+        lock_release(&asked.lock);
         control_drop(&c);
         explicit_bzero(&c, sizeof(c));
 }

@@ -4,7 +4,7 @@
 #ifndef SPANCL_DAEMON_WATCHDOG_H
 #define SPANCL_DAEMON_WATCHDOG_H
 
-#include "base/config.h"
+#include "config/options.h"
 
 struct server_loop;
 

@@ -133,39 +133,6 @@ bool worker_shut_in(const struct config_options *o, const char *scratch_dir, con
         return known && sandbox_enter(&user, o, scratch_dir, *cache ? cache : NULL, ret_refusals);
 }
 
-static enum backend_clear clear_of(const struct config_options *o)
-{
-        const char *text = config_option_text(o, CONFIG_clear_memory);
-        return !strcmp(text, "on")    ? BACKEND_CLEAR_ALL
-               : !strcmp(text, "off") ? BACKEND_CLEAR_OFF
-                                      : BACKEND_CLEAR_APART;
-}
-
-static struct engine_limits limits_of(const struct config_options *o)
-{
-        return (struct engine_limits){ .max = {
-                                               [LIMIT_OBJECTS] = config_option_number(
-                                                       o, CONFIG_session_objects),
-                                               [LIMIT_PROGRAMS] = config_option_number(
-                                                       o, CONFIG_session_programs),
-                                               [LIMIT_STORAGE] = config_option_number(
-                                                                         o, CONFIG_session_buffers)
-                                                                 << 20,
-                                               [LIMIT_TRANSFERS] =
-                                                       config_option_number(
-                                                               o, CONFIG_session_transfers)
-                                                       << 20,
-                                               [LIMIT_BUILD_NS] =
-                                                       config_option_number(
-                                                               o, CONFIG_session_build_time) *
-                                                       1000000000,
-                                               [LIMIT_RUN_NS] =
-                                                       config_option_number(
-                                                               o, CONFIG_session_run_time) *
-                                                       1000000000,
-                                       } };
-}
-
 /* Send the number of devices, and the label of each. */
 static void tell_ready(struct server_loop *l)
 {
@@ -183,27 +150,15 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
 {
         int output = capture_stdout();
         int mine = output < 0 ? -1 : fcntl(output, F_DUPFD_CLOEXEC, 0);
-        const char *accelerators = config_option_text(o, CONFIG_almaif);
         const struct server_loop_params params = {
+                .options = o,
                 .backend = backend_find(config_option_text(o, CONFIG_backend)),
-                .devices = config_option_text(o, CONFIG_devices),
-                .accelerators = *accelerators ? accelerators : NULL,
+                .limits = engine_limits_of(o),
                 .scratch_dir = scratch_dir,
                 .cache_dir = *w->cache ? w->cache : NULL,
-                .cache_bytes = config_option_number(o, CONFIG_cache_size) << 20,
-                .share = config_option_number(o, CONFIG_share) == 1,
-                .compression = (enum compression_mode)config_option_number(o, CONFIG_compression),
-                .limits = limits_of(o),
-                .clear = clear_of(o),
-                .contexts = (enum backend_contexts)config_option_number(o, CONFIG_contexts),
-                .spin_ns = config_option_number(o, CONFIG_spin) * 1000,
-                .lanes = (unsigned)config_option_number(o, CONFIG_peer_lanes),
                 .local_path = w->local_path,
                 .connect = dialling_connect,
                 .identity = w->identity,
-                .checks = (enum checking)config_option_number(o, CONFIG_checksum),
-                .answer_ns = config_option_number(o, CONFIG_answer_timeout) * 1000000,
-                .linger_s = (unsigned)config_option_number(o, CONFIG_linger),
                 .output_fd = output,
                 .ended = on_ended,
                 .user = w,
@@ -214,17 +169,18 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 close(mine);
         }
         char text[256];
+        const char *devices = config_option_text(o, CONFIG_devices);
         switch (r) {
         case 0:
                 tell_ready(w->loop);
                 return 0;
         case SP_E_NODEV:
-                if (*params.devices)
+                if (*devices)
                         snprintf(
                                 text, sizeof(text),
                                 "no OpenCL device of this server matches --devices '%.64s'; clinfo -l "
                                 "lists what there is",
-                                params.devices);
+                                devices);
                 else
                         snprintf(
                                 text, sizeof(text),

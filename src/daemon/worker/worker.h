@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "base/config.h"
+#include "config/options.h"
 
 /* Exit status. */
 enum {

@@ -440,7 +440,8 @@ void engine_transfer_disown(struct transfer *t)
 
 void engine_transfer_aim(struct transfer *t, uint8_t *target, struct buffer *b)
 {
-        if (!t->peer || t->peer->id || t->status < 0 || t->in.placed.below || t->in.placed.count)
+        if (!t->peer || t->peer->id || t->status < 0 || t->in.placed.below ||
+            t->in.placed.ahead.count)
                 return;
         t->memory.target = target;
         t->memory.target_of = b;
@@ -780,7 +781,7 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
                 return 0;
         }
         if (t->peer != p || t->in.early ||
-            (!m->started && (t->in.placed.below || t->in.placed.count)))
+            (!m->started && (t->in.placed.below || t->in.placed.ahead.count)))
                 return SP_E_PROTO;
         transfer_fail(t, status);
         if (!m->started)

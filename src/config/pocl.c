@@ -1,3 +1,5 @@
+#include "config/pocl.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/config.h"
 #include "base/mem.h"
+#include "config/entries.h"
 
-enum { POCL_DEVICES_MAX = 64 };
+enum { POCL_SERVERS_MAX = 256, POCL_DEVICES_MAX = 64 };
 
 /* Values that PoCL takes as kinds of devices, not as addresses. */
 enum { POCL_XRT = 0xA, POCL_TTA_SIMULATOR = 0xB, POCL_EMULATOR = 0xE, POCL_BITSTREAMS = 0xF };
@@ -17,15 +19,74 @@ enum { POCL_XRT = 0xA, POCL_TTA_SIMULATOR = 0xB, POCL_EMULATOR = 0xE, POCL_BITST
 #define XRT_BASE   0x40000000ul
 #define XRT_STRIDE 0x10000ul
 
-static int fail_text(char **ret_error, const char *name, const char *what)
+/* ---- servers -------------------------------------------------------------------------------- */
+
+/* Give the device of `s`, which names one, to an earlier entry for the same host. */
+static int pocl_merge(struct server_specs *all)
 {
-        size_t n = strlen(name) + strlen(what) + 8;
-        *ret_error = mem_alloc(n);
-        if (!*ret_error)
-                return SP_E_NOMEM;
-        snprintf(*ret_error, n, "%s: %s", name, what);
-        return SP_E_INVAL;
+        struct server_spec *s = &all->specs[all->count - 1];
+        for (size_t i = 0; i + 1 < all->count; i++) {
+                struct server_spec *to = &all->specs[i];
+                if (strcmp(to->address, s->address))
+                        continue;
+                size_t n = strlen(to->devices) + strlen(s->devices) + 2;
+                char *devices = mem_alloc(n);
+                unsigned *list =
+                        mem_realloc(to->device_list, (to->device_count + 1) * sizeof(*list));
+                if (list)
+                        to->device_list = list;
+                if (!devices || !list) {
+                        mem_free(devices);
+                        return SP_E_NOMEM;
+                }
+                snprintf(devices, n, "%s,%s", to->devices, s->devices);
+                mem_free(to->devices);
+                to->devices = devices;
+                list[to->device_count++] = s->device_list[0];
+                server_spec_fini(s);
+                all->count--;
+                return 0;
+        }
+        return 0;
 }
+
+/* One "host[:port]/index[#peer-host]". */
+static int pocl_add(struct server_specs *all, const char *name, const char *text, char **ret_error)
+{
+        int r = server_specs_add(all, text, strlen(text), name, ret_error);
+        if (r < 0)
+                return r;
+        struct server_spec *s = &all->specs[all->count - 1];
+        if (s->in_process || s->device_count != 1)
+                return config_fail(
+                        ret_error,
+                        "%s: '%s' is not a device: it takes host[:port]/index[#peer-host]", name,
+                        text);
+        return pocl_merge(all);
+}
+
+int pocl_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
+{
+        struct server_specs all = { 0 };
+        int r = 0;
+        for (unsigned i = 0; i < POCL_SERVERS_MAX && !r; i++) {
+                char name[48];
+                snprintf(name, sizeof(name), "POCL_REMOTE%u_PARAMETERS", i);
+                const char *text = getenv(name);
+                if (!text || !*text)
+                        break;
+                r = pocl_add(&all, name, text, ret_error);
+        }
+        if (r < 0) {
+                config_servers_free(all.specs, all.count);
+                return r;
+        }
+        *ret = all.specs;
+        *ret_count = all.count;
+        return 0;
+}
+
+/* ---- accelerators --------------------------------------------------------------------------- */
 
 /* The name of a file without its folder. */
 static const char *base_name(const char *file)
@@ -71,19 +132,21 @@ static int pocl_entry(struct buf *out, unsigned n, const char *name, const char 
         bool emulated = address == POCL_EMULATOR;
         const char *ids = end;
         if (!isdigit((unsigned char)*text) || (*end && *end != ','))
-                return fail_text(ret_error, name, "it takes ADDRESS,FILE,KERNEL,KERNEL...");
+                return config_fail(ret_error, "%s: %s", name,
+                                   "it takes ADDRESS,FILE,KERNEL,KERNEL...");
         if (!emulated) {
                 ids = *end ? strchrnul(end + 1, ',') : end;
                 size_t size = *end ? (size_t)(ids - end - 1) : 0;
                 if (!size || size >= sizeof(file))
-                        return fail_text(ret_error, name, "it takes ADDRESS,FILE,KERNEL,KERNEL...");
+                        return config_fail(ret_error, "%s: %s", name,
+                                           "it takes ADDRESS,FILE,KERNEL,KERNEL...");
                 memcpy(file, end + 1, size);
         }
         const char *wrong = pocl_place(line, sizeof(line), n, address, file);
         if (!wrong && !emulated && !*ids)
                 wrong = "it takes ADDRESS,FILE,KERNEL,KERNEL...";
         if (wrong)
-                return fail_text(ret_error, name, wrong);
+                return config_fail(ret_error, "%s: %s", name, wrong);
         snprintf(image, sizeof(image), ",image=%s.img", file);
         int r = buf_put(out, line, strlen(line));
         if (!r && *file && !access(image + strlen(",image="), R_OK))
@@ -95,14 +158,10 @@ static int pocl_entry(struct buf *out, unsigned n, const char *name, const char 
         return r ? r : buf_put(out, ";", 1);
 }
 
-int config_accelerators(char **ret, char **ret_error)
+int pocl_accelerators(char **ret, char **ret_error)
 {
         struct buf out = { 0 };
         int r = 0;
-        if (config_is_set(CONFIG_client_almaif)) {
-                *ret = mem_strdup(config_text(CONFIG_client_almaif));
-                return *ret ? 0 : SP_E_NOMEM;
-        }
         for (unsigned i = 0; !r && i < POCL_DEVICES_MAX; i++) {
                 char name[48];
                 snprintf(name, sizeof(name), "POCL_ALMAIF%u_PARAMETERS", i);

@@ -1,0 +1,68 @@
+/* A lock: a mutex whose use clang checks (-Wthread-safety). gcc sees plain functions.
+ *
+ * A function that is called with a lock held says REQUIRES(x->lock) in its declaration, and one that
+ * takes it itself EXCLUDES(x->lock). clang 14 has no GUARDED_BY for members of C structures: comments
+ * say what a lock guards. */
+#ifndef SPANCL_BASE_LOCK_H
+#define SPANCL_BASE_LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+
+#ifdef __clang__
+#define LOCK_ATTRIBUTE(x) __attribute__((x))
+#else
+#define LOCK_ATTRIBUTE(x)
+#endif
+
+#define REQUIRES(...) LOCK_ATTRIBUTE(requires_capability(__VA_ARGS__))
+#define EXCLUDES(...) LOCK_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+#define ACQUIRE(...)  LOCK_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define RELEASE(...)  LOCK_ATTRIBUTE(release_capability(__VA_ARGS__))
+/* The function takes or releases a lock that only it knows to be held. */
+#define LOCK_UNCHECKED LOCK_ATTRIBUTE(no_thread_safety_analysis)
+
+struct LOCK_ATTRIBUTE(capability("lock")) lock {
+        pthread_mutex_t mutex;
+};
+
+#define LOCK_INIT                         \
+        {                                 \
+                PTHREAD_MUTEX_INITIALIZER \
+        }
+
+static inline void lock_init(struct lock *l)
+{
+        pthread_mutex_init(&l->mutex, NULL);
+}
+
+static inline void lock_fini(struct lock *l)
+{
+        pthread_mutex_destroy(&l->mutex);
+}
+
+static inline void lock_take(struct lock *l) ACQUIRE(*l) LOCK_UNCHECKED
+{
+        pthread_mutex_lock(&l->mutex);
+}
+
+static inline void lock_release(struct lock *l) RELEASE(*l) LOCK_UNCHECKED
+{
+        pthread_mutex_unlock(&l->mutex);
+}
+
+/* Wait for `c`; the lock is released meanwhile. */
+static inline void lock_wait(struct lock *l, pthread_cond_t *c) REQUIRES(*l)
+{
+        pthread_cond_wait(c, &l->mutex);
+}
+
+/* The same until a time of the clock of `c`. False: it is over. */
+static inline bool lock_wait_until(struct lock *l, pthread_cond_t *c, const struct timespec *until)
+        REQUIRES(*l)
+{
+        return pthread_cond_timedwait(c, &l->mutex, until) == 0;
+}
+
+#endif

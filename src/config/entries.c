@@ -1,0 +1,126 @@
+#include "config/entries.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static const struct config_entry entries[] = {
+#define CONFIG(side_, id, name_, value_, kind_, fallback_, lo_, hi_, allowed_, doc_) \
+        { .side = CONFIG_##side_,                                                    \
+          .name = name_,                                                             \
+          .value = value_,                                                           \
+          .kind = CONFIG_##kind_,                                                    \
+          .fallback = fallback_,                                                     \
+          .lo = lo_,                                                                 \
+          .hi = hi_,                                                                 \
+          .allowed = allowed_,                                                       \
+          .doc = doc_ },
+#include "config/config.def"
+};
+
+const struct config_entry *config_entry(enum config_id id)
+{
+        return &entries[id];
+}
+
+int config_fail(char **ret_error, const char *fmt, ...)
+{
+        char text[1024];
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof(text), fmt, ap);
+        va_end(ap);
+        char *copy = mem_strdup(text);
+        if (!copy)
+                return SP_E_NOMEM;
+        *ret_error = copy;
+        return SP_E_INVAL;
+}
+
+void config_allowed(enum config_id id, char *text, size_t size)
+{
+        const struct config_entry *e = &entries[id];
+        switch (e->kind) {
+        case CONFIG_NUMBER:
+                snprintf(text, size, "a number from %llu to %llu", (unsigned long long)e->lo,
+                         (unsigned long long)e->hi);
+                break;
+        case CONFIG_CHOICE: {
+                size_t n = (size_t)snprintf(text, size, "one of ");
+                for (const char *p = e->allowed; *p && n + 3 < size; p++) {
+                        if (*p == '|')
+                                text[n++] = ',';
+                        text[n++] = *p == '|' ? ' ' : *p;
+                        text[n] = 0;
+                }
+                break;
+        }
+        case CONFIG_FLAG:
+                snprintf(text, size, "0 or 1");
+                break;
+        default:
+                snprintf(text, size, "a text");
+        }
+}
+
+bool config_parse_number(const char *text, uint64_t *ret)
+{
+        size_t n = strspn(text, "0123456789");
+        if (!n || text[n] || n > 18)
+                return false;
+        *ret = strtoull(text, NULL, 10);
+        return true;
+}
+
+static bool parse_choice(const char *allowed, const char *text, uint64_t *ret)
+{
+        size_t len = strlen(text);
+        uint64_t i = 0;
+        for (const char *word = allowed; word; i++) {
+                const char *end = strchr(word, '|');
+                size_t n = end ? (size_t)(end - word) : strlen(word);
+                if (n == len && !memcmp(word, text, n)) {
+                        *ret = i;
+                        return true;
+                }
+                word = end ? end + 1 : NULL;
+        }
+        return false;
+}
+
+bool config_convert(enum config_id id, const char *text, uint64_t *ret)
+{
+        const struct config_entry *e = &entries[id];
+        uint64_t v = 0;
+        bool ok = true;
+        switch (e->kind) {
+        case CONFIG_NUMBER:
+                ok = config_parse_number(text, &v) && v >= e->lo && v <= e->hi;
+                break;
+        case CONFIG_CHOICE:
+                ok = parse_choice(e->allowed, text, &v);
+                break;
+        case CONFIG_FLAG:
+                ok = parse_choice("0|1", text, &v);
+                break;
+        default:
+                break;
+        }
+        if (ok)
+                *ret = v;
+        return ok;
+}
+
+int config_check(enum config_id id, const char *text, char **ret_error)
+{
+        uint64_t v;
+        if (config_convert(id, text, &v))
+                return 0;
+        char allowed[256];
+        config_allowed(id, allowed, sizeof(allowed));
+        return config_fail(ret_error, "%s: '%s' is not allowed: it takes %s", entries[id].name,
+                           text, allowed);
+}

@@ -1,0 +1,64 @@
+/* Entries of the configuration: every option and environment variable stands in config/config.def.
+ * The error of a wrong value is a sentence that names the variable and the values allowed.
+ *
+ * Error texts are allocated; the caller frees them with mem_free. Any thread. */
+#ifndef SPANCL_CONFIG_ENTRIES_H
+#define SPANCL_CONFIG_ENTRIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum config_side {
+        CONFIG_CLIENT, /* environment variable of the client */
+        CONFIG_SERVER, /* command-line option of spancld */
+};
+
+enum config_kind {
+        CONFIG_TEXT,   /* anything */
+        CONFIG_NUMBER, /* lo ... hi */
+        CONFIG_CHOICE, /* one of the words in `allowed`, separated by | */
+        CONFIG_FLAG,   /* variable: 0 or 1; option: without a value */
+        CONFIG_LIST,   /* an option that may be given several times */
+};
+
+enum config_id {
+#define CONFIG(side, id, name, value, kind, fallback, lo, hi, allowed, doc) CONFIG_##id,
+#include "config/config.def"
+        CONFIG_COUNT
+};
+
+struct config_entry {
+        enum config_side side;
+        const char *name;  /* "SPANCL_SERVERS", "--listen" */
+        const char *value; /* the name of its value in help texts; "" for flags of options */
+        enum config_kind kind;
+        const char *fallback; /* the default, as a user would write it; "" for none */
+        uint64_t lo, hi;
+        const char *allowed; /* choices */
+        const char *doc;
+};
+
+/* The entry of `id`; static. */
+const struct config_entry *config_entry(enum config_id id);
+
+/* Convert a value. Choices give their index in `allowed`, flags 0 or 1, texts 0. False: `text` is not
+ * allowed. */
+bool config_convert(enum config_id id, const char *text, uint64_t *ret);
+
+/* Is `text` allowed as a value? SP_E_INVAL with *ret_error, SP_E_NOMEM. */
+SP_NODISCARD int config_check(enum config_id id, const char *text, char **ret_error);
+
+/* Describe the allowed values in `text`, for example "a number from 1 to 10". */
+void config_allowed(enum config_id id, char *text, size_t size);
+
+/* Convert decimal digits, at most 18 of them. False: `text` is anything else. */
+bool config_parse_number(const char *text, uint64_t *ret);
+
+/* Write a sentence of at most 1023 bytes to *ret_error and return SP_E_INVAL, or SP_E_NOMEM. */
+SP_NODISCARD __attribute__((format(printf, 2, 3))) int config_fail(char **ret_error,
+                                                                   const char *fmt, ...);
+
+#endif

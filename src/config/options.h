@@ -1,0 +1,32 @@
+/* Options of spancld, from the arguments of its command line. They travel whole, as a pointer, to the
+ * code that reads them. An engine inside the client gets a set of them, too, some with the values of
+ * the client's variables. Any thread may read a set. */
+#ifndef SPANCL_CONFIG_OPTIONS_H
+#define SPANCL_CONFIG_OPTIONS_H
+
+#include "config/entries.h"
+
+/* Zeroed memory: every option has its default. */
+struct config_options {
+        /* Indexed by config_id: the last value given; NULL: not given. Borrowed from argv. */
+        const char *values[CONFIG_COUNT];
+        /* Options of kind CONFIG_LIST in the order given. */
+        struct {
+                enum config_id id;
+                const char *value;
+        } * list;
+        size_t list_count;
+};
+
+/* Parse argv[1..]: "--name value", "--name=value", flags. SP_E_INVAL with *ret_error, SP_E_NOMEM. The
+ * caller frees *ret_error with mem_free, and the result with config_options_fini, also after an error. */
+SP_NODISCARD int config_options_parse(int argc, char **argv, struct config_options *ret,
+                                      char **ret_error);
+void config_options_fini(struct config_options *o);
+
+/* The value given or its default; `o` NULL: the default. Numbers are converted at each call. */
+const char *config_option_text(const struct config_options *o, enum config_id id);
+uint64_t config_option_number(const struct config_options *o, enum config_id id);
+bool config_option_flag(const struct config_options *o, enum config_id id);
+
+#endif

@@ -1,0 +1,59 @@
+#include "config/servers.h"
+
+#include "base/mem.h"
+#include "config/pocl.h"
+#include "config/variables.h"
+
+static int configured_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
+{
+        if (!config_is_set(CONFIG_servers)) {
+                struct server_spec *specs;
+                size_t count;
+                int r = pocl_servers(&specs, &count, ret_error);
+                if (r < 0)
+                        return r;
+                if (count) {
+                        *ret = specs;
+                        *ret_count = count;
+                        return 0;
+                }
+        }
+        int r = config_servers_parse(config_text(CONFIG_servers),
+                                     config_entry(CONFIG_servers)->name, ret, ret_count, ret_error);
+        for (size_t i = 0; !r && i < *ret_count; i++)
+                (*ret)[i].implied = !config_is_set(CONFIG_servers);
+        return r;
+}
+
+int config_accelerators(char **ret, char **ret_error)
+{
+        if (!config_is_set(CONFIG_client_almaif))
+                return pocl_accelerators(ret, ret_error);
+        *ret = mem_strdup(config_text(CONFIG_client_almaif));
+        return *ret ? 0 : SP_E_NOMEM;
+}
+
+/* Accelerators are devices of this process. Without an in-process server they get one of their own. */
+int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
+{
+        static const char alone[] = "in-process:almaif";
+        struct server_specs all;
+        char *accelerators = NULL;
+        bool here = false;
+        int r = configured_servers(&all.specs, &all.count, ret_error);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < all.count; i++)
+                here |= all.specs[i].in_process;
+        r = config_accelerators(&accelerators, ret_error);
+        if (!r && accelerators && !here)
+                r = server_specs_add(&all, alone, sizeof(alone) - 1, "SPANCL_ALMAIF", ret_error);
+        mem_free(accelerators);
+        if (r < 0) {
+                config_servers_free(all.specs, all.count);
+                return r;
+        }
+        *ret = all.specs;
+        *ret_count = all.count;
+        return 0;
+}
