@@ -1,10 +1,18 @@
+#include "core/client.h"
+
 #include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/link/disconnected.h"
+#include "core/link/io.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"
 #include "core/memory/storage.h"
+#include "core/platform.h"
+#include "core/progress.h"
+#include "core/stats.h"
+#include "core/tracing.h"
 #include "trace/trace.h"
 
 /* ---- the lock, ids, time -------------------------------------------------------------------- */

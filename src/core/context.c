@@ -1,9 +1,12 @@
 #include "core/context.h"
 
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/device.h"
+#include "core/handle.h"
 #include "core/link/server.h"
 #include "core/memory/svm.h"
+#include "core/progress.h"
 
 static void destroy(cl_context x)
 {
@@ -115,4 +118,46 @@ void context_unhold(cl_context x)
                 return;
         }
         client_defer(x->client, &x->end, call_destructors);
+}
+
+bool context_uses(cl_context x, const struct server *s)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->server == s)
+                        return true;
+        return false;
+}
+
+/* ---- errors of a context -------------------------------------------------------------------- */
+
+struct notice {
+        struct deferred call;
+        cl_context context;
+        char text[256];
+};
+
+static void notice_run(struct deferred *d)
+{
+        struct notice *n = container_of(d, struct notice, call);
+        cl_context x = n->context;
+        struct client *c = x->client;
+        x->notify(n->text, NULL, 0, x->notify_data);
+        client_lock(c);
+        context_unhold(x);
+        client_unlock(c);
+        mem_free(n);
+}
+
+void context_notify(cl_context x, const char *text)
+{
+        if (!x->notify)
+                return;
+        struct notice *n = mem_zalloc(sizeof(*n));
+        if (!n)
+                return;
+        size_t len = strnlen(text, sizeof(n->text) - 1);
+        memcpy(n->text, text, len);
+        n->context = x;
+        context_hold(x);
+        client_defer(x->client, &n->call, notice_run);
 }

@@ -4,6 +4,7 @@
 #define SPANCL_CORE_CONTEXT_H
 
 #include "core/client.h"
+#include "core/handle.h"
 
 struct context_params {
         const cl_device_id *devices; /* without duplicates; the context uses those present now */
@@ -26,5 +27,15 @@ SP_NODISCARD int context_on_destroy(cl_context x, void(CL_CALLBACK *fn)(cl_conte
 /* The context's own object for a device (struct _cl_device_id); NULL: it has none. */
 cl_device_id context_device(cl_context x, const struct _cl_device_id *d);
 bool context_has_device(cl_context x, const struct _cl_device_id *d);
+
+void context_hold(cl_context x);
+void context_unhold(cl_context x);
+
+/* Does the context have a device there? */
+bool context_uses(cl_context x, const struct server *s);
+
+/* Notify the application of an error that concerns the whole context. The progress thread calls the
+ * context's callback. Lock held. */
+void context_notify(cl_context x, const char *text);
 
 #endif

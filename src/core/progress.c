@@ -1,10 +1,13 @@
-/* The progress thread: application callbacks, and completions that no thread waits for; nothing
- * else. */
+#include "core/progress.h"
+
 #include <errno.h>
 #include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/link/disconnected.h"
+#include "core/link/new_session.h"
 #include "core/link/server.h"
 #include "trace/trace.h"
 
@@ -213,38 +216,4 @@ bool client_step(struct client *c)
         did |= !list_empty(&c->deferred);
         pthread_mutex_unlock(&c->lock);
         return did;
-}
-
-/* ---- errors of a context -------------------------------------------------------------------- */
-
-struct notice {
-        struct deferred call;
-        cl_context context;
-        char text[256];
-};
-
-static void notice_run(struct deferred *d)
-{
-        struct notice *n = container_of(d, struct notice, call);
-        cl_context x = n->context;
-        struct client *c = x->client;
-        x->notify(n->text, NULL, 0, x->notify_data);
-        client_lock(c);
-        context_unhold(x);
-        client_unlock(c);
-        mem_free(n);
-}
-
-void context_notify(cl_context x, const char *text)
-{
-        if (!x->notify)
-                return;
-        struct notice *n = mem_zalloc(sizeof(*n));
-        if (!n)
-                return;
-        size_t len = strnlen(text, sizeof(n->text) - 1);
-        memcpy(n->text, text, len);
-        n->context = x;
-        context_hold(x);
-        client_defer(x->client, &n->call, notice_run);
 }

@@ -1,11 +1,13 @@
-/* SPANCL_STATS: the traffic of each link and the number of waits, as JSON, written when the program
- * ends. */
+#include "core/stats.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "proto/info.h"
 

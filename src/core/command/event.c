@@ -1,10 +1,18 @@
 #include "core/command/event.h"
-#include "core/memory/migration.h"
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/command/queue.h"
+#include "core/command/transfer.h"
+#include "core/context.h"
+#include "core/handle.h"
+#include "core/link/disconnected.h"
+#include "core/link/peers.h"
 #include "core/link/server.h"
+#include "core/memory/migration.h"
+#include "core/progress.h"
+#include "core/status.h"
 #include "trace/trace.h"
 
 static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type)

@@ -1,8 +1,13 @@
 #include "core/command/queue.h"
 
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/command/event.h"
 #include "core/context.h"
+#include "core/handle.h"
+#include "core/link/disconnected.h"
 #include "core/link/server.h"
+#include "core/status.h"
 
 static void destroy(cl_command_queue q)
 {

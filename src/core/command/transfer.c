@@ -2,13 +2,20 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/command/command_buffer.h"
+#include "core/client.h"
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
+#include "core/command/event.h"
 #include "core/command/queue.h"
+#include "core/link/disconnected.h"
+#include "core/link/peers.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
 #include "core/memory/image.h"
 #include "core/memory/mem.h"
 #include "core/memory/migration.h"
+#include "core/memory/placement.h"
+#include "core/memory/recorded_memory.h"
 #include "session/arrivals.h"
 
 static uint64_t box_size(const struct host_box *b)

@@ -1,7 +1,10 @@
-/* Telling the application that devices go and come (include/spancl/availability.h). */
+#include "core/link/availability.h"
+
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/device.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 
 /* The next news for the application, in *available; false: there is none. An outage that is over
  * already is notified all the same. A call may have failed for it, or the application may have

@@ -1,8 +1,14 @@
-/* Servers whose connections are lost, and made again. */
+#include "core/link/disconnected.h"
+
 #include <stdio.h>
 
 #include "base/log.h"
+#include "core/client.h"
+#include "core/context.h"
+#include "core/link/availability.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 
 enum { LOSSES_MAX = 16 }; /* connections in a row that are of no use */
 

@@ -1,15 +1,17 @@
-/* New sessions with servers whose sessions have ended, behind the devices that the application
- * knows.
- *
- * Each session has a struct server of its own, with a number of its own, so that nothing of an
- * earlier session can reach it. Contexts, and all objects in them, stay with the devices that they
- * were made with, and so with that session. */
+#include "core/link/new_session.h"
+
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/context.h"
 #include "core/device.h"
+#include "core/link/availability.h"
+#include "core/link/io.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 #include "proto/info.h"
 
 enum {

@@ -1,11 +1,13 @@
-/* Links between servers: which server connects to which, and the relay through the client where
- * none can. */
+#include "core/link/peers.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/loopback.h"
+#include "core/command/event.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 
 /* Is the server on the client's own host? */
 static bool is_local(const struct server_spec *spec)

@@ -1,5 +1,10 @@
+#include "core/link/request.h"
+
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/link/disconnected.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 
 int request_begin(struct client *c, struct server *s, struct request *r)
 {

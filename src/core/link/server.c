@@ -1,5 +1,4 @@
 #include "core/link/server.h"
-#include "core/memory/migration.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,8 +6,23 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/command/event.h"
+#include "core/command/transfer.h"
+#include "core/context.h"
+#include "core/device.h"
+#include "core/link/disconnected.h"
+#include "core/link/io.h"
+#include "core/link/new_session.h"
+#include "core/link/peers.h"
+#include "core/link/request.h"
+#include "core/memory/migration.h"
+#include "core/memory/placement.h"
 #include "core/memory/storage.h"
 #include "core/memory/svm.h"
+#include "core/progress.h"
+#include "core/status.h"
+#include "core/tracing.h"
 #include "proto/info.h"
 
 enum {
@@ -267,14 +281,6 @@ void server_abandon(struct server *s)
         s->reaped = true; /* session and link are left alone: their lists may be half changed */
         if (s->link)
                 c->io->close(c->io_user, s->link, true);
-}
-
-bool context_uses(cl_context x, const struct server *s)
-{
-        for (cl_uint i = 0; i < x->device_count; i++)
-                if (x->devices[i]->server == s)
-                        return true;
-        return false;
 }
 
 void server_halt(struct server *s)

@@ -1,7 +1,12 @@
 #include "core/memory/image.h"
 
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
+#include "core/command/transfer.h"
 #include "core/device.h"
 #include "core/link/server.h"
+#include "core/memory/mem.h"
+#include "core/memory/placement.h"
 #include "proto/info.h"
 
 /* ---- layout --------------------------------------------------------------------------------- */

@@ -1,11 +1,16 @@
-/* clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueUnmapMemObject. The mapped bytes lie in the
- * application's own memory (CL_MEM_USE_HOST_PTR) or in a shadow. Mapping reads them from the
- * device, unmapping writes them back. */
+#include "core/memory/mapping.h"
+
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
 #include "core/command/queue.h"
+#include "core/command/transfer.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
 #include "core/memory/image.h"
+#include "core/memory/mem.h"
+#include "core/memory/placement.h"
 
 /* Make a mapping of m as in `what`. Its pointer becomes the application's memory at `offset` of m. */
 static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping *what)

@@ -4,10 +4,16 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/context.h"
+#include "core/handle.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/image.h"
+#include "core/memory/placement.h"
 #include "core/memory/storage.h"
 #include "core/memory/svm.h"
+#include "core/progress.h"
 
 enum { SHADOW_ALIGN = 4096 };
 

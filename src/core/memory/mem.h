@@ -3,6 +3,7 @@
 #define SPANCL_CORE_MEM_H
 
 #include "core/client.h"
+#include "core/handle.h"
 
 struct buffer_params {
         cl_mem_flags flags; /* with the defaults filled in */
@@ -107,5 +108,8 @@ unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d);
 
 /* Nothing reads the private copy of the initial data now: free it once a server has it all. */
 void mem_drop_initial(cl_mem root);
+
+void mem_hold(cl_mem m);
+void mem_unhold(cl_mem m);
 
 #endif

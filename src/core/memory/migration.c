@@ -4,9 +4,14 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/command/queue.h"
 #include "core/command/transfer.h"
+#include "core/link/disconnected.h"
+#include "core/link/peers.h"
 #include "core/link/server.h"
 #include "core/memory/mem.h"
+#include "core/memory/placement.h"
 
 /* A measured rate counts twice as much for each such time since it was measured, so that a server
  * that was slow is tried again. */

@@ -1,6 +1,9 @@
 #include "core/memory/sampler.h"
 
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/context.h"
+#include "core/handle.h"
 #include "core/link/server.h"
 
 int sampler_new(cl_context x, const struct sampler_desc *desc,

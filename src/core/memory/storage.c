@@ -6,7 +6,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vm.h"
+#include "core/client.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
+#include "core/memory/placement.h"
 #include "proto/info.h"
 
 enum {

@@ -9,7 +9,7 @@
 #ifndef SPANCL_CORE_STORAGE_H
 #define SPANCL_CORE_STORAGE_H
 
-#include "core/link/server.h"
+#include "core/link/request.h"
 
 struct storage {
         uint64_t id; /* the server's name for it */

@@ -5,9 +5,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vm.h"
+#include "core/client.h"
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
+#include "core/command/event.h"
 #include "core/command/transfer.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/mem.h"
+#include "core/memory/placement.h"
+#include "core/progress.h"
 
 enum {
         CHUNK = 4 << 20,

@@ -11,7 +11,7 @@
 #ifndef SPANCL_CORE_SVM_H
 #define SPANCL_CORE_SVM_H
 
-#include "core/command/command.h"
+#include "core/command/enqueue.h"
 
 struct svm_chunk {
         struct list link; /* context's */
@@ -74,7 +74,7 @@ bool svm_in_one_place(const struct _cl_context *x);
 /* Does the address lie in an allocation of another context? */
 bool svm_is_foreign(cl_context x, const void *at);
 
-/* ---- commands: as those of core/command/command.h --------------------------------------------------- */
+/* ---- commands: as those of core/command/enqueue.h --------------------------------------------------- */
 
 /* A copy where neither side is SVM. */
 cl_int enqueue_host_copy(const struct enqueue *q, void *to, const void *from, size_t size);

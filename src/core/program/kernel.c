@@ -1,11 +1,16 @@
 #include "core/program/kernel.h"
 
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/device.h"
+#include "core/handle.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/mem.h"
 #include "core/program/build.h"
+#include "core/program/content.h"
 #include "core/program/program.h"
+#include "core/status.h"
 
 int kernel_new(cl_program p, struct kernel_info *info, cl_kernel *ret)
 {
