@@ -198,7 +198,7 @@ struct _cl_mem {
         size_t property_count;
         struct destructor *destructors;
         struct deferred end; /* calls them */
-        bool awaited; /* released, its destructors are still to be called: one of client->interests */
+        bool awaited; /* released, its destructors are still to be called: one of client->progress.interests */
         cl_mem content;       /* holds how many of its bytes mean something; held; NULL: all do */
         struct list mappings; /* of the root only: also of objects in it */
         cl_uint map_count;
@@ -307,7 +307,7 @@ struct _cl_kernel {
         uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
         struct kernel_pointers reached[2]; /* by enum kernel_reach */
         bool reaches_usm; /* CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: any device allocation */
-        /* The last call of kernel_is_right: the device, the version, and client.gone at that time. */
+        /* The last call of kernel_is_right: the device, the version, and client.objects.gone at that time. */
         struct {
                 cl_device_id device;
                 uint64_t version, gone;

@@ -11,7 +11,7 @@ void client_defer(struct client *c, struct deferred *d, void (*fn)(struct deferr
 
 /* Give the progress thread something to do: start it at first, wake it when it sleeps. */
 void progress_wake(struct client *c);
-/* A device gets a watch callback, or loses it (client.watchers). */
+/* A device gets a watch callback, or loses it (client.progress.watchers). */
 void progress_watch(struct client *c);
 void progress_unwatch(struct client *c);
 /* The last waiter has left: does the progress thread have to take over? */

@@ -47,7 +47,7 @@ static void put_link(struct report *r, const char *from, const char *to, uint64_
 static const char *peer_name(const struct client *c, uint64_t peer)
 {
         for (unsigned i = 0; i < c->server_count; i++)
-                if (c->servers[i]->peer_id == peer)
+                if (c->servers[i]->peers.id == peer)
                         return server_name(c->servers[i]);
         return "?";
 }
@@ -113,7 +113,7 @@ static void ask(struct server *s, struct asked *a)
 static void write_report(struct client *c, FILE *out)
 {
         struct report r = { .out = out };
-        uint64_t waits = c->waits;
+        uint64_t waits = c->wait.count;
         struct asked *asked = mem_zalloc(c->server_count * sizeof(*asked));
         if (!asked)
                 return;

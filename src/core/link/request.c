@@ -19,7 +19,7 @@ int request_begin(struct client *c, struct server *s, struct request *r)
         if (e < 0)
                 return e;
         if (r->notify) {
-                c->interests++;
+                c->progress.interests++;
                 progress_wake(c);
         }
         return 0;
@@ -31,7 +31,7 @@ static void finish(struct client *c, struct request *r, cl_int status)
         r->status = status;
         r->done = true;
         if (r->notify) {
-                c->interests--;
+                c->progress.interests--;
                 r->notify(r);
         }
         client_changed(c);

@@ -11,68 +11,86 @@
  * are kept. */
 enum server_state { SERVER_NEW, SERVER_UP, SERVER_DISCONNECTED, SERVER_LOST };
 
+/* The fields that one file owns stand together. */
 struct server {
         struct client *client;
         unsigned index;
         const struct server_spec *spec;
         enum server_state state;
-        int lost_status;   /* found while sending; server_broken follows (0: none) */
-        uint64_t progress; /* when a connection was lost last: messages that had come through */
-        unsigned losses;   /* of connections in a row through which none came */
-        bool receiving;    /* its session is dispatching: it must stay */
-        bool reaped;       /* lost, and connections and session are freed */
-        bool redialled;    /* disconnected, and being connected again */
-        bool refusing;     /* disconnected, and calls do not wait for it any more */
-        uint64_t refuse_at_ns;
-
-        /* Its session may be one of several with the same server, one after another
-         * (new_session.c). */
-        struct server *first; /* the struct whose devices the application knows; itself */
-        struct server *last;  /* of the first: the newest */
-        unsigned fruitless;   /* sessions before it that brought no devices */
-        struct request ask;   /* for the devices of a later one */
-        struct list retired;  /* client's: a first one without a number */
-
+        int lost_status; /* found while sending; server_broken follows (0: none) */
+        bool receiving;  /* its session is dispatching: it must stay */
+        bool reaped;     /* lost, and connections and session are freed */
         struct session *session;
         struct io_link *link;
         uint64_t id[2], key[2];
+        char identity[65]; /* what its key is known by, in hex; "": it has none */
+        char local_path[WIRE_LOCAL_PATH_MAX +
+                        1]; /* a Unix socket where servers of its host reach it; "": none */
 
         struct buf info; /* the server_info block; devices borrow from it */
         cl_device_id *devices;
         cl_uint device_count;
         struct list sub_devices;
 
-        struct map known;  /* contents that were sent (core/program/content.c) */
-        uint64_t peer_id;  /* names it on the other servers */
-        char identity[65]; /* what its key is known by, in hex; "": it has none */
-        char local_path[WIRE_LOCAL_PATH_MAX +
-                        1]; /* a Unix socket where servers of its host reach it; "": none */
-        /* Bits per server. */
-        uint64_t peers;        /* introduced to each other */
-        uint64_t peers_turned; /* not the one that was to connect first does, but the other */
-        uint64_t peers_bad;    /* their session has ended */
-        /* peer_relay's, with each: what they exchange goes through the client; 0: it does not. */
-        uint64_t relays[CLIENT_SERVERS_MAX];
+        struct {
+                bool bulk_lane;        /* lane 1 was asked for */
+                bool backlog;          /* the last send left something: it waits for room */
+                bool fresh_bulk;       /* a transfer was begun since the last send */
+                uint64_t unsent_since; /* when server_kick first left something; 0: nothing */
+                uint64_t last_traffic; /* when something was last sent or received */
+        } sending;
 
+        /* remote clock = client's + offset, as the exchange with the least round trip showed. */
+        struct {
+                int64_t offset;
+                uint64_t rtt_ns, at_ns, asked_ns;
+                unsigned due;          /* questions to be sent yet */
+                uint64_t pings, pongs; /* clock_query sent, and answered */
+        } clock;
+
+        /* disconnected.c */
+        struct {
+                uint64_t
+                        progress; /* at the last loss of a connection: messages that had come through */
+                unsigned losses; /* of connections in a row through which none came */
+                bool redialled;  /* being connected again */
+                bool refusing;   /* calls do not wait for it any more */
+                uint64_t refuse_at_ns;
+        } disconnected;
+
+        /* new_session.c: its session may be one of several with the same server, one after another. */
+        struct {
+                struct server *first; /* the struct whose devices the application knows; itself */
+                struct server *last;  /* of the first: the newest */
+                unsigned fruitless;   /* sessions before it that brought no devices */
+                struct request ask;   /* for the devices of a later one */
+                struct list retired;  /* client's: a first one without a number */
+        } sessions;
+
+        /* peers.c */
+        struct {
+                uint64_t id; /* names it on the other servers */
+                /* Bits per server. */
+                uint64_t introduced; /* to each other */
+                uint64_t turned;     /* not the one that was to connect first does, but the other */
+                uint64_t bad;        /* their session has ended */
+                /* peer_relay's, with each: what they exchange goes through the client; 0: it does not. */
+                uint64_t relays[CLIENT_SERVERS_MAX];
+        } peers;
+
+        struct map contents; /* program/content.c: that were sent */
+
+        /* memory/migration.c: with which the last large copy came from each other server. */
         struct {
                 uint32_t mb_s; /* 0: not known */
                 uint64_t at_ns;
-        } rates[CLIENT_SERVERS_MAX]; /* with which the last large copy came from each other server */
+        } rates[CLIENT_SERVERS_MAX];
 
-        size_t small_incoming; /* reads whose bytes come behind messages (core/command/transfer.c) */
-        bool bulk_lane;        /* lane 1 was asked for */
-        bool backlog;          /* the last send left something: it waits for room */
-        uint64_t unsent_since; /* when server_kick first left something; 0: nothing */
-        uint64_t last_traffic; /* when something was last sent or received */
-        bool fresh_bulk;       /* a transfer was begun since the last send */
-
-        /* remote clock = client's + clock_offset, as the exchange with the least round trip showed. */
-        int64_t clock_offset;
-        uint64_t clock_rtt_ns, clock_at_ns, clock_asked_ns;
-        unsigned clock_pings;  /* to be sent yet */
-        uint64_t pings, pongs; /* clock_query sent, and answered */
-
-        uint8_t sink[4096]; /* for bytes that nobody wants any more */
+        /* command/transfer.c */
+        struct {
+                size_t small_incoming; /* reads whose bytes come behind messages */
+                uint8_t sink[4096];    /* for bytes that nobody wants any more */
+        } transfers;
 };
 
 /* The session to send on; NULL when the server is gone: then the call returns

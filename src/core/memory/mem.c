@@ -53,7 +53,7 @@ static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size)
 static int mem_finish(cl_mem m, int r, cl_mem *ret)
 {
         if (r == 0)
-                r = map_put(&m->context->client->objects, (uintptr_t)m, m);
+                r = map_put(&m->context->client->objects.all, (uintptr_t)m, m);
         if (r < 0) {
                 destroy(m);
                 return r;
@@ -221,7 +221,7 @@ static void bury(cl_mem m)
 {
         cl_context x = m->context;
         cl_mem parent = m->parent;
-        x->client->interests -= m->awaited;
+        x->client->progress.interests -= m->awaited;
         destroy(m);
         if (parent)
                 mem_unhold(parent);
@@ -319,7 +319,7 @@ void mem_release(cl_mem m)
         struct client *c = m->context->client;
         if (m->destructors && !m->awaited) {
                 m->awaited = true;
-                c->interests++;
+                c->progress.interests++;
                 progress_wake(c);
         }
         mem_unhold(m);
@@ -331,8 +331,8 @@ void mem_unhold(cl_mem m)
                 return;
         struct client *c = m->context->client;
         mappings_drop(m);
-        map_del(&c->objects, (uintptr_t)m);
-        c->gone++;
+        map_del(&c->objects.all, (uintptr_t)m);
+        c->objects.gone++;
         m->h.type = 0; /* "this memory object is no longer valid" in its callbacks */
         struct funeral *f = m->destructors ? funeral_new(m) : NULL;
         release_at_servers(m, f);

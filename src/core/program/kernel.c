@@ -448,12 +448,12 @@ void kernel_is_right(cl_kernel k, cl_device_id d)
 {
         k->right.device = d;
         k->right.version = k->version;
-        k->right.gone = d->client->gone;
+        k->right.gone = d->client->objects.gone;
 }
 
 uint64_t kernel_right(const struct _cl_kernel *k, const struct _cl_device_id *d)
 {
-        bool still = k->right.device == d && k->right.gone == d->client->gone;
+        bool still = k->right.device == d && k->right.gone == d->client->objects.gone;
         return still ? k->right.version : 0;
 }
 
