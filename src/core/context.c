@@ -1,9 +1,12 @@
 #include "core/context.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "core/client.h"
 #include "core/device.h"
 #include "core/handle.h"
+#include "core/link/listeners.h"
 #include "core/link/server.h"
 #include "core/memory/svm.h"
 #include "core/progress.h"
@@ -120,14 +123,6 @@ void context_unhold(cl_context x)
         client_defer(x->client, &x->end, call_destructors);
 }
 
-bool context_uses(cl_context x, const struct server *s)
-{
-        for (cl_uint i = 0; i < x->device_count; i++)
-                if (x->devices[i]->server == s)
-                        return true;
-        return false;
-}
-
 /* ---- errors of a context -------------------------------------------------------------------- */
 
 struct notice {
@@ -160,4 +155,40 @@ void context_notify(cl_context x, const char *text)
         n->context = x;
         context_hold(x);
         client_defer(x->client, &n->call, notice_run);
+}
+
+/* Does the context have a device there? */
+static bool uses(const struct _cl_context *x, const struct server *s)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->server == s)
+                        return true;
+        return false;
+}
+
+bool contexts_use(const struct server *s)
+{
+        list_each(x, &s->client->contexts, struct _cl_context, link)
+        {
+                if (uses(x, s))
+                        return true;
+        }
+        return false;
+}
+
+void contexts_notify(const struct server *s, const char *text)
+{
+        list_each(x, &s->client->contexts, struct _cl_context, link)
+        {
+                if (uses(x, s))
+                        context_notify(x, text);
+        }
+}
+
+void contexts_server_lost(struct server *s, const struct server_loss *loss)
+{
+        char line[256];
+        snprintf(line, sizeof(line), "SpanCL: the server %s is lost: %s", server_name(s),
+                 loss->text);
+        contexts_notify(s, line);
 }

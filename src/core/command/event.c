@@ -8,6 +8,7 @@
 #include "core/context.h"
 #include "core/handle.h"
 #include "core/link/disconnected.h"
+#include "core/link/listeners.h"
 #include "core/link/peers.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"
@@ -391,7 +392,7 @@ int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
         return 0;
 }
 
-void events_fail(struct server *s, cl_int status)
+void events_server_lost(struct server *s, const struct server_loss *loss)
 {
         struct client *c = s->client;
         struct map_walk walk = { 0 };
@@ -399,7 +400,7 @@ void events_fail(struct server *s, cl_int status)
         while ((e = map_walk_next(&c->events.pending, &walk))) {
                 if (e->server != s)
                         continue;
-                event_complete(e, status);
+                event_complete(e, CL_DEVICE_NOT_AVAILABLE);
                 map_walk_changed(&walk);
         }
 }

@@ -4,6 +4,7 @@
 
 #include "core/client.h"
 #include "core/handle.h"
+#include "core/link/listeners.h"
 
 /* A user event. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int event_new_user(cl_context x, cl_event *ret);
@@ -66,8 +67,8 @@ void event_complete(cl_event e, cl_int status);
 SP_NODISCARD int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
                              const uint64_t times[3], bool timed);
 
-/* All events of a server that is lost. */
-void events_fail(struct server *s, cl_int status);
+/* All events of a lost server complete with CL_DEVICE_NOT_AVAILABLE. */
+void events_server_lost(struct server *s, const struct server_loss *loss);
 
 /* Make sure that `s` knows or will be told of e, so that its id may stand in a wait list there. 1: yes;
  * 0: not necessary, it is complete; negative: SP_E_*. */

@@ -8,6 +8,7 @@
 #include "core/command/event.h"
 #include "core/command/queue.h"
 #include "core/link/disconnected.h"
+#include "core/link/listeners.h"
 #include "core/link/peers.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
@@ -485,7 +486,7 @@ int incoming_failed(struct server *s, uint64_t transfer)
         return 0;
 }
 
-void incoming_fail(struct server *s)
+void transfers_server_lost(struct server *s, const struct server_loss *loss)
 {
         struct map_walk walk = { 0 };
         struct incoming *in;
@@ -838,11 +839,11 @@ static int bring_part(struct command *m, cl_mem root, struct range part, const s
 static int use_pipe(struct command *m, cl_mem pipe)
 {
         unsigned domain = m->queue->device->domain;
-        if (!pipe->pipe_server) {
-                pipe->pipe_server = m->server;
-                pipe->pipe_domain = domain;
+        if (!pipe->pipe.server) {
+                pipe->pipe.server = m->server;
+                pipe->pipe.domain = domain;
         }
-        if (pipe->pipe_server != m->server || pipe->pipe_domain != domain)
+        if (pipe->pipe.server != m->server || pipe->pipe.domain != domain)
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
         return mem_declare(pipe, m->server);
 }

@@ -3,6 +3,7 @@
 #define SPANCL_CORE_TRANSFER_H
 
 #include "core/command/command.h"
+#include "core/link/listeners.h"
 
 /* Bytes of the application: `region` as clEnqueueReadBufferRect has it; origin 0. */
 struct host_box {
@@ -69,7 +70,7 @@ void transfer_turn(cl_event e);
 void transfer_detach(cl_event e);
 
 /* The server will not send the bytes that were asked for. */
-void incoming_fail(struct server *s);
+void transfers_server_lost(struct server *s, const struct server_loss *loss);
 /* A command without an event has failed; if it brought data to the server, they are not there. */
 void arrival_failed(struct server *s, uint64_t event);
 /* No bytes come: it was not asked for. */

@@ -32,8 +32,7 @@ static void tell(struct server *s, const char *what)
         char line[256];
         snprintf(line, sizeof(line), "SpanCL: the server %s %s", server_name(s), what);
         log_warn("client", "the server %s %s", server_name(s), what);
-        list_each(x, &s->client->contexts, struct _cl_context, link) if (context_uses(x, s))
-                context_notify(x, line);
+        contexts_notify(s, line);
 }
 
 void server_set_available(struct server *s, bool available)
@@ -53,7 +52,7 @@ static void refuse(struct server *s)
 {
         s->disconnected.refusing = true;
         server_set_available(s, false);
-        requests_fail(s, CL_DEVICE_NOT_AVAILABLE);
+        requests_fail(s);
         client_changed(s->client);
 }
 

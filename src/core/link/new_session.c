@@ -9,6 +9,7 @@
 #include "core/device.h"
 #include "core/link/availability.h"
 #include "core/link/io.h"
+#include "core/link/listeners.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/progress.h"
@@ -21,20 +22,11 @@ enum {
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-static bool has_context(const struct server *s)
-{
-        list_each(x, &s->client->contexts, struct _cl_context,
-                  link) if (context_uses(x, s)) return true;
-        return false;
-}
-
 /* Does nothing know it by its number any more? */
 static bool is_forgotten(const struct server *s)
 {
-        const struct client *c = s->client;
         return s->state == SERVER_LOST && s->reaped && s->sessions.first->sessions.last != s &&
-               !s->receiving && s != c->svm.address_owner && s != c->arena.server &&
-               list_empty(&s->sub_devices) && !has_context(s);
+               !s->receiving && list_empty(&s->sub_devices) && !server_is_used(s);
 }
 
 /* The first one has the devices that the application knows. */
@@ -145,7 +137,6 @@ static cl_device_id find_same(const struct server *first, const struct server *s
  * not come back stay unavailable. */
 static void take_place(struct server *s)
 {
-        struct client *c = s->client;
         struct server *first = s->sessions.first;
         for (cl_uint i = 0; i < first->device_count; i++)
                 first->devices[i]->present = first->devices[i];
@@ -165,8 +156,7 @@ static void take_place(struct server *s)
                 if (first->devices[i]->present->server != s)
                         log_warn("client", "%s does not have this device any more: %s",
                                  server_name(s), device_text(first->devices[i], CL_DEVICE_NAME));
-        if (c->svm.address_owner && c->svm.address_owner->sessions.first == first)
-                c->svm.address_owner = s;
+        server_tell_replaced(s);
 }
 
 /* Was the context made with one of the server's earlier sessions? */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/loopback.h"
 #include "core/command/event.h"
+#include "core/link/listeners.h"
 #include "core/link/server.h"
 #include "core/progress.h"
 
@@ -204,9 +205,26 @@ static void unrelay(struct server *a, struct server *b)
         a->client->progress.interests--;
 }
 
-void peers_part(struct server *s)
+/* Notify the other servers, so that they do not wait for bytes of the lost one. It may not even
+ * have connected to them yet. */
+static void tell_peers(struct server *s, int status)
 {
         struct client *c = s->client;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *other = c->servers[i];
+                struct session *session =
+                        s->peers.introduced & 1ull << i ? server_session(other) : NULL;
+                if (session &&
+                    session_send(session, peer_lost, .peer = s->peers.id, .status = status) == 0)
+                        server_kick(other);
+        }
+}
+
+void peers_server_lost(struct server *s, const struct server_loss *loss)
+{
+        struct client *c = s->client;
+        if (!c->closing)
+                tell_peers(s, loss->status);
         for (unsigned i = 0; i < c->server_count; i++)
                 unrelay(s, c->servers[i]);
 }

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/client.h"
 #include "core/link/disconnected.h"
+#include "core/link/listeners.h"
 #include "core/link/server.h"
 #include "core/progress.h"
 
@@ -54,7 +55,7 @@ void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes
                 request_done(s->client, id, status, info);
 }
 
-void requests_fail(struct server *s, cl_int status)
+void requests_fail(struct server *s)
 {
         struct client *c = s->client;
         struct map_walk walk = { 0 };
@@ -62,9 +63,14 @@ void requests_fail(struct server *s, cl_int status)
         while ((r = map_walk_next(&c->requests, &walk))) {
                 if (r->server != s)
                         continue;
-                finish(c, r, status);
+                finish(c, r, CL_DEVICE_NOT_AVAILABLE);
                 map_walk_changed(&walk);
         }
+}
+
+void requests_server_lost(struct server *s, const struct server_loss *loss)
+{
+        requests_fail(s);
 }
 
 static bool is_done(void *r)

@@ -3,6 +3,7 @@
 #define SPANCL_CORE_REQUEST_H
 
 #include "core/client.h"
+#include "core/link/listeners.h"
 
 /* A request to one server and its answer. */
 struct request {
@@ -25,6 +26,8 @@ void request_wait(struct client *c, struct request *r);
 void request_done(struct client *c, uint64_t id, cl_int status, struct bytes info);
 /* An answer of that server: completes the request if this server was asked. */
 void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes info);
-void requests_fail(struct server *s, cl_int status);
+/* The server does not answer: all requests to it complete with CL_DEVICE_NOT_AVAILABLE. */
+void requests_fail(struct server *s);
+void requests_server_lost(struct server *s, const struct server_loss *loss);
 
 #endif

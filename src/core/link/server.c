@@ -1,25 +1,19 @@
 #include "core/link/server.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/config.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/client.h"
 #include "core/command/event.h"
 #include "core/command/transfer.h"
-#include "core/context.h"
 #include "core/device.h"
 #include "core/link/disconnected.h"
 #include "core/link/io.h"
+#include "core/link/listeners.h"
 #include "core/link/new_session.h"
 #include "core/link/peers.h"
 #include "core/link/request.h"
 #include "core/memory/migration.h"
-#include "core/memory/placement.h"
-#include "core/memory/storage.h"
-#include "core/memory/svm.h"
 #include "core/progress.h"
 #include "core/status.h"
 #include "core/tracing.h"
@@ -290,25 +284,9 @@ void server_halt(struct server *s)
                 c->io->halt(c->io_user, s->link);
 }
 
-/* Notify the other servers, so that they do not wait for bytes of the lost one. It may not even
- * have connected to them yet. */
-static void tell_peers(struct server *s, int status)
-{
-        struct client *c = s->client;
-        for (unsigned i = 0; i < c->server_count; i++) {
-                struct server *other = c->servers[i];
-                struct session *session =
-                        s->peers.introduced & 1ull << i ? server_session(other) : NULL;
-                if (session &&
-                    session_send(session, peer_lost, .peer = s->peers.id, .status = status) == 0)
-                        server_kick(other);
-        }
-}
-
 void server_lost(struct server *s, int status, const char *text)
 {
         struct client *c = s->client;
-        char line[256];
         if (s->state == SERVER_LOST)
                 return;
         bool was_up = s->state == SERVER_UP || s->state == SERVER_DISCONNECTED;
@@ -321,24 +299,11 @@ void server_lost(struct server *s, int status, const char *text)
                         server_begin_session(s);
                 return;
         }
-        snprintf(line, sizeof(line), "SpanCL: the server %s is lost: %s", server_name(s), text);
         if (!c->closing)
                 log_error("client", "the server %s is lost: %s", server_name(s), text);
         server_halt(s);
         server_set_available(s, false);
-        struct handle *h;
-        for (size_t pos = 0; (h = map_next(&c->objects.all, &pos));)
-                if (h->type == HANDLE_MEM)
-                        placement_forget_server(&((cl_mem)h)->placement, s->index);
-        if (!c->closing)
-                tell_peers(s, status);
-        requests_fail(s, CL_DEVICE_NOT_AVAILABLE);
-        incoming_fail(s);
-        peers_part(s);
-        migrations_lost(s);
-        events_fail(s, CL_DEVICE_NOT_AVAILABLE);
-        list_each(x, &c->contexts, struct _cl_context, link) if (context_uses(x, s))
-                context_notify(x, line);
+        server_tell_lost(s, &(struct server_loss){ status, text });
         client_changed(c);
         /* Also before it sleeps: the receiver may just have found out while it sent. */
         c->io->wake(c->io_user);
@@ -504,8 +469,7 @@ void servers_connect(struct client *c)
                         server_lost(s, r, "it could not tell its devices");
                 buf_fini(&asked[i].info);
         }
-        svm_settle(c);
-        storage_settle(c);
+        servers_settled(c);
         mem_free(all);
         mem_free(asked);
 }

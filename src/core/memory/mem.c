@@ -7,6 +7,7 @@
 #include "core/client.h"
 #include "core/context.h"
 #include "core/handle.h"
+#include "core/link/listeners.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/image.h"
@@ -153,8 +154,8 @@ int mem_new_pipe(cl_context x, cl_mem_flags flags, cl_uint packet_size, cl_uint 
         cl_mem m = mem_new(x, flags, (size_t)packet_size * packets);
         if (!m)
                 return SP_E_NOMEM;
-        m->packet_size = packet_size;
-        m->packets = packets;
+        m->pipe.packet_size = packet_size;
+        m->pipe.packets = packets;
         return mem_finish(m, 0, ret);
 }
 
@@ -377,7 +378,7 @@ int mem_declare(cl_mem m, struct server *s)
         int r;
         if (mem_is_pipe(m))
                 r = session_send(session, pipe_create, .pipe = m->id, .flags = flags,
-                                 .packet_size = m->packet_size, .packets = m->packets);
+                                 .packet_size = m->pipe.packet_size, .packets = m->pipe.packets);
         else if (mem_is_image(m))
                 r = session_send(session, image_create, .image = m->id, .flags = flags,
                                  .type = d->type, .order = d->order, .data_type = d->data_type,
@@ -443,4 +444,12 @@ void mem_drop_initial(cl_mem root)
                 return;
         mem_free(root->initial);
         root->initial = NULL;
+}
+
+void mems_server_lost(struct server *s, const struct server_loss *loss)
+{
+        struct handle *h;
+        for (size_t pos = 0; (h = map_next(&s->client->objects.all, &pos));)
+                if (h->type == HANDLE_MEM)
+                        placement_forget_server(&((cl_mem)h)->placement, s->index);
 }

@@ -8,6 +8,7 @@
 #include "core/command/queue.h"
 #include "core/command/transfer.h"
 #include "core/link/disconnected.h"
+#include "core/link/listeners.h"
 #include "core/link/peers.h"
 #include "core/link/server.h"
 #include "core/memory/mem.h"
@@ -264,7 +265,7 @@ int migration_orphaned(void *user, const struct wire_transfer_orphaned *m)
         return r == SP_E_GONE ? 0 : r;
 }
 
-void migrations_lost(struct server *to)
+void migrations_server_lost(struct server *to, const struct server_loss *loss)
 {
         struct client *c = to->client;
         struct map_walk walk = { 0 };

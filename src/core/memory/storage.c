@@ -49,6 +49,11 @@ void storage_settle(struct client *c)
         }
 }
 
+bool storage_uses(const struct server *s)
+{
+        return s->client->arena.server == s;
+}
+
 void storage_fini(struct client *c)
 {
         struct arena *m = &c->arena;

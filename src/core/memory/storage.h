@@ -26,6 +26,9 @@ struct storage {
 void storage_settle(struct client *c);
 void storage_fini(struct client *c);
 
+/* Does the client share its memory with that server? */
+bool storage_uses(const struct server *s);
+
 /* A part for a buffer of `size` bytes in the context; NULL: the buffer gets none. */
 struct storage *storage_new(cl_context x, size_t size);
 

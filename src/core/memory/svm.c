@@ -62,6 +62,18 @@ void svm_settle(struct client *c)
         c->svm.offset = c->svm.offset % (1ull << 36) / VM_GRANULE * VM_GRANULE;
 }
 
+void svm_server_replaced(struct server *s)
+{
+        struct client *c = s->client;
+        if (c->svm.address_owner && c->svm.address_owner->sessions.first == s->sessions.first)
+                c->svm.address_owner = s;
+}
+
+bool svm_uses(const struct server *s)
+{
+        return s->client->svm.address_owner == s;
+}
+
 bool svm_any(const struct _cl_context *x)
 {
         for (cl_uint i = 0; i < x->device_count; i++)

@@ -28,6 +28,13 @@ struct svm_chunk {
 /* All devices of all servers are known: decide which devices share SVM (device->svm). */
 void svm_settle(struct client *c);
 
+/* The devices of `s`, a new session, take the place of the earlier sessions': it may choose the
+ * addresses from now on. */
+void svm_server_replaced(struct server *s);
+
+/* Does its device choose the addresses? */
+bool svm_uses(const struct server *s);
+
 /* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is
  * the address. The address is aligned for all data types, and to `align`, a power of two, if that
  * is not 0. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no common address
