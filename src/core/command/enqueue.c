@@ -249,7 +249,7 @@ cl_int enqueue_copy_rect(const struct enqueue *q, cl_mem src, cl_mem dst, const 
         if (r == 0)
                 r = command_use(&m, dst, written, !is_dense(to, region));
         if (r == 0)
-                r = command_ready(&m, false);
+                r = command_ready(&m, q->blocking);
         if (r == 0)
                 r = session_send(
                         m.session, buffer_copy_rect, .event = m.id, .queue = m.queue->id,
@@ -260,7 +260,7 @@ cl_int enqueue_copy_rect(const struct enqueue *q, cl_mem src, cl_mem dst, const 
                         .dst_slice_pitch = to->slice_pitch, .waits = command_waits(&m));
         if (r == 0)
                 r = command_wrote(&m, dst, written);
-        return command_end(&m, r, false);
+        return command_end(&m, r, q->blocking);
 }
 
 cl_int enqueue_fill(const struct enqueue *q, cl_mem mem, struct bytes pattern, size_t offset,

@@ -236,7 +236,7 @@ cl_int enqueue_image_to_buffer(const struct enqueue *q, cl_mem src, cl_mem dst,
         if (r == 0)
                 r = command_use(&m, mem_root(dst), to, false);
         if (r == 0)
-                r = command_ready(&m, false);
+                r = command_ready(&m, q->blocking);
         if (r == 0)
                 r = session_send(m.session, image_to_buffer, .event = m.id, .queue = m.queue->id,
                                  .flags = command_flags(&m), .image = src->id,
@@ -245,7 +245,7 @@ cl_int enqueue_image_to_buffer(const struct enqueue *q, cl_mem src, cl_mem dst,
                                  .waits = command_waits(&m));
         if (r == 0)
                 r = command_wrote(&m, dst, to);
-        return command_end(&m, r, false);
+        return command_end(&m, r, q->blocking);
 }
 
 cl_int enqueue_buffer_to_image(const struct enqueue *q, cl_mem src, cl_mem dst, size_t offset,
@@ -260,7 +260,7 @@ cl_int enqueue_buffer_to_image(const struct enqueue *q, cl_mem src, cl_mem dst, 
         if (r == 0)
                 r = command_use(&m, dst, mem_all(dst), !image_is_covered(dst, region));
         if (r == 0)
-                r = command_ready(&m, false);
+                r = command_ready(&m, q->blocking);
         if (r == 0)
                 r = session_send(m.session, buffer_to_image, .event = m.id, .queue = m.queue->id,
                                  .flags = command_flags(&m), .buffer = mem_root(src)->id,
@@ -268,7 +268,7 @@ cl_int enqueue_buffer_to_image(const struct enqueue *q, cl_mem src, cl_mem dst, 
                                  .offset = from.begin, .waits = command_waits(&m));
         if (r == 0)
                 r = command_wrote(&m, dst, mem_all(dst));
-        return command_end(&m, r, false);
+        return command_end(&m, r, q->blocking);
 }
 
 cl_int enqueue_fill_image(const struct enqueue *q, cl_mem mem, struct bytes color,
