@@ -1,12 +1,12 @@
 #include "core/command/enqueue.h"
 
 #include "core/client.h"
+#include "core/command/action.h"
 #include "core/command/command.h"
 #include "core/command/event.h"
 #include "core/command/queue.h"
 #include "core/command/transfer.h"
 #include "core/link/server.h"
-#include "core/memory/content_size.h"
 #include "core/memory/mem.h"
 #include "core/memory/placement.h"
 #include "core/memory/storage.h"
@@ -79,21 +79,10 @@ cl_int enqueue_write(const struct enqueue *q, cl_mem mem, size_t offset, size_t 
                         return status;
                 q = &rest;
         }
-        struct command m;
-        struct range at = mem_range(mem, offset, size);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem_root(mem), at, false);
-        if (r == 0)
-                r = command_ready(&m, transfer_needs_event(q, size));
-        if (r == 0)
-                r = session_send(m.session, buffer_write, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .buffer = mem_root(mem)->id,
-                                 .offset = at.begin, .size = size, .transfer = m.id,
-                                 .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, mem, at);
-        return transfer_finish_write(&m, r, host_bytes(from, size));
+        return action_enqueue(q, &(struct action){ .kind = ACTION_BUFFER_WRITE,
+                                                   .to = operand_bytes(mem, offset, size),
+                                                   .covers = true,
+                                                   .host = host_bytes(from, size) });
 }
 
 cl_int enqueue_read(const struct enqueue *q, cl_mem mem, size_t offset, size_t size, void *to)
@@ -105,47 +94,41 @@ cl_int enqueue_read(const struct enqueue *q, cl_mem mem, size_t offset, size_t s
                         return status;
                 q = &rest;
         }
-        struct command m;
-        struct range at = mem_range(mem, offset, size);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem_root(mem), at, true);
-        if (r == 0)
-                r = content_size_use(&m, mem, size);
-        if (r == 0)
-                r = command_ready(&m, true);
-        if (r == 0)
-                r = transfer_expect(&m, host_bytes(to, size), mem);
-        if (r == 0)
-                r = content_size_send(&m, mem, size);
-        if (r == 0)
-                r = session_send(m.session, buffer_read, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .buffer = mem_root(mem)->id,
-                                 .offset = at.begin, .size = size, .transfer = m.id,
-                                 .waits = command_waits(&m));
-        if (r < 0)
-                incoming_cancel(m.client, m.id);
-        return command_end(&m, r, q->blocking);
+        return action_enqueue(q, &(struct action){ .kind = ACTION_BUFFER_READ,
+                                                   .from = operand_bytes(mem, offset, size),
+                                                   .host = host_bytes(to, size) });
+}
+
+cl_int enqueue_copy(const struct enqueue *q, cl_mem src, cl_mem dst, size_t src_offset,
+                    size_t dst_offset, size_t size)
+{
+        return action_enqueue(q, &(struct action){ .kind = ACTION_BUFFER_COPY,
+                                                   .from = operand_bytes(src, src_offset, size),
+                                                   .to = operand_bytes(dst, dst_offset, size),
+                                                   .covers = true });
+}
+
+cl_int enqueue_fill(const struct enqueue *q, cl_mem mem, struct bytes pattern, size_t offset,
+                    size_t size)
+{
+        return action_enqueue(q, &(struct action){ .kind = ACTION_BUFFER_FILL,
+                                                   .to = operand_bytes(mem, offset, size),
+                                                   .covers = true,
+                                                   .pattern = pattern });
 }
 
 /* ---- rectangles ----------------------------------------------------------------------------- */
 
-/* The box as the wire has it. */
-struct wire_box {
-        uint64_t origin[3], region[3];
-};
-
-static struct wire_box to_wire(const struct box *b, const size_t region[3])
-{
-        return (struct wire_box){ { b->origin[0], b->origin[1], b->origin[2] },
-                                  { region[0], region[1], region[2] } };
-}
-
-static struct range box_bytes(const struct _cl_mem *mem, const struct box *b,
-                              const size_t region[3])
+static struct operand operand_box(cl_mem mem, const struct box *b, const size_t region[3])
 {
         struct range r = box_range(b, region);
-        return mem_range(mem, (size_t)r.begin, (size_t)(r.end - r.begin));
+        return (struct operand){ .mem = mem,
+                                 .named = mem,
+                                 .bytes =
+                                         mem_range(mem, (size_t)r.begin, (size_t)(r.end - r.begin)),
+                                 .origin = b->origin,
+                                 .row_pitch = b->row_pitch,
+                                 .slice_pitch = b->slice_pitch };
 }
 
 /* Does the box leave no byte between its first and its last? */
@@ -167,120 +150,30 @@ static struct host_box host_part(const struct box *b, const size_t region[3], co
 cl_int enqueue_write_rect(const struct enqueue *q, cl_mem mem, const struct box *at,
                           const struct box *host, const size_t region[3], const void *from)
 {
-        struct command m;
-        struct wire_box w = to_wire(at, region);
-        struct range bytes = box_bytes(mem, at, region);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem, bytes, !is_dense(at, region));
-        if (r == 0)
-                r = command_ready(&m, transfer_needs_event(q, region[0] * region[1] * region[2]));
-        if (r == 0)
-                r = session_send(m.session, buffer_write_rect, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .buffer = mem->id,
-                                 .origin = { w.origin, 3 }, .region = { w.region, 3 },
-                                 .row_pitch = at->row_pitch, .slice_pitch = at->slice_pitch,
-                                 .transfer = m.id, .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, mem, bytes);
-        return transfer_finish_write(&m, r, host_part(host, region, from));
+        return action_enqueue(q, &(struct action){ .kind = ACTION_BUFFER_WRITE_RECT,
+                                                   .to = operand_box(mem, at, region),
+                                                   .covers = is_dense(at, region),
+                                                   .region = region,
+                                                   .host = host_part(host, region, from) });
 }
 
 cl_int enqueue_read_rect(const struct enqueue *q, cl_mem mem, const struct box *at,
                          const struct box *host, const size_t region[3], void *to)
 {
-        struct command m;
-        struct wire_box w = to_wire(at, region);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem, box_bytes(mem, at, region), true);
-        if (r == 0)
-                r = command_ready(&m, true);
-        if (r == 0)
-                r = transfer_expect(&m, host_part(host, region, to), mem);
-        if (r == 0)
-                r = session_send(m.session, buffer_read_rect, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .buffer = mem->id,
-                                 .origin = { w.origin, 3 }, .region = { w.region, 3 },
-                                 .row_pitch = at->row_pitch, .slice_pitch = at->slice_pitch,
-                                 .transfer = m.id, .waits = command_waits(&m));
-        if (r < 0)
-                incoming_cancel(m.client, m.id);
-        return command_end(&m, r, q->blocking);
-}
-
-/* ---- copies and fills ----------------------------------------------------------------------- */
-
-cl_int enqueue_copy(const struct enqueue *q, cl_mem src, cl_mem dst, size_t src_offset,
-                    size_t dst_offset, size_t size)
-{
-        struct command m;
-        struct range from = mem_range(src, src_offset, size), to = mem_range(dst, dst_offset, size);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem_root(src), from, true);
-        if (r == 0)
-                r = command_use(&m, mem_root(dst), to, false);
-        if (r == 0)
-                r = content_size_use(&m, src, size);
-        if (r == 0)
-                r = command_ready(&m, q->blocking);
-        if (r == 0)
-                r = content_size_send(&m, src, size);
-        if (r == 0)
-                r = session_send(m.session, buffer_copy, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .src = mem_root(src)->id,
-                                 .dst = mem_root(dst)->id, .src_offset = from.begin,
-                                 .dst_offset = to.begin, .size = size, .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, dst, to);
-        return command_end(&m, r, q->blocking);
+        return action_enqueue(q, &(struct action){ .kind = ACTION_BUFFER_READ_RECT,
+                                                   .from = operand_box(mem, at, region),
+                                                   .region = region,
+                                                   .host = host_part(host, region, to) });
 }
 
 cl_int enqueue_copy_rect(const struct enqueue *q, cl_mem src, cl_mem dst, const struct box *from,
                          const struct box *to, const size_t region[3])
 {
-        struct command m;
-        struct wire_box w_from = to_wire(from, region), w_to = to_wire(to, region);
-        struct range written = box_bytes(dst, to, region);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, src, box_bytes(src, from, region), true);
-        if (r == 0)
-                r = command_use(&m, dst, written, !is_dense(to, region));
-        if (r == 0)
-                r = command_ready(&m, q->blocking);
-        if (r == 0)
-                r = session_send(
-                        m.session, buffer_copy_rect, .event = m.id, .queue = m.queue->id,
-                        .flags = command_flags(&m), .src = src->id, .dst = dst->id,
-                        .src_origin = { w_from.origin, 3 }, .dst_origin = { w_to.origin, 3 },
-                        .region = { w_to.region, 3 }, .src_row_pitch = from->row_pitch,
-                        .src_slice_pitch = from->slice_pitch, .dst_row_pitch = to->row_pitch,
-                        .dst_slice_pitch = to->slice_pitch, .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, dst, written);
-        return command_end(&m, r, q->blocking);
-}
-
-cl_int enqueue_fill(const struct enqueue *q, cl_mem mem, struct bytes pattern, size_t offset,
-                    size_t size)
-{
-        struct command m;
-        struct range at = mem_range(mem, offset, size);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem_root(mem), at, false);
-        if (r == 0)
-                r = command_ready(&m, false);
-        if (r == 0)
-                r = session_send(m.session, buffer_fill, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .buffer = mem_root(mem)->id,
-                                 .offset = at.begin, .size = size, .pattern = pattern,
-                                 .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, mem, at);
-        return command_end(&m, r, false);
+        return action_enqueue(q, &(struct action){ .kind = ACTION_BUFFER_COPY_RECT,
+                                                   .from = operand_box(src, from, region),
+                                                   .to = operand_box(dst, to, region),
+                                                   .covers = is_dense(to, region),
+                                                   .region = region });
 }
 
 /* ---- markers -------------------------------------------------------------------------------- */

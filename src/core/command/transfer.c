@@ -19,18 +19,13 @@
 #include "core/memory/recorded_memory.h"
 #include "session/arrivals.h"
 
-static uint64_t box_size(const struct host_box *b)
-{
-        return (uint64_t)b->region[0] * b->region[1] * b->region[2];
-}
-
 /* Where byte `offset` of the box without gaps lies, and how many follow it in one piece. */
 static uint8_t *box_at(const struct host_box *b, uint64_t offset, size_t *ret_len)
 {
         uint64_t rows = b->region[1], width = b->region[0];
         bool whole_rows = b->row_pitch == width;
         if (whole_rows && (b->region[2] == 1 || b->slice_pitch == width * rows)) {
-                *ret_len = (size_t)(box_size(b) - offset);
+                *ret_len = (size_t)(host_size(b) - offset);
                 return b->at + offset;
         }
         uint64_t row = offset / width, x = offset % width;
@@ -117,10 +112,10 @@ static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct
         list_append(&c->transfers.outgoing, &o->link);
         o->bulk = (struct session_bulk){
                 .transfer = transfer,
-                .total = box_size(&from),
+                .total = host_size(&from),
                 .at = outgoing_at,
                 .done = outgoing_done,
-                .wide = goes_wide(c, box_size(&from), aside),
+                .wide = goes_wide(c, host_size(&from), aside),
         };
         c->transfers.moving += o->bulk.total;
         return o;
@@ -205,7 +200,7 @@ int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct s
 /* From now on the bytes are in memory of its own. */
 static void outgoing_detach(struct outgoing *o, struct server *s)
 {
-        size_t len, size = box_size(&o->from);
+        size_t len, size = host_size(&o->from);
         o->sent = NULL;
         o->copy = mem_alloc(size);
         if (!o->copy) {
@@ -277,7 +272,7 @@ bool transfer_needs_event(const struct enqueue *q, uint64_t size)
 
 static bool is_small(const struct host_box *b)
 {
-        return box_size(b) <= SESSION_INLINE_DEFAULT;
+        return host_size(b) <= SESSION_INLINE_DEFAULT;
 }
 
 /* Could bytes of a read come before those of one that it comes after, into the same memory? Not if all that
@@ -313,7 +308,7 @@ static void tell_view(const struct incoming *in, bool came)
 static void incoming_settle(const struct incoming *in)
 {
         size_t len;
-        for (uint64_t at = 0; at < box_size(&in->to); at += len) {
+        for (uint64_t at = 0; at < host_size(&in->to); at += len) {
                 uint8_t *to = box_at(&in->to, at, &len);
                 memcpy(to, in->aside + at, len);
         }
@@ -327,7 +322,7 @@ static void incoming_end(struct incoming *in, cl_int status)
                 incoming_settle(in);
         tell_view(in, status == CL_SUCCESS && !in->unwanted);
         map_del(&in->server->client->transfers.incoming, in->transfer);
-        in->server->client->transfers.moving -= box_size(&in->to);
+        in->server->client->transfers.moving -= host_size(&in->to);
         in->server->transfers.small_incoming -= is_small(&in->to);
         mem_free(in->aside);
         arrivals_fini(&in->placed);
@@ -350,7 +345,7 @@ int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
         in->keep = keep;
         bool overtakes = may_overtake(m, &to);
         if (overtakes)
-                in->aside = mem_alloc(box_size(&to));
+                in->aside = mem_alloc(host_size(&to));
         int r = overtakes && !in->aside ? SP_E_NOMEM
                                         : map_put(&m->client->transfers.incoming, in->transfer, in);
         if (r < 0) {
@@ -363,9 +358,9 @@ int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
         mem_hold(keep);
         in->event->parts++;
         in->event->lags = true;
-        m->wide = goes_wide(m->client, box_size(&to), false);
-        m->client->transfers.moving += box_size(&to);
-        server_want_bulk(m->server, box_size(&to));
+        m->wide = goes_wide(m->client, host_size(&to), false);
+        m->client->transfers.moving += host_size(&to);
+        server_want_bulk(m->server, host_size(&to));
         return 0;
 }
 
@@ -374,8 +369,8 @@ int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined,
 {
         struct server *s = user;
         struct incoming *in = map_get(&s->client->transfers.incoming, transfer);
-        if (!in || in->server != s || offset >= box_size(&in->to) ||
-            *len > box_size(&in->to) - offset || arrivals_meet(&in->placed, offset, offset + *len))
+        if (!in || in->server != s || offset >= host_size(&in->to) ||
+            *len > host_size(&in->to) - offset || arrivals_meet(&in->placed, offset, offset + *len))
                 return SP_E_PROTO;
         size_t fits = sizeof(s->transfers.sink);
         if (in->unwanted) {
@@ -402,7 +397,7 @@ int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
         if (r < 0)
                 return r;
         *ret_below = in->came.below;
-        if (in->came.below < box_size(&in->to))
+        if (in->came.below < host_size(&in->to))
                 return 0;
         if (!in->aside || !in->event->before)
                 incoming_end(in, CL_SUCCESS);
@@ -414,10 +409,10 @@ int transfer_cut(void *user, const struct wire_transfer_cut *m)
         struct server *s = user;
         struct incoming *in = map_get(&s->client->transfers.incoming, m->transfer);
         if (!in || in->server != s || in->to.region[1] != 1 || in->to.region[2] != 1 ||
-            is_small(&in->to) || m->size <= SESSION_INLINE_DEFAULT || m->size > box_size(&in->to) ||
-            arrivals_meet(&in->placed, m->size, box_size(&in->to)))
+            is_small(&in->to) || m->size <= SESSION_INLINE_DEFAULT ||
+            m->size > host_size(&in->to) || arrivals_meet(&in->placed, m->size, host_size(&in->to)))
                 return SP_E_PROTO;
-        s->client->transfers.moving -= box_size(&in->to) - m->size;
+        s->client->transfers.moving -= host_size(&in->to) - m->size;
         in->to.region[0] = (size_t)m->size;
         if (in->came.below < m->size)
                 return 0;
@@ -432,7 +427,7 @@ void transfer_turn(cl_event e)
         struct incoming *in = map_get(&e->context->client->transfers.incoming, e->id);
         if (e->held)
                 outgoing_start_held(e);
-        if (in && in->aside && in->came.below == box_size(&in->to))
+        if (in && in->aside && in->came.below == host_size(&in->to))
                 incoming_end(in, CL_SUCCESS);
 }
 
@@ -480,7 +475,7 @@ int incoming_failed(struct server *s, uint64_t transfer)
         if (!in || in->server != s)
                 return 0;
         bool some = in->placed.below || in->placed.count;
-        if (some && in->came.below < box_size(&in->to))
+        if (some && in->came.below < host_size(&in->to))
                 return SP_E_PROTO; /* they may just be written where they belong */
         incoming_cancel(s->client, transfer);
         return 0;

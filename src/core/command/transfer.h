@@ -16,6 +16,11 @@ static inline struct host_box host_bytes(const void *at, size_t size)
         return (struct host_box){ (uint8_t *)(uintptr_t)at, { size, 1, 1 }, size, size };
 }
 
+static inline uint64_t host_size(const struct host_box *b)
+{
+        return (uint64_t)b->region[0] * b->region[1] * b->region[2];
+}
+
 /* A copy that the client makes within the application's memory, after everything that the event
  * waits for is done. */
 struct host_copy {
