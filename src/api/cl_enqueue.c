@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "core/command/command_buffer.h"
 #include "core/command/event.h"
+#include "core/command/launch.h"
 #include "core/context.h"
 #include "core/device.h"
 #include "core/program/build.h"

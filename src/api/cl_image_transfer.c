@@ -6,6 +6,7 @@
 #include "api/enqueue.h"
 #include "api/reply.h"
 #include "core/device.h"
+#include "core/memory/mapping.h"
 #include "core/memory/svm.h"
 
 /* "CL_INVALID_MEM_OBJECT if image is not a valid image object."

@@ -63,9 +63,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetPipeInfo(cl_mem pipe, cl_pipe_info param_na
                 return CL_INVALID_MEM_OBJECT;
         switch (param_name) {
         case CL_PIPE_PACKET_SIZE:
-                return reply_value(reply, cl_uint, pipe->packet_size);
+                return reply_value(reply, cl_uint, pipe->pipe.packet_size);
         case CL_PIPE_MAX_PACKETS:
-                return reply_value(reply, cl_uint, pipe->packets);
+                return reply_value(reply, cl_uint, pipe->pipe.packets);
         /* As given to clCreatePipe, which takes none. */
         case CL_PIPE_PROPERTIES:
                 return reply_bytes(reply, NULL, 0);

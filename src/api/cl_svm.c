@@ -4,11 +4,13 @@
 #include "api/check.h"
 #include "api/enqueue.h"
 #include "api/mem_flags.h"
-#include "core/command/command.h"
+#include "core/command/enqueue.h"
 #include "core/device.h"
+#include "core/memory/mapping.h"
 #include "core/memory/svm.h"
 #include "core/memory/usm.h"
 #include "core/program/kernel.h"
+#include "core/status.h"
 
 enum { SVM_PAGE = 4096, LARGEST_TYPE = 16 * sizeof(cl_long) };
 

@@ -4,8 +4,9 @@
 #include "api/check.h"
 #include "api/enqueue.h"
 #include "api/reply.h"
-#include "core/command/command.h"
+#include "core/command/enqueue.h"
 #include "core/device.h"
+#include "core/memory/mapping.h"
 #include "core/memory/svm.h"
 
 /* ---- reads and writes ----------------------------------------------------------------------- */

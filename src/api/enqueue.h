@@ -3,7 +3,7 @@
 #ifndef SPANCL_API_ENQUEUE_H
 #define SPANCL_API_ENQUEUE_H
 
-#include "core/command/command.h"
+#include "core/command/enqueue.h"
 
 cl_int do_copy_buffer(const struct enqueue *q, cl_mem src, cl_mem dst, size_t src_offset,
                       size_t dst_offset, size_t size);

@@ -4,6 +4,7 @@
 
 #include "api/dispatch.h"
 #include "core/client.h"
+#include "core/handle.h"
 
 /* The loader finds both at the start of every object. */
 _Static_assert(offsetof(struct handle, dispatch) == 0, "cl_khr_icd");

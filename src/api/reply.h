@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/object.h"
+#include "core/status.h"
 
 /* Where the application wants a value. */
 struct reply {

@@ -1,12 +1,20 @@
+#include "core/client.h"
+
 #include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/servers.h"
 #include "config/variables.h"
+#include "core/link/disconnected.h"
+#include "core/link/io.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"
 #include "core/memory/storage.h"
+#include "core/platform.h"
+#include "core/progress.h"
+#include "core/stats.h"
+#include "core/tracing.h"
 #include "trace/trace.h"
 
 /* ---- the lock, ids, time -------------------------------------------------------------------- */
@@ -23,7 +31,7 @@ void client_unlock(struct client *c)
 
 struct handle *client_object(struct client *c, const void *address)
 {
-        return map_get(&c->objects, (uintptr_t)address);
+        return map_get(&c->objects.all, (uintptr_t)address);
 }
 
 uint64_t client_new_id(struct client *c, enum object_type type)
@@ -50,10 +58,10 @@ cl_platform_id client_platform(struct client *c)
 
 void client_changed(struct client *c)
 {
-        if (!c->waiters)
+        if (!c->wait.waiters)
                 return;
-        pthread_cond_broadcast(&c->progress);
-        if (c->sleeping)
+        pthread_cond_broadcast(&c->wait.changed);
+        if (c->wait.sleeping)
                 c->io->wake(c->io_user);
 }
 
@@ -77,8 +85,8 @@ void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg)
 {
         struct io_link *links[CLIENT_SERVERS_MAX];
         size_t count = 0;
-        c->pumping = true;
-        c->progress_pumping = progress_thread;
+        c->wait.pumping = true;
+        c->wait.progress_pumping = progress_thread;
         servers_tick(c);
         client_flush(c);
         /* The waiter may have waited only for the sending. */
@@ -89,26 +97,26 @@ void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg)
                 uint64_t at = servers_deadline(c);
                 if (at < deadline_ns)
                         deadline_ns = at;
-                c->sleeping = true;
+                c->wait.sleeping = true;
                 c->io->wait(c->io_user, links, count, !progress_thread, deadline_ns, &c->lock);
-                c->sleeping = false;
+                c->wait.sleeping = false;
                 client_receive(c);
         }
-        c->pumping = c->progress_pumping = false;
-        if (progress_thread ? c->waiters : c->waiters > 1)
-                pthread_cond_broadcast(&c->progress);
+        c->wait.pumping = c->wait.progress_pumping = false;
+        if (progress_thread ? c->wait.waiters : c->wait.waiters > 1)
+                pthread_cond_broadcast(&c->wait.changed);
 }
 
 bool client_poll(struct client *c)
 {
         client_flush(c);
-        if (c->pumping)
+        if (c->wait.pumping)
                 return false; /* the receiver does it */
-        c->pumping = true;
+        c->wait.pumping = true;
         bool received = client_receive(c);
-        c->pumping = false;
-        if (c->waiters)
-                pthread_cond_broadcast(&c->progress);
+        c->wait.pumping = false;
+        if (c->wait.waiters)
+                pthread_cond_broadcast(&c->wait.changed);
         return received;
 }
 
@@ -116,36 +124,36 @@ bool client_poll(struct client *c)
 static void wait_for_receiver(struct client *c, uint64_t deadline_ns)
 {
         client_flush(c);
-        if (c->progress_pumping && c->sleeping)
+        if (c->wait.progress_pumping && c->wait.sleeping)
                 c->io->wake(c->io_user);
         if (deadline_ns == UINT64_MAX) {
-                pthread_cond_wait(&c->progress, &c->lock);
+                pthread_cond_wait(&c->wait.changed, &c->lock);
                 return;
         }
         struct timespec t = { (time_t)(deadline_ns / 1000000000),
                               (long)(deadline_ns % 1000000000) };
-        pthread_cond_timedwait(&c->progress, &c->lock, &t);
+        pthread_cond_timedwait(&c->wait.changed, &c->lock, &t);
 }
 
 bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns)
 {
-        TRACE_SPAN(wait, c->waiters);
-        c->waiters++;
+        TRACE_SPAN(wait, c->wait.waiters);
+        c->wait.waiters++;
         bool r, waits = false;
         while (!(r = done(arg))) {
-                c->waits += !waits;
+                c->wait.count += !waits;
                 waits = true;
                 if (deadline_ns != UINT64_MAX && client_now_ns(c) >= deadline_ns)
                         break;
-                if (c->pumping)
+                if (c->wait.pumping)
                         wait_for_receiver(c, deadline_ns);
                 else
                         client_pump(c, false, done, arg, deadline_ns);
         }
-        c->waiters--;
-        if (c->waiters && !c->pumping)
-                pthread_cond_broadcast(&c->progress);
-        if (!c->waiters)
+        c->wait.waiters--;
+        if (c->wait.waiters && !c->wait.pumping)
+                pthread_cond_broadcast(&c->wait.changed);
+        if (!c->wait.waiters)
                 progress_relieve(c);
         return r;
 }
@@ -159,18 +167,18 @@ void client_wait(struct client *c, bool (*done)(void *arg), void *arg)
 
 static int read_config(struct client *c)
 {
-        if (c->specs || c->misconfigured)
-                return c->specs ? 0 : SP_E_INVAL; /* client_new's, or read before */
+        if (c->specs.list || c->specs.misconfigured)
+                return c->specs.list ? 0 : SP_E_INVAL; /* client_new's, or read before */
         char *error = NULL;
-        int r = config_servers(&c->own_specs, &c->own_spec_count, &error);
+        int r = config_servers(&c->specs.own, &c->specs.own_count, &error);
         if (r < 0) {
                 log_error("client", "%s", error ? error : status_text(r));
                 mem_free(error);
-                c->misconfigured = true;
+                c->specs.misconfigured = true;
                 return r;
         }
-        c->specs = c->own_specs;
-        c->spec_count = c->own_spec_count;
+        c->specs.list = c->specs.own;
+        c->specs.count = c->specs.own_count;
         return 0;
 }
 
@@ -179,13 +187,13 @@ static void collect_devices(struct client *c)
         cl_uint n = 0;
         for (unsigned i = 0; i < c->server_count; i++)
                 n += c->servers[i]->device_count;
-        c->devices = mem_alloc(n * sizeof(cl_device_id));
-        if (!c->devices)
+        c->devices.list = mem_alloc(n * sizeof(cl_device_id));
+        if (!c->devices.list)
                 return;
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
                 for (cl_uint k = 0; k < s->device_count; k++)
-                        c->devices[c->device_count++] = s->devices[k];
+                        c->devices.list[c->devices.count++] = s->devices[k];
         }
 }
 
@@ -208,8 +216,8 @@ void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_cou
                 c->connected = true;
                 client_changed(c);
         }
-        *ret = c->devices;
-        *ret_count = c->device_count;
+        *ret = c->devices.list;
+        *ret_count = c->devices.count;
 }
 
 bool client_has_platform(struct client *c)
@@ -218,8 +226,8 @@ bool client_has_platform(struct client *c)
         cl_uint count;
         client_lock(c);
         bool named = read_config(c) < 0;
-        for (size_t i = 0; i < c->spec_count && !named; i++)
-                named = !c->specs[i].implied;
+        for (size_t i = 0; i < c->specs.count && !named; i++)
+                named = !c->specs.list[i].implied;
         if (!named)
                 client_devices(c, &devices, &count);
         client_unlock(c);
@@ -234,8 +242,8 @@ static void init_locks(struct client *c)
         pthread_condattr_init(&attr);
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
         pthread_mutex_init(&c->lock, NULL);
-        pthread_cond_init(&c->progress, &attr);
-        pthread_cond_init(&c->progress_cond, &attr);
+        pthread_cond_init(&c->wait.changed, &attr);
+        pthread_cond_init(&c->progress.cond, &attr);
         pthread_condattr_destroy(&attr);
 }
 
@@ -246,17 +254,17 @@ int client_new(const struct client_params *params, struct client **ret)
                 return SP_E_NOMEM;
         c->io = params->io;
         c->io_user = params->io_user;
-        c->specs = params->specs;
-        c->spec_count = params->spec_count;
-        c->reconnect_ns = params->reconnect_ns;
-        c->wait_ns = params->wait_ns;
-        c->answer_ns = params->answer_ns;
+        c->specs.list = params->specs;
+        c->specs.count = params->spec_count;
+        c->disconnected.reconnect_ns = params->reconnect_ns;
+        c->disconnected.wait_ns = params->wait_ns;
+        c->disconnected.answer_ns = params->answer_ns;
         list_init(&c->contexts);
-        list_init(&c->deferred);
-        list_init(&c->followers);
-        list_init(&c->host_copies);
-        list_init(&c->outgoing);
-        list_init(&c->retired);
+        list_init(&c->progress.deferred);
+        list_init(&c->events.followers);
+        list_init(&c->transfers.host_copies);
+        list_init(&c->transfers.outgoing);
+        list_init(&c->sessions.retired);
         init_locks(c);
         int r = platform_new(c, &c->platform);
         if (r < 0) {
@@ -274,24 +282,25 @@ static void destroy(struct client *c, bool after_fork)
                 client_lock(c);
         for (unsigned i = 0; i < c->server_count; i++)
                 server_free(c->servers[i], after_fork);
-        list_each(s, &c->retired, struct server, retired) server_free(s, after_fork);
+        list_each(s, &c->sessions.retired, struct server, sessions.retired)
+                server_free(s, after_fork);
         if (!after_fork)
                 client_unlock(c);
         map_fini(&c->requests);
-        map_fini(&c->events);
-        map_fini(&c->incoming);
+        map_fini(&c->events.pending);
+        map_fini(&c->transfers.incoming);
         migrations_fini(c);
         map_fini(&c->queues);
         buf_fini(&c->args);
-        map_fini(&c->objects);
+        map_fini(&c->objects.all);
         storage_fini(c);
-        mem_free(c->devices);
+        mem_free(c->devices.list);
         platform_free(c->platform);
-        if (c->own_specs)
-                config_servers_free(c->own_specs, c->own_spec_count);
+        if (c->specs.own)
+                config_servers_free(c->specs.own, c->specs.own_count);
         if (!after_fork) {
-                pthread_cond_destroy(&c->progress_cond);
-                pthread_cond_destroy(&c->progress);
+                pthread_cond_destroy(&c->progress.cond);
+                pthread_cond_destroy(&c->wait.changed);
                 pthread_mutex_destroy(&c->lock);
         }
         mem_free(c);
@@ -342,8 +351,9 @@ static void fork_child(void)
                 for (unsigned i = 0; i < global->server_count; i++)
                         server_abandon(global->servers[i]);
                 init_locks(global);
-                global->waiters = 0;
-                global->pumping = global->progress_pumping = global->sleeping = false;
+                global->wait.waiters = 0;
+                global->wait.pumping = global->wait.progress_pumping = global->wait.sleeping =
+                        false;
                 global->abandoned_next = abandoned;
                 abandoned = global;
                 global = NULL;

@@ -1,9 +1,15 @@
 #include "core/context.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/device.h"
+#include "core/handle.h"
+#include "core/link/listeners.h"
 #include "core/link/server.h"
 #include "core/memory/svm.h"
+#include "core/progress.h"
 
 static void destroy(cl_context x)
 {
@@ -115,4 +121,74 @@ void context_unhold(cl_context x)
                 return;
         }
         client_defer(x->client, &x->end, call_destructors);
+}
+
+/* ---- errors of a context -------------------------------------------------------------------- */
+
+struct notice {
+        struct deferred call;
+        cl_context context;
+        char text[256];
+};
+
+static void notice_run(struct deferred *d)
+{
+        struct notice *n = container_of(d, struct notice, call);
+        cl_context x = n->context;
+        struct client *c = x->client;
+        x->notify(n->text, NULL, 0, x->notify_data);
+        client_lock(c);
+        context_unhold(x);
+        client_unlock(c);
+        mem_free(n);
+}
+
+void context_notify(cl_context x, const char *text)
+{
+        if (!x->notify)
+                return;
+        struct notice *n = mem_zalloc(sizeof(*n));
+        if (!n)
+                return;
+        size_t len = strnlen(text, sizeof(n->text) - 1);
+        memcpy(n->text, text, len);
+        n->context = x;
+        context_hold(x);
+        client_defer(x->client, &n->call, notice_run);
+}
+
+/* Does the context have a device there? */
+static bool uses(const struct _cl_context *x, const struct server *s)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->server == s)
+                        return true;
+        return false;
+}
+
+bool contexts_use(const struct server *s)
+{
+        list_each(x, &s->client->contexts, struct _cl_context, link)
+        {
+                if (uses(x, s))
+                        return true;
+        }
+        return false;
+}
+
+void contexts_notify(const struct server *s, const char *text)
+{
+        list_each(x, &s->client->contexts, struct _cl_context, link)
+        {
+                if (uses(x, s))
+                        context_notify(x, text);
+        }
+}
+
+void contexts_server_lost(struct server *s, const struct server_loss *loss)
+{
+        char line[256];
+        snprintf(line, sizeof(line), "SpanCL: the server %s is lost: %s", server_name(s),
+                 loss->text);
+        contexts_notify(s, line);
 }

@@ -4,6 +4,8 @@
 #define SPANCL_CORE_CONTEXT_H
 
 #include "core/client.h"
+#include "core/handle.h"
+#include "core/link/listeners.h"
 
 struct context_params {
         const cl_device_id *devices; /* without duplicates; the context uses those present now */
@@ -26,5 +28,19 @@ SP_NODISCARD int context_on_destroy(cl_context x, void(CL_CALLBACK *fn)(cl_conte
 /* The context's own object for a device (struct _cl_device_id); NULL: it has none. */
 cl_device_id context_device(cl_context x, const struct _cl_device_id *d);
 bool context_has_device(cl_context x, const struct _cl_device_id *d);
+
+void context_hold(cl_context x);
+void context_unhold(cl_context x);
+
+/* Notify the application of an error that concerns the whole context. The progress thread calls the
+ * context's callback. Lock held. */
+void context_notify(cl_context x, const char *text);
+
+/* The same for every context that has a device of the server. */
+void contexts_notify(const struct server *s, const char *text);
+void contexts_server_lost(struct server *s, const struct server_loss *loss);
+
+/* Does any context have a device there? */
+bool contexts_use(const struct server *s);
 
 #endif

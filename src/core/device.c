@@ -3,10 +3,15 @@
 #include <CL/cl_ext.h>
 
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/command/khr_command_buffer.h"
+#include "core/handle.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
 #include "core/memory/usm.h"
+#include "core/progress.h"
+#include "core/status.h"
 #include "proto/info.h"
 
 _Static_assert(sizeof(size_t) == 8, "values travel as a 64-bit host returns them (proto/info.h)");

@@ -7,6 +7,7 @@
 #define SPANCL_CORE_DEVICE_H
 
 #include "core/client.h"
+#include "core/handle.h"
 
 /* The value of a query; 1 found, 0: the device doesn't have it (CL_INVALID_VALUE). Not for
  * CL_DEVICE_PLATFORM, _PARENT_DEVICE, _REFERENCE_COUNT and _AVAILABLE: api answers these. */
@@ -59,5 +60,14 @@ cl_int device_partition(cl_device_id d, const cl_device_partition_property *prop
 /* Apply the masks to an INFO_DEVICE block: append the values that remain, changed where they must
  * be. For device_new and tests. SP_E_NOMEM. */
 SP_NODISCARD int device_mask(struct bytes native, struct buf *out);
+
+/* One device from its INFO_DEVICE block, which stays where it is while the device lives.
+ * SP_E_NOMEM, SP_E_PROTO (the block lacks what a device must have). device_free takes NULL. */
+SP_NODISCARD int device_new(struct client *c, struct server *s, struct bytes info,
+                            cl_device_id *ret);
+void device_free(cl_device_id d);
+
+void device_hold(cl_device_id d);
+void device_unhold(cl_device_id d);
 
 #endif

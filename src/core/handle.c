@@ -1,5 +1,6 @@
+#include "core/handle.h"
+
 #include "base/mem.h"
-#include "core/client.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>

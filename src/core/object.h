@@ -174,11 +174,13 @@ struct _cl_mem {
         /* The number of placed bytes. An image of its own: its pixels without gaps. An image in a
          * buffer: all bytes from its first to its last. */
         size_t size;
-        struct image_desc image;      /* type 0: a buffer, or a pipe */
-        cl_uint packet_size, packets; /* of a pipe; else 0 */
+        struct image_desc image; /* type 0: a buffer, or a pipe */
         /* A pipe's packets can't be read or moved: it stays where it is used first. */
-        struct server *pipe_server;
-        unsigned pipe_domain;
+        struct {
+                cl_uint packet_size, packets; /* 0: not a pipe */
+                struct server *server;
+                unsigned domain;
+        } pipe;
         /* Image: in the application's memory; slice_pitch 0: it has no slices. */
         size_t row_pitch, slice_pitch;
         void *host_ptr;   /* USE_HOST_PTR */
@@ -198,7 +200,7 @@ struct _cl_mem {
         size_t property_count;
         struct destructor *destructors;
         struct deferred end; /* calls them */
-        bool awaited; /* released, its destructors are still to be called: one of client->interests */
+        bool awaited; /* released, its destructors are still to be called: one of the client's interests */
         cl_mem content;       /* holds how many of its bytes mean something; held; NULL: all do */
         struct list mappings; /* of the root only: also of objects in it */
         cl_uint map_count;
@@ -307,7 +309,7 @@ struct _cl_kernel {
         uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
         struct kernel_pointers reached[2]; /* by enum kernel_reach */
         bool reaches_usm; /* CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: any device allocation */
-        /* The last call of kernel_is_right: the device, the version, and client.gone at that time. */
+        /* The last call of kernel_is_right: the device, the version, and client.objects.gone at that time. */
         struct {
                 cl_device_id device;
                 uint64_t version, gone;

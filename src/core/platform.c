@@ -1,5 +1,7 @@
+#include "core/platform.h"
+
 #include "base/mem.h"
-#include "core/client.h"
+#include "core/handle.h"
 
 int platform_new(struct client *c, cl_platform_id *ret)
 {

@@ -1,10 +1,13 @@
-/* The progress thread: application callbacks, and completions that no thread waits for; nothing
- * else. */
+#include "core/progress.h"
+
 #include <errno.h>
 #include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/link/disconnected.h"
+#include "core/link/new_session.h"
 #include "core/link/server.h"
 #include "trace/trace.h"
 
@@ -19,12 +22,12 @@ enum {
 /* Has it to receive, because nobody else does? */
 static bool must_pump(const struct client *c)
 {
-        if (c->waiters || c->pumping)
+        if (c->wait.waiters || c->wait.pumping)
                 return false;
-        if (c->interests)
+        if (c->progress.interests)
                 return true;
         for (unsigned i = 0; i < c->server_count; i++)
-                if ((c->servers[i]->state == SERVER_UP && c->servers[i]->backlog) ||
+                if ((c->servers[i]->state == SERVER_UP && c->servers[i]->sending.backlog) ||
                     c->servers[i]->state == SERVER_DISCONNECTED ||
                     (c->servers[i]->state == SERVER_NEW && c->servers[i]->link))
                         return true;
@@ -34,7 +37,8 @@ static bool must_pump(const struct client *c)
 /* Servers are watched while nobody else receives; not at once, since waking up for each wait costs. */
 static bool must_watch(struct client *c, uint64_t waits)
 {
-        return c->watchers && c->connected && !c->waiters && !c->pumping && c->waits == waits;
+        return c->progress.watchers && c->connected && !c->wait.waiters && !c->wait.pumping &&
+               c->wait.count == waits;
 }
 
 /* When the oldest unsent message was left; 0: all is sent. */
@@ -42,7 +46,7 @@ static uint64_t unsent_since(const struct client *c)
 {
         uint64_t oldest = 0;
         for (unsigned i = 0; i < c->server_count; i++) {
-                uint64_t t = c->servers[i]->unsent_since;
+                uint64_t t = c->servers[i]->sending.unsent_since;
                 if (t && (!oldest || t < oldest))
                         oldest = t;
         }
@@ -52,18 +56,18 @@ static uint64_t unsent_since(const struct client *c)
 /* Run deferred calls; the lock is released meanwhile. True: there were some. */
 static bool run_deferred(struct client *c)
 {
-        if (list_empty(&c->deferred))
+        if (list_empty(&c->progress.deferred))
                 return false;
-        struct deferred *d = list_entry(c->deferred.next, struct deferred, link);
+        struct deferred *d = list_entry(c->progress.deferred.next, struct deferred, link);
         list_remove(&d->link);
-        c->progress_calling = true;
+        c->progress.calling = true;
         pthread_mutex_unlock(&c->lock);
         {
                 TRACE_SPAN(callback, 0);
                 d->fn(d);
         }
         pthread_mutex_lock(&c->lock);
-        c->progress_calling = false;
+        c->progress.calling = false;
         return true;
 }
 
@@ -71,7 +75,7 @@ static void nap(struct client *c, uint64_t ns)
 {
         uint64_t until = c->io->now_ns(c->io_user) + ns;
         struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
-        pthread_cond_timedwait(&c->progress_cond, &c->lock, &t);
+        pthread_cond_timedwait(&c->progress.cond, &c->lock, &t);
 }
 
 static void *progress_run(void *user)
@@ -80,7 +84,7 @@ static void *progress_run(void *user)
         unsigned naps = 0;
         uint64_t waits = 0;
         pthread_mutex_lock(&c->lock);
-        while (!c->progress_stop) {
+        while (!c->progress.stop) {
                 if (run_deferred(c)) {
                         naps = 0;
                         continue;
@@ -99,8 +103,8 @@ static void *progress_run(void *user)
                         naps = 0;
                         continue;
                 }
-                if (c->waits != waits || since) {
-                        waits = c->waits;
+                if (c->wait.count != waits || since) {
+                        waits = c->wait.count;
                         naps = naps > PROGRESS_NAP_DOUBLED ? PROGRESS_NAP_DOUBLED : naps;
                 }
                 if (naps < PROGRESS_NAPS) {
@@ -110,14 +114,14 @@ static void *progress_run(void *user)
                         naps++;
                         continue;
                 }
-                c->progress_idle = true;
-                if (c->watchers)
+                c->progress.idle = true;
+                if (c->progress.watchers)
                         nap(c, WATCH_NS);
                 else
-                        pthread_cond_wait(&c->progress_cond, &c->lock);
+                        pthread_cond_wait(&c->progress.cond, &c->lock);
                 /* The thread that woke it has something for it. */
-                bool woken = !c->progress_idle;
-                c->progress_idle = false;
+                bool woken = !c->progress.idle;
+                c->progress.idle = false;
                 naps = woken ? 0 : PROGRESS_NAPS;
                 if (!woken && must_watch(c, waits))
                         client_pump(c, true, NULL, NULL, UINT64_MAX);
@@ -128,73 +132,73 @@ static void *progress_run(void *user)
 
 void progress_wake(struct client *c)
 {
-        if (!c->io->threads || c->progress_stop)
+        if (!c->io->threads || c->progress.stop)
                 return;
-        if (!c->progress_started) {
-                int e = pthread_create(&c->progress_thread, NULL, progress_run, c);
+        if (!c->progress.started) {
+                int e = pthread_create(&c->progress.thread, NULL, progress_run, c);
                 if (e)
                         log_error("client", "can't start a thread: error %d", e);
                 else
-                        c->progress_started = true;
+                        c->progress.started = true;
                 return;
         }
-        if (c->progress_idle) {
-                c->progress_idle = false;
-                pthread_cond_signal(&c->progress_cond);
+        if (c->progress.idle) {
+                c->progress.idle = false;
+                pthread_cond_signal(&c->progress.cond);
         }
 }
 
 void progress_watch(struct client *c)
 {
-        c->watchers++;
+        c->progress.watchers++;
         progress_wake(c);
 }
 
 void progress_unwatch(struct client *c)
 {
-        c->watchers--;
+        c->progress.watchers--;
 }
 
 void progress_relieve(struct client *c)
 {
-        if (c->interests || !list_empty(&c->deferred) || must_pump(c))
+        if (c->progress.interests || !list_empty(&c->progress.deferred) || must_pump(c))
                 progress_wake(c);
 }
 
 void progress_stop(struct client *c)
 {
-        c->progress_stop = true;
-        if (!c->progress_started)
+        c->progress.stop = true;
+        if (!c->progress.started)
                 return;
-        if (c->progress_calling) {
+        if (c->progress.calling) {
                 /* An application callback may have called exit(), or never returns. */
-                pthread_detach(c->progress_thread);
-                c->progress_started = false;
+                pthread_detach(c->progress.thread);
+                c->progress.started = false;
                 return;
         }
-        pthread_cond_signal(&c->progress_cond);
+        pthread_cond_signal(&c->progress.cond);
         c->io->wake(c->io_user);
         pthread_mutex_unlock(&c->lock);
-        pthread_join(c->progress_thread, NULL);
+        pthread_join(c->progress.thread, NULL);
         pthread_mutex_lock(&c->lock);
-        c->progress_started = false;
+        c->progress.started = false;
 }
 
 void progress_forget(struct client *c)
 {
-        c->progress_started = false;
-        c->progress_stop = true;
+        c->progress.started = false;
+        c->progress.stop = true;
 }
 
 void client_defer(struct client *c, struct deferred *d, void (*fn)(struct deferred *d))
 {
         d->fn = fn;
-        list_append(&c->deferred, &d->link);
+        list_append(&c->progress.deferred, &d->link);
         progress_wake(c);
-        if (c->progress_pumping && c->sleeping)
+        if (c->wait.progress_pumping && c->wait.sleeping)
                 c->io->wake(c->io_user);
-        else if (c->progress_started)
-                pthread_cond_signal(&c->progress_cond);
+        else if (c->progress.started)
+                pthread_cond_signal(&c->progress.cond);
 }
 
 bool client_step(struct client *c)
@@ -210,41 +214,7 @@ bool client_step(struct client *c)
         servers_begin_sessions(c);
         servers_tick(c);
         did |= client_poll(c);
-        did |= !list_empty(&c->deferred);
+        did |= !list_empty(&c->progress.deferred);
         pthread_mutex_unlock(&c->lock);
         return did;
-}
-
-/* ---- errors of a context -------------------------------------------------------------------- */
-
-struct notice {
-        struct deferred call;
-        cl_context context;
-        char text[256];
-};
-
-static void notice_run(struct deferred *d)
-{
-        struct notice *n = container_of(d, struct notice, call);
-        cl_context x = n->context;
-        struct client *c = x->client;
-        x->notify(n->text, NULL, 0, x->notify_data);
-        client_lock(c);
-        context_unhold(x);
-        client_unlock(c);
-        mem_free(n);
-}
-
-void context_notify(cl_context x, const char *text)
-{
-        if (!x->notify)
-                return;
-        struct notice *n = mem_zalloc(sizeof(*n));
-        if (!n)
-                return;
-        size_t len = strnlen(text, sizeof(n->text) - 1);
-        memcpy(n->text, text, len);
-        n->context = x;
-        context_hold(x);
-        client_defer(x->client, &n->call, notice_run);
 }

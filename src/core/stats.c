@@ -1,5 +1,5 @@
-/* SPANCL_STATS: the traffic of each link and the number of waits, as JSON, written when the program
- * ends. */
+#include "core/stats.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/variables.h"
+#include "core/client.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "proto/info.h"
 
@@ -46,7 +48,7 @@ static void put_link(struct report *r, const char *from, const char *to, uint64_
 static const char *peer_name(const struct client *c, uint64_t peer)
 {
         for (unsigned i = 0; i < c->server_count; i++)
-                if (c->servers[i]->peer_id == peer)
+                if (c->servers[i]->peers.id == peer)
                         return server_name(c->servers[i]);
         return "?";
 }
@@ -112,7 +114,7 @@ static void ask(struct server *s, struct asked *a)
 static void write_report(struct client *c, FILE *out)
 {
         struct report r = { .out = out };
-        uint64_t waits = c->waits;
+        uint64_t waits = c->wait.count;
         struct asked *asked = mem_zalloc(c->server_count * sizeof(*asked));
         if (!asked)
                 return;

@@ -1,4 +1,4 @@
-#include "core/client.h"
+#include "core/status.h"
 
 cl_int status_to_cl(int status)
 {

@@ -1,10 +1,13 @@
-/* SPANCL_TRACE: one timeline of the client and its servers, written when the program ends. */
+#include "core/tracing.h"
+
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/variables.h"
+#include "core/client.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "proto/info.h"
 #include "trace/timeline.h"

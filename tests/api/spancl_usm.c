@@ -186,7 +186,12 @@ static void sides(struct api *a)
                 for (cl_uint i = 0; i < N; i++)
                         CHECK(back[i] == (i >= 10 && i < 110 ? host[i + 89] : host[i]));
                 OK(clEnqueueReadBufferRect(q, m, CL_TRUE, from, to, region, ROW, ROW * ROWS, ROW,
-                                           ROW * ROWS, (char *)x + 4 * ROW + 36, 0, NULL, NULL));
+                                           ROW * ROWS, (char *)x + 4 * ROW + 36, 0, NULL, &e));
+                cl_int status;
+                OK(clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                                  NULL));
+                CHECK(status == CL_COMPLETE); /* the call is a blocking one */
+                OK(clReleaseEvent(e));
                 OK(mem_copy(q, CL_TRUE, back, x, sizeof(host), 0, NULL, NULL));
                 OK(clEnqueueReadBuffer(q, m, CL_TRUE, 0, sizeof(host), host, 0, NULL, NULL));
                 for (size_t z = 0; z < region[2]; z++)

@@ -116,7 +116,7 @@ TEST(a_relayed_session_ends_with_its_server)
                 assert_true(r == CL_SUCCESS || r == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
                 assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
                 sim_run(s.sim, 1000000000);
-                assert_int_equal(sim_client(s.sim)->interests,
+                assert_int_equal(sim_client(s.sim)->progress.interests,
                                  0); /* the progress thread has nothing to do */
                 setup_end(&s);
         }

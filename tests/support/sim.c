@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/link/disconnected.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 #include "support/sim_state.h"
 
 struct kept {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/progress.h"
 #include "session/hello.h"
 #include "support/sim_state.h"
 

@@ -42,8 +42,8 @@ static uint64_t came(const struct sim_link *l, int i)
 
 static void note(const struct sim *sim, struct sim_quiet *q, uint64_t progress, uint64_t ns)
 {
-        bool same = q->progress == progress && q->call == sim->client->waits;
-        *q = (struct sim_quiet){ progress, sim->client->waits, ns + (same ? q->ns : 0) };
+        bool same = q->progress == progress && q->call == sim->client->wait.count;
+        *q = (struct sim_quiet){ progress, sim->client->wait.count, ns + (same ? q->ns : 0) };
 }
 
 static void check(struct sim *sim, const struct sim_quiet *q, const char *what)

@@ -1,11 +1,17 @@
 #include "core/command/command_buffer.h"
 
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
+#include "core/command/khr_command_buffer.h"
+#include "core/command/launch.h"
 #include "core/command/queue.h"
-#include "core/command/transfer.h"
+#include "core/context.h"
 #include "core/device.h"
+#include "core/handle.h"
 #include "core/link/server.h"
-#include "core/memory/mem.h"
+#include "core/memory/recorded_memory.h"
 #include "core/program/kernel.h"
 
 /* ---- lifetime ------------------------------------------------------------------------------- */

@@ -140,28 +140,13 @@ SP_NODISCARD int command_buffer_commit(cl_command_buffer_khr b);
 /* Forget all changes. Lock held. */
 void command_buffer_abort(cl_command_buffer_khr b);
 
-/* ---- for command.c and transfer.c: their steps while q->record ------------------------------ */
+/* ---- for command.c: its steps while q->record ------------------------------------------------ */
 
 SP_NODISCARD int record_begin(struct command *m);
 /* A message has no room for more waits: one recorded marker for them all. */
 SP_NODISCARD int record_fold_waits(struct command *m);
-SP_NODISCARD int record_use(struct command *m, cl_mem mem, struct range r, bool bring);
-SP_NODISCARD int record_wrote(struct command *m, cl_mem mem, struct range r);
 SP_NODISCARD int record_ready(struct command *m);
 void record_end(struct command *m, int r);
-
-/* ---- recorded_memory.c ---------------------------------------------------------------------- */
-
-void memory_uses_fini(struct memory_uses *u);
-
-/* Apply the memory uses of all commands of b to the command m that runs them: the bytes that they
- * need, and those that they have written. SP_E_*. */
-SP_NODISCARD int recorded_use_all(struct command *m, cl_command_buffer_khr b);
-SP_NODISCARD int recorded_wrote_all(struct command *m, cl_command_buffer_khr b);
-
-/* Called when the buffer is finalized, and when it is freed. */
-void recorded_placements_free(cl_command_buffer_khr b);
-void recorded_memory_free(cl_command_buffer_khr b);
 
 /* ---- for recorded_memory.c ------------------------------------------------------------------ */
 

@@ -1,10 +1,19 @@
 #include "core/command/event.h"
-#include "core/memory/migration.h"
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/command/queue.h"
+#include "core/command/transfer.h"
+#include "core/context.h"
+#include "core/handle.h"
+#include "core/link/disconnected.h"
+#include "core/link/listeners.h"
+#include "core/link/peers.h"
 #include "core/link/server.h"
+#include "core/memory/migration.h"
+#include "core/progress.h"
+#include "core/status.h"
 #include "trace/trace.h"
 
 static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type)
@@ -56,13 +65,13 @@ static void release_followers(cl_event e)
         list_each(f, &e->followers, struct follower, link)
         {
                 list_remove(&f->link);
-                list_append(&c->followers, &f->link);
+                list_append(&c->events.followers, &f->link);
         }
-        if (c->following)
+        if (c->events.following)
                 return;
-        c->following = true;
-        while (!list_empty(&c->followers)) {
-                struct follower *f = list_entry(c->followers.next, struct follower, link);
+        c->events.following = true;
+        while (!list_empty(&c->events.followers)) {
+                struct follower *f = list_entry(c->events.followers.next, struct follower, link);
                 cl_event next = f->event;
                 list_remove(&f->link);
                 mem_free(f);
@@ -71,7 +80,7 @@ static void release_followers(cl_event e)
                 event_part_done(next, CL_SUCCESS);
                 event_unhold(next);
         }
-        c->following = false;
+        c->events.following = false;
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -82,7 +91,7 @@ int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app, c
         cl_event e = event_alloc(q->context, id, type);
         if (!e)
                 return SP_E_NOMEM;
-        int r = map_put(&c->events, id, e);
+        int r = map_put(&c->events.pending, id, e);
         if (r < 0) {
                 context_unhold(e->context);
                 mem_free(e);
@@ -139,7 +148,7 @@ void event_unhold(cl_event e)
         unsigned left = atomic_fetch_sub(&e->h.holds, 1) - 1;
         if (left == 1 && e->tracked && !e->watched && !e->imported && e->parts == 1) {
                 /* Only the map holds the event, and nothing will query it any more. */
-                map_del(&e->context->client->events, e->id);
+                map_del(&e->context->client->events.pending, e->id);
                 list_remove(&e->queue_link);
                 atomic_store(&e->h.holds, 0);
         } else if (left) {
@@ -211,7 +220,7 @@ int event_on(cl_event e, cl_int type, void(CL_CALLBACK *fn)(cl_event, cl_int, vo
                 return 0;
         }
         if (!e->callbacks && e->server) {
-                c->interests++;
+                c->progress.interests++;
                 progress_wake(c);
         }
         e->callbacks = cb;
@@ -233,9 +242,9 @@ void event_complete(cl_event e, cl_int status)
         e->callbacks = NULL;
         list_remove(&e->queue_link);
         if (callbacks && e->server)
-                c->interests--;
+                c->progress.interests--;
         if (e->tail)
-                c->interests--;
+                c->progress.interests--;
         struct event_callback *first = NULL; /* in order of registration */
         while (callbacks) {
                 struct event_callback *cb = callbacks;
@@ -257,7 +266,7 @@ void event_complete(cl_event e, cl_int status)
         release_followers(e);
         if (e->tracked) {
                 e->tracked = false;
-                map_del(&c->events, e->id);
+                map_del(&c->events.pending, e->id);
                 event_unhold(e);
         }
 }
@@ -280,7 +289,7 @@ void event_set_tail(cl_event e, struct event_tail *tail)
         e->tail = tail;
         e->lags = true;
         e->parts++;
-        c->interests++; /* it is to happen also when nobody waits */
+        c->progress.interests++; /* it is to happen also when nobody waits */
         progress_wake(c);
 }
 
@@ -350,7 +359,7 @@ int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
 {
         struct client *c = s->client;
         TRACE(heard, id);
-        cl_event e = map_get(&c->events, id);
+        cl_event e = map_get(&c->events.pending, id);
         int r = status < 0 ? incoming_failed(s, id) : 0;
         if (r < 0 || (e && (e->server != s || e->heard))) /* it has one word only */
                 return r;
@@ -383,15 +392,15 @@ int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
         return 0;
 }
 
-void events_fail(struct server *s, cl_int status)
+void events_server_lost(struct server *s, const struct server_loss *loss)
 {
         struct client *c = s->client;
         struct map_walk walk = { 0 };
         cl_event e;
-        while ((e = map_walk_next(&c->events, &walk))) {
+        while ((e = map_walk_next(&c->events.pending, &walk))) {
                 if (e->server != s)
                         continue;
-                event_complete(e, status);
+                event_complete(e, CL_DEVICE_NOT_AVAILABLE);
                 map_walk_changed(&walk);
         }
 }
@@ -399,7 +408,7 @@ void events_fail(struct server *s, cl_int status)
 void events_relay(struct server *a, struct server *b)
 {
         cl_event e;
-        for (size_t pos = 0; (e = map_next(&a->client->events, &pos));) {
+        for (size_t pos = 0; (e = map_next(&a->client->events.pending, &pos));) {
                 if (e->server == a)
                         e->relay |= e->imported & 1ull << b->index;
                 if (e->server == b)
@@ -444,12 +453,12 @@ int event_reach(cl_event e, struct server *s)
                 struct session *from = server_session(e->server);
                 if (!from)
                         return SP_E_GONE;
-                r = session_send(from, event_subscribe, .event = e->id, .peer = s->peer_id);
+                r = session_send(from, event_subscribe, .event = e->id, .peer = s->peers.id);
                 if (r < 0)
                         return r;
                 server_kick(e->server);
         }
-        r = session_send(to, event_import, .event = e->id, .peer = peers ? e->server->peer_id : 0);
+        r = session_send(to, event_import, .event = e->id, .peer = peers ? e->server->peers.id : 0);
         if (r < 0)
                 return r;
         e->imported |= bit;
@@ -501,7 +510,7 @@ static bool any_refused(const struct wait *w)
 static bool all_done(void *arg)
 {
         struct wait *w = arg;
-        w->refused = w->client->disconnected && any_refused(w);
+        w->refused = w->client->disconnected.count && any_refused(w);
         if (w->refused)
                 return true;
         /* From the end: the last is mostly the last to finish. */

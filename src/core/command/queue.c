@@ -1,8 +1,13 @@
 #include "core/command/queue.h"
 
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/command/event.h"
 #include "core/context.h"
+#include "core/handle.h"
+#include "core/link/disconnected.h"
 #include "core/link/server.h"
+#include "core/status.h"
 
 static void destroy(cl_command_queue q)
 {
@@ -101,7 +106,7 @@ void queue_unhold(cl_command_queue q)
         struct server *s = q->device->server;
         struct session *session = server_session(s);
         map_del(&x->client->queues, q->id);
-        x->client->gone++;
+        x->client->objects.gone++;
         /* Without memory the server keeps the queue until the session ends. */
         if (session && session_send(session, release, .object = q->id) == 0)
                 server_kick(s);
@@ -247,7 +252,7 @@ int queue_watch_event(cl_command_queue q, struct session *session, uint64_t even
 /* The event of the last command, or one that stands in for it, watched; held. */
 static int watch_last(cl_command_queue q, struct session *session, cl_event *ret)
 {
-        cl_event e = map_get(&q->context->client->events, q->last_event);
+        cl_event e = map_get(&q->context->client->events.pending, q->last_event);
         int r;
         if (e) {
                 r = event_watch(e);

@@ -3,6 +3,7 @@
 #define SPANCL_CORE_QUEUE_H
 
 #include "core/client.h"
+#include "core/handle.h"
 
 struct queue_params {
         cl_device_id device;
@@ -47,5 +48,23 @@ static inline bool queue_in_order(const struct _cl_command_queue *q)
 {
         return !(q->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
+
+/* ---- for core's own files; lock held ------------------------------------------------------------- */
+
+void queue_hold(cl_command_queue q);
+void queue_unhold(cl_command_queue q);
+
+/* Does anything lag that the next command of q has to come after? `all`: it is a marker or barrier without wait
+ * list. */
+bool queue_lags(const struct _cl_command_queue *q, bool all);
+/* e, the queue's newest, must not be complete before that. SP_E_NOMEM. */
+SP_NODISCARD int queue_follow(cl_command_queue q, cl_event e, bool all);
+
+/* Have the server notify the client when an event of the queue completes. If the message of the
+ * last command has not left yet, the request goes into it. SP_E_NOMEM. */
+SP_NODISCARD int queue_watch_event(cl_command_queue q, struct session *session, uint64_t event);
+
+/* The side queue for migrations of a domain. SP_E_*. */
+SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uint64_t *ret_id);
 
 #endif

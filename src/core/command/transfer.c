@@ -2,19 +2,22 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/command/command_buffer.h"
+#include "core/client.h"
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
+#include "core/command/event.h"
 #include "core/command/queue.h"
+#include "core/link/disconnected.h"
+#include "core/link/listeners.h"
+#include "core/link/peers.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
 #include "core/memory/image.h"
 #include "core/memory/mem.h"
 #include "core/memory/migration.h"
+#include "core/memory/placement.h"
+#include "core/memory/recorded_memory.h"
 #include "session/arrivals.h"
-
-static uint64_t box_size(const struct host_box *b)
-{
-        return (uint64_t)b->region[0] * b->region[1] * b->region[2];
-}
 
 /* Where byte `offset` of the box without gaps lies, and how many follow it in one piece. */
 static uint8_t *box_at(const struct host_box *b, uint64_t offset, size_t *ret_len)
@@ -22,7 +25,7 @@ static uint8_t *box_at(const struct host_box *b, uint64_t offset, size_t *ret_le
         uint64_t rows = b->region[1], width = b->region[0];
         bool whole_rows = b->row_pitch == width;
         if (whole_rows && (b->region[2] == 1 || b->slice_pitch == width * rows)) {
-                *ret_len = (size_t)(box_size(b) - offset);
+                *ret_len = (size_t)(host_size(b) - offset);
                 return b->at + offset;
         }
         uint64_t row = offset / width, x = offset % width;
@@ -71,13 +74,13 @@ static const void *outgoing_at(struct session_bulk *b, uint64_t offset, size_t *
 static bool goes_wide(const struct client *c, uint64_t size, bool aside)
 {
         enum { SMALL = 256 << 10 };
-        return size >= SMALL && (aside || c->moving + size >= SESSION_WIDE_DEFAULT);
+        return size >= SMALL && (aside || c->transfers.moving + size >= SESSION_WIDE_DEFAULT);
 }
 
 static void outgoing_done(struct session_bulk *b, int status)
 {
         struct outgoing *o = container_of(b, struct outgoing, bulk);
-        o->client->moving -= o->bulk.total;
+        o->client->transfers.moving -= o->bulk.total;
         if (o->sent) {
                 *o->sent = (struct sent){ true, status };
                 client_changed(o->client);
@@ -106,15 +109,15 @@ static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct
                 return NULL;
         o->client = c;
         o->from = from;
-        list_append(&c->outgoing, &o->link);
+        list_append(&c->transfers.outgoing, &o->link);
         o->bulk = (struct session_bulk){
                 .transfer = transfer,
-                .total = box_size(&from),
+                .total = host_size(&from),
                 .at = outgoing_at,
                 .done = outgoing_done,
-                .wide = goes_wide(c, box_size(&from), aside),
+                .wide = goes_wide(c, host_size(&from), aside),
         };
-        c->moving += o->bulk.total;
+        c->transfers.moving += o->bulk.total;
         return o;
 }
 
@@ -123,7 +126,7 @@ static void outgoing_start(struct outgoing *o, struct server *s, struct session 
 {
         server_want_bulk(s, o->bulk.total);
         int r = session_bulk_send(session, &o->bulk, o->bulk.total);
-        s->fresh_bulk |= session_bulk_pending(session);
+        s->sending.fresh_bulk |= session_bulk_pending(session);
         if (r == 0)
                 return;
         /* The server would wait for it for ever. */
@@ -147,10 +150,10 @@ static bool boxes_meet(const struct host_box *a, const struct host_box *b)
 static bool is_to_come(struct client *c, const struct host_box *box, bool written)
 {
         struct incoming *in;
-        for (size_t pos = 0; (in = map_next(&c->incoming, &pos));)
+        for (size_t pos = 0; (in = map_next(&c->transfers.incoming, &pos));)
                 if (!in->unwanted && boxes_meet(box, &in->to))
                         return true;
-        list_each(copy, &c->host_copies, struct host_copy, link)
+        list_each(copy, &c->transfers.host_copies, struct host_copy, link)
         {
                 const struct host_box to = host_bytes(copy->to, copy->size),
                                       from = host_bytes(copy->from, copy->size);
@@ -197,7 +200,7 @@ int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct s
 /* From now on the bytes are in memory of its own. */
 static void outgoing_detach(struct outgoing *o, struct server *s)
 {
-        size_t len, size = box_size(&o->from);
+        size_t len, size = host_size(&o->from);
         o->sent = NULL;
         o->copy = mem_alloc(size);
         if (!o->copy) {
@@ -233,7 +236,7 @@ static bool waits_for_end(const struct enqueue *q)
 static void let_go(struct command *m, const struct sent *sent)
 {
         m->queue->last_event = m->id;
-        list_each(o, &m->client->outgoing, struct outgoing, link)
+        list_each(o, &m->client->transfers.outgoing, struct outgoing, link)
         {
                 if (o->sent == sent)
                         outgoing_detach(o, m->server);
@@ -269,7 +272,7 @@ bool transfer_needs_event(const struct enqueue *q, uint64_t size)
 
 static bool is_small(const struct host_box *b)
 {
-        return box_size(b) <= SESSION_INLINE_DEFAULT;
+        return host_size(b) <= SESSION_INLINE_DEFAULT;
 }
 
 /* Could bytes of a read come before those of one that it comes after, into the same memory? Not if all that
@@ -278,8 +281,8 @@ static bool may_overtake(const struct command *m, const struct host_box *to)
 {
         if (!m->event->before)
                 return false;
-        if (is_small(to) && list_empty(&m->client->host_copies) &&
-            m->client->incoming.count == m->server->small_incoming)
+        if (is_small(to) && list_empty(&m->client->transfers.host_copies) &&
+            m->client->transfers.incoming.count == m->server->transfers.small_incoming)
                 return false;
         return is_to_come(m->client, to, true);
 }
@@ -305,7 +308,7 @@ static void tell_view(const struct incoming *in, bool came)
 static void incoming_settle(const struct incoming *in)
 {
         size_t len;
-        for (uint64_t at = 0; at < box_size(&in->to); at += len) {
+        for (uint64_t at = 0; at < host_size(&in->to); at += len) {
                 uint8_t *to = box_at(&in->to, at, &len);
                 memcpy(to, in->aside + at, len);
         }
@@ -318,9 +321,9 @@ static void incoming_end(struct incoming *in, cl_int status)
         if (in->aside && status == CL_SUCCESS && !in->unwanted)
                 incoming_settle(in);
         tell_view(in, status == CL_SUCCESS && !in->unwanted);
-        map_del(&in->server->client->incoming, in->transfer);
-        in->server->client->moving -= box_size(&in->to);
-        in->server->small_incoming -= is_small(&in->to);
+        map_del(&in->server->client->transfers.incoming, in->transfer);
+        in->server->client->transfers.moving -= host_size(&in->to);
+        in->server->transfers.small_incoming -= is_small(&in->to);
         mem_free(in->aside);
         arrivals_fini(&in->placed);
         arrivals_fini(&in->came);
@@ -342,22 +345,22 @@ int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
         in->keep = keep;
         bool overtakes = may_overtake(m, &to);
         if (overtakes)
-                in->aside = mem_alloc(box_size(&to));
+                in->aside = mem_alloc(host_size(&to));
         int r = overtakes && !in->aside ? SP_E_NOMEM
-                                        : map_put(&m->client->incoming, in->transfer, in);
+                                        : map_put(&m->client->transfers.incoming, in->transfer, in);
         if (r < 0) {
                 mem_free(in->aside);
                 mem_free(in);
                 return r;
         }
-        m->server->small_incoming += is_small(&to);
+        m->server->transfers.small_incoming += is_small(&to);
         event_hold(in->event);
         mem_hold(keep);
         in->event->parts++;
         in->event->lags = true;
-        m->wide = goes_wide(m->client, box_size(&to), false);
-        m->client->moving += box_size(&to);
-        server_want_bulk(m->server, box_size(&to));
+        m->wide = goes_wide(m->client, host_size(&to), false);
+        m->client->transfers.moving += host_size(&to);
+        server_want_bulk(m->server, host_size(&to));
         return 0;
 }
 
@@ -365,13 +368,13 @@ int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined,
                    void **ret)
 {
         struct server *s = user;
-        struct incoming *in = map_get(&s->client->incoming, transfer);
-        if (!in || in->server != s || offset >= box_size(&in->to) ||
-            *len > box_size(&in->to) - offset || arrivals_meet(&in->placed, offset, offset + *len))
+        struct incoming *in = map_get(&s->client->transfers.incoming, transfer);
+        if (!in || in->server != s || offset >= host_size(&in->to) ||
+            *len > host_size(&in->to) - offset || arrivals_meet(&in->placed, offset, offset + *len))
                 return SP_E_PROTO;
-        size_t fits = sizeof(s->sink);
+        size_t fits = sizeof(s->transfers.sink);
         if (in->unwanted) {
-                *ret = s->sink;
+                *ret = s->transfers.sink;
         } else if (in->aside) {
                 *ret = in->aside + offset;
                 fits = *len;
@@ -387,14 +390,14 @@ int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
                      uint64_t *ret_below)
 {
         struct server *s = user;
-        struct incoming *in = map_get(&s->client->incoming, transfer);
+        struct incoming *in = map_get(&s->client->transfers.incoming, transfer);
         if (!in)
                 return SP_E_PROTO;
         int r = arrivals_add(&in->came, offset, offset + len);
         if (r < 0)
                 return r;
         *ret_below = in->came.below;
-        if (in->came.below < box_size(&in->to))
+        if (in->came.below < host_size(&in->to))
                 return 0;
         if (!in->aside || !in->event->before)
                 incoming_end(in, CL_SUCCESS);
@@ -404,12 +407,12 @@ int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
 int transfer_cut(void *user, const struct wire_transfer_cut *m)
 {
         struct server *s = user;
-        struct incoming *in = map_get(&s->client->incoming, m->transfer);
+        struct incoming *in = map_get(&s->client->transfers.incoming, m->transfer);
         if (!in || in->server != s || in->to.region[1] != 1 || in->to.region[2] != 1 ||
-            is_small(&in->to) || m->size <= SESSION_INLINE_DEFAULT || m->size > box_size(&in->to) ||
-            arrivals_meet(&in->placed, m->size, box_size(&in->to)))
+            is_small(&in->to) || m->size <= SESSION_INLINE_DEFAULT ||
+            m->size > host_size(&in->to) || arrivals_meet(&in->placed, m->size, host_size(&in->to)))
                 return SP_E_PROTO;
-        s->client->moving -= box_size(&in->to) - m->size;
+        s->client->transfers.moving -= host_size(&in->to) - m->size;
         in->to.region[0] = (size_t)m->size;
         if (in->came.below < m->size)
                 return 0;
@@ -421,20 +424,20 @@ int transfer_cut(void *user, const struct wire_transfer_cut *m)
 
 void transfer_turn(cl_event e)
 {
-        struct incoming *in = map_get(&e->context->client->incoming, e->id);
+        struct incoming *in = map_get(&e->context->client->transfers.incoming, e->id);
         if (e->held)
                 outgoing_start_held(e);
-        if (in && in->aside && in->came.below == box_size(&in->to))
+        if (in && in->aside && in->came.below == host_size(&in->to))
                 incoming_end(in, CL_SUCCESS);
 }
 
 void transfer_detach(cl_event e)
 {
         struct client *c = e->context->client;
-        struct incoming *in = map_get(&c->incoming, e->id);
+        struct incoming *in = map_get(&c->transfers.incoming, e->id);
         if (in && !is_map(e))
                 in->unwanted = true;
-        list_each(o, &c->outgoing, struct outgoing, link)
+        list_each(o, &c->transfers.outgoing, struct outgoing, link)
         {
                 if (o->event == e && !o->keep && !o->root)
                         outgoing_detach(o, e->server);
@@ -446,7 +449,7 @@ int transfer_restart(void *user)
         struct server *s = user;
         struct incoming *in;
         int r = 0;
-        for (size_t pos = 0; r == 0 && (in = map_next(&s->client->incoming, &pos));) {
+        for (size_t pos = 0; r == 0 && (in = map_next(&s->client->transfers.incoming, &pos));) {
                 if (in->server != s)
                         continue;
                 arrivals_fini(&in->came);
@@ -459,7 +462,7 @@ int transfer_restart(void *user)
 
 void incoming_cancel(struct client *c, uint64_t transfer)
 {
-        struct incoming *in = map_get(&c->incoming, transfer);
+        struct incoming *in = map_get(&c->transfers.incoming, transfer);
         if (!in)
                 return;
         in->unwanted = true;
@@ -468,21 +471,21 @@ void incoming_cancel(struct client *c, uint64_t transfer)
 
 int incoming_failed(struct server *s, uint64_t transfer)
 {
-        struct incoming *in = map_get(&s->client->incoming, transfer);
+        struct incoming *in = map_get(&s->client->transfers.incoming, transfer);
         if (!in || in->server != s)
                 return 0;
         bool some = in->placed.below || in->placed.ahead.count;
-        if (some && in->came.below < box_size(&in->to))
+        if (some && in->came.below < host_size(&in->to))
                 return SP_E_PROTO; /* they may just be written where they belong */
         incoming_cancel(s->client, transfer);
         return 0;
 }
 
-void incoming_fail(struct server *s)
+void transfers_server_lost(struct server *s, const struct server_loss *loss)
 {
         struct map_walk walk = { 0 };
         struct incoming *in;
-        while ((in = map_walk_next(&s->client->incoming, &walk))) {
+        while ((in = map_walk_next(&s->client->transfers.incoming, &walk))) {
                 if (in->server != s)
                         continue;
                 incoming_end(in, CL_DEVICE_NOT_AVAILABLE);
@@ -534,7 +537,7 @@ static struct wire_u64s ids_waits(const struct ids *ids)
 void arrival_failed(struct server *s, uint64_t event)
 {
         struct handle *h;
-        for (size_t pos = 0; (h = map_next(&s->client->objects, &pos));) {
+        for (size_t pos = 0; (h = map_next(&s->client->objects.all, &pos));) {
                 cl_mem m = h->type == HANDLE_MEM ? (cl_mem)h : NULL;
                 if (m && placement_arrival_failed(&m->placement, s->index, event))
                         log_error("client", "data of a buffer could not be brought to %s",
@@ -742,8 +745,8 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
                 int r = server_introduce(from, m->server);
                 if (r < 0)
                         return r;
-                to_peer = m->server->peer_id;
-                from_peer = from->peer_id;
+                to_peer = m->server->peers.id;
+                from_peer = from->peers.id;
         }
         int r = queue_side(m->queue->context, from, from_domain, &from_queue);
         if (r < 0)
@@ -831,11 +834,11 @@ static int bring_part(struct command *m, cl_mem root, struct range part, const s
 static int use_pipe(struct command *m, cl_mem pipe)
 {
         unsigned domain = m->queue->device->domain;
-        if (!pipe->pipe_server) {
-                pipe->pipe_server = m->server;
-                pipe->pipe_domain = domain;
+        if (!pipe->pipe.server) {
+                pipe->pipe.server = m->server;
+                pipe->pipe.domain = domain;
         }
-        if (pipe->pipe_server != m->server || pipe->pipe_domain != domain)
+        if (pipe->pipe.server != m->server || pipe->pipe.domain != domain)
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
         return mem_declare(pipe, m->server);
 }
@@ -844,7 +847,7 @@ static int use_pipe(struct command *m, cl_mem pipe)
 static uint64_t avoided(const struct server *to)
 {
         const struct client *c = to->client;
-        uint64_t all = to->peers_bad;
+        uint64_t all = to->peers.bad;
         for (unsigned i = 0; i < c->server_count; i++)
                 if (server_refuses(c->servers[i]))
                         all |= 1ull << i;

@@ -3,6 +3,7 @@
 #define SPANCL_CORE_TRANSFER_H
 
 #include "core/command/command.h"
+#include "core/link/listeners.h"
 
 /* Bytes of the application: `region` as clEnqueueReadBufferRect has it; origin 0. */
 struct host_box {
@@ -13,6 +14,11 @@ struct host_box {
 static inline struct host_box host_bytes(const void *at, size_t size)
 {
         return (struct host_box){ (uint8_t *)(uintptr_t)at, { size, 1, 1 }, size, size };
+}
+
+static inline uint64_t host_size(const struct host_box *b)
+{
+        return (uint64_t)b->region[0] * b->region[1] * b->region[2];
 }
 
 /* A copy that the client makes within the application's memory, after everything that the event
@@ -60,5 +66,40 @@ SP_NODISCARD int transfer_bring_write(struct session *session, cl_mem root, stru
  * another server. SP_E_GONE: they are not current in the client any more. */
 SP_NODISCARD int transfer_reroute_host(struct server *to, cl_mem root, struct range part,
                                        uint64_t event);
+
+/* Everything that e comes after is done: the bytes that were held for e may move to or from the
+ * application's memory. */
+void transfer_turn(cl_event e);
+/* The call that sends or awaits e's bytes returns without them: the application's memory must not
+ * be touched any more. */
+void transfer_detach(cl_event e);
+
+/* The server will not send the bytes that were asked for. */
+void transfers_server_lost(struct server *s, const struct server_loss *loss);
+/* A command without an event has failed; if it brought data to the server, they are not there. */
+void arrival_failed(struct server *s, uint64_t event);
+/* No bytes come: it was not asked for. */
+void incoming_cancel(struct client *c, uint64_t transfer);
+/* Its command has failed: no bytes come, or all of them have. SP_E_PROTO: some have. */
+SP_NODISCARD int incoming_failed(struct server *s, uint64_t transfer);
+
+/* Not all of it comes. */
+int transfer_cut(void *user, const struct wire_transfer_cut *m);
+
+/* session_ops for bulk data; user is the server. */
+int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
+                   void **ret);
+int transfer_restart(void *user);
+int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
+                     uint64_t *ret_below);
+
+/* ---- the memory of commands --------------------------------------------------------------------- */
+
+/* The command uses these bytes of `mem`: it waits for copies of them that are on their way. If
+ * `bring`, stale bytes are brought first. */
+SP_NODISCARD int command_use(struct command *m, cl_mem mem, struct range r, bool bring);
+
+/* The command, which is sent, writes these bytes. */
+SP_NODISCARD int command_wrote(struct command *m, cl_mem mem, struct range r);
 
 #endif

@@ -1,7 +1,10 @@
-/* Telling the application that devices go and come (include/spancl/availability.h). */
+#include "core/link/availability.h"
+
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/device.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 
 /* The next news for the application, in *available; false: there is none. An outage that is over
  * already is notified all the same. A call may have failed for it, or the application may have
@@ -26,12 +29,12 @@ static void tell(struct deferred *call)
                 void *user_data = d->watch.user_data;
                 d->watch.told = available;
                 d->watch.gone = false;
-                c->telling = d;
-                c->teller = pthread_self();
+                c->availability.telling = d;
+                c->availability.teller = pthread_self();
                 client_unlock(c);
                 fn(d, available ? CL_TRUE : CL_FALSE, user_data);
                 client_lock(c);
-                c->telling = NULL;
+                c->availability.telling = NULL;
                 client_changed(c);
         }
         device_unhold(d);
@@ -52,7 +55,7 @@ void device_changed(cl_device_id d)
 static bool is_told(void *arg)
 {
         cl_device_id d = arg;
-        return d->client->telling != d;
+        return d->client->availability.telling != d;
 }
 
 void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
@@ -67,6 +70,6 @@ void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
         d->watch.told = device_is_available(d);
         d->watch.gone = false;
         /* Of the one before. */
-        if (c->telling == d && !pthread_equal(c->teller, pthread_self()))
+        if (c->availability.telling == d && !pthread_equal(c->availability.teller, pthread_self()))
                 client_wait(c, is_told, d);
 }

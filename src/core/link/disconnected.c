@@ -1,23 +1,30 @@
-/* Servers whose connections are lost, and made again. */
+#include "core/link/disconnected.h"
+
 #include <stdio.h>
 
 #include "base/log.h"
+#include "core/client.h"
+#include "core/context.h"
+#include "core/link/availability.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 
 enum { LOSSES_MAX = 16 }; /* connections in a row that are of no use */
 
 bool server_may_return(const struct server *s, int status)
 {
         return status == SP_E_LINK && s->state == SERVER_UP && !s->spec->in_process &&
-               s->client->reconnect_ns && !s->client->closing;
+               s->client->disconnected.reconnect_ns && !s->client->closing;
 }
 
 bool server_tries_in_vain(struct server *s)
 {
         uint64_t progress = session_next_seq(s->session) + session_acked_seq(s->session);
-        s->losses = progress == s->progress ? s->losses + 1 : 0;
-        s->progress = progress;
-        return s->losses >= LOSSES_MAX;
+        s->disconnected.losses =
+                progress == s->disconnected.progress ? s->disconnected.losses + 1 : 0;
+        s->disconnected.progress = progress;
+        return s->disconnected.losses >= LOSSES_MAX;
 }
 
 static void tell(struct server *s, const char *what)
@@ -25,8 +32,7 @@ static void tell(struct server *s, const char *what)
         char line[256];
         snprintf(line, sizeof(line), "SpanCL: the server %s %s", server_name(s), what);
         log_warn("client", "the server %s %s", server_name(s), what);
-        list_each(x, &s->client->contexts, struct _cl_context, link) if (context_uses(x, s))
-                context_notify(x, line);
+        contexts_notify(s, line);
 }
 
 void server_set_available(struct server *s, bool available)
@@ -44,9 +50,9 @@ void server_set_available(struct server *s, bool available)
 
 static void refuse(struct server *s)
 {
-        s->refusing = true;
+        s->disconnected.refusing = true;
         server_set_available(s, false);
-        requests_fail(s, CL_DEVICE_NOT_AVAILABLE);
+        requests_fail(s);
         client_changed(s->client);
 }
 
@@ -54,16 +60,18 @@ void server_disconnected(struct server *s)
 {
         struct client *c = s->client;
         s->state = SERVER_DISCONNECTED;
-        c->disconnected++;
+        c->disconnected.count++;
         s->lost_status = 0;
-        s->unsent_since = 0;
-        s->backlog = false;
-        s->redialled = false;
+        s->sending.unsent_since = 0;
+        s->sending.backlog = false;
+        s->disconnected.redialled = false;
         server_halt(s);
         uint64_t now = client_now_ns(c);
-        s->refuse_at_ns = c->wait_ns < UINT64_MAX - now ? now + c->wait_ns : UINT64_MAX;
+        s->disconnected.refuse_at_ns = c->disconnected.wait_ns < UINT64_MAX - now
+                                               ? now + c->disconnected.wait_ns
+                                               : UINT64_MAX;
         tell(s, "can't be reached; what it does goes on, and it is tried again");
-        if (!c->wait_ns)
+        if (!c->disconnected.wait_ns)
                 refuse(s);
         /* The receiver connects it: it may sleep on its connections. */
         c->io->wake(c->io_user);
@@ -73,22 +81,23 @@ void server_disconnected(struct server *s)
 int server_redial(struct server *s)
 {
         struct client *c = s->client;
-        if (s->redialled)
+        if (s->disconnected.redialled)
                 return 0;
-        s->redialled = true;
-        return c->io->reconnect(c->io_user, s->link, client_now_ns(c) + c->reconnect_ns);
+        s->disconnected.redialled = true;
+        return c->io->reconnect(c->io_user, s->link,
+                                client_now_ns(c) + c->disconnected.reconnect_ns);
 }
 
 void server_back(struct server *s)
 {
         s->state = SERVER_UP;
-        s->client->disconnected--;
-        s->refusing = false;
-        s->last_traffic = client_now_ns(s->client);
+        s->client->disconnected.count--;
+        s->disconnected.refusing = false;
+        s->sending.last_traffic = client_now_ns(s->client);
         server_set_available(s, true);
         tell(s, "is there again");
-        if (s->bulk_lane) { /* either side may have some to go on with */
-                s->bulk_lane = false;
+        if (s->sending.bulk_lane) { /* either side may have some to go on with */
+                s->sending.bulk_lane = false;
                 server_want_bulk(s, UINT64_MAX);
         }
         server_send(s);
@@ -98,34 +107,35 @@ void server_back(struct server *s)
 bool server_refuses(const struct server *s)
 {
         return s->state == SERVER_LOST || server_ends(s) ||
-               (s->state == SERVER_DISCONNECTED && (s->refusing || s->client->closing));
+               (s->state == SERVER_DISCONNECTED &&
+                (s->disconnected.refusing || s->client->closing));
 }
 
 void servers_refuse(struct client *c)
 {
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
-                if (s->state == SERVER_DISCONNECTED && !s->refusing &&
-                    client_now_ns(c) >= s->refuse_at_ns)
+                if (s->state == SERVER_DISCONNECTED && !s->disconnected.refusing &&
+                    client_now_ns(c) >= s->disconnected.refuse_at_ns)
                         refuse(s);
         }
 }
 
 void servers_tick(struct client *c)
 {
-        for (unsigned i = 0; i < c->server_count && c->answer_ns; i++) {
+        for (unsigned i = 0; i < c->server_count && c->disconnected.answer_ns; i++) {
                 struct server *s = c->servers[i];
                 if (s->state != SERVER_UP || s->lost_status || s->spec->in_process)
                         continue;
-                bool counts = c->waiters || c->interests;
+                bool counts = c->wait.waiters || c->progress.interests;
                 int r = session_tick(s->session,
                                      counts ? SESSION_EXPECTS_ANSWERS : SESSION_EXPECTS_NOTHING,
-                                     c->answer_ns, client_now_ns(c));
+                                     c->disconnected.answer_ns, client_now_ns(c));
                 if (r == 0)
                         continue;
                 log_warn("client", "the server %s: %s for %llu ms: the connection is made anew",
                          server_name(s), session_overdue(s->session),
-                         (unsigned long long)(c->answer_ns / 1000000));
+                         (unsigned long long)(c->disconnected.answer_ns / 1000000));
                 s->lost_status = r;
                 if (!s->receiving)
                         server_broken(s, r);
@@ -138,9 +148,9 @@ uint64_t servers_deadline(const struct client *c)
         for (unsigned i = 0; i < c->server_count; i++) {
                 const struct server *s = c->servers[i];
                 uint64_t at = UINT64_MAX;
-                if (s->state == SERVER_DISCONNECTED && !s->refusing)
-                        at = s->refuse_at_ns;
-                else if (s->state == SERVER_UP && !s->spec->in_process && c->answer_ns)
+                if (s->state == SERVER_DISCONNECTED && !s->disconnected.refusing)
+                        at = s->disconnected.refuse_at_ns;
+                else if (s->state == SERVER_UP && !s->spec->in_process && c->disconnected.answer_ns)
                         at = session_deadline(s->session);
                 t = at < t ? at : t;
         }

@@ -1,15 +1,18 @@
-/* New sessions with servers whose sessions have ended, behind the devices that the application
- * knows.
- *
- * Each session has a struct server of its own, with a number of its own, so that nothing of an
- * earlier session can reach it. Contexts, and all objects in them, stay with the devices that they
- * were made with, and so with that session. */
+#include "core/link/new_session.h"
+
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/context.h"
 #include "core/device.h"
+#include "core/link/availability.h"
+#include "core/link/io.h"
+#include "core/link/listeners.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 #include "proto/info.h"
 
 enum {
@@ -19,20 +22,11 @@ enum {
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-static bool has_context(const struct server *s)
-{
-        list_each(x, &s->client->contexts, struct _cl_context,
-                  link) if (context_uses(x, s)) return true;
-        return false;
-}
-
 /* Does nothing know it by its number any more? */
 static bool is_forgotten(const struct server *s)
 {
-        const struct client *c = s->client;
-        return s->state == SERVER_LOST && s->reaped && s->first->last != s && !s->receiving &&
-               s != c->svm_address_owner && s != c->arena.server && list_empty(&s->sub_devices) &&
-               !has_context(s);
+        return s->state == SERVER_LOST && s->reaped && s->sessions.first->sessions.last != s &&
+               !s->receiving && list_empty(&s->sub_devices) && !server_is_used(s);
 }
 
 /* The first one has the devices that the application knows. */
@@ -41,13 +35,13 @@ static void retire(struct server *s)
         struct client *c = s->client;
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *other = c->servers[i];
-                other->peers &= ~(1ull << s->index);
-                other->peers_turned &= ~(1ull << s->index);
-                other->peers_bad &= ~(1ull << s->index);
-                other->relays[s->index] = 0;
+                other->peers.introduced &= ~(1ull << s->index);
+                other->peers.turned &= ~(1ull << s->index);
+                other->peers.bad &= ~(1ull << s->index);
+                other->peers.relays[s->index] = 0;
         }
-        if (s == s->first)
-                list_append(&c->retired, &s->retired);
+        if (s == s->sessions.first)
+                list_append(&c->sessions.retired, &s->sessions.retired);
         else
                 server_free(s, false);
 }
@@ -71,8 +65,8 @@ static unsigned find_number(struct client *c, bool quiet)
 static bool is_wanted(const struct server *s)
 {
         const struct client *c = s->client;
-        return c->io->open && c->reconnect_ns && !c->closing && !s->spec->in_process &&
-               s->first->last == s && s->first->device_count;
+        return c->io->open && c->disconnected.reconnect_ns && !c->closing && !s->spec->in_process &&
+               s->sessions.first->sessions.last == s && s->sessions.first->device_count;
 }
 
 static int open_anew(struct server *s, bool quiet)
@@ -85,13 +79,13 @@ static int open_anew(struct server *s, bool quiet)
         int r = server_new(c, number, s->spec, &n);
         if (r < 0)
                 return r;
-        n->first = s->first;
-        n->fruitless = s->device_count ? 0 : s->fruitless + 1;
-        unsigned shift = n->fruitless < 8 ? n->fruitless : 8;
+        n->sessions.first = s->sessions.first;
+        n->sessions.fruitless = s->device_count ? 0 : s->sessions.fruitless + 1;
+        unsigned shift = n->sessions.fruitless < 8 ? n->sessions.fruitless : 8;
         uint64_t pause = (uint64_t)PAUSE_FIRST_NS << shift >> 1;
         pause = pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
         r = c->io->open(c->io_user, n->spec, n->session,
-                        client_now_ns(c) + (n->fruitless ? pause : 0), &n->link);
+                        client_now_ns(c) + (n->sessions.fruitless ? pause : 0), &n->link);
         if (r < 0) {
                 server_free(n, false);
                 return r;
@@ -99,7 +93,7 @@ static int open_anew(struct server *s, bool quiet)
         if (number == c->server_count)
                 c->server_count++;
         c->servers[number] = n;
-        n->first->last = n;
+        n->sessions.first->sessions.last = n;
         return 0;
 }
 
@@ -109,20 +103,20 @@ void server_begin_session(struct server *s)
         if (!is_wanted(s))
                 return;
         if (open_anew(s, false) < 0)
-                c->sessions_due = true;
+                c->sessions.due = true;
         progress_wake(c);
         c->io->wake(c->io_user);
 }
 
 void servers_begin_sessions(struct client *c)
 {
-        if (!c->sessions_due || c->waiters || c->pumping)
+        if (!c->sessions.due || c->wait.waiters || c->wait.pumping)
                 return;
-        c->sessions_due = false;
+        c->sessions.due = false;
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
                 if (s->state == SERVER_LOST && is_wanted(s) && open_anew(s, true) < 0)
-                        c->sessions_due = true;
+                        c->sessions.due = true;
         }
 }
 
@@ -143,8 +137,7 @@ static cl_device_id find_same(const struct server *first, const struct server *s
  * not come back stay unavailable. */
 static void take_place(struct server *s)
 {
-        struct client *c = s->client;
-        struct server *first = s->first;
+        struct server *first = s->sessions.first;
         for (cl_uint i = 0; i < first->device_count; i++)
                 first->devices[i]->present = first->devices[i];
         for (cl_uint i = 0; i < s->device_count; i++) {
@@ -163,15 +156,14 @@ static void take_place(struct server *s)
                 if (first->devices[i]->present->server != s)
                         log_warn("client", "%s does not have this device any more: %s",
                                  server_name(s), device_text(first->devices[i], CL_DEVICE_NAME));
-        if (c->svm_address_owner && c->svm_address_owner->first == first)
-                c->svm_address_owner = s;
+        server_tell_replaced(s);
 }
 
 /* Was the context made with one of the server's earlier sessions? */
 static bool was_used(const struct _cl_context *x, const struct server *s)
 {
         for (cl_uint i = 0; i < x->device_count; i++)
-                if (x->devices[i]->server->first == s->first)
+                if (x->devices[i]->server->sessions.first == s->sessions.first)
                         return true;
         return false;
 }
@@ -221,8 +213,8 @@ bool server_opening(struct server *s)
         c->io->opened(c->io_user, s->link, &at);
         memcpy(s->id, at.id, sizeof(s->id));
         memcpy(s->key, at.key, sizeof(s->key));
-        s->ask.notify = devices_came;
-        s->ask.user = s;
-        server_connected(s, &at, &s->ask);
+        s->sessions.ask.notify = devices_came;
+        s->sessions.ask.user = s;
+        server_connected(s, &at, &s->sessions.ask);
         return true;
 }

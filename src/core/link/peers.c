@@ -1,11 +1,14 @@
-/* Links between servers: which server connects to which, and the relay through the client where
- * none can. */
+#include "core/link/peers.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/loopback.h"
+#include "core/command/event.h"
+#include "core/link/listeners.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 
 /* Is the server on the client's own host? */
 static bool is_local(const struct server_spec *spec)
@@ -53,7 +56,7 @@ static int reach(const struct server_spec *dialler, const struct server_spec *ta
 static struct server *peer_named(const struct server *s, uint64_t peer)
 {
         for (unsigned i = 0; i < s->client->server_count; i++)
-                if (s->client->servers[i]->peer_id == peer && s->client->servers[i] != s)
+                if (s->client->servers[i]->peers.id == peer && s->client->servers[i] != s)
                         return s->client->servers[i];
         return NULL;
 }
@@ -75,16 +78,16 @@ static int introduce(struct server *dialler, struct server *target)
         char host[1024];
         peer_host(target, host, sizeof(host));
         c->io->random(c->io_user, token, sizeof(token));
-        int r = session_send(to_target, peer_expect, .peer = dialler->peer_id, .token_hi = token[0],
-                             .token_lo = token[1]);
+        int r = session_send(to_target, peer_expect, .peer = dialler->peers.id,
+                             .token_hi = token[0], .token_lo = token[1]);
         if (r < 0)
                 return r;
         server_send(target); /* the earlier it is there, the less the dialler waits */
-        return session_send(to_dialler, peer_open, .peer = target->peer_id, .host = bytes_str(host),
-                            .port = target->spec->peer_port, .session_hi = target->id[0],
-                            .session_lo = target->id[1], .token_hi = token[0], .token_lo = token[1],
-                            .local_path =
-                                    bytes_str(target->spec->peer_given ? "" : target->local_path));
+        return session_send(
+                to_dialler, peer_open, .peer = target->peers.id, .host = bytes_str(host),
+                .port = target->spec->peer_port, .session_hi = target->id[0],
+                .session_lo = target->id[1], .token_hi = token[0], .token_lo = token[1],
+                .local_path = bytes_str(target->spec->peer_given ? "" : target->local_path));
 }
 
 /* Begin to relay between a and b, or begin anew: both servers forget what was on its way. */
@@ -94,12 +97,12 @@ static int relay_begin(struct server *a, struct server *b)
         if (!to_a || !to_b)
                 return SP_E_GONE;
         uint64_t number = ++a->client->relayed;
-        int r = session_send(to_a, peer_relay, .peer = b->peer_id, .number = number);
+        int r = session_send(to_a, peer_relay, .peer = b->peers.id, .number = number);
         if (r == 0)
-                r = session_send(to_b, peer_relay, .peer = a->peer_id, .number = number);
+                r = session_send(to_b, peer_relay, .peer = a->peers.id, .number = number);
         if (r < 0)
                 return r;
-        a->relays[b->index] = b->relays[a->index] = number;
+        a->peers.relays[b->index] = b->peers.relays[a->index] = number;
         server_send(a);
         server_send(b);
         return 0;
@@ -116,21 +119,21 @@ static int relay(struct server *a, struct server *b)
         int r = relay_begin(a, b);
         if (r < 0)
                 return r;
-        c->interests++; /* also when the application does not wait */
+        c->progress.interests++; /* also when the application does not wait */
         progress_wake(c);
         return 0;
 }
 
 int server_introduce(struct server *a, struct server *b)
 {
-        if (a->peers_bad & 1ull << b->index)
+        if (a->peers.bad & 1ull << b->index)
                 return SP_E_HOST;
-        if (a->peers & 1ull << b->index)
+        if (a->peers.introduced & 1ull << b->index)
                 return 0;
         int there = reach(a->spec, b->spec), back = reach(b->spec, a->spec);
         int r = !there && !back ? relay(a, b) : there >= back ? introduce(a, b) : introduce(b, a);
         if (r == 0)
-                mark(&a->peers, &b->peers, a, b);
+                mark(&a->peers.introduced, &b->peers.introduced, a, b);
         return r;
 }
 
@@ -140,16 +143,16 @@ static int find_way(struct server *s, struct server *other)
 {
         uint64_t bit = 1ull << other->index;
         bool back = reach(other->spec, s->spec) > 0;
-        if (s->peers_bad & bit || !server_session(s) || !server_session(other))
+        if (s->peers.bad & bit || !server_session(s) || !server_session(other))
                 return 0;
         int r = 0;
-        if (s->relays[other->index]) {
+        if (s->peers.relays[other->index]) {
                 if (back)
                         r = introduce(other, s);
-        } else if (s->peers_turned & bit || !back) {
+        } else if (s->peers.turned & bit || !back) {
                 r = relay(s, other);
         } else {
-                mark(&s->peers_turned, &other->peers_turned, s, other);
+                mark(&s->peers.turned, &other->peers.turned, s, other);
                 r = introduce(other, s);
         }
         server_send(other);
@@ -171,11 +174,11 @@ int peers_lost(void *user, const struct wire_peer_lost *m)
         }
         log_warn("client", "%s has lost %s: %.*s", server_name(s), server_name(other),
                  (int)m->text.size, (const char *)m->text.data);
-        mark(&s->peers_bad, &other->peers_bad, s, other);
+        mark(&s->peers.bad, &other->peers.bad, s, other);
         events_relay(s, other);
         struct session *session = server_session(other);
         if (session &&
-            session_send(session, peer_lost, .peer = s->peer_id, .status = m->status) == 0)
+            session_send(session, peer_lost, .peer = s->peers.id, .status = m->status) == 0)
                 server_send(other);
         return 0;
 }
@@ -189,22 +192,39 @@ static int relay_to(struct server *s, uint64_t peer, struct server **ret)
         struct server *other = peer_named(s, peer);
         if (!other)
                 return SP_E_PROTO;
-        *ret = s->relays[other->index] && server_session(other) ? other : NULL;
+        *ret = s->peers.relays[other->index] && server_session(other) ? other : NULL;
         return 0;
 }
 
 /* They do not need this client any more. */
 static void unrelay(struct server *a, struct server *b)
 {
-        if (!a->relays[b->index])
+        if (!a->peers.relays[b->index])
                 return;
-        a->relays[b->index] = b->relays[a->index] = 0;
-        a->client->interests--;
+        a->peers.relays[b->index] = b->peers.relays[a->index] = 0;
+        a->client->progress.interests--;
 }
 
-void peers_part(struct server *s)
+/* Notify the other servers, so that they do not wait for bytes of the lost one. It may not even
+ * have connected to them yet. */
+static void tell_peers(struct server *s, int status)
 {
         struct client *c = s->client;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *other = c->servers[i];
+                struct session *session =
+                        s->peers.introduced & 1ull << i ? server_session(other) : NULL;
+                if (session &&
+                    session_send(session, peer_lost, .peer = s->peers.id, .status = status) == 0)
+                        server_kick(other);
+        }
+}
+
+void peers_server_lost(struct server *s, const struct server_loss *loss)
+{
+        struct client *c = s->client;
+        if (!c->closing)
+                tell_peers(s, loss->status);
         for (unsigned i = 0; i < c->server_count; i++)
                 unrelay(s, c->servers[i]);
 }
@@ -215,7 +235,7 @@ int peers_direct(void *user, const struct wire_peer_direct *m)
         struct server *other = peer_named(s, m->peer);
         if (!other)
                 return SP_E_PROTO;
-        if (s->relays[other->index] != m->number)
+        if (s->peers.relays[other->index] != m->number)
                 return 0;
         log_warn(
                 "client",
@@ -238,7 +258,7 @@ int peers_relay_hello(void *user, const struct wire_relay_hello *m)
         struct server *s = user, *to;
         int r = relay_to(s, m->peer, &to);
         if (r == 0 && to)
-                passed(to, session_send(to->session, relay_hello, .peer = s->peer_id,
+                passed(to, session_send(to->session, relay_hello, .peer = s->peers.id,
                                         .number = m->number, .generation = m->generation,
                                         .next_seq = m->next_seq));
         return r;
@@ -249,7 +269,7 @@ int peers_relay_again(void *user, const struct wire_relay_again *m)
         struct server *s = user, *other;
         int r = relay_to(s, m->peer, &other);
         /* Both may ask: once is enough. */
-        if (r == 0 && other && s->relays[other->index] == m->number)
+        if (r == 0 && other && s->peers.relays[other->index] == m->number)
                 r = relay_begin(s, other);
         return r;
 }
@@ -259,7 +279,7 @@ int peers_relay_data(void *user, const struct wire_relay_data *m)
         struct server *s = user, *to;
         int r = relay_to(s, m->peer, &to);
         if (r == 0 && to)
-                passed(to, session_send(to->session, relay_data, .peer = s->peer_id,
+                passed(to, session_send(to->session, relay_data, .peer = s->peers.id,
                                         .lane = m->lane, .data = m->data));
         return r;
 }
@@ -269,7 +289,7 @@ int peers_relay_taken(void *user, const struct wire_relay_taken *m)
         struct server *s = user, *to;
         int r = relay_to(s, m->peer, &to);
         if (r == 0 && to)
-                passed(to, session_send(to->session, relay_taken, .peer = s->peer_id,
+                passed(to, session_send(to->session, relay_taken, .peer = s->peers.id,
                                         .lane = m->lane, .size = m->size));
         return r;
 }

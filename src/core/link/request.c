@@ -1,5 +1,11 @@
+#include "core/link/request.h"
+
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/link/disconnected.h"
+#include "core/link/listeners.h"
 #include "core/link/server.h"
+#include "core/progress.h"
 
 int request_begin(struct client *c, struct server *s, struct request *r)
 {
@@ -14,7 +20,7 @@ int request_begin(struct client *c, struct server *s, struct request *r)
         if (e < 0)
                 return e;
         if (r->notify) {
-                c->interests++;
+                c->progress.interests++;
                 progress_wake(c);
         }
         return 0;
@@ -26,7 +32,7 @@ static void finish(struct client *c, struct request *r, cl_int status)
         r->status = status;
         r->done = true;
         if (r->notify) {
-                c->interests--;
+                c->progress.interests--;
                 r->notify(r);
         }
         client_changed(c);
@@ -49,7 +55,7 @@ void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes
                 request_done(s->client, id, status, info);
 }
 
-void requests_fail(struct server *s, cl_int status)
+void requests_fail(struct server *s)
 {
         struct client *c = s->client;
         struct map_walk walk = { 0 };
@@ -57,9 +63,14 @@ void requests_fail(struct server *s, cl_int status)
         while ((r = map_walk_next(&c->requests, &walk))) {
                 if (r->server != s)
                         continue;
-                finish(c, r, status);
+                finish(c, r, CL_DEVICE_NOT_AVAILABLE);
                 map_walk_changed(&walk);
         }
+}
+
+void requests_server_lost(struct server *s, const struct server_loss *loss)
+{
+        requests_fail(s);
 }
 
 static bool is_done(void *r)

@@ -1,13 +1,21 @@
 #include "core/link/server.h"
-#include "core/memory/migration.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "core/memory/storage.h"
-#include "core/memory/svm.h"
+#include "core/client.h"
+#include "core/command/event.h"
+#include "core/command/transfer.h"
+#include "core/device.h"
+#include "core/link/disconnected.h"
+#include "core/link/io.h"
+#include "core/link/listeners.h"
+#include "core/link/new_session.h"
+#include "core/link/peers.h"
+#include "core/link/request.h"
+#include "core/memory/migration.h"
+#include "core/progress.h"
+#include "core/status.h"
+#include "core/tracing.h"
 #include "proto/info.h"
 
 enum {
@@ -124,21 +132,21 @@ static int on_clock_query(void *user, const struct wire_clock_query *m)
 static void clock_take(struct server *s, uint64_t sent_ns, uint64_t received_ns, uint64_t remote_ns)
 {
         uint64_t rtt = received_ns - sent_ns;
-        if (s->clock_at_ns && rtt > s->clock_rtt_ns + (received_ns - s->clock_at_ns) / CLOCK_DRIFT)
+        if (s->clock.at_ns && rtt > s->clock.rtt_ns + (received_ns - s->clock.at_ns) / CLOCK_DRIFT)
                 return;
-        s->clock_rtt_ns = rtt;
-        s->clock_at_ns = received_ns;
-        s->clock_offset = (int64_t)(remote_ns - (sent_ns + rtt / 2));
+        s->clock.rtt_ns = rtt;
+        s->clock.at_ns = received_ns;
+        s->clock.offset = (int64_t)(remote_ns - (sent_ns + rtt / 2));
         /* Clocks of two hosts, which count from their start, do not agree by chance: the other side is on
          * this host and has the same clock. */
         if (remote_ns >= sent_ns && remote_ns <= received_ns)
-                s->clock_offset = 0;
+                s->clock.offset = 0;
 }
 
 static int clock_ask(struct server *s)
 {
         int r = session_send(s->session, clock_query, .time_ns = client_now_ns(s->client));
-        s->pings += r == 0;
+        s->clock.pings += r == 0;
         return r;
 }
 
@@ -146,13 +154,13 @@ static int on_clock_reply(void *user, const struct wire_clock_reply *m)
 {
         struct server *s = user;
         uint64_t now = client_now_ns(s->client);
-        s->pongs++;
+        s->clock.pongs++;
         if (m->time_ns <= now)
                 clock_take(s, m->time_ns, now, m->remote_ns);
-        if (!s->clock_pings)
+        if (!s->clock.due)
                 return 0;
         /* While we wait for its devices anyway. */
-        s->clock_pings--;
+        s->clock.due--;
         int r = clock_ask(s);
         server_send(s);
         return r;
@@ -216,10 +224,10 @@ int server_new(struct client *c, unsigned index, const struct server_spec *spec,
         s->client = c;
         s->index = index;
         s->spec = spec;
-        s->first = s->last = s;
+        s->sessions.first = s->sessions.last = s;
         list_init(&s->sub_devices);
-        list_init(&s->retired);
-        s->peer_id = client_new_id(c, OBJECT_PEER);
+        list_init(&s->sessions.retired);
+        s->peers.id = client_new_id(c, OBJECT_PEER);
         c->io->random(c->io_user, s->id, sizeof(s->id));
         c->io->random(c->io_user, s->key, sizeof(s->key));
         struct session_params params = { .ops = &session_ops, .user = s };
@@ -254,7 +262,7 @@ struct server *server_free(struct server *s, bool after_fork)
                 device_free(s->devices[i]);
         mem_free(s->devices);
         buf_fini(&s->info);
-        map_fini(&s->known);
+        map_fini(&s->contents);
         mem_free(s);
         return NULL;
 }
@@ -268,14 +276,6 @@ void server_abandon(struct server *s)
                 c->io->close(c->io_user, s->link, true);
 }
 
-bool context_uses(cl_context x, const struct server *s)
-{
-        for (cl_uint i = 0; i < x->device_count; i++)
-                if (x->devices[i]->server == s)
-                        return true;
-        return false;
-}
-
 void server_halt(struct server *s)
 {
         struct client *c = s->client;
@@ -283,54 +283,26 @@ void server_halt(struct server *s)
                 c->io->halt(c->io_user, s->link);
 }
 
-/* Notify the other servers, so that they do not wait for bytes of the lost one. It may not even
- * have connected to them yet. */
-static void tell_peers(struct server *s, int status)
-{
-        struct client *c = s->client;
-        for (unsigned i = 0; i < c->server_count; i++) {
-                struct server *other = c->servers[i];
-                struct session *session = s->peers & 1ull << i ? server_session(other) : NULL;
-                if (session &&
-                    session_send(session, peer_lost, .peer = s->peer_id, .status = status) == 0)
-                        server_kick(other);
-        }
-}
-
 void server_lost(struct server *s, int status, const char *text)
 {
         struct client *c = s->client;
-        char line[256];
         if (s->state == SERVER_LOST)
                 return;
         bool was_up = s->state == SERVER_UP || s->state == SERVER_DISCONNECTED;
-        c->disconnected -= s->state == SERVER_DISCONNECTED;
+        c->disconnected.count -= s->state == SERVER_DISCONNECTED;
         s->state = SERVER_LOST;
-        s->unsent_since = 0;
-        s->backlog = false;
+        s->sending.unsent_since = 0;
+        s->sending.backlog = false;
         if (!was_up) {
                 if (s->link)
                         server_begin_session(s);
                 return;
         }
-        snprintf(line, sizeof(line), "SpanCL: the server %s is lost: %s", server_name(s), text);
         if (!c->closing)
                 log_error("client", "the server %s is lost: %s", server_name(s), text);
         server_halt(s);
         server_set_available(s, false);
-        struct handle *h;
-        for (size_t pos = 0; (h = map_next(&c->objects, &pos));)
-                if (h->type == HANDLE_MEM)
-                        placement_forget_server(&((cl_mem)h)->placement, s->index);
-        if (!c->closing)
-                tell_peers(s, status);
-        requests_fail(s, CL_DEVICE_NOT_AVAILABLE);
-        incoming_fail(s);
-        peers_part(s);
-        migrations_lost(s);
-        events_fail(s, CL_DEVICE_NOT_AVAILABLE);
-        list_each(x, &c->contexts, struct _cl_context, link) if (context_uses(x, s))
-                context_notify(x, line);
+        server_tell_lost(s, &(struct server_loss){ status, text });
         client_changed(c);
         /* Also before it sleeps: the receiver may just have found out while it sent. */
         c->io->wake(c->io_user);
@@ -388,7 +360,7 @@ void servers_close(struct client *c, bool exiting)
                         continue;
                 if (s->state == SERVER_UP || s->state == SERVER_DISCONNECTED || s->link)
                         server_lost(s, SP_E_GONE, "the client ends");
-                if (!c->sleeping && !s->receiving && !s->reaped)
+                if (!c->wait.sleeping && !s->receiving && !s->reaped)
                         server_reap(s, false);
         }
 }
@@ -443,7 +415,7 @@ static void ask_devices(struct server *s, struct request *q)
         if (session_send(s->session, server_info_query, .request = q->id) < 0)
                 request_done(s->client, q->id, CL_OUT_OF_HOST_MEMORY, (struct bytes){ 0 });
         if (clock_ask(s) == 0)
-                s->clock_pings = CLOCK_PINGS;
+                s->clock.due = CLOCK_PINGS;
         server_send(s);
 }
 
@@ -459,7 +431,7 @@ void server_connected(struct server *s, const struct io_connect *at, struct requ
         s->link = at->link;
         memcpy(s->identity, at->identity, sizeof(s->identity));
         memcpy(s->local_path, at->local_path, sizeof(s->local_path));
-        s->last_traffic = at->received_ns;
+        s->sending.last_traffic = at->received_ns;
         clock_take(s, at->sent_ns, at->received_ns, at->remote_ns);
         tracing_server(s);
         ask_devices(s, q);
@@ -468,12 +440,12 @@ void server_connected(struct server *s, const struct io_connect *at, struct requ
 void servers_connect(struct client *c)
 {
         static const size_t max = CLIENT_SERVERS_MAX;
-        size_t n = c->spec_count < max ? c->spec_count : max;
+        size_t n = c->specs.count < max ? c->specs.count : max;
         struct io_connect *all = mem_zalloc(n * sizeof(*all));
         struct request *asked = mem_zalloc(n * sizeof(*asked));
         for (size_t i = 0; i < n && all && asked; i++) {
                 struct server *s;
-                if (server_new(c, (unsigned)i, &c->specs[i], &s) < 0)
+                if (server_new(c, (unsigned)i, &c->specs.list[i], &s) < 0)
                         break;
                 c->servers[c->server_count++] = s;
                 all[i] = (struct io_connect){ .spec = s->spec,
@@ -496,8 +468,7 @@ void servers_connect(struct client *c)
                         server_lost(s, r, "it could not tell its devices");
                 buf_fini(&asked[i].info);
         }
-        svm_settle(c);
-        storage_settle(c);
+        servers_settled(c);
         mem_free(all);
         mem_free(asked);
 }
@@ -533,18 +504,18 @@ void server_send(struct server *s)
                         server_broken(s, r);
                 return;
         }
-        s->unsent_since = 0;
-        s->fresh_bulk = false;
+        s->sending.unsent_since = 0;
+        s->sending.fresh_bulk = false;
         if (something)
-                s->last_traffic = client_now_ns(c);
-        bool had = s->backlog;
-        s->backlog = r == SP_E_AGAIN || session_bulk_pending(s->session);
-        if (!s->backlog || had)
+                s->sending.last_traffic = client_now_ns(c);
+        bool had = s->sending.backlog;
+        s->sending.backlog = r == SP_E_AGAIN || session_bulk_pending(s->session);
+        if (!s->sending.backlog || had)
                 return;
         /* Somebody has to wait for room. */
-        if (c->sleeping)
+        if (c->wait.sleeping)
                 c->io->wake(c->io_user);
-        else if (!c->waiters)
+        else if (!c->wait.waiters)
                 progress_wake(c);
 }
 
@@ -572,7 +543,7 @@ bool server_receive(struct server *s)
         else if (r > 0 && disconnected)
                 server_back(s);
         else if (r > 0)
-                s->last_traffic = client_now_ns(c);
+                s->sending.last_traffic = client_now_ns(c);
         return r != 0;
 }
 
@@ -588,18 +559,18 @@ void server_kick(struct server *s)
                 return;
         uint64_t now = client_now_ns(c);
         /* Lanes with threads of their own need no help: they only must hear of new transfers. */
-        bool bulk = s->fresh_bulk ||
+        bool bulk = s->sending.fresh_bulk ||
                     (session_bulk_pending(s->session) && !session_has_wide_lanes(s->session));
         if (bulk || session_unsent(s->session) >= KICK_BYTES ||
-            now - s->last_traffic > KICK_IDLE_NS) {
+            now - s->sending.last_traffic > KICK_IDLE_NS) {
                 server_send(s);
                 return;
         }
-        if (s->unsent_since || !session_unsent(s->session))
+        if (s->sending.unsent_since || !session_unsent(s->session))
                 return; /* the progress thread knows, or has nothing to do */
-        s->unsent_since = now;
+        s->sending.unsent_since = now;
         progress_wake(c);
-        if (c->progress_pumping && c->sleeping)
+        if (c->wait.progress_pumping && c->wait.sleeping)
                 c->io->wake(c->io_user); /* it sleeps for longer than these may wait */
 }
 
@@ -609,14 +580,15 @@ void server_want_bulk(struct server *s, uint64_t size)
         if (size <= SESSION_INLINE_DEFAULT || !server_session(s))
                 return;
         if (s->state == SERVER_DISCONNECTED || s->lost_status) {
-                s->bulk_lane = true; /* attached when lane 0 is (server_back) */
+                s->sending.bulk_lane = true; /* attached when lane 0 is (server_back) */
                 return;
         }
-        if ((size >= SESSION_WIDE_DEFAULT || c->moving >= SESSION_WIDE_DEFAULT) && c->io->widen)
+        if ((size >= SESSION_WIDE_DEFAULT || c->transfers.moving >= SESSION_WIDE_DEFAULT) &&
+            c->io->widen)
                 c->io->widen(c->io_user, s->link, &c->lock);
-        if (s->bulk_lane)
+        if (s->sending.bulk_lane)
                 return;
-        s->bulk_lane = true;
+        s->sending.bulk_lane = true;
         int r = c->io->attach(c->io_user, s->link, 1);
         if (r < 0)
                 s->lost_status = r; /* the next send or receive ends it */
@@ -626,17 +598,17 @@ void server_want_bulk(struct server *s, uint64_t size)
 
 uint64_t server_local_ns(const struct server *s, uint64_t remote_ns)
 {
-        return remote_ns - (uint64_t)s->clock_offset;
+        return remote_ns - (uint64_t)s->clock.offset;
 }
 
 void server_ask_clock(struct server *s)
 {
         uint64_t now = client_now_ns(s->client);
-        if (s->clock_asked_ns && now - s->clock_asked_ns < CLOCK_AGE_NS)
+        if (s->clock.asked_ns && now - s->clock.asked_ns < CLOCK_AGE_NS)
                 return;
         struct session *session = server_session(s);
         if (session && clock_ask(s) == 0)
-                s->clock_asked_ns = now;
+                s->clock.asked_ns = now;
 }
 
 struct round_trip {
@@ -647,13 +619,13 @@ struct round_trip {
 static bool is_back(void *arg)
 {
         const struct round_trip *t = arg;
-        return t->server->pongs >= t->ping || server_refuses(t->server);
+        return t->server->clock.pongs >= t->ping || server_refuses(t->server);
 }
 
 int server_round_trip(struct server *s)
 {
         int r = server_refuses(s) ? SP_E_GONE : clock_ask(s);
-        struct round_trip t = { s, s->pings };
+        struct round_trip t = { s, s->clock.pings };
         if (r == 0)
                 client_wait(s->client, is_back, &t);
         return r;

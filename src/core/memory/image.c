@@ -1,5 +1,8 @@
 #include "core/memory/image.h"
 
+#include "core/command/action.h"
+#include "core/command/enqueue.h"
+#include "core/command/transfer.h"
 #include "core/device.h"
 #include "core/link/server.h"
 #include "proto/info.h"
@@ -145,143 +148,65 @@ int context_image_formats(cl_context x, cl_mem_object_type type, cl_mem_flags fl
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
-/* Coordinates as the wire has them. */
-struct coords {
-        uint64_t v[3];
-};
-
-static struct coords to_wire(const size_t v[3])
-{
-        return (struct coords){ { v[0], v[1], v[2] } };
-}
-
 cl_int enqueue_write_image(const struct enqueue *q, cl_mem mem, const size_t origin[3],
                            const size_t region[3], struct host_box from)
 {
-        struct command m;
-        struct coords at = to_wire(origin), size = to_wire(region);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem, mem_all(mem), !image_is_covered(mem, region));
-        if (r == 0)
-                r = command_ready(&m, transfer_needs_event(q, image_bytes(&mem->image, region)));
-        if (r == 0)
-                r = session_send(m.session, image_write, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .image = mem->id,
-                                 .origin = { at.v, 3 }, .region = { size.v, 3 }, .transfer = m.id,
-                                 .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, mem, mem_all(mem));
-        return transfer_finish_write(&m, r, from);
+        return action_enqueue(q, &(struct action){ .kind = ACTION_IMAGE_WRITE,
+                                                   .to = operand_image(mem, origin),
+                                                   .covers = image_is_covered(mem, region),
+                                                   .region = region,
+                                                   .host = from });
 }
 
 cl_int enqueue_read_image(const struct enqueue *q, cl_mem mem, const size_t origin[3],
                           const size_t region[3], struct host_box to)
 {
-        struct command m;
-        struct coords at = to_wire(origin), size = to_wire(region);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem, mem_all(mem), true);
-        if (r == 0)
-                r = command_ready(&m, true);
-        if (r == 0)
-                r = transfer_expect(&m, to, mem);
-        if (r == 0)
-                r = session_send(m.session, image_read, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .image = mem->id,
-                                 .origin = { at.v, 3 }, .region = { size.v, 3 }, .transfer = m.id,
-                                 .waits = command_waits(&m));
-        if (r < 0)
-                incoming_cancel(m.client, m.id);
-        return command_end(&m, r, q->blocking);
+        return action_enqueue(q, &(struct action){ .kind = ACTION_IMAGE_READ,
+                                                   .from = operand_image(mem, origin),
+                                                   .region = region,
+                                                   .host = to });
 }
 
 cl_int enqueue_copy_image(const struct enqueue *q, cl_mem src, cl_mem dst, const size_t from[3],
                           const size_t to[3], const size_t region[3])
 {
-        struct command m;
-        struct coords w_from = to_wire(from), w_to = to_wire(to), size = to_wire(region);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, src, mem_all(src), true);
-        if (r == 0)
-                r = command_use(&m, dst, mem_all(dst), !image_is_covered(dst, region));
-        if (r == 0)
-                r = command_ready(&m, false);
-        if (r == 0)
-                r = session_send(m.session, image_copy, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .src = src->id, .dst = dst->id,
-                                 .src_origin = { w_from.v, 3 }, .dst_origin = { w_to.v, 3 },
-                                 .region = { size.v, 3 }, .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, dst, mem_all(dst));
-        return command_end(&m, r, false);
+        return action_enqueue(q, &(struct action){ .kind = ACTION_IMAGE_COPY,
+                                                   .from = operand_image(src, from),
+                                                   .to = operand_image(dst, to),
+                                                   .covers = image_is_covered(dst, region),
+                                                   .region = region });
 }
 
 cl_int enqueue_image_to_buffer(const struct enqueue *q, cl_mem src, cl_mem dst,
                                const size_t origin[3], const size_t region[3], size_t offset)
 {
-        struct command m;
-        struct coords at = to_wire(origin), size = to_wire(region);
-        struct range to = mem_range(dst, offset, image_bytes(&src->image, region));
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, src, mem_all(src), true);
-        if (r == 0)
-                r = command_use(&m, mem_root(dst), to, false);
-        if (r == 0)
-                r = command_ready(&m, false);
-        if (r == 0)
-                r = session_send(m.session, image_to_buffer, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .image = src->id,
-                                 .buffer = mem_root(dst)->id, .origin = { at.v, 3 },
-                                 .region = { size.v, 3 }, .offset = to.begin,
-                                 .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, dst, to);
-        return command_end(&m, r, false);
+        return action_enqueue(
+                q, &(struct action){
+                           .kind = ACTION_IMAGE_TO_BUFFER,
+                           .from = operand_image(src, origin),
+                           .to = operand_bytes(dst, offset, image_bytes(&src->image, region)),
+                           .covers = true,
+                           .region = region });
 }
 
 cl_int enqueue_buffer_to_image(const struct enqueue *q, cl_mem src, cl_mem dst, size_t offset,
                                const size_t origin[3], const size_t region[3])
 {
-        struct command m;
-        struct coords at = to_wire(origin), size = to_wire(region);
-        struct range from = mem_range(src, offset, image_bytes(&dst->image, region));
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem_root(src), from, true);
-        if (r == 0)
-                r = command_use(&m, dst, mem_all(dst), !image_is_covered(dst, region));
-        if (r == 0)
-                r = command_ready(&m, false);
-        if (r == 0)
-                r = session_send(m.session, buffer_to_image, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .buffer = mem_root(src)->id,
-                                 .image = dst->id, .origin = { at.v, 3 }, .region = { size.v, 3 },
-                                 .offset = from.begin, .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, dst, mem_all(dst));
-        return command_end(&m, r, false);
+        return action_enqueue(
+                q, &(struct action){
+                           .kind = ACTION_BUFFER_TO_IMAGE,
+                           .from = operand_bytes(src, offset, image_bytes(&dst->image, region)),
+                           .to = operand_image(dst, origin),
+                           .covers = image_is_covered(dst, region),
+                           .region = region });
 }
 
 cl_int enqueue_fill_image(const struct enqueue *q, cl_mem mem, struct bytes color,
                           const size_t origin[3], const size_t region[3])
 {
-        struct command m;
-        struct coords at = to_wire(origin), size = to_wire(region);
-        int r = command_begin(&m, q);
-        if (r == 0)
-                r = command_use(&m, mem, mem_all(mem), !image_is_covered(mem, region));
-        if (r == 0)
-                r = command_ready(&m, false);
-        if (r == 0)
-                r = session_send(m.session, image_fill, .event = m.id, .queue = m.queue->id,
-                                 .flags = command_flags(&m), .image = mem->id,
-                                 .origin = { at.v, 3 }, .region = { size.v, 3 }, .color = color,
-                                 .waits = command_waits(&m));
-        if (r == 0)
-                r = command_wrote(&m, mem, mem_all(mem));
-        return command_end(&m, r, false);
+        return action_enqueue(q, &(struct action){ .kind = ACTION_IMAGE_FILL,
+                                                   .to = operand_image(mem, origin),
+                                                   .covers = image_is_covered(mem, region),
+                                                   .region = region,
+                                                   .pattern = color });
 }

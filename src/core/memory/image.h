@@ -3,7 +3,7 @@
 #ifndef SPANCL_CORE_IMAGE_H
 #define SPANCL_CORE_IMAGE_H
 
-#include "core/command/command.h"
+#include "core/command/enqueue.h"
 #include "core/command/transfer.h"
 #include "core/memory/mem.h"
 
@@ -38,7 +38,7 @@ bool device_takes_image_format(cl_device_id d, cl_mem_object_type type, cl_mem_f
 SP_NODISCARD int context_image_formats(cl_context x, cl_mem_object_type type, cl_mem_flags flags,
                                        struct buf *ret);
 
-/* ---- commands; as those of core/command/command.h --------------------------------------------------- */
+/* ---- commands; as those of core/command/enqueue.h --------------------------------------------------- */
 
 /* A region in host memory: image_box. */
 cl_int enqueue_write_image(const struct enqueue *q, cl_mem m, const size_t origin[3],

@@ -1,11 +1,17 @@
-/* clEnqueueMapBuffer, clEnqueueMapImage and clEnqueueUnmapMemObject. The mapped bytes lie in the
- * application's own memory (CL_MEM_USE_HOST_PTR) or in a shadow. Mapping reads them from the
- * device, unmapping writes them back. */
+#include "core/memory/mapping.h"
+
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/command/action.h"
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
 #include "core/command/queue.h"
+#include "core/command/transfer.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
 #include "core/memory/image.h"
+#include "core/memory/mem.h"
+#include "core/memory/placement.h"
 
 /* Make a mapping of m as in `what`. Its pointer becomes the application's memory at `offset` of m. */
 static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping *what)
@@ -55,16 +61,6 @@ static bool keeps_view(const struct command *m, cl_mem mem, struct range r)
                 queue_in_order(m->queue) ? m->queue->id : 0, m->waits, m->wait_count);
 }
 
-/* Coordinates as the wire has them. */
-struct coords {
-        uint64_t v[3];
-};
-
-static struct coords to_wire(const size_t v[3])
-{
-        return (struct coords){ { v[0], v[1], v[2] } };
-}
-
 /* The mapped bytes in the application's memory. */
 static struct host_box mapped_box(cl_mem mem, const struct mapping *map)
 {
@@ -81,25 +77,25 @@ static struct range mapped_range(const struct _cl_mem *mem, const struct mapping
         return (struct range){ map->offset, map->offset + map->size };
 }
 
+static struct operand operand_mapped(cl_mem mem, const struct mapping *map)
+{
+        return (struct operand){ .mem = mem,
+                                 .named = mem_is_image(mem) ? mem : mem_root(mem),
+                                 .bytes = mapped_range(mem, map),
+                                 .origin = map->origin };
+}
+
 static int send_read(struct command *m, cl_mem mem, const struct mapping *map)
 {
-        struct coords origin = to_wire(map->origin), region = to_wire(map->region);
-        cl_mem root = mem_root(mem);
-        int r = transfer_expect(m, mapped_box(mem, map), root);
+        int r = transfer_expect(m, mapped_box(mem, map), mem_root(mem));
         if (r < 0)
                 return r;
-        if (mem_is_image(mem))
-                r = session_send(m->session, image_read, .event = m->id, .queue = m->queue->id,
-                                 .flags = command_flags(m), .image = mem->id,
-                                 .origin = { origin.v, 3 }, .region = { region.v, 3 },
-                                 .transfer = m->id, .waits = command_waits(m));
-        else
-                r = content_size_send(m, mem, map->size);
-        if (r == 0 && !mem_is_image(mem))
-                r = session_send(m->session, buffer_read, .event = m->id, .queue = m->queue->id,
-                                 .flags = command_flags(m), .buffer = root->id,
-                                 .offset = map->offset, .size = map->size, .transfer = m->id,
-                                 .waits = command_waits(m));
+        r = content_size_send(m, mem, map->size);
+        if (r == 0)
+                r = action_send(m, &(struct action){ .kind = mem_is_image(mem) ? ACTION_IMAGE_READ
+                                                                               : ACTION_BUFFER_READ,
+                                                     .from = operand_mapped(mem, map),
+                                                     .region = map->region });
         if (r < 0)
                 incoming_cancel(m->client, m->id);
         return r;
@@ -295,16 +291,10 @@ static struct mapping *mapping_find(cl_mem m, const void *pointer)
 
 static int send_write(struct command *m, cl_mem mem, const struct mapping *map)
 {
-        struct coords origin = to_wire(map->origin), region = to_wire(map->region);
-        if (mem_is_image(mem))
-                return session_send(m->session, image_write, .event = m->id, .queue = m->queue->id,
-                                    .flags = command_flags(m), .image = mem->id,
-                                    .origin = { origin.v, 3 }, .region = { region.v, 3 },
-                                    .transfer = m->id, .waits = command_waits(m));
-        return session_send(m->session, buffer_write, .event = m->id, .queue = m->queue->id,
-                            .flags = command_flags(m), .buffer = mem_root(mem)->id,
-                            .offset = map->offset, .size = map->size, .transfer = m->id,
-                            .waits = command_waits(m));
+        return action_send(m, &(struct action){ .kind = mem_is_image(mem) ? ACTION_IMAGE_WRITE
+                                                                          : ACTION_BUFFER_WRITE,
+                                                .to = operand_mapped(mem, map),
+                                                .region = map->region });
 }
 
 static int send_back(struct command *m, cl_mem mem, struct mapping map)

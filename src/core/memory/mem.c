@@ -4,10 +4,17 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/context.h"
+#include "core/handle.h"
+#include "core/link/listeners.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/image.h"
+#include "core/memory/placement.h"
 #include "core/memory/storage.h"
 #include "core/memory/svm.h"
+#include "core/progress.h"
 
 enum { SHADOW_ALIGN = 4096 };
 
@@ -47,7 +54,7 @@ static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size)
 static int mem_finish(cl_mem m, int r, cl_mem *ret)
 {
         if (r == 0)
-                r = map_put(&m->context->client->objects, (uintptr_t)m, m);
+                r = map_put(&m->context->client->objects.all, (uintptr_t)m, m);
         if (r < 0) {
                 destroy(m);
                 return r;
@@ -147,8 +154,8 @@ int mem_new_pipe(cl_context x, cl_mem_flags flags, cl_uint packet_size, cl_uint 
         cl_mem m = mem_new(x, flags, (size_t)packet_size * packets);
         if (!m)
                 return SP_E_NOMEM;
-        m->packet_size = packet_size;
-        m->packets = packets;
+        m->pipe.packet_size = packet_size;
+        m->pipe.packets = packets;
         return mem_finish(m, 0, ret);
 }
 
@@ -215,7 +222,7 @@ static void bury(cl_mem m)
 {
         cl_context x = m->context;
         cl_mem parent = m->parent;
-        x->client->interests -= m->awaited;
+        x->client->progress.interests -= m->awaited;
         destroy(m);
         if (parent)
                 mem_unhold(parent);
@@ -313,7 +320,7 @@ void mem_release(cl_mem m)
         struct client *c = m->context->client;
         if (m->destructors && !m->awaited) {
                 m->awaited = true;
-                c->interests++;
+                c->progress.interests++;
                 progress_wake(c);
         }
         mem_unhold(m);
@@ -325,8 +332,8 @@ void mem_unhold(cl_mem m)
                 return;
         struct client *c = m->context->client;
         mappings_drop(m);
-        map_del(&c->objects, (uintptr_t)m);
-        c->gone++;
+        map_del(&c->objects.all, (uintptr_t)m);
+        c->objects.gone++;
         m->h.type = 0; /* "this memory object is no longer valid" in its callbacks */
         struct funeral *f = m->destructors ? funeral_new(m) : NULL;
         release_at_servers(m, f);
@@ -371,7 +378,7 @@ int mem_declare(cl_mem m, struct server *s)
         int r;
         if (mem_is_pipe(m))
                 r = session_send(session, pipe_create, .pipe = m->id, .flags = flags,
-                                 .packet_size = m->packet_size, .packets = m->packets);
+                                 .packet_size = m->pipe.packet_size, .packets = m->pipe.packets);
         else if (mem_is_image(m))
                 r = session_send(session, image_create, .image = m->id, .flags = flags,
                                  .type = d->type, .order = d->order, .data_type = d->data_type,
@@ -437,4 +444,12 @@ void mem_drop_initial(cl_mem root)
                 return;
         mem_free(root->initial);
         root->initial = NULL;
+}
+
+void mems_server_lost(struct server *s, const struct server_loss *loss)
+{
+        struct handle *h;
+        for (size_t pos = 0; (h = map_next(&s->client->objects.all, &pos));)
+                if (h->type == HANDLE_MEM)
+                        placement_forget_server(&((cl_mem)h)->placement, s->index);
 }

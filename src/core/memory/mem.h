@@ -3,6 +3,8 @@
 #define SPANCL_CORE_MEM_H
 
 #include "core/client.h"
+#include "core/handle.h"
+#include "core/link/listeners.h"
 
 struct buffer_params {
         cl_mem_flags flags; /* with the defaults filled in */
@@ -51,7 +53,7 @@ SP_NODISCARD int mem_declare(cl_mem m, struct server *s);
 
 static inline bool mem_is_pipe(const struct _cl_mem *m)
 {
-        return m->packets != 0;
+        return m->pipe.packets != 0;
 }
 
 static inline bool mem_is_image(const struct _cl_mem *m)
@@ -107,5 +109,11 @@ unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d);
 
 /* Nothing reads the private copy of the initial data now: free it once a server has it all. */
 void mem_drop_initial(cl_mem root);
+
+void mem_hold(cl_mem m);
+void mem_unhold(cl_mem m);
+
+/* The replicas of all memory objects on a lost server are gone. */
+void mems_server_lost(struct server *s, const struct server_loss *loss);
 
 #endif

@@ -4,9 +4,15 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/command/queue.h"
 #include "core/command/transfer.h"
+#include "core/link/disconnected.h"
+#include "core/link/listeners.h"
+#include "core/link/peers.h"
 #include "core/link/server.h"
 #include "core/memory/mem.h"
+#include "core/memory/placement.h"
 
 /* A measured rate counts twice as much for each such time since it was measured, so that a server
  * that was slow is tried again. */
@@ -76,7 +82,7 @@ static void find_ways(struct migration *f, const struct _cl_mem *root)
 
 static void migration_free(struct client *c, struct migration *f)
 {
-        map_del(&c->migrations, f->event);
+        map_del(&c->migrations.all, f->event);
         mem_free(f);
 }
 
@@ -85,8 +91,8 @@ static void migration_free(struct client *c, struct migration *f)
 static void remember_small(struct client *c, uint64_t event)
 {
         uint64_t *at =
-                &c->small_migrations[c->next_small_migration++ % array_size(c->small_migrations)];
-        struct migration *oldest = *at ? map_get(&c->migrations, *at) : NULL;
+                &c->migrations.small[c->migrations.next_small++ % array_size(c->migrations.small)];
+        struct migration *oldest = *at ? map_get(&c->migrations.all, *at) : NULL;
         if (oldest)
                 migration_free(c, oldest);
         *at = event;
@@ -110,7 +116,7 @@ void migration_begin(cl_mem root, const struct share *share, struct server *to, 
         if (!told && !now.way_count)
                 return;
         struct migration *f = mem_dup(&now, sizeof(now));
-        if (!f || map_put(&c->migrations, event, f) < 0) {
+        if (!f || map_put(&c->migrations.all, event, f) < 0) {
                 mem_free(f);
                 return;
         }
@@ -141,7 +147,7 @@ void migration_ended(struct server *to, uint64_t event, cl_int status, const uin
                      bool timed)
 {
         struct client *c = to->client;
-        struct migration *f = map_get(&c->migrations, event);
+        struct migration *f = map_get(&c->migrations.all, event);
         if (!f || f->to != to)
                 return;
         struct placement *p = landed(c, f);
@@ -166,7 +172,7 @@ static void drop_way(struct migration *f, unsigned i)
 void migrations_avoid(struct server *to, uint64_t event)
 {
         struct migration *f;
-        for (size_t pos = 0; (f = map_next(&to->client->migrations, &pos));) {
+        for (size_t pos = 0; (f = map_next(&to->client->migrations.all, &pos));) {
                 for (unsigned i = f->way_count; i-- > 0;) {
                         const struct way *way = &f->ways[i];
                         if (way->server == to->index && way->follow &&
@@ -202,13 +208,13 @@ static int go(struct migration *f, cl_mem root, const struct way *way)
                 &(struct wire_buffer_read){ .event = client_new_id(c, OBJECT_EVENT),
                                             .queue = queue,
                                             .flags = way->follow ? COMMAND_FOLLOW : 0,
-                                            .peer = f->to->peer_id,
+                                            .peer = f->to->peers.id,
                                             .transfer = id,
                                             .waits = { way->waits, way->wait_count } });
         if (r < 0)
                 return r;
         server_kick(from);
-        return session_send(to, transfer_reroute, .event = f->event, .peer = from->peer_id,
+        return session_send(to, transfer_reroute, .event = f->event, .peer = from->peers.id,
                             .transfer = id);
 }
 
@@ -244,7 +250,7 @@ int migration_orphaned(void *user, const struct wire_transfer_orphaned *m)
 {
         struct server *s = user;
         struct client *c = s->client;
-        struct migration *f = map_get(&c->migrations, m->event);
+        struct migration *f = map_get(&c->migrations.all, m->event);
         cl_mem root = f && f->to == s ? migration_root(c, f) : NULL;
         int r = SP_E_GONE;
         if (root) { /* other servers that are lost meanwhile may release it */
@@ -259,12 +265,12 @@ int migration_orphaned(void *user, const struct wire_transfer_orphaned *m)
         return r == SP_E_GONE ? 0 : r;
 }
 
-void migrations_lost(struct server *to)
+void migrations_server_lost(struct server *to, const struct server_loss *loss)
 {
         struct client *c = to->client;
         struct map_walk walk = { 0 };
         struct migration *f;
-        while ((f = map_walk_next(&c->migrations, &walk))) {
+        while ((f = map_walk_next(&c->migrations.all, &walk))) {
                 if (f->to != to)
                         continue;
                 landed(c, f);
@@ -276,9 +282,9 @@ void migrations_lost(struct server *to)
 void migrations_fini(struct client *c)
 {
         struct migration *f;
-        for (size_t pos = 0; (f = map_next(&c->migrations, &pos));)
+        for (size_t pos = 0; (f = map_next(&c->migrations.all, &pos));)
                 mem_free(f);
-        map_fini(&c->migrations);
+        map_fini(&c->migrations.all);
 }
 
 unsigned migration_plan(const struct server *to, const struct _cl_mem *root, struct range part,

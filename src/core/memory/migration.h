@@ -4,6 +4,7 @@
 #define SPANCL_CORE_MIGRATION_H
 
 #include "core/client.h"
+#include "core/link/listeners.h"
 #include "core/memory/placement.h"
 
 /* The part of `root` that `share` names goes to domain `domain` of `to` by the command `event`.
@@ -25,7 +26,7 @@ void migrations_avoid(struct server *to, uint64_t event);
 int migration_orphaned(void *user, const struct wire_transfer_orphaned *m);
 
 /* The server is lost. */
-void migrations_lost(struct server *to);
+void migrations_server_lost(struct server *to, const struct server_loss *loss);
 void migrations_fini(struct client *c);
 
 /* placement_share, with the rates of the last large copies to the server. */

@@ -1,11 +1,13 @@
-/* Memory uses of the commands of a command buffer: the sum of all of them, for the command that
- * runs the buffer, and the migrations within the recording, where domains differ. */
+#include "core/memory/recorded_memory.h"
+
 #include "base/mem.h"
+#include "core/command/command.h"
 #include "core/command/command_buffer.h"
 #include "core/command/queue.h"
 #include "core/command/transfer.h"
 #include "core/link/server.h"
 #include "core/memory/mem.h"
+#include "core/memory/placement.h"
 
 /* ---- what all of them do --------------------------------------------------------------------- */
 

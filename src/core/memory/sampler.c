@@ -1,6 +1,9 @@
 #include "core/memory/sampler.h"
 
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/context.h"
+#include "core/handle.h"
 #include "core/link/server.h"
 
 int sampler_new(cl_context x, const struct sampler_desc *desc,
@@ -9,14 +12,14 @@ int sampler_new(cl_context x, const struct sampler_desc *desc,
         cl_sampler s = mem_zalloc(sizeof(*s));
         if (!s)
                 return SP_E_NOMEM;
-        int r = map_put(&x->client->objects, (uintptr_t)s, s);
+        int r = map_put(&x->client->objects.all, (uintptr_t)s, s);
         if (r == 0 && properties) {
                 s->properties = mem_dup(properties, property_count * sizeof(*properties));
                 s->property_count = property_count;
                 r = s->properties ? 0 : SP_E_NOMEM;
         }
         if (r < 0) {
-                map_del(&x->client->objects, (uintptr_t)s);
+                map_del(&x->client->objects.all, (uintptr_t)s);
                 mem_free(s);
                 return r;
         }
@@ -33,8 +36,8 @@ static void destroy(cl_sampler s)
 {
         cl_context x = s->context;
         struct client *c = x->client;
-        map_del(&c->objects, (uintptr_t)s);
-        c->gone++;
+        map_del(&c->objects.all, (uintptr_t)s);
+        c->objects.gone++;
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *server = c->servers[i];
                 struct session *session = s->declared & 1ull << i ? server_session(server) : NULL;

@@ -3,6 +3,7 @@
 #define SPANCL_CORE_SAMPLER_H
 
 #include "core/client.h"
+#include "core/handle.h"
 
 /* `properties`: with the final 0; NULL: none. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int sampler_new(cl_context x, const struct sampler_desc *desc,
@@ -11,5 +12,8 @@ SP_NODISCARD int sampler_new(cl_context x, const struct sampler_desc *desc,
 
 /* Make sure that the server knows the object. Lock held. */
 SP_NODISCARD int sampler_declare(cl_sampler s, struct server *server);
+
+void sampler_hold(cl_sampler s);
+void sampler_unhold(cl_sampler s);
 
 #endif

@@ -6,7 +6,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vm.h"
+#include "core/client.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
+#include "core/memory/placement.h"
 #include "proto/info.h"
 
 enum {
@@ -44,6 +47,11 @@ void storage_settle(struct client *c)
                         m->server = s;
                 list_init(&m->released);
         }
+}
+
+bool storage_uses(const struct server *s)
+{
+        return s->client->arena.server == s;
 }
 
 void storage_fini(struct client *c)

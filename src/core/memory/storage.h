@@ -9,7 +9,7 @@
 #ifndef SPANCL_CORE_STORAGE_H
 #define SPANCL_CORE_STORAGE_H
 
-#include "core/link/server.h"
+#include "core/link/request.h"
 
 struct storage {
         uint64_t id; /* the server's name for it */
@@ -25,6 +25,9 @@ struct storage {
 /* All devices of all servers are known: find the server. */
 void storage_settle(struct client *c);
 void storage_fini(struct client *c);
+
+/* Does the client share its memory with that server? */
+bool storage_uses(const struct server *s);
 
 /* A part for a buffer of `size` bytes in the context; NULL: the buffer gets none. */
 struct storage *storage_new(cl_context x, size_t size);

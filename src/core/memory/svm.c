@@ -5,9 +5,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vm.h"
+#include "core/client.h"
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
+#include "core/command/event.h"
 #include "core/command/transfer.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/mem.h"
+#include "core/memory/placement.h"
+#include "core/progress.h"
 
 enum {
         CHUNK = 4 << 20,
@@ -28,12 +35,12 @@ void svm_settle(struct client *c)
                 struct server *s = c->servers[i];
                 for (cl_uint k = 0; k < s->device_count; k++) {
                         const struct _cl_device_id *d = s->devices[k];
-                        if (d->svm == INFO_SVM_OWN_ADDRESSES && !c->svm_address_owner) {
-                                c->svm_address_owner = s;
+                        if (d->svm == INFO_SVM_OWN_ADDRESSES && !c->svm.address_owner) {
+                                c->svm.address_owner = s;
                                 domain = d->domain;
                         }
-                        if (d->svm == INFO_SVM_SHARES && !c->svm_sharer)
-                                c->svm_sharer = s;
+                        if (d->svm == INFO_SVM_SHARES && !c->svm.sharer)
+                                c->svm.sharer = s;
                 }
         }
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -43,16 +50,28 @@ void svm_settle(struct client *c)
                         /* Two that choose would choose differently; and in one process an address
                          * is one memory only. */
                         bool can = d->svm == INFO_SVM_OWN_ADDRESSES
-                                           ? s == c->svm_address_owner && d->domain == domain
-                                           : s != c->svm_address_owner;
+                                           ? s == c->svm.address_owner && d->domain == domain
+                                           : s != c->svm.address_owner;
                         if (d->svm == INFO_SVM_SHARES)
-                                can = s == c->svm_sharer;
+                                can = s == c->svm.sharer;
                         if (!can)
                                 d->svm = INFO_SVM_NONE;
                 }
         }
-        c->io->random(c->io_user, &c->svm_offset, sizeof(c->svm_offset));
-        c->svm_offset = c->svm_offset % (1ull << 36) / VM_GRANULE * VM_GRANULE;
+        c->io->random(c->io_user, &c->svm.offset, sizeof(c->svm.offset));
+        c->svm.offset = c->svm.offset % (1ull << 36) / VM_GRANULE * VM_GRANULE;
+}
+
+void svm_server_replaced(struct server *s)
+{
+        struct client *c = s->client;
+        if (c->svm.address_owner && c->svm.address_owner->sessions.first == s->sessions.first)
+                c->svm.address_owner = s;
+}
+
+bool svm_uses(const struct server *s)
+{
+        return s->client->svm.address_owner == s;
 }
 
 bool svm_any(const struct _cl_context *x)
@@ -77,7 +96,7 @@ bool svm_in_one_place(const struct _cl_context *x)
 
 bool svm_is_here(const struct _cl_mem *root, const struct server *s)
 {
-        return root->chunk && s == s->client->svm_sharer;
+        return root->chunk && s == s->client->svm.sharer;
 }
 
 /* The context's device that stands for the server; NULL: none has SVM. */
@@ -182,16 +201,16 @@ static uint64_t next_address(struct client *c, size_t size, bool elsewhere)
 {
         size_t count = array_size(bases);
         if (elsewhere)
-                c->svm_base = (c->svm_base + 1) % (count + 1);
-        uint64_t at = c->svm_offset;
-        c->svm_offset += size;
-        return c->svm_base == count ? 0 : bases[c->svm_base] + at;
+                c->svm.base = (c->svm.base + 1) % (count + 1);
+        uint64_t at = c->svm.offset;
+        c->svm.offset += size;
+        return c->svm.base == count ? 0 : bases[c->svm.base] + at;
 }
 
 static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again)
 {
         struct client *c = x->client;
-        struct server *address_owner = c->svm_address_owner;
+        struct server *address_owner = c->svm.address_owner;
         int r = 0;
         chunk->id = client_new_id(c, OBJECT_SVM);
         if (address_owner && server_device(x, address_owner)) {
@@ -211,7 +230,7 @@ static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again)
                         vm_unmap(chunk->address, chunk->size);
         }
         /* A device that is this process's own works on the very bytes. */
-        if (r == 0 && chunk->usm && !(c->svm_sharer && server_device(x, c->svm_sharer)))
+        if (r == 0 && chunk->usm && !(c->svm.sharer && server_device(x, c->svm.sharer)))
                 vm_close(chunk->address, chunk->size);
         return r;
 }
@@ -492,7 +511,7 @@ cl_int enqueue_host_copy(const struct enqueue *q, void *to, const void *from, si
                 .tail = { host_copy_run, host_copy_free }, .to = to, .from = from, .size = size
         };
         client_lock(c);
-        list_append(&c->host_copies, &copy->link);
+        list_append(&c->transfers.host_copies, &copy->link);
         client_unlock(c);
         return enqueue_tail(q, &copy->tail);
 }

@@ -11,7 +11,7 @@
 #ifndef SPANCL_CORE_SVM_H
 #define SPANCL_CORE_SVM_H
 
-#include "core/command/command.h"
+#include "core/command/enqueue.h"
 
 struct svm_chunk {
         struct list link; /* context's */
@@ -27,6 +27,13 @@ struct svm_chunk {
 
 /* All devices of all servers are known: decide which devices share SVM (device->svm). */
 void svm_settle(struct client *c);
+
+/* The devices of `s`, a new session, take the place of the earlier sessions': it may choose the
+ * addresses from now on. */
+void svm_server_replaced(struct server *s);
+
+/* Does its device choose the addresses? */
+bool svm_uses(const struct server *s);
 
 /* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is
  * the address. The address is aligned for all data types, and to `align`, a power of two, if that
@@ -74,7 +81,7 @@ bool svm_in_one_place(const struct _cl_context *x);
 /* Does the address lie in an allocation of another context? */
 bool svm_is_foreign(cl_context x, const void *at);
 
-/* ---- commands: as those of core/command/command.h --------------------------------------------------- */
+/* ---- commands: as those of core/command/enqueue.h --------------------------------------------------- */
 
 /* A copy where neither side is SVM. */
 cl_int enqueue_host_copy(const struct enqueue *q, void *to, const void *from, size_t size);

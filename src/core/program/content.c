@@ -11,7 +11,7 @@ int content_name(struct server *s, struct bytes data, enum content_mode mode,
         blake2b_of(data, ret->bytes);
         /* A digest is as good a hash as any. */
         uint64_t key = bytes_get_u64(ret->bytes) | 1;
-        bool known = mode != CONTENT_SEND && map_get(&s->known, key);
+        bool known = mode != CONTENT_SEND && map_get(&s->contents, key);
         if (mode == CONTENT_HOPE)
                 known |= data.size >= CONTENT_LARGE && !s->spec->in_process;
         if (!known) {
@@ -19,10 +19,10 @@ int content_name(struct server *s, struct bytes data, enum content_mode mode,
                 int r = session ? session_send(session, content, .data = data) : SP_E_GONE;
                 if (r < 0)
                         return r;
-                if (s->known.count >= CONTENT_KNOWN_MAX)
-                        map_fini(&s->known);
+                if (s->contents.count >= CONTENT_KNOWN_MAX)
+                        map_fini(&s->contents);
                 /* Not remembered, it is sent again. */
-                (void)!map_put(&s->known, key, s);
+                (void)!map_put(&s->contents, key, s);
         }
         ret->data = bytes_of(NULL, 0);
         ret->digest = bytes_of(ret->bytes, sizeof(ret->bytes));

@@ -5,9 +5,15 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "core/client.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/program/build.h"
+#include "core/program/content.h"
 #include "core/program/include.h"
+#include "core/program/program.h"
+#include "core/progress.h"
+#include "core/status.h"
 #include "proto/info.h"
 #include "proto/option.h"
 

@@ -1,11 +1,16 @@
 #include "core/program/kernel.h"
 
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/device.h"
+#include "core/handle.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/mem.h"
 #include "core/program/build.h"
+#include "core/program/content.h"
 #include "core/program/program.h"
+#include "core/status.h"
 
 int kernel_new(cl_program p, struct kernel_info *info, cl_kernel *ret)
 {
@@ -443,12 +448,12 @@ void kernel_is_right(cl_kernel k, cl_device_id d)
 {
         k->right.device = d;
         k->right.version = k->version;
-        k->right.gone = d->client->gone;
+        k->right.gone = d->client->objects.gone;
 }
 
 uint64_t kernel_right(const struct _cl_kernel *k, const struct _cl_device_id *d)
 {
-        bool still = k->right.device == d && k->right.gone == d->client->gone;
+        bool still = k->right.device == d && k->right.gone == d->client->objects.gone;
         return still ? k->right.version : 0;
 }
 

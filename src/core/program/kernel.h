@@ -4,6 +4,7 @@
 #define SPANCL_CORE_KERNEL_H
 
 #include "core/client.h"
+#include "core/handle.h"
 
 /* A kernel of the program's build. SP_E_NOMEM. Lock held. */
 SP_NODISCARD int kernel_new(cl_program p, struct kernel_info *info, cl_kernel *ret);
@@ -48,5 +49,12 @@ uint64_t kernel_right(const struct _cl_kernel *k, const struct _cl_device_id *d)
 
 /* Bytes of local memory that the arguments ask for. Lock held. */
 cl_ulong kernel_local_args(const struct _cl_kernel *k);
+
+/* Make sure that the server knows the kernel (sends kernel_create once per server). SP_E_*.
+ * Lock held. */
+SP_NODISCARD int kernel_declare(cl_kernel k, struct server *s);
+
+void kernel_hold(cl_kernel k);
+void kernel_unhold(cl_kernel k);
 
 #endif

@@ -1,9 +1,15 @@
 #include "core/program/program.h"
 
 #include "base/mem.h"
+#include "core/client.h"
 #include "core/context.h"
+#include "core/handle.h"
+#include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/program/build.h"
+#include "core/program/content.h"
+#include "core/program/job.h"
+#include "core/status.h"
 #include "proto/info.h"
 
 static void params_free(const struct program_params *params)

@@ -5,6 +5,7 @@
 #define SPANCL_CORE_PROGRAM_H
 
 #include "core/client.h"
+#include "core/handle.h"
 #include "core/program/content.h"
 
 enum program_kind {
@@ -62,5 +63,8 @@ void program_drop_binaries(cl_program p);
 
 /* The servers may forget the program. Lock held. */
 void program_undeclare(cl_program p);
+
+void program_hold(cl_program p);
+void program_unhold(cl_program p);
 
 #endif

@@ -1,0 +1,20 @@
+/* New sessions with servers whose sessions have ended, behind the devices that the application
+ * knows.
+ *
+ * Each session has a struct server of its own, with a number of its own, so that nothing of an
+ * earlier session can reach it. Contexts, and all objects in them, stay with the devices that they
+ * were made with, and so with that session. Lock held. */
+#ifndef SPANCL_CORE_NEW_SESSION_H
+#define SPANCL_CORE_NEW_SESSION_H
+
+#include "core/link/server.h"
+
+/* The server's session has ended: begin another one, with another struct server, if the server may
+ * come back. */
+void server_begin_session(struct server *s);
+/* Begin the sessions that server_begin_session had to put off. Called when no call is in the midst of anything. */
+void servers_begin_sessions(struct client *c);
+/* The receiver's part, while the session is being opened. True: something came. */
+bool server_opening(struct server *s);
+
+#endif

@@ -1,0 +1,12 @@
+/* The platform: one for each client. */
+#ifndef SPANCL_CORE_PLATFORM_H
+#define SPANCL_CORE_PLATFORM_H
+
+#include "base/status.h"
+#include "core/object.h"
+
+/* The platform of a client. SP_E_NOMEM. platform_free takes NULL. */
+SP_NODISCARD int platform_new(struct client *c, cl_platform_id *ret);
+void platform_free(cl_platform_id p);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPANCL_TRACE: one timeline of the client and its servers, written when the program ends. Lock held. */
+#ifndef SPANCL_CORE_TRACING_H
+#define SPANCL_CORE_TRACING_H
+
+#include "core/client.h"
+
+/* Record if SPANCL_TRACE is set; on a server that has just been connected; and write it all. */
+void tracing_start(void);
+void tracing_server(struct server *s);
+void tracing_write(struct client *c);
+
+#endif
