@@ -62,9 +62,7 @@ static bool own_address(const struct conn *c, struct sockaddr_storage *ret)
 bool address_may_go(const struct conn *c)
 {
         struct sockaddr_storage own;
-        return (c->ops == &transport_tcp || c->ops == &transport_tls ||
-                c->ops == &transport_checked) &&
-               own_address(c, &own) && !loopback_address((struct sockaddr *)&own);
+        return own_address(c, &own) && !loopback_address((struct sockaddr *)&own);
 }
 
 bool address_is_here(const struct conn *c)

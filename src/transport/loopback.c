@@ -26,5 +26,6 @@ static int loopback_connect(const char *address, int timeout_ms, struct conn **r
 
 const struct transport_ops transport_loopback = {
         .name = "loopback",
+        .caps = TRANSPORT_ENCRYPTED | TRANSPORT_PEERS,
         .connect = loopback_connect,
 };

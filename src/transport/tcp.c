@@ -253,7 +253,8 @@ static void tcp_listener_close(struct listener *l)
 
 const struct transport_ops transport_tcp = {
         .name = "tcp",
-        .caps = TRANSPORT_ORDERED | TRANSPORT_PASS_FD,
+        .caps = TRANSPORT_TAKES_TLS | TRANSPORT_ALTERABLE | TRANSPORT_PEERS | TRANSPORT_DIRECT |
+                TRANSPORT_WIDE,
         .connect = tcp_connect,
         .listen = tcp_listen,
         .accept = socket_accept,

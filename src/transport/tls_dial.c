@@ -150,7 +150,7 @@ const uint8_t *tls_server_fingerprint(const struct tls_server *s)
 
 int tls_accept(struct tls_server *s, struct conn *plain, struct conn **ret)
 {
-        if (plain->ops != &transport_tcp) {
+        if (!(plain->ops->caps & TRANSPORT_TAKES_TLS)) {
                 conn_close(plain);
                 return SP_E_INVAL;
         }

@@ -97,6 +97,17 @@ int conn_wait(struct conn *c, bool in, bool out, int timeout_ms)
         return conn_polled(c, p, (size_t)n) ? 0 : SP_E_AGAIN;
 }
 
+bool conn_user(const struct conn *c, unsigned *ret)
+{
+        struct ucred who;
+        socklen_t size = sizeof(who);
+        if (!(c->ops->caps & TRANSPORT_KNOWS_USER) ||
+            getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
+                return false;
+        *ret = who.uid;
+        return true;
+}
+
 int conn_from_fd(int fd, struct conn **ret)
 {
         struct sockaddr_storage a;

@@ -33,11 +33,24 @@ struct listener;
  * the system says so. Applies to conns made from now on; set before the first. */
 extern unsigned transport_timeout_ms;
 
+/* Properties of a transport's conns, and of its addresses. The code outside src/transport asks for
+ * these, never for a particular transport. */
 enum transport_caps {
-        TRANSPORT_ORDERED = 1,   /* ordered bytes */
-        TRANSPORT_SAME_HOST = 2, /* both ends on one host */
-        TRANSPORT_PASS_FD = 4,   /* its descriptor can be handed to another process */
-        TRANSPORT_PLACED = 8, /* bytes go straight into the given place: the larger, the better */
+        TRANSPORT_SAME_HOST = 1, /* both ends are on one host */
+        /* Bytes that leave the host are encrypted, and the server has proved its key. For addresses:
+         * connect sets tls_reason. */
+        TRANSPORT_ENCRYPTED = 2,
+        TRANSPORT_TAKES_TLS = 4, /* the other side may begin with a TLS handshake, see tls_accept */
+        TRANSPORT_ALTERABLE = 8, /* a network may alter bytes unnoticed, see checked_begin */
+        TRANSPORT_PASSES_FDS = 16, /* descriptors can be sent over it, see shm_offer */
+        TRANSPORT_KNOWS_USER = 32, /* the system knows the user at the other end, see conn_user */
+        /* Servers reach each other at such addresses, on whatever host they are. */
+        TRANSPORT_PEERS = 64,
+        TRANSPORT_DIRECT = 128, /* recvv is one system call, so that trying it needs no poll(2) */
+        TRANSPORT_WIDE = 256,   /* several conns, each with a thread, carry more than one */
+        TRANSPORT_MEMORY = 512, /* bytes are copied within memory: compressing them costs more */
+        TRANSPORT_PLACED =
+                1024, /* bytes go straight into the given place: the larger, the better */
 };
 
 struct transport_ops {
@@ -134,7 +147,11 @@ uint64_t conn_rate(const struct conn *c);
  * descriptors received from another process. SP_E_NOMEM, SP_E_INVAL. */
 SP_NODISCARD int conn_from_fd(int fd, struct conn **ret);
 
-/* Export a conn with TRANSPORT_PASS_FD to another process. This call appends the conn's state to
+/* The number of the user whose process is at the other end. False: the transport or the system does
+ * not tell. */
+bool conn_user(const struct conn *c, unsigned *ret);
+
+/* Export a conn to another process: of a socket, or with TLS. This call appends the conn's state to
  * `ret`; the caller sends it beside the conn's `fd`, and conn_import makes a conn of both. Then
  * this side only closes its own. SP_E_BUSY: received or unsent bytes would be lost; SP_E_NOMEM. */
 SP_NODISCARD int conn_export(struct conn *c, struct buf *ret);

@@ -93,7 +93,7 @@ static int connect_again(const struct dial_params *p, const struct place *to, in
 static int check(const struct dial_params *p, uint64_t deadline_ns, struct conn **conn)
 {
         struct place place;
-        if ((*conn)->ops == &transport_tls || p->own_user)
+        if ((*conn)->ops->caps & TRANSPORT_ENCRYPTED || p->own_user)
                 return 0;
         bool told = place_of(*conn, &place);
         if (told && is_known(&place))

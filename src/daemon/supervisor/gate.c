@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -197,12 +198,10 @@ struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bo
         struct gate_origin from = { .local = true };
         struct sockaddr_storage a;
         socklen_t len = sizeof(a);
-        if (c->ops == &transport_unix) {
-                struct ucred who;
-                socklen_t size = sizeof(who);
-                from.stranger = getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
-                                !may_use_socket(g, who.uid);
-                from.uid = from.stranger ? who.uid : 0;
+        if (c->ops->caps & TRANSPORT_KNOWS_USER) {
+                unsigned uid = UINT_MAX;
+                from.stranger = !conn_user(c, &uid) || !may_use_socket(g, uid);
+                from.uid = from.stranger ? uid : 0;
                 return from;
         }
         from.local = false;
@@ -229,7 +228,7 @@ int gate_listen(struct gate *g, struct conn **c)
 {
         uint8_t first;
         ssize_t n;
-        if ((*c)->ops != &transport_tcp)
+        if (!((*c)->ops->caps & TRANSPORT_TAKES_TLS))
                 return 0;
         do
                 n = recv((*c)->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
