@@ -35,7 +35,7 @@ HEADERS = {
     "sandbox": {"transport/fabric.h"},
     "backend": {"proto/args.h", "proto/image.h", "proto/info.h"},
     "engine": {"backend/backend.h", "backend/bounds.h"},
-    "core": {"loop/link.h", "loop/dial.h", "transport/transport.h"},
+    "core": {"loop/link.h", "loop/dial.h", "transport/transport.h", "transport/address.h"},
     # The loop drives an engine on one side; on the other it implements what the core asks for.
     "loop": {"engine/engine.h", "backend/backend.h", "core/link/io.h"},
     "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",

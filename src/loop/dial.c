@@ -7,8 +7,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "loop/address.h"
+#include "loop/own_address.h"
 #include "session/hello.h"
+#include "transport/address.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
 #include "transport/tls.h"
@@ -72,27 +73,14 @@ static int receive_hello(struct conn *c, uint8_t *out, size_t cap, uint64_t dead
 }
 
 struct place {
-        char text[300];
+        char text[ADDRESS_MAX];
 };
 
-static bool is_ip(const char *address)
-{
-        const struct transport_ops *t = transport_of(address);
-        return t == &transport_tcp || t == &transport_tls || t == &transport_loopback;
-}
-
-/* An address as people write it: without the key that the server must have. */
 static struct place shown(const char *address)
 {
         struct place where = { "the in-process server" };
-        if (!address)
-                return where;
-        size_t n = strlen(address);
-        if (is_ip(address)) {
-                address = strchr(address, ':') + 1;
-                n = strcspn(address, "#");
-        }
-        snprintf(where.text, sizeof(where.text), "%.*s", (int)n, address);
+        if (address)
+                address_show(address, where.text);
         return where;
 }
 
@@ -172,7 +160,7 @@ struct wire_hello dial_hello(const struct dial_params *p)
 static bool wants_checks(const struct dial_params *p, const struct conn *c)
 {
         return c->ops->caps & TRANSPORT_ALTERABLE &&
-               (p->checks == CHECKING_ON || (p->checks == CHECKING_AUTO && address_may_go(c)));
+               (p->checks == CHECKING_ON || (p->checks == CHECKING_AUTO && own_address_may_go(c)));
 }
 
 /* Of this side. */

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/lz4.h"
 #include "base/mem.h"
-#include "loop/address.h"
+#include "loop/own_address.h"
 #include "trace/trace.h"
 #include "transport/fabric.h"
 
@@ -63,7 +63,7 @@ void link_pack(struct link *l, uint64_t features, enum compression_mode mode)
                 return; /* nothing depends on it */
         l->packer->offered = false;
         compression_init(&l->packer->compression, mode);
-        l->packer->far = address_may_go(l->conn);
+        l->packer->far = own_address_may_go(l->conn);
         session_lane_small(l->session, l->lane, compression_small(&l->packer->compression));
 }
 

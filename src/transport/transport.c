@@ -9,22 +9,6 @@
 #include "transport/socket.h"
 #include "transport/tls.h"
 
-const struct transport_ops *transport_of(const char *address)
-{
-        static const struct {
-                const char *prefix;
-                const struct transport_ops *ops;
-        } all[] = {
-                { "tcp:", &transport_tcp },           { "unix:", &transport_unix },
-                { "inproc:", &transport_inproc },     { "tls:", &transport_tls },
-                { "loopback:", &transport_loopback },
-        };
-        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-                if (!strncmp(address, all[i].prefix, strlen(all[i].prefix)))
-                        return all[i].ops;
-        return NULL;
-}
-
 const char *conn_name(const struct conn *c)
 {
         const char *tls = tls_name(c);

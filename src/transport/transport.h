@@ -14,7 +14,7 @@
  *   tls:HOST:PORT[#FINGERPRINT]        transport/tls.h
  *   loopback:HOST:PORT[#FINGERPRINT]   only to connect to: TCP if all of HOST's addresses are
  *                                      loopback, else TLS
- * Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
+ * Other code handles them as struct address (transport/address.h). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
 #ifndef SPANCL_TRANSPORT_TRANSPORT_H
 #define SPANCL_TRANSPORT_TRANSPORT_H
 
@@ -36,26 +36,33 @@ extern unsigned transport_timeout_ms;
 /* Properties of a transport's conns, and of its addresses. The code outside src/transport asks for
  * these, never for a particular transport. */
 enum transport_caps {
-        TRANSPORT_SAME_HOST = 1, /* both ends are on one host */
+        /* Of addresses. */
+        TRANSPORT_HOSTS = 1 << 0, /* they are HOST:PORT, perhaps with a key behind */
+        TRANSPORT_PEERS = 1 << 1, /* servers reach each other there, on whatever host they are */
+
+        /* Of addresses and conns. */
+        TRANSPORT_SAME_HOST = 1 << 2, /* both ends are on one host */
         /* Bytes that leave the host are encrypted, and the server has proved its key. For addresses:
          * connect sets tls_reason. */
-        TRANSPORT_ENCRYPTED = 2,
-        TRANSPORT_TAKES_TLS = 4, /* the other side may begin with a TLS handshake, see tls_accept */
-        TRANSPORT_ALTERABLE = 8, /* a network may alter bytes unnoticed, see checked_begin */
-        TRANSPORT_PASSES_FDS = 16, /* descriptors can be sent over it, see shm_offer */
-        TRANSPORT_KNOWS_USER = 32, /* the system knows the user at the other end, see conn_user */
-        /* Servers reach each other at such addresses, on whatever host they are. */
-        TRANSPORT_PEERS = 64,
-        TRANSPORT_DIRECT = 128, /* recvv is one system call, so that trying it needs no poll(2) */
-        TRANSPORT_WIDE = 256,   /* several conns, each with a thread, carry more than one */
-        TRANSPORT_MEMORY = 512, /* bytes are copied within memory: compressing them costs more */
+        TRANSPORT_ENCRYPTED = 1 << 3,
+        TRANSPORT_KNOWS_USER = 1 << 4, /* the system knows the user at the other end: conn_user */
+
+        /* Of conns. */
+        TRANSPORT_TAKES_TLS = 1 << 5,  /* the other side may begin with a handshake: tls_accept */
+        TRANSPORT_ALTERABLE = 1 << 6,  /* a network may alter bytes unnoticed: checked_begin */
+        TRANSPORT_PASSES_FDS = 1 << 7, /* descriptors can be sent over it: shm_offer */
+        TRANSPORT_DIRECT = 1 << 8,     /* recvv is one system call: trying it needs no poll(2) */
+        TRANSPORT_WIDE = 1 << 9,       /* several conns, each with a thread, carry more than one */
+        TRANSPORT_MEMORY = 1 << 10,    /* bytes are copied within memory: compressing costs more */
         TRANSPORT_PLACED =
-                1024, /* bytes go straight into the given place: the larger, the better */
+                1 << 11, /* bytes go straight into the given place: the larger, the better */
 };
 
 struct transport_ops {
         const char *name; /* "tcp", "unix", "shm", "inproc", "tls", "fabric" */
         unsigned caps;
+        /* TRANSPORT_ENCRYPTED: the transport below the encryption, which takes TLS. Else NULL. */
+        const struct transport_ops *below;
 
         /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
          * SP_E_INVAL (address), SP_E_NOMEM; unix: SP_E_AUTH (this user may not open the socket);
