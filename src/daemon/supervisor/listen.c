@@ -56,14 +56,17 @@ static int open_host(struct listeners *l, const struct address *at, unsigned *re
         bool tls_only = at->ops->caps & TRANSPORT_ENCRYPTED;
         struct address plain = *at, got;
         struct listener *one;
-        char where[ADDRESS_MAX];
+        char text[ADDRESS_MAX], where[ADDRESS_MAX];
         if (plain.ops->below)
                 plain.ops = plain.ops->below;
         int r = address_listen(&plain, &one);
         if (r < 0)
                 return r;
-        address_show(one->address, where);
         bool known = !address_parse(one->address, &got);
+        got.ops = at->ops;
+        if (known)
+                address_put(&got, text);
+        address_show(known ? text : one->address, where);
         *ret_port = known ? got.port : 0;
         r = known && address_is_here(&got) && !tls_only ? 0 : require_keys(l->gate, where);
         if (r < 0) {
