@@ -1,5 +1,6 @@
 #include "transport/address.h"
 
+#include <linux/vm_sockets.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ _Static_assert(sizeof(((struct address *)NULL)->key) == KEYS_HEX + 1, "a key in 
 
 /* The transports that addresses name. The name of each is the scheme. */
 static const struct transport_ops *const all[] = {
-        &transport_tcp, &transport_unix, &transport_inproc, &transport_tls, &transport_loopback,
+        &transport_tcp,      &transport_unix,  &transport_inproc,      &transport_tls,
+        &transport_loopback, &transport_vsock, &transport_vsock_plain,
 };
 
 const struct transport_ops *transport_of(const char *address)
@@ -58,7 +60,7 @@ static int take_key(struct address *a, const char *text)
 }
 
 /* "HOST:PORT", "[V6]:PORT". `port`: if the text has none; negative: it must have one. */
-static int take_host_port(struct address *a, const char *text, size_t n, int port)
+static int take_host_port(struct address *a, const char *text, size_t n, int64_t port)
 {
         const char *end = text + n, *host_end = end, *colon = memchr(text, ':', n);
         bool brackets = n && text[0] == '[';
@@ -73,12 +75,14 @@ static int take_host_port(struct address *a, const char *text, size_t n, int por
                 return SP_E_INVAL;
         if (colon) {
                 size_t digits = strspn(colon + 1, "0123456789");
-                if (!digits || digits > 5 || colon + 1 + digits != end)
+                if (!digits || digits > 10 || colon + 1 + digits != end)
                         return SP_E_INVAL;
-                port = atoi(colon + 1);
+                port = strtoll(colon + 1, NULL, 10);
         }
         a->port = (unsigned)port;
-        return port > 65535 ? SP_E_INVAL : take_host(a, text, (size_t)(host_end - text));
+        return port > (a->ops->caps & TRANSPORT_PEERS ? UINT16_MAX : UINT32_MAX)
+                       ? SP_E_INVAL
+                       : take_host(a, text, (size_t)(host_end - text));
 }
 
 int address_parse(const char *text, struct address *ret)
@@ -107,7 +111,7 @@ int address_of_listen(const char *text, unsigned port, struct address *ret)
         if (!(ret->ops->caps & TRANSPORT_HOSTS))
                 return SP_E_INVAL;
         text = behind_scheme(text, ops);
-        return take_host_port(ret, text, strlen(text), (int)port);
+        return take_host_port(ret, text, strlen(text), port);
 }
 
 int address_of_peer(const char *host, unsigned port, struct address *ret)
@@ -115,6 +119,8 @@ int address_of_peer(const char *host, unsigned port, struct address *ret)
         const struct transport_ops *ops = transport_of(host);
         if (ops && !(ops->caps & TRANSPORT_HOSTS))
                 return address_parse(host, ret);
+        if (ops && !(ops->caps & TRANSPORT_PEERS))
+                return SP_E_INVAL;
         host = behind_scheme(host, ops);
         size_t n = strcspn(host, "#");
         *ret = (struct address){ .ops = ops, .port = port };
@@ -154,17 +160,22 @@ void address_put(const struct address *a, char ret[ADDRESS_MAX])
 void address_show(const char *text, char ret[ADDRESS_MAX])
 {
         struct address a;
-        if (!address_parse(text, &a) && a.ops->caps & TRANSPORT_HOSTS)
-                put_place(&a, ret, ADDRESS_MAX);
-        else
+        if (address_parse(text, &a) < 0) {
                 snprintf(ret, ADDRESS_MAX, "%s", text);
+        } else if (a.ops->caps & TRANSPORT_PEERS) {
+                put_place(&a, ret, ADDRESS_MAX);
+        } else {
+                a.key[0] = 0;
+                address_put(&a, ret);
+        }
 }
 
 /* ---- use ------------------------------------------------------------------------------------ */
 
 bool address_is_here(const struct address *a)
 {
-        return a->ops->caps & TRANSPORT_SAME_HOST || loopback_host(a->host);
+        return a->ops->caps & TRANSPORT_SAME_HOST ||
+               (a->ops->caps & TRANSPORT_PEERS && loopback_host(a->host));
 }
 
 int address_connect(const struct address *a, int timeout_ms, struct conn **ret)
@@ -222,6 +233,10 @@ bool conn_origin(const struct conn *c, uint8_t net[16])
                 memcpy(&in6, &a, sizeof(in6));
                 bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
                 memcpy(net, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
+        } else if (a.ss_family == AF_VSOCK) {
+                struct sockaddr_vm vm;
+                memcpy(&vm, &a, sizeof(vm));
+                memcpy(net + 8, &vm.svm_cid, 4); /* apart from addresses of IP */
         }
         return loopback_address((struct sockaddr *)&a);
 }

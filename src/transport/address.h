@@ -12,7 +12,7 @@ struct address {
         const struct transport_ops *ops;
         /* TRANSPORT_HOSTS: a name or number, IPv6 without brackets. Else the path or name. */
         char host[256];
-        unsigned port; /* TRANSPORT_HOSTS */
+        unsigned port; /* TRANSPORT_HOSTS; more than 65535 only where it is no address of IP */
         char key[65];  /* TRANSPORT_ENCRYPTED: the server's fingerprint, in hex; "": not given */
 };
 
@@ -28,7 +28,8 @@ SP_NODISCARD int address_of_listen(const char *text, unsigned port, struct addre
 
 /* Parse a server's place as the message peer_open has it: HOST, perhaps with a scheme in front, and
  * with '#' and a key behind; or a whole address without a port. IPv6 has no brackets. HOST without
- * a scheme is in the clear only if it is this host's loopback. SP_E_INVAL. */
+ * a scheme is in the clear only if it is this host's loopback. SP_E_INVAL, also if servers do not
+ * reach each other by such addresses (TRANSPORT_PEERS). */
 SP_NODISCARD int address_of_peer(const char *host, unsigned port, struct address *ret);
 
 /* Write the place of a server for peer_open: `host`, as the configuration has it, and the key that
@@ -39,8 +40,8 @@ void address_put_peer(const char *host, const char *key, bool plain, char *ret, 
 /* Write the address as connect and listen take it. */
 void address_put(const struct address *a, char ret[ADDRESS_MAX]);
 
-/* Write an address as people know it: without the key, and without a scheme if the host says
- * enough. Other texts stay as they are. */
+/* Write an address as people know it: without the key, and hosts of IP without a scheme. Other
+ * texts stay as they are. */
 void address_show(const char *text, char ret[ADDRESS_MAX]);
 
 /* Is it on this host: no network, or loopback? */

@@ -401,10 +401,10 @@ int tls_listen(const char *address, struct listener **ret)
                 mem_free(l);
                 return r;
         }
-        l->base.ops = &transport_tls;
+        l->base.ops = transport_of(address);
         l->base.fd = l->below->fd;
         if (!address_parse(l->below->address, &t.below)) {
-                t.below.ops = &transport_tls;
+                t.below.ops = l->base.ops;
                 keys_hex(l->server->fingerprint, t.below.key);
                 address_put(&t.below, text);
                 snprintf(l->base.address, sizeof(l->base.address), "%.255s", text);

@@ -109,6 +109,8 @@ int conn_from_fd(int fd, struct conn **ret)
                 return socket_conn_new(&transport_tcp, fd, ret);
         case AF_UNIX:
                 return socket_conn_new(&transport_unix, fd, ret);
+        case AF_VSOCK:
+                return socket_conn_new(&transport_vsock_plain, fd, ret);
         default:
                 close(fd);
                 return SP_E_INVAL;

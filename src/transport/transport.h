@@ -9,6 +9,8 @@
  * Addresses:
  *   tcp:HOST:PORT                      HOST: IPv4, [IPv6] or a name
  *   unix:PATH
+ *   vsock:CID:PORT[#FINGERPRINT]       transport/vsock.c: with TLS; to listen, CID may be "any"
+ *   vsock-plain:CID:PORT               the same without TLS
  *   inproc:NAME                        buffered
  *   inproc:NAME/bulk                   rendezvous, see inproc_pair
  *   tls:HOST:PORT[#FINGERPRINT]        transport/tls.h
@@ -38,7 +40,7 @@ extern unsigned transport_timeout_ms;
 enum transport_caps {
         /* Of addresses. */
         TRANSPORT_HOSTS = 1 << 0, /* they are HOST:PORT, perhaps with a key behind */
-        TRANSPORT_PEERS = 1 << 1, /* servers reach each other there, on whatever host they are */
+        TRANSPORT_PEERS = 1 << 1, /* hosts of an IP network, where servers reach each other */
 
         /* Of addresses and conns. */
         TRANSPORT_SAME_HOST = 1 << 2, /* both ends are on one host */
@@ -59,7 +61,7 @@ enum transport_caps {
 };
 
 struct transport_ops {
-        const char *name; /* "tcp", "unix", "shm", "inproc", "tls", "fabric" */
+        const char *name; /* the scheme of its addresses */
         unsigned caps;
         /* TRANSPORT_ENCRYPTED: the transport below the encryption, which takes TLS. Else NULL. */
         const struct transport_ops *below;
@@ -117,7 +119,8 @@ struct listener {
 };
 
 extern const struct transport_ops transport_tcp, transport_unix, transport_shm, transport_inproc,
-        transport_tls, transport_fabric, transport_loopback, transport_checked;
+        transport_tls, transport_fabric, transport_loopback, transport_checked, transport_vsock,
+        transport_vsock_plain;
 
 /* Find the transport of an address by its prefix. NULL: none. */
 const struct transport_ops *transport_of(const char *address);

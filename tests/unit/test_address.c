@@ -24,6 +24,13 @@ static void addresses_come_back_as_they_were_written(void **state)
                   false },
                 { "tls:[::1]:5#" KEY, "[::1]:5", "::1", 5, true, true },
                 { "loopback:localhost:7#" KEY, "localhost:7", "localhost", 7, true, true },
+                { "vsock:2:7777", "vsock:2:7777", "2", 7777, false, false },
+                { "vsock:2:7777#" KEY, "vsock:2:7777", "2", 7777, false, true },
+                { "vsock-plain:1:4294967294", "vsock-plain:1:4294967294", "1", 4294967294, false,
+                  false },
+                /* Its number is no address of IP, though 127.0.0.1 may be written so. */
+                { "vsock-plain:2130706433:1", "vsock-plain:2130706433:1", "2130706433", 1, false,
+                  false },
                 { "unix:/run/a#b:c", "unix:/run/a#b:c", "/run/a#b:c", 0, true, false },
                 { "inproc:x/bulk", "inproc:x/bulk", "x/bulk", 0, true, false },
         };
@@ -64,6 +71,10 @@ static void other_texts_are_no_addresses(void **state)
                 "tcp:[fd00::1]x:1",
                 "tcp:[]:1",
                 "tcp:[fd00::1",
+                "vsock:2",
+                "vsock-plain:2:1#" KEY,
+                "vsock:2:4294967296",
+                "vsock:2:99999999999",
                 "tcp:alpha:1#" KEY, /* nothing would check the key */
                 "tls:alpha:1#",
                 "tls:alpha:1#00",
@@ -114,6 +125,8 @@ static void peer_without_scheme_is_encrypted_unless_it_is_loopback(void **state)
                 { "", NULL },
                 { "tls:", NULL },
                 { "#" KEY, NULL },
+                { "vsock:2", NULL }, /* a client must not lead one server to another there */
+                { "vsock-plain:2", NULL },
                 { "alpha#00", NULL },
                 { "unix:", NULL },
         };
@@ -164,6 +177,7 @@ static void listening_takes_hosts_only(void **state)
                 { "[::1]:5", "tcp:[::1]:5" },
                 { "tls:alpha", "tls:alpha:9" },
                 { "tls:[::1]:5", "tls:[::1]:5" },
+                { "vsock:any:5", "vsock:any:5" },
                 { "", NULL },
                 { "::1", NULL },
                 { "alpha:x", NULL },
