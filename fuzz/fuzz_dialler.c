@@ -18,6 +18,7 @@
 #include "daemon/dialler/dial_message.h"
 #include "daemon/worker/dialling.h"
 #include "session/session.h"
+#include "transport/address.h"
 
 enum { NUMBER = 8 };
 
@@ -28,6 +29,22 @@ static int next_descriptor(void)
         int fd = dup(STDERR_FILENO);
         close(fd);
         return fd;
+}
+
+/* A worker's address is none, or is the same after it was written. So is a client's. */
+static void address(const char *text)
+{
+        struct address a, again;
+        char out[ADDRESS_MAX];
+        if (!address_of_peer(text, 7, &a)) {
+                address_put(&a, out);
+                fuzz_check(a.ops->caps & TRANSPORT_HOSTS || !strcmp(out, text));
+        }
+        if (address_parse(text, &a) < 0)
+                return;
+        address_put(&a, out);
+        fuzz_check(!address_parse(out, &again) && again.ops == a.ops && again.port == a.port &&
+                   !strcmp(again.host, a.host) && !strcmp(again.key, a.key));
 }
 
 static void request(size_t size)
@@ -43,6 +60,7 @@ static void request(size_t size)
                 fuzz_check(*c > ' ' && *c <= '~');
         for (const char *c = q.fabric.names; *c; c++)
                 fuzz_check(*c > ' ' && *c <= '~');
+        address(q.address);
         /* It can be said again. */
         fuzz_check(dial_request_put(&b, q.number, p) == 0);
         fuzz_check(dial_request_get(bytes_of(b.data, b.size), &again) == 0);

@@ -7,6 +7,8 @@
     loop joins sessions and transports; programs (daemon, cli) may use everything.
 
 A folder has at most FOLDER_MAX .c files.
+Transports have capabilities, not identities: outside src/transport no code names one (`transport_tcp`), compares
+`ops`, or has a string that begins with a scheme ("tcp:"). Only the configuration's grammar has schemes, too.
 Each header also compiles alone."""
 
 import re
@@ -39,13 +41,15 @@ HEADERS = {
     "sandbox": {"transport/fabric.h"},
     "backend": {"config/options.h", "proto/args.h", "proto/image.h", "proto/info.h"},
     "engine": {"backend/backend.h", "backend/bounds.h", "config/options.h"},
-    "core": {"loop/link.h", "loop/dial.h", "transport/transport.h"},
+    "core": {"loop/link.h", "loop/dial.h", "transport/transport.h", "transport/address.h"},
     # The loop drives an engine on one side; on the other it implements what the core asks for.
     "loop": {"engine/engine.h", "backend/backend.h", "core/link/io.h"},
     "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",
             "proto/wire.h", "session/session.h"},
 }
 FOLDER_MAX = 25
+# The files that know how an address is written: the transports, and the configuration's grammar.
+SCHEMES_IN = ("src/transport/", "src/config/", "src/base/config", "src/base/loopback.c")
 PROGRAMS = {"daemon", "cli", "emulator"}
 
 
@@ -75,6 +79,34 @@ def includes():
                 continue
             print(f"{where}: {folder} must not include {target}")
             bad += 1
+    return bad
+
+
+def identities():
+    """No code outside src/transport depends on a particular transport."""
+    bad = 0
+    tables = "".join(p.read_text() for p in sorted((SOURCE / "transport").glob("*.c")))
+    names = re.findall(r"^const struct transport_ops transport_(\w+) = {", tables, re.MULTILINE)
+    schemes = re.findall(r"&transport_(\w+)", (SOURCE / "transport/address.c").read_text().split("};")[0])
+    if not names or not schemes:
+        print("tools/layers.py finds no transport in src/transport")
+        return 1
+    named = re.compile(r"\btransport_(?:" + "|".join(names) + r")\b|\bops\s*[!=]=")
+    scheme = re.compile(r'"(?:' + "|".join(schemes) + r"):")
+    comment = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+    for path in sorted(SOURCE.rglob("*")):
+        where = str(path.relative_to(ROOT))
+        # A backend has a table of operations, too, and cannot include src/transport.
+        if path.suffix not in (".c", ".h", ".def") or where.startswith(("src/transport/", "src/backend/")):
+            continue
+        code = comment.sub(lambda m: "\n" * m.group().count("\n"), path.read_text())
+        for number, line in enumerate(code.splitlines(), 1):
+            if named.search(line):
+                print(f"{where}:{number}: names or compares a transport: ask for a capability (transport/transport.h)")
+                bad += 1
+            if scheme.search(line) and not where.startswith(SCHEMES_IN):
+                print(f"{where}:{number}: writes an address: use transport/address.h")
+                bad += 1
     return bad
 
 
@@ -108,7 +140,7 @@ def rooms():
 
 
 def main():
-    bad = includes() + rooms()
+    bad = includes() + identities() + rooms()
     bad += headers_alone()
     print(f"{bad} violations")
     return 1 if bad else 0

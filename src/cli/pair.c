@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "loop/dial.h"
+#include "transport/address.h"
 #include "transport/tls.h"
 
 /* The state of one pairing. */
@@ -67,11 +68,12 @@ static void describe(const struct pairing *p, char *ret, size_t size)
 static int pair(struct pairing *p, const char *address, const char *code, int timeout_ms)
 {
         struct crypto_psk psk = { .name = KEYS_PSK_PAIR };
-        char line[256];
+        char line[256], where[ADDRESS_MAX];
         struct conn *conn;
         struct dial_reply reply = { 0 };
         struct keys_entry server = { 0 };
         describe(p, line, sizeof(line));
+        address_show(address, where);
         if (!p->crypto->stretch(code, "spancl pair", KEYS_STRETCH, psk.secret)) {
                 snprintf(p->text, sizeof(p->text), "out of memory");
                 return SP_E_NOMEM;
@@ -79,7 +81,7 @@ static int pair(struct pairing *p, const char *address, const char *code, int ti
         int r = tls_connect_psk(address, &psk, timeout_ms, &conn);
         explicit_bzero(&psk, sizeof(psk));
         if (r < 0) {
-                snprintf(p->text, sizeof(p->text), "%s: %s%s", address + 4,
+                snprintf(p->text, sizeof(p->text), "%s: %s%s", where,
                          r == SP_E_AUTH ? "the code is not taken, or no longer: " : "",
                          *tls_reason() ? tls_reason() : status_text(r));
                 return r;
@@ -94,10 +96,10 @@ static int pair(struct pairing *p, const char *address, const char *code, int ti
                 return r;
         }
         conn_close(conn);
-        snprintf(server.name, sizeof(server.name), "%.*s", KEYS_NAME_MAX, address + 4);
+        snprintf(server.name, sizeof(server.name), "%.*s", KEYS_NAME_MAX, where);
         if (strlen(reply.identity) != KEYS_HEX || !keys_unhex(reply.identity, server.fingerprint)) {
                 snprintf(p->text, sizeof(p->text), "%s: the server did not say what it is known by",
-                         address + 4);
+                         where);
                 return SP_E_PROTO;
         }
         r = keys_put(p->folder, KEYS_SERVERS, &server, true, p->text);
@@ -106,22 +108,23 @@ static int pair(struct pairing *p, const char *address, const char *code, int ti
         return r;
 }
 
-/* Convert HOST[:PORT] to the address of its TLS. */
-static int parse_host(const char *text, char ret[300])
+/* Convert HOST[:PORT] to an address. */
+static int parse_host(const char *text, char ret[ADDRESS_MAX])
 {
         struct server_spec *specs;
+        struct address a;
         size_t count;
         int r = command_servers(text, &specs, &count);
         if (r < 0)
                 return r;
-        const char *address = count == 1 && specs[0].address ? specs[0].address : "";
-        bool tcp = *address && strncmp(address, "unix:", 5) != 0;
-        if (tcp)
-                snprintf(ret, 300, "tls:%s", strchr(address, ':') + 1);
+        bool host = count == 1 && specs[0].address && !address_parse(specs[0].address, &a) &&
+                    a.ops->caps & TRANSPORT_HOSTS;
+        if (host)
+                address_put(&a, ret);
         else
                 fprintf(stderr, "spancl: '%s' is not a host\n", text);
         config_servers_free(specs, count);
-        return tcp ? 0 : SP_E_INVAL;
+        return host ? 0 : SP_E_INVAL;
 }
 
 /* Give this user a new key. */
@@ -140,7 +143,7 @@ static int rotate(struct pairing *p)
 int command_pair(int argc, char **argv)
 {
         struct pairing p = { 0 };
-        char address[300], code[KEYS_CODE_MAX];
+        char address[ADDRESS_MAX], code[KEYS_CODE_MAX];
         int timeout_ms;
         bool new_key = argc == 1 && !strcmp(argv[0], "--rotate");
         if (argc > 2 || (argc && argv[0][0] == '-' && !new_key)) {

@@ -108,12 +108,20 @@ static char *tcp_address(const char *scheme, const char *host, unsigned port)
         return mem_strdup(text);
 }
 
-/* The "tcp:" or "tls:" in front of a place; NULL: neither. */
+/* The scheme in front of a host; NULL: none. */
 static const char *find_scheme(const char *p, size_t n)
 {
-        if (n > 4 && !memcmp(p, "tcp:", 4))
-                return "tcp:";
-        return n > 4 && !memcmp(p, "tls:", 4) ? "tls:" : NULL;
+        static const char *const all[] = { "tcp:", "tls:", "vsock:", "vsock-plain:" };
+        for (size_t i = 0; i < array_size(all); i++)
+                if (n > strlen(all[i]) && !memcmp(p, all[i], strlen(all[i])))
+                        return all[i];
+        return NULL;
+}
+
+/* A virtual machine's or its host's number: other servers reach it by another address or not at all. */
+static bool is_vsock(const char *scheme)
+{
+        return scheme && !strncmp(scheme, "vsock", 5);
 }
 
 /* A host without the brackets of IPv6, as messages show it. */
@@ -131,7 +139,7 @@ static int parse_peer(struct server_spec *s, const char *p, size_t n)
                 s->peer_host = text_of(p, n);
                 s->peer_port = 0;
         } else {
-                if (!split_host(p, n, host, &s->peer_port))
+                if (is_vsock(find_scheme(p, n)) || !split_host(p, n, host, &s->peer_port))
                         return SP_E_INVAL;
                 s->peer_host = bare_host(host);
         }
@@ -177,7 +185,8 @@ static int parse_place(struct server_spec *s, const char *p, size_t n, unsigned 
         }
         const char *scheme = find_scheme(p, n);
         size_t skip = scheme ? strlen(scheme) : 0;
-        if (!split_host(p + skip, n - skip, host, ret_port))
+        if (!split_host(p + skip, n - skip, host, ret_port) ||
+            (is_vsock(scheme) && host[strspn(host, "0123456789")]))
                 return SP_E_INVAL;
         s->address = tcp_address(scheme, host, *ret_port);
         return s->address ? 0 : SP_E_NOMEM;
@@ -186,7 +195,7 @@ static int parse_place(struct server_spec *s, const char *p, size_t n, unsigned 
 /* Without another setting, servers reach this server where the client does. */
 static int default_peer(struct server_spec *s, unsigned port)
 {
-        if (s->in_process || s->peer_host)
+        if (s->in_process || s->peer_host || is_vsock(find_scheme(s->name, strlen(s->name))))
                 return 0;
         if (!port) {
                 s->peer_host = mem_strdup(s->address);
@@ -265,8 +274,8 @@ int server_specs_add(struct server_specs *all, const char *p, size_t n, const ch
         return config_fail(
                 ret_error,
                 "%s: '%.*s' is not a server: it takes host[:port][/device,...][#peer-host], "
-                "unix:/path or in-process, separated by blanks; tls: or tcp: in front of host "
-                "says whether the link is encrypted",
+                "unix:/path, vsock:CID[:port] or in-process, separated by blanks; tls: or tcp: in front "
+                "of host says whether the link is encrypted",
                 origin, (int)n, p);
 }
 

@@ -19,13 +19,13 @@ struct server_spec {
         bool in_process; /* the client's own devices */
         bool accelerators; /* it also has the devices of config_accelerators: the first in_process server */
         char *address; /* of the transport: "tcp:HOST:PORT", "tls:HOST:PORT", "loopback:HOST:PORT",
-                               "unix:PATH"; NULL if in_process */
+                               "vsock:CID:PORT", "vsock-plain:CID:PORT", "unix:PATH"; NULL if in_process */
         char *backend; /* in_process: "native", "reference" or "almaif"; else NULL */
         char *devices; /* "0,2", as it was written; NULL: all */
         unsigned *device_list;
         size_t device_count; /* 0: all */
         char *peer_host; /* where other servers reach it, as in peer_open: host, "tls:HOST", "tcp:HOST",
-                             "unix:PATH"; NULL if in_process */
+                             "unix:PATH"; NULL if in_process, or nowhere */
         unsigned peer_port; /* 0 with unix: */
         bool peer_given;    /* the user named it */
 };

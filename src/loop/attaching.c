@@ -112,10 +112,10 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         unsigned lane = (unsigned)m->lane;
         uint64_t next_seq = lane ? 0 : session_next_seq(s), now = clock_now_ns();
         bool share = serving_option(l, CONFIG_share) && m->features & FEATURE_SHARED_MEMORY &&
-                     conn->ops == &transport_unix;
+                     conn->ops->caps & TRANSPORT_PASSES_FDS;
         bool packs = lane && m->features & FEATURE_LZ4 &&
                      link_can_pack(serving_option(l, CONFIG_compression));
-        bool checks = m->features & FEATURE_CHECKSUM && conn->ops == &transport_tcp &&
+        bool checks = m->features & FEATURE_CHECKSUM && conn->ops->caps & TRANSPORT_ALTERABLE &&
                       serving_option(l, CONFIG_checksum) != CHECKING_OFF;
         uint64_t features = (share ? FEATURE_SHARED_MEMORY : 0) | (packs ? FEATURE_LZ4 : 0) |
                             (checks ? FEATURE_CHECKSUM : 0);

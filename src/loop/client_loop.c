@@ -17,11 +17,11 @@
 #include "config/servers.h"
 #include "config/variables.h"
 #include "core/link/io.h"
-#include "loop/address.h"
 #include "loop/arena.h"
 #include "loop/dial.h"
 #include "loop/lane_thread.h"
 #include "loop/link.h"
+#include "loop/own_address.h"
 #include "loop/server_loop.h"
 #include "loop/spin.h"
 #include "trace/trace.h"
@@ -40,7 +40,7 @@ enum {
 
 struct client_loop {
         int wake_fd;
-        int address_fd;    /* address_watch; -1: not needed yet */
+        int address_fd;    /* own_address_watch; -1: not needed yet */
         atomic_bool woken; /* wake_fd is readable, or about to be */
         bool asleep; /* a thread is in loop_wait, which polls for what it knew of; client's lock */
         int timeout_ms;
@@ -210,8 +210,8 @@ static void opened_as(const struct dial_reply *reply, struct io_connect *at)
 /* The connection ends with the address that it has. */
 static void watch_address(struct client_loop *loop, const struct io_link *l)
 {
-        if (loop->address_fd < 0 && address_may_go(l->lanes[0].conn))
-                loop->address_fd = address_watch();
+        if (loop->address_fd < 0 && own_address_may_go(l->lanes[0].conn))
+                loop->address_fd = own_address_watch();
 }
 
 static int lane_up(struct io_link *l, unsigned lane, struct conn *conn,
@@ -759,12 +759,12 @@ static void sleep_in_poll(struct client_loop *loop, struct spin_on *on, bool spi
  * made, because they may succeed now. */
 static void check_addresses(struct client_loop *loop, struct io_link *const *links, size_t count)
 {
-        if (!address_changed(loop->address_fd))
+        if (!own_address_changed(loop->address_fd))
                 return;
         for (size_t i = 0; i < count; i++) {
                 struct io_link *l = links[i];
                 const struct conn *c = l->lanes[0].conn;
-                if (c && l->status >= 0 && address_may_go(c) && !address_is_here(c)) {
+                if (c && l->status >= 0 && own_address_may_go(c) && !own_address_is_here(c)) {
                         log_info("client", "%s: this host's address is gone", l->spec->name);
                         l->status = SP_E_LINK;
                 }

@@ -3,13 +3,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "loop/address.h"
+#include "loop/own_address.h"
 #include "session/hello.h"
+#include "transport/address.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
 #include "transport/tls.h"
@@ -73,27 +73,14 @@ static int receive_hello(struct conn *c, uint8_t *out, size_t cap, uint64_t dead
 }
 
 struct place {
-        char text[300];
+        char text[ADDRESS_MAX];
 };
 
-static bool is_ip(const char *address)
-{
-        const struct transport_ops *t = transport_of(address);
-        return t == &transport_tcp || t == &transport_tls || t == &transport_loopback;
-}
-
-/* An address as people write it: without the key that the server must have. */
 static struct place shown(const char *address)
 {
         struct place where = { "the in-process server" };
-        if (!address)
-                return where;
-        size_t n = strlen(address);
-        if (is_ip(address)) {
-                address = strchr(address, ':') + 1;
-                n = strcspn(address, "#");
-        }
-        snprintf(where.text, sizeof(where.text), "%.*s", (int)n, address);
+        if (address)
+                address_show(address, where.text);
         return where;
 }
 
@@ -104,9 +91,9 @@ void loop_explain(const struct dial_params *p, int status, struct dial_reply *re
         const char *where = place.text;
         const struct transport_ops *t = p->address ? transport_of(p->address) : NULL;
         const char *other = status_text(status);
-        if ((t == &transport_tls || t == &transport_loopback) && *tls_reason())
+        if (t && t->caps & TRANSPORT_ENCRYPTED && *tls_reason())
                 other = tls_reason();
-        else if (t == &transport_unix && status == SP_E_AUTH)
+        else if (t && t->caps & TRANSPORT_KNOWS_USER && status == SP_E_AUTH)
                 other = "this user may not open the socket: the server's --socket-users says whom it is for";
         switch (status) {
         case SP_E_HOST:
@@ -172,14 +159,14 @@ struct wire_hello dial_hello(const struct dial_params *p)
 
 static bool wants_checks(const struct dial_params *p, const struct conn *c)
 {
-        return c->ops == &transport_tcp &&
-               (p->checks == CHECKING_ON || (p->checks == CHECKING_AUTO && address_may_go(c)));
+        return c->ops->caps & TRANSPORT_ALTERABLE &&
+               (p->checks == CHECKING_ON || (p->checks == CHECKING_AUTO && own_address_may_go(c)));
 }
 
 /* Of this side. */
 static uint64_t features_of(const struct dial_params *p, const struct conn *c)
 {
-        return (p->share && c->ops == &transport_unix ? FEATURE_SHARED_MEMORY : 0) |
+        return (p->share && c->ops->caps & TRANSPORT_PASSES_FDS ? FEATURE_SHARED_MEMORY : 0) |
                (p->packs && p->lane ? FEATURE_LZ4 : 0) |
                (wants_checks(p, c) ? FEATURE_CHECKSUM : 0);
 }
@@ -294,11 +281,8 @@ int loop_hello(const struct dial_params *p, struct conn *conn, struct conn **ret
 /* Is the other end of the Unix socket of this user, or root? */
 static bool is_own(const struct conn *c)
 {
-        struct ucred who;
-        socklen_t size = sizeof(who);
-        return c->ops == &transport_unix &&
-               getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-               (who.uid == geteuid() || !who.uid);
+        unsigned uid;
+        return conn_user(c, &uid) && (uid == geteuid() || !uid);
 }
 
 int loop_connect(const struct dial_params *p, struct conn **ret, struct dial_reply *reply)

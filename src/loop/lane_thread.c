@@ -46,8 +46,7 @@ unsigned lane_thread_lanes(size_t links)
 
 bool lane_thread_takes(const struct conn *conn)
 {
-        return conn->ops == &transport_tcp || conn->ops == &transport_unix ||
-               conn->ops == &transport_shm || conn->ops == &transport_checked;
+        return conn->ops->caps & TRANSPORT_WIDE;
 }
 
 /* Send and receive. Returns whether there is more to do at once. */

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/lz4.h"
 #include "base/mem.h"
-#include "loop/address.h"
+#include "loop/own_address.h"
 #include "trace/trace.h"
 #include "transport/fabric.h"
 
@@ -56,14 +56,14 @@ void link_pack(struct link *l, uint64_t features, enum compression_mode mode)
         if (!l->lane || !(features & FEATURE_LZ4))
                 return;
         session_lane_packs(l->session, l->lane);
-        if (mode == COMPRESSION_OFF || l->conn->ops == &transport_shm)
+        if (mode == COMPRESSION_OFF || l->conn->ops->caps & TRANSPORT_MEMORY)
                 return;
         l->packer = mem_alloc(sizeof(*l->packer));
         if (!l->packer)
                 return; /* nothing depends on it */
         l->packer->offered = false;
         compression_init(&l->packer->compression, mode);
-        l->packer->far = address_may_go(l->conn);
+        l->packer->far = own_address_may_go(l->conn);
         session_lane_small(l->session, l->lane, compression_small(&l->packer->compression));
 }
 
@@ -220,8 +220,6 @@ static int unpack_frame(struct link *l, const struct link_lock *unlock)
 static void count_fabric(struct link *l)
 {
         uint64_t sent, received;
-        if (l->conn->ops != &transport_fabric)
-                return;
         fabric_count(l->conn, &sent, &received);
         session_count_fabric(l->session, sent, received);
 }
@@ -360,10 +358,8 @@ bool link_is_due(const struct link *l)
 
 bool link_try_begin(struct link *l)
 {
-        bool stream =
-                l->conn && (l->conn->ops == &transport_tcp || l->conn->ops == &transport_unix ||
-                            l->conn->ops == &transport_checked);
-        if (l->lane || !stream || l->doomed || l->receiving || link_is_due(l))
+        bool direct = l->conn && l->conn->ops->caps & TRANSPORT_DIRECT;
+        if (l->lane || !direct || l->doomed || l->receiving || link_is_due(l))
                 return false;
         int n = l->trial.count = session_lane_want(l->session, l->lane, l->trial.places);
         if (n <= 0)

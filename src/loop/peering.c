@@ -1,11 +1,9 @@
 #include "loop/serving.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/loopback.h"
 #include "base/mem.h"
 #include "loop/thread.h"
 #include "transport/fabric.h"
@@ -115,28 +113,6 @@ static void *dial_thread(void *arg)
         return NULL;
 }
 
-static bool begins(const char *text, const char *with)
-{
-        return !strncmp(text, with, strlen(with));
-}
-
-/* Write the transport's address of a peer_open's host. Without a key TLS takes a server that this one's user knows, as
- * of any client. */
-static void make_address(const char *host, unsigned port, char *ret, size_t size)
-{
-        if (begins(host, "unix:") || begins(host, "inproc:")) {
-                snprintf(ret, size, "%s", host);
-                return;
-        }
-        bool is_tcp = begins(host, "tcp:"), is_tls = begins(host, "tls:");
-        const char *name = host + (is_tcp || is_tls ? 4 : 0), *key = name + strcspn(name, "#");
-        char bare[256];
-        snprintf(bare, sizeof(bare), "%.*s", (int)(key - name), name);
-        const char *scheme = is_tcp ? "tcp:" : is_tls ? "tls:" : loopback_scheme(bare);
-        snprintf(ret, size, strchr(bare, ':') ? "%s[%s]:%u%s" : "%s%s:%u%s", scheme, bare, port,
-                 is_tcp ? "" : key);
-}
-
 static int start_try(struct server_loop *l, struct channel *c)
 {
         struct target *t = c->target;
@@ -225,9 +201,13 @@ void peering_dial(void *user, struct session *s, uint64_t peer, const char *host
                               .again_ns = 0, /* as soon as this message is worked off */
                               .tell_ns = clock_now_ns() + PATIENCE_MS * 1000000ull,
                               .pause_ms = RETRY_FIRST_MS };
-        make_address(host, port, t->address, sizeof(t->address));
-        if (serving_option(l, CONFIG_share) && *local_path)
-                snprintf(t->local_path, sizeof(t->local_path), "unix:%s", local_path);
+        struct address at;
+        if (!address_of_peer(host, port, &at))
+                address_put(&at, t->address);
+        else /* the try fails, and its text names the host */
+                snprintf(t->address, sizeof(t->address), "%s", host);
+        if (serving_option(l, CONFIG_share) && *local_path && !address_of_path(local_path, &at))
+                address_put(&at, t->local_path);
 }
 
 void peering_hang_up(void *user, struct session *s)

@@ -14,6 +14,7 @@
 #include "loop/mailbox.h"
 #include "loop/server_loop.h"
 #include "loop/spin.h"
+#include "transport/address.h"
 
 struct wire_hello;
 
@@ -37,8 +38,8 @@ struct channel {
 
 /* The address of a peer, and the state of connecting to it. */
 struct target {
-        char address[1100];
-        char local_path[WIRE_LOCAL_PATH_MAX + 6]; /* as an address; empty: none */
+        char address[ADDRESS_MAX];
+        char local_path[ADDRESS_MAX]; /* as an address; empty: none */
         uint64_t id[2], token[2];
         uint64_t again_ns; /* when to try again; UINT64_MAX: it is connected, or being dialled */
         uint64_t tell_ns;  /* when to tell the client; UINT64_MAX: it is connected, or was told */

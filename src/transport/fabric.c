@@ -214,7 +214,7 @@ static bool on_same_host(const struct conn *c)
 /* A fabric does not encrypt: if the connection is encrypted, the user must have said that this is fine. */
 static bool may_use(const struct conn *c, bool named, const char *name)
 {
-        if (c->ops == &transport_tls && !named)
+        if (c->ops->caps & TRANSPORT_ENCRYPTED && !named)
                 return false;
         return strcmp(name, "shm") != 0 || on_same_host(c);
 }
@@ -878,7 +878,7 @@ static void fabric_close(struct conn *c)
 
 const struct transport_ops transport_fabric = {
         .name = "fabric",
-        .caps = TRANSPORT_ORDERED | TRANSPORT_PLACED,
+        .caps = TRANSPORT_PLACED,
         .sendv = fabric_sendv,
         .recvv = fabric_recvv,
         .close = fabric_close,
@@ -958,6 +958,9 @@ bool fabric_failed(const struct conn *c)
 void fabric_count(struct conn *c, uint64_t *ret_sent, uint64_t *ret_received)
 {
         struct fabric *f = container_of(c, struct fabric, base);
+        *ret_sent = *ret_received = 0;
+        if (c->ops != &transport_fabric)
+                return;
         pthread_mutex_lock(&f->lock);
         *ret_sent = f->counted_sent;
         *ret_received = f->counted_received;

@@ -48,7 +48,7 @@ SP_NODISCARD int fabric_begin(struct conn **c, struct rma *r, struct bytes other
 /* True if the connection was lost because the fabric failed. The next one should do without. */
 bool fabric_failed(const struct conn *c);
 
-/* Bytes of the stream that the fabric carried since the last call. */
+/* Bytes of the stream that the fabric carried since the last call. 0 on other conns. */
 void fabric_count(struct conn *c, uint64_t *ret_sent, uint64_t *ret_received);
 
 #endif

@@ -453,7 +453,7 @@ static void inproc_listener_close(struct listener *base)
 
 const struct transport_ops transport_inproc = {
         .name = "inproc",
-        .caps = TRANSPORT_ORDERED | TRANSPORT_SAME_HOST,
+        .caps = TRANSPORT_SAME_HOST | TRANSPORT_MEMORY,
         .connect = inproc_connect,
         .listen = inproc_listen,
         .accept = inproc_accept,

@@ -373,7 +373,7 @@ static void shm_close(struct conn *c)
 
 const struct transport_ops transport_shm = {
         .name = "shm",
-        .caps = TRANSPORT_ORDERED | TRANSPORT_SAME_HOST,
+        .caps = TRANSPORT_SAME_HOST | TRANSPORT_WIDE | TRANSPORT_MEMORY,
         .sendv = shm_sendv,
         .recvv = shm_recvv,
         .close = shm_close,
@@ -465,7 +465,7 @@ int shm_offer(struct conn **c, size_t size, uint64_t arena)
         struct conn *old = *c;
         struct shm *s = NULL;
         int fds[FDS] = { -1, -1 };
-        if (old->ops == &transport_unix)
+        if (old->ops->caps & TRANSPORT_PASSES_FDS)
                 fds[RINGS] = memory_new(HEADER + 2 * size);
         if (fds[RINGS] >= 0)
                 (void)!shm_new(old, fds[RINGS], size, 0, &s);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "transport/transport.h"
+#include "transport/address.h"
 
 /* Make a conn over `fd` and set TCP options. This call takes `fd` over, also when it fails.
  * SP_E_NOMEM, SP_E_INVAL. */
@@ -24,7 +24,7 @@ void socket_close(struct conn *c);
 
 /* Connect as transport_tcp does, but only if all addresses of the host are loopback. SP_E_AUTH: not
  * all are, and no connection was tried. */
-SP_NODISCARD int tcp_connect_loopback(const char *address, int timeout_ms, struct conn **ret);
+SP_NODISCARD int tcp_connect_loopback(const struct address *at, int timeout_ms, struct conn **ret);
 
 /* The SP_E_* for an errno of connect, bind or socket. */
 int socket_status(int error);

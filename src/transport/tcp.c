@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/loopback.h"
 #include "base/mem.h"
+#include "transport/address.h"
 #include "transport/socket.h"
 
 enum {
@@ -16,44 +17,14 @@ enum {
         ATTEMPT_STAGGER = 250, /* ms before the next is tried as well (RFC 8305) */
 };
 
-struct host_port {
-        char host[256];
+static int resolve(const struct address *at, int flags, struct addrinfo **ret)
+{
         char port[8];
-};
-
-/* "tcp:HOST:PORT", HOST perhaps in brackets. */
-static int parse(const char *address, struct host_port *ret)
-{
-        if (strncmp(address, "tcp:", 4))
-                return SP_E_INVAL;
-        const char *host = address + 4;
-        const char *colon = strrchr(host, ':');
-        if (!colon || colon == host)
-                return SP_E_INVAL;
-        size_t n = (size_t)(colon - host);
-        if (host[0] == '[') {
-                if (host[n - 1] != ']' || n < 3)
-                        return SP_E_INVAL;
-                host++;
-                n -= 2;
-        } else if (memchr(host, ':', n)) {
-                return SP_E_INVAL; /* IPv6 without brackets */
-        }
-        size_t digits = strspn(colon + 1, "0123456789");
-        if (n >= sizeof(ret->host) || !digits || digits > 5 || colon[1 + digits])
-                return SP_E_INVAL;
-        memcpy(ret->host, host, n);
-        ret->host[n] = 0;
-        memcpy(ret->port, colon + 1, digits + 1);
-        return 0;
-}
-
-static int resolve(const struct host_port *hp, int flags, struct addrinfo **ret)
-{
         struct addrinfo hints = { .ai_family = AF_UNSPEC,
                                   .ai_socktype = SOCK_STREAM,
                                   .ai_flags = flags | AI_NUMERICSERV };
-        switch (getaddrinfo(hp->host, hp->port, &hints, ret)) {
+        snprintf(port, sizeof(port), "%u", at->port);
+        switch (getaddrinfo(at->host, port, &hints, ret)) {
         case 0:
                 return 0;
         case EAI_MEMORY:
@@ -153,15 +124,11 @@ static bool all_loopback(const struct addrinfo *list)
         return !list;
 }
 
-static int connect_to(const char *address, bool loopback, int timeout_ms, struct conn **ret)
+static int connect_to(const struct address *at, bool loopback, int timeout_ms, struct conn **ret)
 {
-        struct host_port hp;
         struct addrinfo *list;
         int fd = -1;
-        int r = parse(address, &hp);
-        if (r < 0)
-                return r;
-        r = resolve(&hp, 0, &list);
+        int r = resolve(at, 0, &list);
         if (r < 0)
                 return r;
         r = loopback && !all_loopback(list) ? SP_E_AUTH : connect_any(list, timeout_ms, &fd);
@@ -171,12 +138,14 @@ static int connect_to(const char *address, bool loopback, int timeout_ms, struct
 
 static int tcp_connect(const char *address, int timeout_ms, struct conn **ret)
 {
-        return connect_to(address, false, timeout_ms, ret);
+        struct address at;
+        int r = address_parse(address, &at);
+        return r < 0 ? r : connect_to(&at, false, timeout_ms, ret);
 }
 
-int tcp_connect_loopback(const char *address, int timeout_ms, struct conn **ret)
+int tcp_connect_loopback(const struct address *at, int timeout_ms, struct conn **ret)
 {
-        return connect_to(address, true, timeout_ms, ret);
+        return connect_to(at, true, timeout_ms, ret);
 }
 
 static int bind_one(const struct addrinfo *a, bool both, int *ret_fd)
@@ -202,26 +171,28 @@ static void name_listener(struct listener *l)
 {
         struct sockaddr_storage a;
         socklen_t len = sizeof(a);
-        char host[128], port[8];
+        struct address at = { .ops = &transport_tcp };
+        char port[8], text[ADDRESS_MAX];
         if (getsockname(l->fd, (struct sockaddr *)&a, &len) < 0 ||
-            getnameinfo((struct sockaddr *)&a, len, host, sizeof(host), port, sizeof(port),
+            getnameinfo((struct sockaddr *)&a, len, at.host, sizeof(at.host), port, sizeof(port),
                         NI_NUMERICHOST | NI_NUMERICSERV))
                 return;
-        snprintf(l->address, sizeof(l->address), strchr(host, ':') ? "tcp:[%s]:%s" : "tcp:%s:%s",
-                 host, port);
+        at.port = (unsigned)atoi(port);
+        address_put(&at, text);
+        snprintf(l->address, sizeof(l->address), "%.255s", text);
 }
 
 static int tcp_listen(const char *address, struct listener **ret)
 {
-        struct host_port hp;
+        struct address at;
         struct addrinfo *list;
-        int r = parse(address, &hp);
+        int r = address_parse(address, &at);
         if (r < 0)
                 return r;
-        bool both = !strcmp(hp.host, "*");
+        bool both = !strcmp(at.host, "*");
         if (both)
-                strcpy(hp.host, "::");
-        r = resolve(&hp, AI_PASSIVE, &list);
+                strcpy(at.host, "::");
+        r = resolve(&at, AI_PASSIVE, &list);
         if (r < 0)
                 return r;
         int fd = -1;
@@ -231,7 +202,7 @@ static int tcp_listen(const char *address, struct listener **ret)
         freeaddrinfo(list);
         if (r == SP_E_HOST && both) { /* a host without IPv6 */
                 struct sockaddr_in any = { .sin_family = AF_INET,
-                                           .sin_port = htons((uint16_t)atoi(hp.port)) };
+                                           .sin_port = htons((uint16_t)at.port) };
                 struct addrinfo a = { .ai_family = AF_INET,
                                       .ai_addr = (struct sockaddr *)&any,
                                       .ai_addrlen = sizeof(any) };
@@ -253,7 +224,8 @@ static void tcp_listener_close(struct listener *l)
 
 const struct transport_ops transport_tcp = {
         .name = "tcp",
-        .caps = TRANSPORT_ORDERED | TRANSPORT_PASS_FD,
+        .caps = TRANSPORT_TAKES_TLS | TRANSPORT_ALTERABLE | TRANSPORT_PEERS | TRANSPORT_HOSTS |
+                TRANSPORT_DIRECT | TRANSPORT_WIDE,
         .connect = tcp_connect,
         .listen = tcp_listen,
         .accept = socket_accept,

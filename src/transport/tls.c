@@ -721,7 +721,8 @@ int tls_import(int fd, const uint8_t state[TLS_STATE_SIZE], struct conn **ret)
 
 const struct transport_ops transport_tls = {
         .name = "tls",
-        .caps = TRANSPORT_ORDERED | TRANSPORT_PASS_FD,
+        .caps = TRANSPORT_ENCRYPTED | TRANSPORT_PEERS | TRANSPORT_HOSTS,
+        .below = &transport_tcp,
         .connect = tls_connect,
         .listen = tls_listen,
         .accept = tls_listener_accept,

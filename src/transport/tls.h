@@ -46,7 +46,7 @@ SP_NODISCARD int tls_accept(struct tls_server *s, struct conn *plain, struct con
 void tls_be_careful(struct conn *c);
 
 /* The client's side, as the transport's connect does it, but with a secret that both sides must
- * have instead of keys. */
+ * have instead of keys. An address of the transport below is taken, too. */
 SP_NODISCARD int tls_connect_psk(const char *address, const struct crypto_psk *psk, int timeout_ms,
                                  struct conn **ret);
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/installed.h"
 #include "base/mem.h"
+#include "transport/address.h"
 #include "transport/tls_conn.h"
 
 #define MODULE "libspancl-tls.so"
@@ -150,7 +151,7 @@ const uint8_t *tls_server_fingerprint(const struct tls_server *s)
 
 int tls_accept(struct tls_server *s, struct conn *plain, struct conn **ret)
 {
-        if (plain->ops != &transport_tcp) {
+        if (!(plain->ops->caps & TRANSPORT_TAKES_TLS)) {
                 conn_close(plain);
                 return SP_E_INVAL;
         }
@@ -166,39 +167,29 @@ int tls_accept(struct tls_server *s, struct conn *plain, struct conn **ret)
 
 /* ---- connecting ----------------------------------------------------------------------------- */
 
-/* "tls:HOST:PORT[#FINGERPRINT]" */
 struct target {
-        char tcp[300];    /* "tcp:HOST:PORT" */
-        const char *name; /* "HOST:PORT" of it */
-        char host[256];   /* without brackets */
+        struct address below; /* of the transport below the encryption */
+        char name[ADDRESS_MAX];
         bool pinned;
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
 };
 
+/* An address of the transport below is taken, too. */
 static int parse(const char *address, struct target *ret)
 {
         *ret = (struct target){ 0 };
-        size_t n = strcspn(address, "#");
-        if (strncmp(address, "tls:", 4) != 0 || n >= sizeof(ret->tcp))
+        struct address *at = &ret->below;
+        int r = address_parse(address, at);
+        if (r < 0)
+                return r;
+        address_show(address, ret->name);
+        ret->pinned = *at->key;
+        if (ret->pinned && !keys_unhex(at->key, ret->fingerprint))
                 return SP_E_INVAL;
-        if (address[n]) {
-                ret->pinned = true;
-                if (strlen(address + n + 1) != KEYS_HEX ||
-                    !keys_unhex(address + n + 1, ret->fingerprint))
-                        return SP_E_INVAL;
-        }
-        snprintf(ret->tcp, sizeof(ret->tcp), "tcp:%.*s", (int)n - 4, address + 4);
-        ret->name = ret->tcp + 4;
-        const char *host = ret->name, *colon = strrchr(host, ':');
-        size_t len = colon ? (size_t)(colon - host) : 0;
-        if (len > 2 && host[0] == '[') {
-                host++;
-                len -= 2;
-        }
-        if (!len || len >= sizeof(ret->host))
-                return SP_E_INVAL;
-        memcpy(ret->host, host, len);
-        return 0;
+        at->key[0] = 0;
+        if (at->ops->below)
+                at->ops = at->ops->below;
+        return at->ops->caps & TRANSPORT_TAKES_TLS ? 0 : SP_E_INVAL;
 }
 
 /* The state of one connect. */
@@ -339,12 +330,12 @@ static int dial(struct dial *d, const char *address, const struct crypto_psk *ps
         d->deadline_ms = (int64_t)(clock_now_ns() / 1000000) + timeout_ms;
         int r = prepare(d, address, psk);
         if (!r)
-                r = transport_tcp.connect(d->target.tcp, timeout_ms, &plain);
+                r = address_connect(&d->target.below, timeout_ms, &plain);
         if (r < 0)
                 return r;
         int fd = plain->fd;
         struct crypto_shake *shake = d->crypto->shake_new(
-                d->context, d->target.host, d->psk.name[0] ? &d->psk : NULL, NULL, NULL);
+                d->context, d->target.below.host, d->psk.name[0] ? &d->psk : NULL, NULL, NULL);
         if (!shake) {
                 conn_close(plain);
                 return SP_E_NOMEM;
@@ -385,13 +376,13 @@ int tls_connect(const char *address, int timeout_ms, struct conn **ret)
 
 struct tls_listener {
         struct listener base;
-        struct listener *tcp;
+        struct listener *below;
         struct tls_server *server;
 };
 
 int tls_listen(const char *address, struct listener **ret)
 {
-        char folder[KEYS_PATH_MAX], text[KEYS_TEXT_MAX], hex[KEYS_HEX + 1];
+        char folder[KEYS_PATH_MAX], text[KEYS_TEXT_MAX];
         struct target t;
         reason[0] = 0;
         int r = parse(address, &t);
@@ -404,17 +395,20 @@ int tls_listen(const char *address, struct listener **ret)
         if (r < 0)
                 tls_because("%s", text);
         if (!r)
-                r = transport_tcp.listen(t.tcp, &l->tcp);
+                r = address_listen(&t.below, &l->below);
         if (r < 0) {
                 tls_server_free(l->server);
                 mem_free(l);
                 return r;
         }
-        keys_hex(l->server->fingerprint, hex);
-        l->base.ops = &transport_tls;
-        l->base.fd = l->tcp->fd;
-        snprintf(l->base.address, sizeof(l->base.address), "tls:%.150s#%s", l->tcp->address + 4,
-                 hex);
+        l->base.ops = transport_of(address);
+        l->base.fd = l->below->fd;
+        if (!address_parse(l->below->address, &t.below)) {
+                t.below.ops = l->base.ops;
+                keys_hex(l->server->fingerprint, t.below.key);
+                address_put(&t.below, text);
+                snprintf(l->base.address, sizeof(l->base.address), "%.255s", text);
+        }
         *ret = &l->base;
         return 0;
 }
@@ -423,14 +417,14 @@ int tls_listener_accept(struct listener *base, struct conn **ret)
 {
         struct tls_listener *l = container_of(base, struct tls_listener, base);
         struct conn *plain;
-        int r = transport_tcp.accept(l->tcp, &plain);
+        int r = l->below->ops->accept(l->below, &plain);
         return r < 0 ? r : tls_accept(l->server, plain, ret);
 }
 
 void tls_listener_close(struct listener *base)
 {
         struct tls_listener *l = container_of(base, struct tls_listener, base);
-        listener_close(l->tcp);
+        listener_close(l->below);
         tls_server_free(l->server);
         mem_free(l);
 }

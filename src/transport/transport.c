@@ -9,22 +9,6 @@
 #include "transport/socket.h"
 #include "transport/tls.h"
 
-const struct transport_ops *transport_of(const char *address)
-{
-        static const struct {
-                const char *prefix;
-                const struct transport_ops *ops;
-        } all[] = {
-                { "tcp:", &transport_tcp },           { "unix:", &transport_unix },
-                { "inproc:", &transport_inproc },     { "tls:", &transport_tls },
-                { "loopback:", &transport_loopback },
-        };
-        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-                if (!strncmp(address, all[i].prefix, strlen(all[i].prefix)))
-                        return all[i].ops;
-        return NULL;
-}
-
 const char *conn_name(const struct conn *c)
 {
         const char *tls = tls_name(c);
@@ -97,6 +81,17 @@ int conn_wait(struct conn *c, bool in, bool out, int timeout_ms)
         return conn_polled(c, p, (size_t)n) ? 0 : SP_E_AGAIN;
 }
 
+bool conn_user(const struct conn *c, unsigned *ret)
+{
+        struct ucred who;
+        socklen_t size = sizeof(who);
+        if (!(c->ops->caps & TRANSPORT_KNOWS_USER) ||
+            getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
+                return false;
+        *ret = who.uid;
+        return true;
+}
+
 int conn_from_fd(int fd, struct conn **ret)
 {
         struct sockaddr_storage a;
@@ -114,6 +109,8 @@ int conn_from_fd(int fd, struct conn **ret)
                 return socket_conn_new(&transport_tcp, fd, ret);
         case AF_UNIX:
                 return socket_conn_new(&transport_unix, fd, ret);
+        case AF_VSOCK:
+                return socket_conn_new(&transport_vsock_plain, fd, ret);
         default:
                 close(fd);
                 return SP_E_INVAL;

@@ -9,12 +9,14 @@
  * Addresses:
  *   tcp:HOST:PORT                      HOST: IPv4, [IPv6] or a name
  *   unix:PATH
+ *   vsock:CID:PORT[#FINGERPRINT]       transport/vsock.c: with TLS; to listen, CID may be "any"
+ *   vsock-plain:CID:PORT               the same without TLS
  *   inproc:NAME                        buffered
  *   inproc:NAME/bulk                   rendezvous, see inproc_pair
  *   tls:HOST:PORT[#FINGERPRINT]        transport/tls.h
  *   loopback:HOST:PORT[#FINGERPRINT]   only to connect to: TCP if all of HOST's addresses are
  *                                      loopback, else TLS
- * Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
+ * Other code handles them as struct address (transport/address.h). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */
 #ifndef SPANCL_TRANSPORT_TRANSPORT_H
 #define SPANCL_TRANSPORT_TRANSPORT_H
 
@@ -33,16 +35,36 @@ struct listener;
  * the system says so. Applies to conns made from now on; set before the first. */
 extern unsigned transport_timeout_ms;
 
+/* Properties of a transport's conns, and of its addresses. The code outside src/transport asks for
+ * these, never for a particular transport. */
 enum transport_caps {
-        TRANSPORT_ORDERED = 1,   /* ordered bytes */
-        TRANSPORT_SAME_HOST = 2, /* both ends on one host */
-        TRANSPORT_PASS_FD = 4,   /* its descriptor can be handed to another process */
-        TRANSPORT_PLACED = 8, /* bytes go straight into the given place: the larger, the better */
+        /* Of addresses. */
+        TRANSPORT_HOSTS = 1 << 0, /* they are HOST:PORT, perhaps with a key behind */
+        TRANSPORT_PEERS = 1 << 1, /* hosts of an IP network, where servers reach each other */
+
+        /* Of addresses and conns. */
+        TRANSPORT_SAME_HOST = 1 << 2, /* both ends are on one host */
+        /* Bytes that leave the host are encrypted, and the server has proved its key. For addresses:
+         * connect sets tls_reason. */
+        TRANSPORT_ENCRYPTED = 1 << 3,
+        TRANSPORT_KNOWS_USER = 1 << 4, /* the system knows the user at the other end: conn_user */
+
+        /* Of conns. */
+        TRANSPORT_TAKES_TLS = 1 << 5,  /* the other side may begin with a handshake: tls_accept */
+        TRANSPORT_ALTERABLE = 1 << 6,  /* a network may alter bytes unnoticed: checked_begin */
+        TRANSPORT_PASSES_FDS = 1 << 7, /* descriptors can be sent over it: shm_offer */
+        TRANSPORT_DIRECT = 1 << 8,     /* recvv is one system call: trying it needs no poll(2) */
+        TRANSPORT_WIDE = 1 << 9,       /* several conns, each with a thread, carry more than one */
+        TRANSPORT_MEMORY = 1 << 10,    /* bytes are copied within memory: compressing costs more */
+        TRANSPORT_PLACED =
+                1 << 11, /* bytes go straight into the given place: the larger, the better */
 };
 
 struct transport_ops {
-        const char *name; /* "tcp", "unix", "shm", "inproc", "tls", "fabric" */
+        const char *name; /* the scheme of its addresses */
         unsigned caps;
+        /* TRANSPORT_ENCRYPTED: the transport below the encryption, which takes TLS. Else NULL. */
+        const struct transport_ops *below;
 
         /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
          * SP_E_INVAL (address), SP_E_NOMEM; unix: SP_E_AUTH (this user may not open the socket);
@@ -97,7 +119,8 @@ struct listener {
 };
 
 extern const struct transport_ops transport_tcp, transport_unix, transport_shm, transport_inproc,
-        transport_tls, transport_fabric, transport_loopback, transport_checked;
+        transport_tls, transport_fabric, transport_loopback, transport_checked, transport_vsock,
+        transport_vsock_plain;
 
 /* Find the transport of an address by its prefix. NULL: none. */
 const struct transport_ops *transport_of(const char *address);
@@ -134,7 +157,11 @@ uint64_t conn_rate(const struct conn *c);
  * descriptors received from another process. SP_E_NOMEM, SP_E_INVAL. */
 SP_NODISCARD int conn_from_fd(int fd, struct conn **ret);
 
-/* Export a conn with TRANSPORT_PASS_FD to another process. This call appends the conn's state to
+/* The number of the user whose process is at the other end. False: the transport or the system does
+ * not tell. */
+bool conn_user(const struct conn *c, unsigned *ret);
+
+/* Export a conn to another process: of a socket, or with TLS. This call appends the conn's state to
  * `ret`; the caller sends it beside the conn's `fd`, and conn_import makes a conn of both. Then
  * this side only closes its own. SP_E_BUSY: received or unsent bytes would be lost; SP_E_NOMEM. */
 SP_NODISCARD int conn_export(struct conn *c, struct buf *ret);

@@ -92,7 +92,8 @@ static void unix_listener_close(struct listener *l)
 
 const struct transport_ops transport_unix = {
         .name = "unix",
-        .caps = TRANSPORT_ORDERED | TRANSPORT_SAME_HOST | TRANSPORT_PASS_FD,
+        .caps = TRANSPORT_SAME_HOST | TRANSPORT_PASSES_FDS | TRANSPORT_KNOWS_USER |
+                TRANSPORT_DIRECT | TRANSPORT_WIDE,
         .connect = unix_connect,
         .listen = unix_listen,
         .accept = socket_accept,

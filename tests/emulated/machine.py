@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """machine.py BUILD: two servers and a client in an emulated machine that has RDMA devices in software (soft-RoCE), and
-a network that delays and loses packets, and a kernel with TLS and control groups, under which the attacks on the sandbox run; tests/emulated/init says what is claimed. Status 77: something is missing.
+a network that delays and loses packets, and a kernel with TLS, vsock and control groups, under which the attacks on the sandbox run; tests/emulated/init says what is claimed. Status 77: something is missing.
 
 The kernel is one that is installed and has the modules, else Debian's package, which is fetched into BUILD and unpacked there."""
 
@@ -18,10 +18,11 @@ INIT = Path(__file__).resolve().parent / "init"
 OPEN = INIT.parent.parent / "attacks/open"
 CONSOLE = BUILD / "machine.log"  # what it says while it runs
 HANG_S = 1500  # a watchdog, not a claim about speed
-MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem", "tls")
+MODULES = ("virtio_pci", "virtio_net", "crc32_generic", "ib_uverbs", "rdma_ucm", "rdma_rxe", "sch_netem", "tls",
+           "vsock_loopback")
 CIPHERS = ("gcm", "ghash_generic", "ctr")  # of the kernel's TLS, where they are modules
 TOOLS = ("busybox", "ip", "rdma", "tc")
-PROGRAMS = ("spancld", "spancl", "system_mover", "unit_cgroup")
+PROGRAMS = ("spancld", "spancl", "system_mover", "unit_cgroup", "unit_transport")
 DOOR = "libspancl.so.0.1.0"
 TLS = "libspancl-tls.so"
 

@@ -168,7 +168,6 @@ static void pipe_close(struct conn *c)
 
 static const struct transport_ops transport_pipe = {
         .name = "pipe",
-        .caps = TRANSPORT_ORDERED,
         .sendv = pipe_sendv,
         .recvv = pipe_recvv,
         .close = pipe_close,

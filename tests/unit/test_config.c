@@ -81,6 +81,21 @@ static void only_a_name_of_loopback_may_go_unencrypted(void **state)
         done(p);
 }
 
+static void other_servers_do_not_reach_a_virtual_machine_by_its_number(void **state)
+{
+        (void)state;
+        struct parsed p = parse("vsock:2 vsock:3:9/1,0#10.0.0.7 vsock-plain:4#unix:/run/s");
+        assert_int_equal(p.count, 3);
+        assert_string_equal(p.specs[0].address, "vsock:2:7777");
+        assert_null(p.specs[0].peer_host);
+        assert_string_equal(p.specs[1].address, "vsock:3:9");
+        assert_string_equal(p.specs[1].devices, "1,0");
+        assert_string_equal(p.specs[1].peer_host, "10.0.0.7");
+        assert_string_equal(p.specs[2].address, "vsock-plain:4:7777");
+        assert_string_equal(p.specs[2].peer_host, "unix:/run/s");
+        done(p);
+}
+
 static void sockets_and_the_own_devices_are_servers_too(void **state)
 {
         (void)state;
@@ -123,6 +138,11 @@ static void what_is_no_server_is_named_in_the_error(void **state)
                 "host#p:0",
                 "unix:",
                 "unix:x",
+                "vsock:",
+                "vsock:alpha",
+                "vsock:any:7",
+                "vsock:2#vsock:3:7777",
+                "vsock-plain:2:70000",
                 "in-process:cuda",
                 ":7777",
                 "ho st:x/",
@@ -345,6 +365,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_server_has_a_host_a_port_devices_and_a_peer_host),
                 cmocka_unit_test(only_a_name_of_loopback_may_go_unencrypted),
+                cmocka_unit_test(other_servers_do_not_reach_a_virtual_machine_by_its_number),
                 cmocka_unit_test(sockets_and_the_own_devices_are_servers_too),
                 cmocka_unit_test(what_is_no_server_is_named_in_the_error),
                 cmocka_unit_test(too_many_servers_are_an_error),

@@ -282,6 +282,8 @@ TEST(other_addresses_are_none)
 {
         (void)state;
         static const char *const bad[] = { "inproc:x",
+                                           "vsock:2:1",
+                                           "vsock-plain:1:7777",
                                            "shm:x",
                                            "file:/etc/hosts",
                                            "x",

@@ -4,27 +4,17 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/loopback.h"
 #include "core/command/event.h"
 #include "core/link/listeners.h"
 #include "core/link/server.h"
 #include "core/progress.h"
+#include "transport/address.h"
 
 /* Is the server on the client's own host? */
 static bool is_local(const struct server_spec *spec)
 {
-        if (spec->in_process || !strncmp(spec->address, "unix:", 5))
-                return true;
-        const char *at = strchr(spec->address, ':') + 1;
-        char host[256];
-        snprintf(host, sizeof(host), "%.*s", (int)(strrchr(spec->address, ':') - at), at);
-        return loopback_host(host);
-}
-
-/* The host without the prefix that says whether the link is encrypted. */
-static const char *bare_host(const char *host)
-{
-        return host + (strncmp(host, "tls:", 4) && strncmp(host, "tcp:", 4) ? 0 : 4);
+        struct address a;
+        return spec->in_process || (!address_parse(spec->address, &a) && address_is_here(&a));
 }
 
 /* Write the target's host as peer_open has it: with the key that the target must have. If it has no
@@ -32,24 +22,22 @@ static const char *bare_host(const char *host)
  * unencrypted to another host unless the user said so. */
 static void peer_host(const struct server *target, char *ret, size_t size)
 {
-        const char *host = target->spec->peer_host;
-        bool ip = strncmp(host, "unix:", 5) != 0, keyed = ip && *target->identity;
-        bool plain = ip && !keyed && bare_host(host) == host &&
-                     !strncmp(target->spec->address, "tcp:", 4);
-        snprintf(ret, size, "%s%s%s%s", plain ? "tcp:" : "", host, keyed ? "#" : "",
-                 keyed ? target->identity : "");
+        struct address a;
+        bool plain = !address_parse(target->spec->address, &a) && a.ops->caps & TRANSPORT_PEERS &&
+                     !(a.ops->caps & TRANSPORT_ENCRYPTED);
+        address_put_peer(target->spec->peer_host, target->identity, plain, ret, size);
 }
 
 /* How well `dialler` can reach `target`: 0 not at all. */
 static int reach(const struct server_spec *dialler, const struct server_spec *target)
 {
-        if (target->in_process || !target->peer_host)
+        struct address a;
+        if (target->in_process || !target->peer_host ||
+            address_of_peer(target->peer_host, target->peer_port, &a) < 0)
                 return 0;
-        if (!strncmp(target->peer_host, "unix:", 5))
-                return is_local(dialler) ? 1 : 0;
-        if (loopback_host(bare_host(target->peer_host)))
-                return is_local(dialler) ? 2 : 0;
-        return 3;
+        if (!address_is_here(&a))
+                return 3;
+        return !is_local(dialler) ? 0 : a.ops->caps & TRANSPORT_SAME_HOST ? 1 : 2;
 }
 
 /* The server that `s` calls `peer`. NULL: none. */

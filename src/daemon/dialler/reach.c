@@ -1,21 +1,19 @@
 #include "daemon/dialler/reach.h"
 
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
 #include "daemon/dialler/local_path.h"
+#include "transport/address.h"
 
 enum { KNOWN_MAX = 64, KNOWN_S = 60 };
 
 /* An address at which a SpanCL server has answered recently. */
 struct place {
-        struct sockaddr_storage address;
-        socklen_t size; /* 0: none */
-        uint64_t until_ns;
+        char address[ADDRESS_MAX];
+        uint64_t until_ns; /* 0: none */
 };
 
 static struct {
@@ -24,45 +22,24 @@ static struct {
         unsigned next;
 } known = { .lock = LOCK_INIT };
 
-static bool place_of(const struct conn *c, struct place *ret)
-{
-        *ret = (struct place){ .size = sizeof(ret->address) };
-        return getpeername(c->fd, (struct sockaddr *)&ret->address, &ret->size) == 0 &&
-               ret->size <= sizeof(ret->address);
-}
-
-static bool is_known(const struct place *p)
+static bool is_known(const char *address)
 {
         uint64_t now = clock_now_ns();
         bool is = false;
         lock_take(&known.lock);
-        for (unsigned i = 0; i < KNOWN_MAX && !is; i++) {
-                const struct place *k = &known.all[i];
-                is = k->size == p->size && k->until_ns > now &&
-                     !memcmp(&k->address, &p->address, p->size);
-        }
+        for (unsigned i = 0; i < KNOWN_MAX && !is; i++)
+                is = known.all[i].until_ns > now && !strcmp(known.all[i].address, address);
         lock_release(&known.lock);
         return is;
 }
 
-static void remember(const struct place *p)
+static void remember(const char *address)
 {
         lock_take(&known.lock);
         struct place *k = &known.all[known.next++ % KNOWN_MAX];
-        *k = *p;
+        snprintf(k->address, sizeof(k->address), "%s", address);
         k->until_ns = clock_now_ns() + KNOWN_S * 1000000000ull;
         lock_release(&known.lock);
-}
-
-static bool begins(const char *text, const char *with)
-{
-        return !strncmp(text, with, strlen(with));
-}
-
-static bool may_connect(const char *address, bool local)
-{
-        return begins(address, "tcp:") || begins(address, "tls:") || begins(address, "loopback:") ||
-               (local && begins(address, "unix:"));
 }
 
 /* Return the time that is left; at least a millisecond. */
@@ -72,49 +49,37 @@ static int left_ms(uint64_t deadline_ns)
         return ms > 0 ? ms : 1;
 }
 
-/* Connect to the address that another connection of `p` has reached: the name may now resolve to
- * another one. */
-static int connect_again(const struct dial_params *p, const struct place *to, int timeout_ms,
-                         struct conn **ret)
-{
-        char host[64], port[8], numeric[96];
-        if (to->address.ss_family == AF_UNIX)
-                return transport_unix.connect(p->address, timeout_ms, ret);
-        if (getnameinfo((const struct sockaddr *)&to->address, to->size, host, sizeof(host), port,
-                        sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
-                return SP_E_HOST;
-        snprintf(numeric, sizeof(numeric), strchr(host, ':') ? "tcp:[%s]:%s" : "tcp:%s:%s", host,
-                 port);
-        return transport_tcp.connect(numeric, timeout_ms, ret);
-}
-
 /* Find out whether the other side is a server, if no key proves it. `*conn` is replaced, or
  * closed on an error. */
 static int check(const struct dial_params *p, uint64_t deadline_ns, struct conn **conn)
 {
-        struct place place;
-        if ((*conn)->ops == &transport_tls || p->own_user)
+        char reached[ADDRESS_MAX];
+        if ((*conn)->ops->caps & TRANSPORT_ENCRYPTED || p->own_user)
                 return 0;
-        bool told = place_of(*conn, &place);
-        if (told && is_known(&place))
+        int r = conn_reached(*conn, p->address, reached);
+        if (!r && is_known(reached))
                 return 0;
-        int r = told ? loop_probe(*conn, left_ms(deadline_ns)) : SP_E_LINK;
-        if (!told)
-                conn_close(*conn);
         if (!r)
-                remember(&place);
-        return r < 0 ? r : connect_again(p, &place, left_ms(deadline_ns), conn);
+                r = loop_probe(*conn, left_ms(deadline_ns));
+        else
+                conn_close(*conn);
+        if (r < 0)
+                return r;
+        remember(reached);
+        return transport_of(reached)->connect(reached, left_ms(deadline_ns), conn);
 }
 
 static int make(const struct dial_params *p, bool local, struct conn **ret)
 {
-        const char *address = p->address;
-        if (p->own_user)
-                return begins(address, "unix:") ? local_path_connect(address + strlen("unix:"), ret)
-                                                : SP_E_INVAL;
-        if (!may_connect(address, local))
+        struct address a;
+        int r = address_parse(p->address, &a);
+        unsigned allowed = p->own_user ? 0 : TRANSPORT_PEERS;
+        if (local || p->own_user)
+                allowed |= TRANSPORT_KNOWS_USER;
+        if (r < 0 || !(a.ops->caps & allowed))
                 return SP_E_INVAL;
-        return transport_of(address)->connect(address, p->timeout_ms, ret);
+        return p->own_user ? local_path_connect(a.host, ret)
+                           : address_connect(&a, p->timeout_ms, ret);
 }
 
 int reach_peer(const struct dial_request *q, bool local, struct conn **ret, struct buf *hello,

@@ -1,8 +1,7 @@
 #include "daemon/supervisor/gate.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/loopback.h"
 #include "base/mem.h"
+#include "transport/address.h"
 
 #define LOG "gate"
 
@@ -195,31 +194,13 @@ static bool may_use_socket(const struct gate *g, unsigned uid)
 struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bool tls_only)
 {
         struct gate_origin from = { .local = true };
-        struct sockaddr_storage a;
-        socklen_t len = sizeof(a);
-        if (c->ops == &transport_unix) {
-                struct ucred who;
-                socklen_t size = sizeof(who);
-                from.stranger = getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
-                                !may_use_socket(g, who.uid);
-                from.uid = from.stranger ? who.uid : 0;
+        if (c->ops->caps & TRANSPORT_KNOWS_USER) {
+                unsigned uid = UINT_MAX;
+                from.stranger = !conn_user(c, &uid) || !may_use_socket(g, uid);
+                from.uid = from.stranger ? uid : 0;
                 return from;
         }
-        from.local = false;
-        if (getpeername(c->fd, (struct sockaddr *)&a, &len) < 0)
-                return from;
-        from.local = loopback_address((struct sockaddr *)&a);
-        if (a.ss_family == AF_INET) {
-                struct sockaddr_in in;
-                memcpy(&in, &a, sizeof(in));
-                memcpy(from.net, &in.sin_addr, 4);
-        } else if (a.ss_family == AF_INET6) {
-                struct sockaddr_in6 in6;
-                memcpy(&in6, &a, sizeof(in6));
-                bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
-                memcpy(from.net, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
-        }
-        from.local &= !tls_only;
+        from.local = conn_origin(c, from.net) && !tls_only;
         if (from.local)
                 memset(from.net, 0, sizeof(from.net));
         return from;
@@ -229,7 +210,7 @@ int gate_listen(struct gate *g, struct conn **c)
 {
         uint8_t first;
         ssize_t n;
-        if ((*c)->ops != &transport_tcp)
+        if (!((*c)->ops->caps & TRANSPORT_TAKES_TLS))
                 return 0;
         do
                 n = recv((*c)->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);

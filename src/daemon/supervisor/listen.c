@@ -1,19 +1,16 @@
 #include "daemon/supervisor/listen.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/loopback.h"
 #include "base/mem.h"
 #include "config/server_spec.h"
 #include "daemon/dialler/local_path.h"
 #include "daemon/upkeep/tree.h"
+#include "transport/address.h"
 
 #define LOG "listen"
 
@@ -31,24 +28,9 @@ static int add(struct listeners *l, struct listener *one, bool tls_only)
         return 0;
 }
 
-static bool is_loopback(const struct listener *l, unsigned *ret_port)
-{
-        struct sockaddr_storage a;
-        socklen_t len = sizeof(a);
-        *ret_port = 0;
-        if (getsockname(l->fd, (struct sockaddr *)&a, &len) < 0)
-                return false;
-        /* Both kinds of address have the port at the same place. */
-        struct sockaddr_in in;
-        memcpy(&in, &a, sizeof(in));
-        *ret_port = ntohs(in.sin_port);
-        return loopback_address((struct sockaddr *)&a);
-}
-
 /* Make sure that connections to this address can authenticate. SP_E_AUTH: none could. */
-static int require_keys(struct gate *gate, const struct listener *one)
+static int require_keys(struct gate *gate, const char *where)
 {
-        const char *where = one->address + 4;
         if (config_option_flag(gate->options, CONFIG_insecure)) {
                 log_warn(
                         LOG,
@@ -69,39 +51,53 @@ static int require_keys(struct gate *gate, const struct listener *one)
         return SP_E_AUTH;
 }
 
-static int open_tcp(struct listeners *l, const char *host, unsigned port, bool tls_only,
-                    unsigned *ret_port)
+/* Listen on an address of a network. The gate makes the encryption. */
+static int open_host(struct listeners *l, const struct address *at, unsigned *ret_port)
 {
-        char address[300];
+        bool tls_only = at->ops->caps & TRANSPORT_ENCRYPTED;
+        struct address plain = *at, got;
         struct listener *one;
-        snprintf(address, sizeof(address), "tcp:%s:%u", host, port);
-        int r = transport_tcp.listen(address, &one);
+        char text[ADDRESS_MAX], where[ADDRESS_MAX];
+        if (plain.ops->below)
+                plain.ops = plain.ops->below;
+        int r = address_listen(&plain, &one);
         if (r < 0)
                 return r;
-        r = is_loopback(one, ret_port) && !tls_only ? 0 : require_keys(l->gate, one);
+        bool known = !address_parse(one->address, &got);
+        got.ops = at->ops;
+        if (known)
+                address_put(&got, text);
+        address_show(known ? text : one->address, where);
+        *ret_port = known ? got.port : 0;
+        r = known && address_is_here(&got) && !tls_only ? 0 : require_keys(l->gate, where);
         if (r < 0) {
                 listener_close(one);
                 return r;
         }
-        log_info(LOG, "listening on %s", one->address + 4);
+        log_info(LOG, "listening on %s", where);
         if (!l->port)
                 l->port = *ret_port;
         return add(l, one, tls_only);
 }
 
 /* Listen on "localhost": IPv4 and IPv6 with one port. A host may lack one of them. */
-static int open_localhost(struct listeners *l, unsigned port, bool tls_only)
+static int open_localhost(struct listeners *l, const struct address *at)
 {
+        struct address v4 = *at, v6 = *at;
         int r = 0;
+        strcpy(v4.host, "127.0.0.1");
+        strcpy(v6.host, "::1");
         for (int i = 0; i < PORT_ATTEMPTS; i++) {
-                unsigned got, got6;
-                r = open_tcp(l, "127.0.0.1", port, tls_only, &got);
-                if (r == SP_E_HOST)
-                        return open_tcp(l, "[::1]", port, tls_only, &got);
+                unsigned got6;
+                r = open_host(l, &v4, &v6.port);
+                if (r == SP_E_HOST) {
+                        v6.port = at->port;
+                        return open_host(l, &v6, &got6);
+                }
                 if (r < 0)
                         return r;
-                r = open_tcp(l, "[::1]", got, tls_only, &got6);
-                if (r != SP_E_BUSY || port)
+                r = open_host(l, &v6, &got6);
+                if (r != SP_E_BUSY || at->port)
                         break;
                 /* The port that the kernel chose for one is in use on the other: let it choose
                  * again. */
@@ -111,35 +107,13 @@ static int open_localhost(struct listeners *l, unsigned port, bool tls_only)
         return r == SP_E_HOST ? 0 : r;
 }
 
-/* Split "HOST", "HOST:PORT", "[V6]" or "[V6]:PORT". */
-static int split(const char *text, char host[256], unsigned *ret_port)
-{
-        const char *end = text[0] == '[' ? strchr(text, ']') : text;
-        const char *colon = end ? strchr(end, ':') : NULL;
-        size_t n = colon ? (size_t)(colon - text) : strlen(text);
-        if (!end || !n || n >= 256 || (text[0] == '[' && text[n - 1] != ']'))
-                return SP_E_INVAL;
-        *ret_port = CONFIG_PORT;
-        if (colon) {
-                size_t digits = strspn(colon + 1, "0123456789");
-                if (!digits || digits > 5 || colon[1 + digits] ||
-                    sscanf(colon + 1, "%u", ret_port) != 1 || *ret_port > 65535)
-                        return SP_E_INVAL;
-        }
-        memcpy(host, text, n);
-        host[n] = 0;
-        return 0;
-}
-
 static int open_listen(struct listeners *l, const char *text)
 {
-        char host[256];
-        unsigned port, got;
-        bool tls_only = !strncmp(text, "tls:", 4);
-        int r = split(text + (tls_only ? 4 : 0), host, &port);
+        struct address at;
+        unsigned got;
+        int r = address_of_listen(text, CONFIG_PORT, &at);
         if (!r)
-                r = strcmp(host, "localhost") ? open_tcp(l, host, port, tls_only, &got)
-                                              : open_localhost(l, port, tls_only);
+                r = strcmp(at.host, "localhost") ? open_host(l, &at, &got) : open_localhost(l, &at);
         switch (r) {
         case 0:
         case SP_E_AUTH:
@@ -181,19 +155,20 @@ static void check_folders(const char *path)
 
 static int open_socket(struct listeners *l, const char *path)
 {
-        char address[300];
+        struct address at;
         struct listener *one;
         bool shared = *config_option_text(l->gate->options, CONFIG_socket_users);
-        int n = snprintf(address, sizeof(address), "unix:%s", path);
+        int r = address_of_path(path, &at);
         /* The file gets its final mode at once. So it never has another one, and no chmod can hit
          * a file that has taken its name. The gate decides which other users may connect. */
         mode_t before = umask(shared ? 0111 : 0177);
-        int r = n < (int)sizeof(address) ? transport_unix.listen(address, &one) : SP_E_INVAL;
+        if (!r)
+                r = address_listen(&at, &one);
         umask(before);
         if (!r && shared)
                 check_folders(path);
         if (!r) {
-                log_info(LOG, "listening on %s", address);
+                log_info(LOG, "listening on %s", one->address);
                 return add(l, one, false);
         }
         if (r == SP_E_BUSY)
@@ -209,16 +184,17 @@ static int open_socket(struct listeners *l, const char *path)
  * connect as servers of other hosts do. */
 static int open_local_path(struct listeners *l)
 {
-        char address[sizeof(l->local_path) + 5];
+        char path[sizeof(l->local_path)];
+        struct address at;
         struct listener *one;
         int r = scratch_make(l->local_path_folder, &l->local_path_lock);
         if (r < 0)
                 return 0;
-        int n = snprintf(address, sizeof(address), "unix:%s/" LOCAL_PATH_NAME,
-                         l->local_path_folder);
-        if (n >= (int)sizeof(address) || transport_unix.listen(address, &one) < 0)
+        int n = snprintf(path, sizeof(path), "%s/" LOCAL_PATH_NAME, l->local_path_folder);
+        if (n >= (int)sizeof(path) || address_of_path(path, &at) < 0 ||
+            address_listen(&at, &one) < 0)
                 return 0;
-        strcpy(l->local_path, address + 5);
+        strcpy(l->local_path, path);
         log_debug(LOG, "listening on %s for servers of this host", l->local_path);
         return add(l, one, false);
 }

@@ -1,4 +1,4 @@
-#include "loop/address.h"
+#include "loop/own_address.h"
 
 #include <ifaddrs.h>
 #include <linux/netlink.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/loopback.h"
 
-int address_watch(void)
+int own_address_watch(void)
 {
         struct sockaddr_nl groups = {
                 .nl_family = AF_NETLINK,
@@ -29,7 +29,7 @@ int address_watch(void)
 
 /* The kind of change does not matter, because all addresses are checked. Too many changes at a time
  * (ENOBUFS) is a change, too. */
-bool address_changed(int fd)
+bool own_address_changed(int fd)
 {
         char message[4096];
         bool any = false;
@@ -52,27 +52,25 @@ static const void *bytes_of_address(const struct sockaddr *a, size_t *ret_size)
                                           : NULL;
 }
 
-static bool own_address(const struct conn *c, struct sockaddr_storage *ret)
+static bool find_own(const struct conn *c, struct sockaddr_storage *ret)
 {
         socklen_t size = sizeof(*ret);
         return getsockname(c->room_fd, (struct sockaddr *)ret, &size) == 0 &&
                (ret->ss_family == AF_INET || ret->ss_family == AF_INET6);
 }
 
-bool address_may_go(const struct conn *c)
+bool own_address_may_go(const struct conn *c)
 {
         struct sockaddr_storage own;
-        return (c->ops == &transport_tcp || c->ops == &transport_tls ||
-                c->ops == &transport_checked) &&
-               own_address(c, &own) && !loopback_address((struct sockaddr *)&own);
+        return find_own(c, &own) && !loopback_address((struct sockaddr *)&own);
 }
 
-bool address_is_here(const struct conn *c)
+bool own_address_is_here(const struct conn *c)
 {
         struct sockaddr_storage own;
         struct ifaddrs *all;
         size_t size, other;
-        if (!own_address(c, &own) || getifaddrs(&all) < 0)
+        if (!find_own(c, &own) || getifaddrs(&all) < 0)
                 return true;
         const void *bytes = bytes_of_address((struct sockaddr *)&own, &size);
         bool here = false;

@@ -1,0 +1,242 @@
+#include "transport/address.h"
+
+#include <linux/vm_sockets.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/loopback.h"
+#include "base/mem.h"
+#include "transport/keys.h"
+
+_Static_assert(sizeof(((struct address *)NULL)->key) == KEYS_HEX + 1, "a key in hex");
+
+/* The transports that addresses name. The name of each is the scheme. */
+static const struct transport_ops *const all[] = {
+        &transport_tcp,      &transport_unix,  &transport_inproc,      &transport_tls,
+        &transport_loopback, &transport_vsock, &transport_vsock_plain,
+};
+
+const struct transport_ops *transport_of(const char *address)
+{
+        for (size_t i = 0; i < array_size(all); i++) {
+                size_t n = strlen(all[i]->name);
+                if (!strncmp(address, all[i]->name, n) && address[n] == ':')
+                        return all[i];
+        }
+        return NULL;
+}
+
+static const char *behind_scheme(const char *text, const struct transport_ops *ops)
+{
+        return ops ? text + strlen(ops->name) + 1 : text;
+}
+
+/* ---- parsing -------------------------------------------------------------------------------- */
+
+static int take_host(struct address *a, const char *host, size_t n)
+{
+        if (!n || n >= sizeof(a->host))
+                return SP_E_INVAL;
+        memcpy(a->host, host, n);
+        a->host[n] = 0;
+        return 0;
+}
+
+/* "#KEY", or nothing. */
+static int take_key(struct address *a, const char *text)
+{
+        uint8_t fingerprint[CRYPTO_FINGERPRINT];
+        if (!*text)
+                return 0;
+        if (!(a->ops->caps & TRANSPORT_ENCRYPTED) || strlen(text + 1) != KEYS_HEX ||
+            !keys_unhex(text + 1, fingerprint))
+                return SP_E_INVAL;
+        strcpy(a->key, text + 1);
+        return 0;
+}
+
+/* "HOST:PORT", "[V6]:PORT". `port`: if the text has none; negative: it must have one. */
+static int take_host_port(struct address *a, const char *text, size_t n, int64_t port)
+{
+        const char *end = text + n, *host_end = end, *colon = memchr(text, ':', n);
+        bool brackets = n && text[0] == '[';
+        if (brackets) {
+                host_end = memchr(text, ']', n);
+                colon = host_end && host_end + 1 < end ? host_end + 1 : NULL;
+                text++;
+        } else if (colon) {
+                host_end = colon;
+        }
+        if (!host_end || (colon ? *colon != ':' : port < 0))
+                return SP_E_INVAL;
+        if (colon) {
+                size_t digits = strspn(colon + 1, "0123456789");
+                if (!digits || digits > 10 || colon + 1 + digits != end)
+                        return SP_E_INVAL;
+                port = strtoll(colon + 1, NULL, 10);
+        }
+        a->port = (unsigned)port;
+        return port > (a->ops->caps & TRANSPORT_PEERS ? UINT16_MAX : UINT32_MAX)
+                       ? SP_E_INVAL
+                       : take_host(a, text, (size_t)(host_end - text));
+}
+
+int address_parse(const char *text, struct address *ret)
+{
+        *ret = (struct address){ .ops = transport_of(text) };
+        if (!ret->ops)
+                return SP_E_INVAL;
+        text = behind_scheme(text, ret->ops);
+        if (!(ret->ops->caps & TRANSPORT_HOSTS))
+                return take_host(ret, text, strlen(text));
+        size_t n = strcspn(text, "#");
+        int r = take_host_port(ret, text, n, -1);
+        return r < 0 ? r : take_key(ret, text + n);
+}
+
+int address_of_path(const char *path, struct address *ret)
+{
+        *ret = (struct address){ .ops = &transport_unix };
+        return take_host(ret, path, strlen(path));
+}
+
+int address_of_listen(const char *text, unsigned port, struct address *ret)
+{
+        const struct transport_ops *ops = transport_of(text);
+        *ret = (struct address){ .ops = ops ? ops : &transport_tcp };
+        if (!(ret->ops->caps & TRANSPORT_HOSTS))
+                return SP_E_INVAL;
+        text = behind_scheme(text, ops);
+        return take_host_port(ret, text, strlen(text), port);
+}
+
+int address_of_peer(const char *host, unsigned port, struct address *ret)
+{
+        const struct transport_ops *ops = transport_of(host);
+        if (ops && !(ops->caps & TRANSPORT_HOSTS))
+                return address_parse(host, ret);
+        if (ops && !(ops->caps & TRANSPORT_PEERS))
+                return SP_E_INVAL;
+        host = behind_scheme(host, ops);
+        size_t n = strcspn(host, "#");
+        *ret = (struct address){ .ops = ops, .port = port };
+        int r = take_host(ret, host, n);
+        if (r < 0)
+                return r;
+        if (!ops)
+                ret->ops = transport_of(loopback_scheme(ret->host));
+        return ret->ops->caps & TRANSPORT_ENCRYPTED ? take_key(ret, host + n) : 0;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+void address_put_peer(const char *host, const char *key, bool plain, char *ret, size_t size)
+{
+        const struct transport_ops *ops = transport_of(host);
+        bool keyed = (!ops || ops->caps & TRANSPORT_HOSTS) && *key;
+        snprintf(ret, size, "%s%s%s%s", plain && !ops && !keyed ? "tcp:" : "", host,
+                 keyed ? "#" : "", keyed ? key : "");
+}
+
+static void put_place(const struct address *a, char *ret, size_t size)
+{
+        if (a->ops->caps & TRANSPORT_HOSTS)
+                snprintf(ret, size, strchr(a->host, ':') ? "[%s]:%u" : "%s:%u", a->host, a->port);
+        else
+                snprintf(ret, size, "%s", a->host);
+}
+
+void address_put(const struct address *a, char ret[ADDRESS_MAX])
+{
+        char place[sizeof(a->host) + 16];
+        put_place(a, place, sizeof(place));
+        snprintf(ret, ADDRESS_MAX, "%s:%s%s%s", a->ops->name, place, *a->key ? "#" : "", a->key);
+}
+
+void address_show(const char *text, char ret[ADDRESS_MAX])
+{
+        struct address a;
+        if (address_parse(text, &a) < 0) {
+                snprintf(ret, ADDRESS_MAX, "%s", text);
+        } else if (a.ops->caps & TRANSPORT_PEERS) {
+                put_place(&a, ret, ADDRESS_MAX);
+        } else {
+                a.key[0] = 0;
+                address_put(&a, ret);
+        }
+}
+
+/* ---- use ------------------------------------------------------------------------------------ */
+
+bool address_is_here(const struct address *a)
+{
+        return a->ops->caps & TRANSPORT_SAME_HOST ||
+               (a->ops->caps & TRANSPORT_PEERS && loopback_host(a->host));
+}
+
+int address_connect(const struct address *a, int timeout_ms, struct conn **ret)
+{
+        char text[ADDRESS_MAX];
+        address_put(a, text);
+        return a->ops->connect ? a->ops->connect(text, timeout_ms, ret) : SP_E_INVAL;
+}
+
+int address_listen(const struct address *a, struct listener **ret)
+{
+        char text[ADDRESS_MAX];
+        address_put(a, text);
+        return a->ops->listen ? a->ops->listen(text, ret) : SP_E_INVAL;
+}
+
+static bool other_end(const struct conn *c, struct sockaddr_storage *ret, socklen_t *ret_size)
+{
+        *ret_size = sizeof(*ret);
+        return getpeername(c->fd, (struct sockaddr *)ret, ret_size) == 0 &&
+               *ret_size <= sizeof(*ret);
+}
+
+int conn_reached(const struct conn *c, const char *text, char ret[ADDRESS_MAX])
+{
+        struct sockaddr_storage other;
+        socklen_t size;
+        struct address a = { .ops = c->ops };
+        char port[8];
+        if (!other_end(c, &other, &size))
+                return SP_E_LINK;
+        if (other.ss_family != AF_INET && other.ss_family != AF_INET6)
+                return snprintf(ret, ADDRESS_MAX, "%s", text) < ADDRESS_MAX ? 0 : SP_E_INVAL;
+        if (getnameinfo((struct sockaddr *)&other, size, a.host, sizeof(a.host), port, sizeof(port),
+                        NI_NUMERICHOST | NI_NUMERICSERV))
+                return SP_E_LINK;
+        a.port = (unsigned)atoi(port);
+        address_put(&a, ret);
+        return 0;
+}
+
+bool conn_origin(const struct conn *c, uint8_t net[16])
+{
+        struct sockaddr_storage a;
+        socklen_t size;
+        memset(net, 0, 16);
+        if (!other_end(c, &a, &size))
+                return false;
+        if (a.ss_family == AF_INET) {
+                struct sockaddr_in in;
+                memcpy(&in, &a, sizeof(in));
+                memcpy(net, &in.sin_addr, 4);
+        } else if (a.ss_family == AF_INET6) {
+                struct sockaddr_in6 in6;
+                memcpy(&in6, &a, sizeof(in6));
+                bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
+                memcpy(net, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
+        } else if (a.ss_family == AF_VSOCK) {
+                struct sockaddr_vm vm;
+                memcpy(&vm, &a, sizeof(vm));
+                memcpy(net + 8, &vm.svm_cid, 4); /* apart from addresses of IP */
+        }
+        return loopback_address((struct sockaddr *)&a);
+}
