@@ -141,11 +141,11 @@ static void queue_open(struct queue *x, const char *path)
         snprintf(text, sizeof(text), "shm:%s,spin=1000", path);
         struct config_options options = { .values = { [CONFIG_almaif] = text } };
         struct backend_params params = { .options = &options, .complete = on_complete };
-        if (ops->open(&params, &x->b) < 0 || ops->queue_create(x->b, 0, 0, &x->q) < 0 ||
+        if (ops->open(&params, &x->b) < 0 || ops->queue.create(x->b, 0, 0, &x->q) < 0 ||
             info_put(&parts, INFO_PART, "spancl.noop", 11) < 0 ||
-            ops->program_create(x->b, 0, 3, &device, 1, bytes_of(parts.data, parts.size), &x->p) <
+            ops->program.create(x->b, 0, 3, &device, 1, bytes_of(parts.data, parts.size), &x->p) <
                     0 ||
-            ops->kernel_create(x->p, "spancl.noop", &x->k) < 0)
+            ops->kernel.create(x->p, "spancl.noop", &x->k) < 0)
                 die("the backend can't be opened");
         buf_fini(&parts);
 }
@@ -175,7 +175,7 @@ static double queue_round(struct queue *x, void (*wait)(struct queue *x, unsigne
                 if (backend_almaif.submit(x->q, &c, &e) < 0)
                         die("a command was refused");
                 wait(x, seen);
-                backend_almaif.event_release(e);
+                backend_almaif.event.release(e);
         }
         double per = (now_us() - before) / BACKEND_PER_ROUND;
         backend_almaif.poll(x->b, true);
@@ -184,9 +184,9 @@ static double queue_round(struct queue *x, void (*wait)(struct queue *x, unsigne
 
 static void queue_close(struct queue *x)
 {
-        backend_almaif.kernel_release(x->k);
-        backend_almaif.program_release(x->p);
-        backend_almaif.queue_release(x->q);
+        backend_almaif.kernel.release(x->k);
+        backend_almaif.program.release(x->p);
+        backend_almaif.queue.release(x->q);
         backend_almaif.close(x->b);
 }
 

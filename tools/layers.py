@@ -7,6 +7,7 @@
     loop joins sessions and transports; programs (daemon, cli) may use everything.
 
 A folder has at most FOLDER_MAX .c files.
+A struct has at most FIELDS_MAX fields; a nested struct counts as one.
 Transports have capabilities, not identities: outside src/transport no code names one (`transport_tcp`), compares
 `ops`, or has a string that begins with a scheme ("tcp:"). Only the configuration's grammar has schemes, too.
 Each header also compiles alone."""
@@ -48,6 +49,7 @@ HEADERS = {
             "proto/wire.h", "session/session.h"},
 }
 FOLDER_MAX = 25
+FIELDS_MAX = 30
 # The files that know how an address is written: the transports, and the configuration's grammar.
 SCHEMES_IN = ("src/transport/", "src/config/", "src/base/config", "src/base/loopback.c")
 PROGRAMS = {"daemon", "cli", "emulator"}
@@ -139,8 +141,43 @@ def rooms():
     return bad
 
 
+# Text that holds no fields: comments, literals and directives; brackets, innermost first.
+NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|' r"'(?:\\.|[^'\\])*'"
+                     r"|^[ \t]*#(?:\\\n|[^\n])*", re.DOTALL | re.MULTILINE)
+BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+BRACES = re.compile(r"(\b(?:struct|union)\s+(?:__attribute__\s+)?(\w*)\s*)?\{([^{}]*)\}")
+
+
+def structs(text):
+    """The name and the number of fields of each struct and union that `text` defines."""
+    found = []
+
+    def close(match):
+        if match[1]:
+            found.append((match[2], match[3].count(";") + match[3].count(",")))
+        return match[1] or ""
+
+    text = NO_CODE.sub(" ", text)
+    for inner, replacement in (BRACKETS, ""), (BRACES, close):
+        count = 1
+        while count:
+            text, count = inner.subn(replacement, text)
+    return found
+
+
+def fields():
+    bad = 0
+    for path in sorted(SOURCE.rglob("*.[ch]")):
+        for name, count in structs(path.read_text()):
+            if count > FIELDS_MAX:
+                print(f"{path.relative_to(ROOT)}: struct {name} has {count} fields, "
+                      f"{FIELDS_MAX} are allowed: group them")
+                bad += 1
+    return bad
+
+
 def main():
-    bad = includes() + identities() + rooms()
+    bad = includes() + identities() + rooms() + fields()
     bad += headers_alone()
     print(f"{bad} violations")
     return 1 if bad else 0

@@ -1,8 +1,8 @@
 /* A backend executes commands in domains. A domain is one native context on this host, where one
  * replica of a buffer can live; devices of one domain share its buffers.
  *
- * Threads: the engine calls most operations under its lock, one at a time. It calls program_build,
- * program_compile, program_link and program_binary on threads of their own. Those run at the same
+ * Threads: the engine calls most operations under its lock, one at a time. It calls program.build,
+ * program.compile, program.link and program.binary on threads of their own. Those run at the same
  * time as other operations, but never two of one program. The backend reports completions by
  * `complete` from any thread, never from inside an operation.
  *
@@ -94,7 +94,7 @@ struct backend_box {
 
 struct backend_command {
         enum backend_op op;
-        /* KERNEL: arguments were set by kernel_set_arg before */
+        /* KERNEL: arguments were set by kernel.set_arg before */
         struct backend_kernel *kernel;
         unsigned dims;
         const size_t *offset, *global, *local; /* offset, local: NULL if none */
@@ -142,48 +142,56 @@ struct backend_ops {
 
         /* Load drivers and find devices. SP_E_NODEV: none (after the filter), SP_E_NOMEM. */
         int (*open)(const struct backend_params *params, struct backend **ret);
+
         /* Close the backend; all objects have been released. Waits for commands in flight. */
         void (*close)(struct backend *b);
 
-        unsigned (*device_count)(struct backend *b);
-        unsigned (*device_domain)(struct backend *b, unsigned device);
         unsigned (*domain_count)(struct backend *b);
-        /* Get the number and name by which the filter knows the device: its number among all
-         * devices that were found, and its name (cut at `size`). False: only one process at a time
-         * can use the device, so other processes can't tell if it works. NULL: that is so for all
-         * devices. */
-        bool (*device_label)(struct backend *b, unsigned device, unsigned *ret_number,
-                             char *ret_name, size_t size);
-        /* Append all contents of the INFO_DEVICE block of device `device`. */
-        int (*device_info)(struct backend *b, unsigned device, struct buf *out);
 
-        /* clCreateSubDevices: the new devices have the numbers from *ret_first on and a domain of
-         * their own. NULL: no device can be divided. */
-        cl_int (*device_partition)(struct backend *b, unsigned device,
-                                   const cl_device_partition_property *properties,
-                                   unsigned *ret_first, unsigned *ret_count);
-        /* Release a sub-device. No queue of it is left, and no new object of it is created. */
-        void (*device_release)(struct backend *b, unsigned device);
+        /* Devices, by their numbers from 0 on, and sub-devices. */
+        struct {
+                unsigned (*count)(struct backend *b);
+                unsigned (*domain)(struct backend *b, unsigned device);
+                /* Get the number and name by which the filter knows the device: its number among
+                 * all devices that were found, and its name (cut at `size`). False: only one
+                 * process at a time can use the device, so other processes can't tell if it works.
+                 * NULL: that is so for all devices. */
+                bool (*label)(struct backend *b, unsigned device, unsigned *ret_number,
+                              char *ret_name, size_t size);
+                /* Append all contents of the INFO_DEVICE block of device `device`. */
+                int (*info)(struct backend *b, unsigned device, struct buf *out);
+                /* clCreateSubDevices: the new devices have the numbers from *ret_first on and a
+                 * domain of their own. NULL: no device can be divided. */
+                cl_int (*partition)(struct backend *b, unsigned device,
+                                    const cl_device_partition_property *properties,
+                                    unsigned *ret_first, unsigned *ret_count);
+                /* Release a sub-device. No queue of it is left, and no new object of it is
+                 * created. */
+                void (*release)(struct backend *b, unsigned device);
+        } device;
 
-        cl_int (*buffer_create)(struct backend *b, unsigned domain, cl_mem_flags flags, size_t size,
-                                struct backend_buffer **ret);
-        cl_int (*sub_buffer_create)(struct backend *b, struct backend_buffer *parent,
-                                    cl_mem_flags flags, size_t origin, size_t size,
-                                    struct backend_buffer **ret);
-        /* Create an image. `d` is valid (proto/image.h). parent: the buffer or image whose bytes
-         * the image uses, which are enough, or NULL. It is released by buffer_release.
-         * CL_INVALID_OPERATION: no images. */
-        cl_int (*image_create)(struct backend *b, unsigned domain, cl_mem_flags flags,
-                               const struct image_desc *d, struct backend_buffer *parent,
-                               struct backend_buffer **ret);
-        /* Create a pipe, which is released by buffer_release. NULL: no device has pipes. */
-        cl_int (*pipe_create)(struct backend *b, unsigned domain, cl_uint packet_size,
-                              cl_uint packets, struct backend_buffer **ret);
-        void (*buffer_release)(struct backend_buffer *buffer);
-        /* Get the buffer's bytes, if its devices work on the host's memory itself. The caller may
-         * write there while no command uses them, and later commands see the writes. NULL, or
-         * returns NULL: they can't be had. */
-        void *(*buffer_bytes)(struct backend_buffer *buffer);
+        /* Buffers, images and pipes, each a struct backend_buffer. */
+        struct {
+                cl_int (*create)(struct backend *b, unsigned domain, cl_mem_flags flags,
+                                 size_t size, struct backend_buffer **ret);
+                cl_int (*create_sub)(struct backend *b, struct backend_buffer *parent,
+                                     cl_mem_flags flags, size_t origin, size_t size,
+                                     struct backend_buffer **ret);
+                /* Create an image. `d` is valid (proto/image.h). parent: the buffer or image whose
+                 * bytes the image uses, which are enough, or NULL. It is released by `release`.
+                 * CL_INVALID_OPERATION: no images. */
+                cl_int (*create_image)(struct backend *b, unsigned domain, cl_mem_flags flags,
+                                       const struct image_desc *d, struct backend_buffer *parent,
+                                       struct backend_buffer **ret);
+                /* Create a pipe, which is released by `release`. NULL: no device has pipes. */
+                cl_int (*create_pipe)(struct backend *b, unsigned domain, cl_uint packet_size,
+                                      cl_uint packets, struct backend_buffer **ret);
+                void (*release)(struct backend_buffer *buffer);
+                /* Get the buffer's bytes, if its devices work on the host's memory itself. The
+                 * caller may write there while no command uses them, and later commands see the
+                 * writes. NULL, or returns NULL: they can't be had. */
+                void *(*bytes)(struct backend_buffer *buffer);
+        } buffer;
 
         /* Get `size` bytes of the host's memory that the domain's devices transfer fastest from and
          * to. `given`: use these whole pages, which stay mapped until close, and which others may
@@ -192,107 +200,132 @@ struct backend_ops {
         cl_int (*host_memory)(struct backend *b, unsigned domain, size_t size, void *given,
                               void **ret);
 
-        /* Create shared virtual memory for a device that has it (INFO_DEVICE_SVM): `size` bytes at
-         * `address`, or if that is 0 at an address of the device's choice. `mapped`: the memory is
-         * mapped already; it is taken over and ends with vm_unmap. CL_INVALID_HOST_PTR: it can't be
-         * at this address. */
-        cl_int (*svm_create)(struct backend *b, unsigned device, uint64_t address, size_t size,
-                             bool mapped, struct backend_svm **ret, uint64_t *ret_address);
-        /* Create a buffer over `size` bytes of `svm` from `offset` on. If the domain does not have
-         * that memory, it is an ordinary buffer. Released before `svm` is. */
-        cl_int (*svm_buffer_create)(struct backend *b, unsigned domain, struct backend_svm *svm,
-                                    cl_mem_flags flags, size_t offset, size_t size,
-                                    struct backend_buffer **ret);
-        void (*svm_release)(struct backend_svm *svm);
+        /* Shared virtual memory. */
+        struct {
+                /* Create shared virtual memory for a device that has it (INFO_DEVICE_SVM): `size`
+                 * bytes at `address`, or if that is 0 at an address of the device's choice.
+                 * `mapped`: the memory is mapped already; it is taken over and ends with vm_unmap.
+                 * CL_INVALID_HOST_PTR: it can't be at this address. */
+                cl_int (*create)(struct backend *b, unsigned device, uint64_t address, size_t size,
+                                 bool mapped, struct backend_svm **ret, uint64_t *ret_address);
+                /* Create a buffer over `size` bytes of `svm` from `offset` on. If the domain does
+                 * not have that memory, it is an ordinary buffer. Released before `svm` is. */
+                cl_int (*create_buffer)(struct backend *b, unsigned domain, struct backend_svm *svm,
+                                        cl_mem_flags flags, size_t offset, size_t size,
+                                        struct backend_buffer **ret);
+                void (*release)(struct backend_svm *svm);
+        } svm;
 
-        /* CL_INVALID_OPERATION: no images. */
-        cl_int (*sampler_create)(struct backend *b, unsigned domain, const struct sampler_desc *d,
+        /* Samplers of images. */
+        struct {
+                /* CL_INVALID_OPERATION: no images. */
+                cl_int (*create)(struct backend *b, unsigned domain, const struct sampler_desc *d,
                                  struct backend_sampler **ret);
-        void (*sampler_release)(struct backend_sampler *s);
+                void (*release)(struct backend_sampler *s);
+        } sampler;
 
-        cl_int (*queue_create)(struct backend *b, unsigned device,
-                               cl_command_queue_properties props, struct backend_queue **ret);
-        /* Create a queue of `size` bytes on the device. NULL: no device has such queues; else the
-         * next two operations are not NULL. */
-        cl_int (*device_queue_create)(struct backend *b, unsigned device,
-                                      cl_command_queue_properties props, cl_uint size,
-                                      struct backend_queue **ret);
-        cl_int (*device_queue_set_default)(struct backend_queue *q);
-        cl_int (*kernel_set_queue)(struct backend_kernel *k, unsigned index,
-                                   struct backend_queue *q);
-        void (*queue_release)(struct backend_queue *q);
-        /* Make sure that submitted commands start (clFlush). */
-        void (*queue_flush)(struct backend_queue *q);
+        /* Queues of this host. */
+        struct {
+                cl_int (*create)(struct backend *b, unsigned device,
+                                 cl_command_queue_properties props, struct backend_queue **ret);
+                void (*release)(struct backend_queue *q);
+                /* Make sure that submitted commands start (clFlush). */
+                void (*flush)(struct backend_queue *q);
+                /* True if all later commands of the domain fail once a command of the queue has
+                 * failed. NULL: no. */
+                bool (*failure_stays)(const struct backend_queue *q);
+                /* The largest number of commands in flight at which a marker or barrier without
+                 * wait list may be submitted to an out-of-order queue. With more it takes too long.
+                 * NULL: any number. */
+                size_t (*marker_max)(const struct backend_queue *q);
+        } queue;
 
-        /* Create a program. `devices` (all of one domain) are the devices that it may be built for.
-         * kind and parts are those of the message program_create. A program of several domains is
-         * several backend programs. */
-        cl_int (*program_create)(struct backend *b, unsigned domain, unsigned kind,
+        /* Queues that kernels enqueue to. NULL, as kernel.set_queue: no device has such queues. */
+        struct {
+                /* Create a queue of `size` bytes on the device. */
+                cl_int (*create)(struct backend *b, unsigned device,
+                                 cl_command_queue_properties props, cl_uint size,
+                                 struct backend_queue **ret);
+                cl_int (*set_default)(struct backend_queue *q);
+        } device_queue;
+
+        /* Programs; some operations run on threads of their own (above). */
+        struct {
+                /* Create a program. `devices` (all of one domain) are the devices that it may be
+                 * built for. kind and parts are those of the message program_create. A program of
+                 * several domains is several backend programs. */
+                cl_int (*create)(struct backend *b, unsigned domain, unsigned kind,
                                  const unsigned *devices, size_t device_count, struct bytes parts,
                                  struct backend_program **ret);
-        /* Build. Blocking, on any thread. Appends INFO_BUILD and, if built, INFO_KERNEL records to
-         * `info` (NULL: they are known). The folders of -I in `options` already name server
-         * folders. Returns clBuildProgram's result. */
-        cl_int (*program_build)(struct backend_program *p, const unsigned *devices,
+                /* Build. Blocking, on any thread. Appends INFO_BUILD and, if built, INFO_KERNEL
+                 * records to `info` (NULL: they are known). The folders of -I in `options` already
+                 * name server folders. Returns clBuildProgram's result. */
+                cl_int (*build)(struct backend_program *p, const unsigned *devices,
                                 size_t device_count, const char *options, struct buf *info);
-        /* The same for clCompileProgram; there are no INFO_KERNEL records. */
-        cl_int (*program_compile)(struct backend_program *p, const unsigned *devices,
+                /* The same for clCompileProgram; there are no INFO_KERNEL records. */
+                cl_int (*compile)(struct backend_program *p, const unsigned *devices,
                                   size_t device_count, const char *options, struct buf *info);
-        /* clLinkProgram. CL_SUCCESS: *ret is the new program. Else there is none, but `info` may
-         * say why. */
-        cl_int (*program_link)(struct backend *b, unsigned domain, const unsigned *devices,
+                /* clLinkProgram. CL_SUCCESS: *ret is the new program. Else there is none, but
+                 * `info` may say why. */
+                cl_int (*link)(struct backend *b, unsigned domain, const unsigned *devices,
                                size_t device_count, struct backend_program *const *inputs,
                                size_t input_count, const char *options, struct buf *info,
                                struct backend_program **ret);
-        /* clSetProgramSpecializationConstant, before the build that is to use it. */
-        cl_int (*program_constant)(struct backend_program *p, cl_uint id, struct bytes value);
-        /* True if a binary costs as much time as a build, while the implementation caches compiled
-         * programs itself. A launch of a kernel with a required work-group size may then end the
-         * process meanwhile. NULL: no. */
-        bool (*binary_is_dear)(struct backend *b, unsigned domain);
-        /* CL_PROGRAM_BINARY_TYPE, also of a program made of binaries that is not built yet. NULL:
-         * all are executables. */
-        cl_program_binary_type (*program_type)(struct backend_program *p, unsigned device);
-        /* Append one INFO_PART with the binary for `device`. */
-        cl_int (*program_binary)(struct backend_program *p, unsigned device, struct buf *out);
-        void (*program_release)(struct backend_program *p);
+                /* clSetProgramSpecializationConstant, before the build that is to use it. */
+                cl_int (*constant)(struct backend_program *p, cl_uint id, struct bytes value);
+                /* True if a binary costs as much time as a build, while the implementation caches
+                 * compiled programs itself. A launch of a kernel with a required work-group size
+                 * may then end the process meanwhile. NULL: no. */
+                bool (*binary_is_dear)(struct backend *b, unsigned domain);
+                /* CL_PROGRAM_BINARY_TYPE, also of a program made of binaries that is not built yet.
+                 * NULL: all are executables. */
+                cl_program_binary_type (*type)(struct backend_program *p, unsigned device);
+                /* Append one INFO_PART with the binary for `device`. */
+                cl_int (*binary)(struct backend_program *p, unsigned device, struct buf *out);
+                void (*release)(struct backend_program *p);
+        } program;
 
-        cl_int (*kernel_create)(struct backend_program *p, const char *name,
-                                struct backend_kernel **ret);
-        /* Set an argument. `a->object` is resolved to the backend's `sampler` or `buffer`, which
-         * may be an image; NULL for a null buffer. ARG_SVM: the object is an address. */
-        cl_int (*kernel_set_arg)(struct backend_kernel *k, const struct arg *a,
-                                 struct backend_buffer *buffer, struct backend_sampler *sampler);
-        /* Answer the query `name`, as in kernel_query, for `input`: `size` bytes of value. The
-         * kernel's arguments are set. */
-        cl_int (*kernel_query)(struct backend_kernel *k, unsigned device, uint32_t name,
-                               const size_t *input, size_t input_count, size_t size, void *ret);
-        void (*kernel_release)(struct backend_kernel *k);
+        /* Kernels, and their arguments for the next launch. */
+        struct {
+                cl_int (*create)(struct backend_program *p, const char *name,
+                                 struct backend_kernel **ret);
+                /* Set an argument. `a->object` is resolved to the backend's `sampler` or
+                 * `buffer`, which may be an image; NULL for a null buffer. ARG_SVM: the object
+                 * is an address. */
+                cl_int (*set_arg)(struct backend_kernel *k, const struct arg *a,
+                                  struct backend_buffer *buffer, struct backend_sampler *sampler);
+                cl_int (*set_queue)(struct backend_kernel *k, unsigned index,
+                                    struct backend_queue *q);
+                /* Answer the query `name`, as in kernel_query, for `input`: `size` bytes of value.
+                 * The kernel's arguments are set. */
+                cl_int (*query)(struct backend_kernel *k, unsigned device, uint32_t name,
+                                const size_t *input, size_t input_count, size_t size, void *ret);
+                void (*release)(struct backend_kernel *k);
+        } kernel;
 
         /* Start a command. *ret is an event for the deps of later commands of the domain; the
          * engine releases it. An error: the command was not started, and `complete` will not be
          * called for it. */
         cl_int (*submit)(struct backend_queue *q, const struct backend_command *c,
                          struct backend_event **ret);
-        void (*event_release)(struct backend_event *e);
-        /* Report a command of `q` after all, once, though it was submitted without a cookie. An
-         * error: it will not be reported. NULL: every command is submitted with a cookie. */
-        cl_int (*event_report)(struct backend_queue *q, struct backend_event *e, void *cookie);
+
         /* Report complete commands on this thread. A thread that polls in a loop spares the
          * backend's own threads; with `last` it announces that it stops polling, until the next
          * call. Called without the engine's lock, by one thread at a time. NULL: polling is of no
          * use. */
         enum backend_polled (*poll)(struct backend *b, bool last);
-        /* The status of a command that is complete because a later one of its in-order queue is.
-         * CL_COMPLETE, or the error of the command. */
-        cl_int (*event_status)(struct backend_event *e);
-        /* True if all later commands of the domain fail once a command of the queue has failed.
-         * NULL: no. */
-        bool (*failure_stays)(const struct backend_queue *q);
-        /* The largest number of commands in flight at which a marker or barrier without wait list
-         * may be submitted to an out-of-order queue. With more it takes too long. NULL: any
-         * number. */
-        size_t (*marker_max)(const struct backend_queue *q);
+
+        /* Events of commands that were started. */
+        struct {
+                void (*release)(struct backend_event *e);
+                /* Report a command of `q` after all, once, though it was submitted without a
+                 * cookie. An error: it will not be reported. NULL: every command is submitted with
+                 * a cookie. */
+                cl_int (*report)(struct backend_queue *q, struct backend_event *e, void *cookie);
+                /* The status of a command that is complete because a later one of its in-order
+                 * queue is. CL_COMPLETE, or the error of the command. */
+                cl_int (*status)(struct backend_event *e);
+        } event;
 };
 
 extern const struct backend_ops backend_native, backend_reference, backend_almaif,

@@ -97,7 +97,7 @@ static struct part *domain_part(struct backend *b, unsigned *domain)
 static bool number_all(struct part *s, unsigned devices, unsigned domains)
 {
         struct backend *b = s->whole;
-        unsigned device_count = s->ops->device_count(s->b);
+        unsigned device_count = s->ops->device.count(s->b);
         unsigned domain_count = s->ops->domain_count(s->b);
         if (device_count - devices > NUMBERS_MAX - b->device_count ||
             domain_count - domains > NUMBERS_MAX - b->domain_count)
@@ -218,22 +218,22 @@ static unsigned composite_domain_count(struct backend *b)
 static unsigned composite_device_domain(struct backend *b, unsigned device)
 {
         struct part *s = device_part(b, &device);
-        return s->domains[s->ops->device_domain(s->b, device)];
+        return s->domains[s->ops->device.domain(s->b, device)];
 }
 
 static bool composite_device_label(struct backend *b, unsigned device, unsigned *ret_number,
                                    char *ret_name, size_t size)
 {
         struct part *s = device_part(b, &device);
-        return s->ops->device_label &&
-               s->ops->device_label(s->b, device, ret_number, ret_name, size);
+        return s->ops->device.label &&
+               s->ops->device.label(s->b, device, ret_number, ret_name, size);
 }
 
 static int composite_device_info(struct backend *b, unsigned device, struct buf *out)
 {
         size_t from = out->size;
         struct part *s = device_part(b, &device);
-        int r = s->ops->device_info(s->b, device, out);
+        int r = s->ops->device.info(s->b, device, out);
         if (r >= 0)
                 rename_from(s, out, from);
         return r;
@@ -245,15 +245,15 @@ static cl_int composite_device_partition(struct backend *b, unsigned device,
 {
         unsigned first, count;
         struct part *s = device_part(b, &device);
-        if (!s->ops->device_partition)
+        if (!s->ops->device.partition)
                 return CL_INVALID_VALUE;
-        unsigned devices = s->ops->device_count(s->b), domains = s->ops->domain_count(s->b);
-        cl_int r = s->ops->device_partition(s->b, device, properties, &first, &count);
+        unsigned devices = s->ops->device.count(s->b), domains = s->ops->domain_count(s->b);
+        cl_int r = s->ops->device.partition(s->b, device, properties, &first, &count);
         if (r != CL_SUCCESS)
                 return r;
         if (!number_all(s, devices, domains)) {
                 for (unsigned i = 0; i < count; i++)
-                        s->ops->device_release(s->b, first + i);
+                        s->ops->device.release(s->b, first + i);
                 return CL_OUT_OF_RESOURCES;
         }
         *ret_first = s->devices[first];
@@ -264,7 +264,7 @@ static cl_int composite_device_partition(struct backend *b, unsigned device,
 static void composite_device_release(struct backend *b, unsigned device)
 {
         struct part *s = device_part(b, &device);
-        s->ops->device_release(s->b, device);
+        s->ops->device.release(s->b, device);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -273,7 +273,7 @@ static cl_int composite_buffer_create(struct backend *b, unsigned domain, cl_mem
                                       size_t size, struct backend_buffer **ret)
 {
         struct part *s = domain_part(b, &domain);
-        return WRAP(buffer, s, ret, s->ops->buffer_create(s->b, domain, flags, size, &w->inner));
+        return WRAP(buffer, s, ret, s->ops->buffer.create(s->b, domain, flags, size, &w->inner));
 }
 
 static cl_int composite_sub_buffer_create(struct backend *b, struct backend_buffer *parent,
@@ -282,7 +282,7 @@ static cl_int composite_sub_buffer_create(struct backend *b, struct backend_buff
 {
         struct part *s = parent->part;
         return WRAP(buffer, s, ret,
-                    s->ops->sub_buffer_create(s->b, parent->inner, flags, origin, size, &w->inner));
+                    s->ops->buffer.create_sub(s->b, parent->inner, flags, origin, size, &w->inner));
 }
 
 static cl_int composite_image_create(struct backend *b, unsigned domain, cl_mem_flags flags,
@@ -291,32 +291,32 @@ static cl_int composite_image_create(struct backend *b, unsigned domain, cl_mem_
 {
         struct part *s = domain_part(b, &domain);
         return WRAP(buffer, s, ret,
-                    s->ops->image_create(s->b, domain, flags, d, parent ? parent->inner : NULL,
-                                         &w->inner));
+                    s->ops->buffer.create_image(s->b, domain, flags, d,
+                                                parent ? parent->inner : NULL, &w->inner));
 }
 
 static cl_int composite_pipe_create(struct backend *b, unsigned domain, cl_uint packet_size,
                                     cl_uint packets, struct backend_buffer **ret)
 {
         struct part *s = domain_part(b, &domain);
-        if (!s->ops->pipe_create)
+        if (!s->ops->buffer.create_pipe)
                 return CL_INVALID_OPERATION;
         return WRAP(buffer, s, ret,
-                    s->ops->pipe_create(s->b, domain, packet_size, packets, &w->inner));
+                    s->ops->buffer.create_pipe(s->b, domain, packet_size, packets, &w->inner));
 }
 
 static void composite_buffer_release(struct backend_buffer *m)
 {
         if (!m)
                 return;
-        m->part->ops->buffer_release(m->inner);
+        m->part->ops->buffer.release(m->inner);
         mem_free(m);
 }
 
 static void *composite_buffer_bytes(struct backend_buffer *m)
 {
         const struct backend_ops *ops = m->part->ops;
-        return ops->buffer_bytes ? ops->buffer_bytes(m->inner) : NULL;
+        return ops->buffer.bytes ? ops->buffer.bytes(m->inner) : NULL;
 }
 
 static cl_int composite_host_memory(struct backend *b, unsigned domain, size_t size, void *given,
@@ -333,7 +333,7 @@ static cl_int composite_svm_create(struct backend *b, unsigned device, uint64_t 
         struct part *s = device_part(b, &device);
         return WRAP(
                 svm, s, ret,
-                s->ops->svm_create(s->b, device, address, size, mapped, &w->inner, ret_address));
+                s->ops->svm.create(s->b, device, address, size, mapped, &w->inner, ret_address));
 }
 
 static cl_int composite_svm_buffer_create(struct backend *b, unsigned domain,
@@ -345,13 +345,13 @@ static cl_int composite_svm_buffer_create(struct backend *b, unsigned domain,
         if (s != svm->part)
                 return composite_buffer_create(b, domain, flags, size, ret);
         return WRAP(buffer, s, ret,
-                    s->ops->svm_buffer_create(s->b, number, svm->inner, flags, offset, size,
+                    s->ops->svm.create_buffer(s->b, number, svm->inner, flags, offset, size,
                                               &w->inner));
 }
 
 static void composite_svm_release(struct backend_svm *svm)
 {
-        svm->part->ops->svm_release(svm->inner);
+        svm->part->ops->svm.release(svm->inner);
         mem_free(svm);
 }
 
@@ -359,14 +359,14 @@ static cl_int composite_sampler_create(struct backend *b, unsigned domain,
                                        const struct sampler_desc *d, struct backend_sampler **ret)
 {
         struct part *s = domain_part(b, &domain);
-        return WRAP(sampler, s, ret, s->ops->sampler_create(s->b, domain, d, &w->inner));
+        return WRAP(sampler, s, ret, s->ops->sampler.create(s->b, domain, d, &w->inner));
 }
 
 static void composite_sampler_release(struct backend_sampler *x)
 {
         if (!x)
                 return;
-        x->part->ops->sampler_release(x->inner);
+        x->part->ops->sampler.release(x->inner);
         mem_free(x);
 }
 
@@ -376,7 +376,7 @@ static cl_int composite_queue_create(struct backend *b, unsigned device,
                                      cl_command_queue_properties props, struct backend_queue **ret)
 {
         struct part *s = device_part(b, &device);
-        return WRAP(queue, s, ret, s->ops->queue_create(s->b, device, props, &w->inner));
+        return WRAP(queue, s, ret, s->ops->queue.create(s->b, device, props, &w->inner));
 }
 
 static cl_int composite_device_queue_create(struct backend *b, unsigned device,
@@ -384,15 +384,15 @@ static cl_int composite_device_queue_create(struct backend *b, unsigned device,
                                             struct backend_queue **ret)
 {
         struct part *s = device_part(b, &device);
-        if (!s->ops->device_queue_create)
+        if (!s->ops->device_queue.create)
                 return CL_INVALID_QUEUE_PROPERTIES;
         return WRAP(queue, s, ret,
-                    s->ops->device_queue_create(s->b, device, props, size, &w->inner));
+                    s->ops->device_queue.create(s->b, device, props, size, &w->inner));
 }
 
 static cl_int composite_device_queue_set_default(struct backend_queue *q)
 {
-        return q->part->ops->device_queue_set_default(q->inner);
+        return q->part->ops->device_queue.set_default(q->inner);
 }
 
 static cl_int composite_kernel_set_queue(struct backend_kernel *k, unsigned index,
@@ -400,20 +400,20 @@ static cl_int composite_kernel_set_queue(struct backend_kernel *k, unsigned inde
 {
         if (k->part != q->part)
                 return CL_INVALID_DEVICE_QUEUE;
-        return k->part->ops->kernel_set_queue(k->inner, index, q->inner);
+        return k->part->ops->kernel.set_queue(k->inner, index, q->inner);
 }
 
 static void composite_queue_release(struct backend_queue *q)
 {
         if (!q)
                 return;
-        q->part->ops->queue_release(q->inner);
+        q->part->ops->queue.release(q->inner);
         mem_free(q);
 }
 
 static void composite_queue_flush(struct backend_queue *q)
 {
-        q->part->ops->queue_flush(q->inner);
+        q->part->ops->queue.flush(q->inner);
 }
 
 /* ---- programs ------------------------------------------------------------------------------- */
@@ -438,7 +438,7 @@ static cl_int composite_program_create(struct backend *b, unsigned domain, unsig
         cl_int r = CL_OUT_OF_HOST_MEMORY;
         if (list)
                 r = WRAP(program, s, ret,
-                         s->ops->program_create(s->b, domain, kind, list, device_count, parts,
+                         s->ops->program.create(s->b, domain, kind, list, device_count, parts,
                                                 &w->inner));
         mem_free(list);
         return r;
@@ -464,13 +464,13 @@ static cl_int build_with(build_op *op, struct backend_program *p, const unsigned
 static cl_int composite_program_build(struct backend_program *p, const unsigned *devices,
                                       size_t device_count, const char *options, struct buf *info)
 {
-        return build_with(p->part->ops->program_build, p, devices, device_count, options, info);
+        return build_with(p->part->ops->program.build, p, devices, device_count, options, info);
 }
 
 static cl_int composite_program_compile(struct backend_program *p, const unsigned *devices,
                                         size_t device_count, const char *options, struct buf *info)
 {
-        return build_with(p->part->ops->program_compile, p, devices, device_count, options, info);
+        return build_with(p->part->ops->program.compile, p, devices, device_count, options, info);
 }
 
 static cl_int composite_program_link(struct backend *b, unsigned domain, const unsigned *devices,
@@ -488,7 +488,7 @@ static cl_int composite_program_link(struct backend *b, unsigned domain, const u
                 for (size_t i = 0; i < input_count; i++)
                         inner[i] = inputs[i]->inner;
                 r = WRAP(program, s, ret,
-                         s->ops->program_link(s->b, domain, list, device_count, inner, input_count,
+                         s->ops->program.link(s->b, domain, list, device_count, inner, input_count,
                                               options, info, &w->inner));
                 rename_from(s, info, from);
         }
@@ -499,33 +499,33 @@ static cl_int composite_program_link(struct backend *b, unsigned domain, const u
 
 static cl_int composite_program_constant(struct backend_program *p, cl_uint id, struct bytes value)
 {
-        return p->part->ops->program_constant(p->inner, id, value);
+        return p->part->ops->program.constant(p->inner, id, value);
 }
 
 static bool composite_binary_is_dear(struct backend *b, unsigned domain)
 {
         struct part *s = domain_part(b, &domain);
-        return s->ops->binary_is_dear && s->ops->binary_is_dear(s->b, domain);
+        return s->ops->program.binary_is_dear && s->ops->program.binary_is_dear(s->b, domain);
 }
 
 static cl_program_binary_type composite_program_type(struct backend_program *p, unsigned device)
 {
         device_part(p->part->whole, &device);
-        return p->part->ops->program_type ? p->part->ops->program_type(p->inner, device)
+        return p->part->ops->program.type ? p->part->ops->program.type(p->inner, device)
                                           : CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
 }
 
 static cl_int composite_program_binary(struct backend_program *p, unsigned device, struct buf *out)
 {
         device_part(p->part->whole, &device);
-        return p->part->ops->program_binary(p->inner, device, out);
+        return p->part->ops->program.binary(p->inner, device, out);
 }
 
 static void composite_program_release(struct backend_program *p)
 {
         if (!p)
                 return;
-        p->part->ops->program_release(p->inner);
+        p->part->ops->program.release(p->inner);
         mem_free(p);
 }
 
@@ -534,7 +534,7 @@ static void composite_program_release(struct backend_program *p)
 static cl_int composite_kernel_create(struct backend_program *p, const char *name,
                                       struct backend_kernel **ret)
 {
-        return WRAP(kernel, p->part, ret, p->part->ops->kernel_create(p->inner, name, &w->inner));
+        return WRAP(kernel, p->part, ret, p->part->ops->kernel.create(p->inner, name, &w->inner));
 }
 
 static cl_int composite_kernel_set_arg(struct backend_kernel *k, const struct arg *a,
@@ -543,7 +543,7 @@ static cl_int composite_kernel_set_arg(struct backend_kernel *k, const struct ar
 {
         if ((buffer && buffer->part != k->part) || (sampler && sampler->part != k->part))
                 return CL_INVALID_MEM_OBJECT;
-        return k->part->ops->kernel_set_arg(k->inner, a, buffer ? buffer->inner : NULL,
+        return k->part->ops->kernel.set_arg(k->inner, a, buffer ? buffer->inner : NULL,
                                             sampler ? sampler->inner : NULL);
 }
 
@@ -552,14 +552,14 @@ static cl_int composite_kernel_query(struct backend_kernel *k, unsigned device, 
                                      void *ret)
 {
         device_part(k->part->whole, &device);
-        return k->part->ops->kernel_query(k->inner, device, name, input, input_count, size, ret);
+        return k->part->ops->kernel.query(k->inner, device, name, input, input_count, size, ret);
 }
 
 static void composite_kernel_release(struct backend_kernel *k)
 {
         if (!k)
                 return;
-        k->part->ops->kernel_release(k->inner);
+        k->part->ops->kernel.release(k->inner);
         mem_free(k);
 }
 
@@ -602,25 +602,25 @@ static void composite_event_release(struct backend_event *e)
 {
         if (!e)
                 return;
-        e->part->ops->event_release(e->inner);
+        e->part->ops->event.release(e->inner);
         mem_free(e);
 }
 
 static cl_int composite_event_status(struct backend_event *e)
 {
-        return e->part->ops->event_status(e->inner);
+        return e->part->ops->event.status(e->inner);
 }
 
 static bool composite_failure_stays(const struct backend_queue *q)
 {
         const struct backend_ops *ops = q->part->ops;
-        return ops->failure_stays && ops->failure_stays(q->inner);
+        return ops->queue.failure_stays && ops->queue.failure_stays(q->inner);
 }
 
 static size_t composite_marker_max(const struct backend_queue *q)
 {
         const struct backend_ops *ops = q->part->ops;
-        return ops->marker_max ? ops->marker_max(q->inner) : SIZE_MAX;
+        return ops->queue.marker_max ? ops->queue.marker_max(q->inner) : SIZE_MAX;
 }
 
 static enum backend_polled composite_poll(struct backend *b, bool last)
@@ -638,48 +638,66 @@ const struct backend_ops backend_composite = {
         .name = "composite",
         .open = composite_open,
         .close = composite_close,
-        .device_count = composite_device_count,
-        .device_domain = composite_device_domain,
         .domain_count = composite_domain_count,
-        .device_label = composite_device_label,
-        .device_info = composite_device_info,
-        .device_partition = composite_device_partition,
-        .device_release = composite_device_release,
-        .buffer_create = composite_buffer_create,
-        .sub_buffer_create = composite_sub_buffer_create,
-        .image_create = composite_image_create,
-        .pipe_create = composite_pipe_create,
-        .buffer_release = composite_buffer_release,
-        .buffer_bytes = composite_buffer_bytes,
+        .device = {
+                .count = composite_device_count,
+                .domain = composite_device_domain,
+                .label = composite_device_label,
+                .info = composite_device_info,
+                .partition = composite_device_partition,
+                .release = composite_device_release,
+        },
+        .buffer = {
+                .create = composite_buffer_create,
+                .create_sub = composite_sub_buffer_create,
+                .create_image = composite_image_create,
+                .create_pipe = composite_pipe_create,
+                .release = composite_buffer_release,
+                .bytes = composite_buffer_bytes,
+        },
         .host_memory = composite_host_memory,
-        .svm_create = composite_svm_create,
-        .svm_buffer_create = composite_svm_buffer_create,
-        .svm_release = composite_svm_release,
-        .sampler_create = composite_sampler_create,
-        .sampler_release = composite_sampler_release,
-        .queue_create = composite_queue_create,
-        .device_queue_create = composite_device_queue_create,
-        .device_queue_set_default = composite_device_queue_set_default,
-        .kernel_set_queue = composite_kernel_set_queue,
-        .queue_release = composite_queue_release,
-        .queue_flush = composite_queue_flush,
-        .program_create = composite_program_create,
-        .program_build = composite_program_build,
-        .program_compile = composite_program_compile,
-        .program_link = composite_program_link,
-        .program_constant = composite_program_constant,
-        .binary_is_dear = composite_binary_is_dear,
-        .program_type = composite_program_type,
-        .program_binary = composite_program_binary,
-        .program_release = composite_program_release,
-        .kernel_create = composite_kernel_create,
-        .kernel_set_arg = composite_kernel_set_arg,
-        .kernel_query = composite_kernel_query,
-        .kernel_release = composite_kernel_release,
+        .svm = {
+                .create = composite_svm_create,
+                .create_buffer = composite_svm_buffer_create,
+                .release = composite_svm_release,
+        },
+        .sampler = {
+                .create = composite_sampler_create,
+                .release = composite_sampler_release,
+        },
+        .queue = {
+                .create = composite_queue_create,
+                .release = composite_queue_release,
+                .flush = composite_queue_flush,
+                .failure_stays = composite_failure_stays,
+                .marker_max = composite_marker_max,
+        },
+        .device_queue = {
+                .create = composite_device_queue_create,
+                .set_default = composite_device_queue_set_default,
+        },
+        .program = {
+                .create = composite_program_create,
+                .build = composite_program_build,
+                .compile = composite_program_compile,
+                .link = composite_program_link,
+                .constant = composite_program_constant,
+                .binary_is_dear = composite_binary_is_dear,
+                .type = composite_program_type,
+                .binary = composite_program_binary,
+                .release = composite_program_release,
+        },
+        .kernel = {
+                .create = composite_kernel_create,
+                .set_arg = composite_kernel_set_arg,
+                .set_queue = composite_kernel_set_queue,
+                .query = composite_kernel_query,
+                .release = composite_kernel_release,
+        },
         .submit = composite_submit,
-        .event_release = composite_event_release,
-        .event_status = composite_event_status,
-        .failure_stays = composite_failure_stays,
-        .marker_max = composite_marker_max,
         .poll = composite_poll,
+        .event = {
+                .release = composite_event_release,
+                .status = composite_event_status,
+        },
 };

@@ -38,7 +38,7 @@ enum control_kind {
         /* The sandbox is complete. With the descriptor of daemon/supervisor/refusals.h, if there is one. */
         CONTROL_CALLS = 'A',
         /* The backend is open. Text: number of devices, and a line with number and name of each
-         * device that can be checked (backend_ops.device_label). */
+         * device that can be checked (backend_ops.device.label). */
         CONTROL_READY = 'R',
         /* The backend can't be opened, and the worker ends. Text: the reason, for the client and
          * the log. */

@@ -31,7 +31,7 @@ void engine_device_unref(struct engine *e, struct sub_device *s)
 {
         if (!s || --s->refs)
                 return;
-        e->be->device_release(e->backend, s->number);
+        e->be->device.release(e->backend, s->number);
         mem_free(s);
 }
 
@@ -52,12 +52,12 @@ static int put_device(struct engine *e, unsigned number, struct buf *out)
         int r = info_begin(out, INFO_DEVICE, &mark);
         if (r < 0)
                 return r;
-        r = e->be->device_info(e->backend, number, out);
+        r = e->be->device.info(e->backend, number, out);
         if (r < 0)
                 return r;
         struct bytes inside = { out->data + mark + 8, out->size - mark - 8 }, found;
         if (!info_find(inside, INFO_DEVICE_DOMAIN, &found))
-                r = info_put_u64(out, INFO_DEVICE_DOMAIN, e->be->device_domain(e->backend, number));
+                r = info_put_u64(out, INFO_DEVICE_DOMAIN, e->be->device.domain(e->backend, number));
         if (!r)
                 r = info_put_u64(out, INFO_DEVICE_NUMBER, number);
         if (!r)
@@ -108,7 +108,7 @@ static bool properties_valid(struct wire_u64s p)
 static cl_int partition(struct engine *e, unsigned device, struct wire_u64s properties,
                         unsigned *ret_first, unsigned *ret_count)
 {
-        if (!e->be->device_partition)
+        if (!e->be->device.partition)
                 return CL_INVALID_VALUE;
         cl_device_partition_property *list = mem_alloc((properties.count + 1) * sizeof(*list));
         if (!list)
@@ -116,7 +116,7 @@ static cl_int partition(struct engine *e, unsigned device, struct wire_u64s prop
         for (size_t i = 0; i < properties.count; i++)
                 list[i] = (cl_device_partition_property)wire_u64s_at(properties, i);
         list[properties.count] = 0;
-        cl_int status = e->be->device_partition(e->backend, device, list, ret_first, ret_count);
+        cl_int status = e->be->device.partition(e->backend, device, list, ret_first, ret_count);
         mem_free(list);
         return status;
 }
@@ -130,7 +130,7 @@ static cl_int add_devices(struct engine *e, unsigned first, unsigned count, stru
                 if (!s || map_put(&e->sub_devices, i, s) < 0) {
                         r = r < 0 ? r : SP_E_NOMEM;
                         mem_free(s);
-                        e->be->device_release(e->backend, i);
+                        e->be->device.release(e->backend, i);
                         continue;
                 }
                 *s = (struct sub_device){ i, 1 };

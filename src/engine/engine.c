@@ -149,7 +149,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         r = e->be->open(&bp, &e->backend);
         if (r < 0)
                 return r;
-        e->device_count = e->be->device_count(e->backend);
+        e->device_count = e->be->device.count(e->backend);
         if (e->programs.cache && !params->in_process) {
                 r = cached_build_prepare(e);
                 if (r < 0)
@@ -204,8 +204,8 @@ unsigned engine_device_count(const struct engine *e)
 bool engine_device_label(struct engine *e, unsigned device, unsigned *ret_number, char *ret_name,
                          size_t size)
 {
-        return e->be->device_label &&
-               e->be->device_label(e->backend, device, ret_number, ret_name, size);
+        return e->be->device.label &&
+               e->be->device.label(e->backend, device, ret_number, ret_name, size);
 }
 
 void engine_get_counts(struct engine *e, struct engine_counts *ret)
@@ -230,7 +230,7 @@ static void flush_queues(struct engine *e)
                 engine_object_ref(&q->object);
                 engine_untracked_cover(q);
                 TRACE_SPAN(flush, q->object.id);
-                e->be->queue_flush(q->native);
+                e->be->queue.flush(q->native);
                 list_remove(&q->dirty);
                 engine_object_unref(&q->object);
         }

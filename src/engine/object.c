@@ -101,7 +101,7 @@ static void buffer_free(struct object *o)
         struct buffer *b = container_of(o, struct buffer, object);
         for (size_t i = 0; i < b->replica_count; i++)
                 if (b->replicas[i].native)
-                        o->engine->be->buffer_release(b->replicas[i].native);
+                        o->engine->be->buffer.release(b->replicas[i].native);
         storage_give(o->engine, b->charged, &b->charged);
         mem_free(b->replicas);
         if (b->parent)
@@ -185,22 +185,23 @@ static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_b
         if (status < 0)
                 return status;
         if (engine_buffer_is_pipe(b))
-                return e->be->pipe_create ? e->be->pipe_create(e->backend, domain, b->packet_size,
-                                                               b->packets, ret)
-                                          : CL_INVALID_OPERATION;
+                return e->be->buffer.create_pipe
+                               ? e->be->buffer.create_pipe(e->backend, domain, b->packet_size,
+                                                           b->packets, ret)
+                               : CL_INVALID_OPERATION;
         if (engine_buffer_is_image(b))
-                return e->be->image_create(e->backend, domain, native_flags(b->flags), &b->image,
-                                           parent, ret);
+                return e->be->buffer.create_image(e->backend, domain, native_flags(b->flags),
+                                                  &b->image, parent, ret);
         if (b->svm && !b->svm->native)
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
         if (b->svm)
-                return e->be->svm_buffer_create(e->backend, domain, b->svm->native,
+                return e->be->svm.create_buffer(e->backend, domain, b->svm->native,
                                                 native_flags(b->flags), (size_t)b->origin,
                                                 (size_t)b->size, ret);
         if (!parent)
-                return e->be->buffer_create(e->backend, domain, native_flags(b->flags),
+                return e->be->buffer.create(e->backend, domain, native_flags(b->flags),
                                             (size_t)b->size, ret);
-        return e->be->sub_buffer_create(e->backend, parent, native_flags(b->flags),
+        return e->be->buffer.create_sub(e->backend, parent, native_flags(b->flags),
                                         (size_t)b->origin, (size_t)b->size, ret);
 }
 
@@ -310,7 +311,7 @@ static void svm_free(struct object *o)
 {
         struct svm *s = container_of(o, struct svm, object);
         if (s->native)
-                o->engine->be->svm_release(s->native);
+                o->engine->be->svm.release(s->native);
         storage_give(o->engine, s->charged, &s->charged);
         mem_free(s);
 }
@@ -327,7 +328,7 @@ static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *re
         if (engine_limit_exceeded(e, LIMIT_OBJECTS, e->objects.table.count, 1))
                 *ret_status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         if (*ret_status == CL_SUCCESS)
-                *ret_status = e->be->svm_create(e->backend, (unsigned)m->device, m->address,
+                *ret_status = e->be->svm.create(e->backend, (unsigned)m->device, m->address,
                                                 (size_t)m->size, false, &s->native, ret_address);
         int r = *ret_status < 0 ? 0 : engine_object_add(e, &s->object);
         if (*ret_status < 0 || r < 0)
@@ -359,7 +360,7 @@ static void storage_map(struct engine *e, const struct wire_storage_create *m, s
         uint64_t address, same;
         if (!ops->map_arena || ops->map_arena(e->params.user, m->offset, size, &address) < 0)
                 return;
-        if (e->be->svm_create(e->backend, (unsigned)m->device, address, size, true, &s->native,
+        if (e->be->svm.create(e->backend, (unsigned)m->device, address, size, true, &s->native,
                               &same) < 0)
                 vm_unmap(address, size);
 }
@@ -407,7 +408,7 @@ static void sampler_free(struct object *o)
         struct sampler *s = container_of(o, struct sampler, object);
         for (size_t i = 0; i < s->replica_count; i++)
                 if (s->replicas[i].native)
-                        o->engine->be->sampler_release(s->replicas[i].native);
+                        o->engine->be->sampler.release(s->replicas[i].native);
         mem_free(s->replicas);
         mem_free(s);
 }
@@ -428,7 +429,7 @@ cl_int engine_sampler_native(struct sampler *s, unsigned domain, struct backend_
         if (s->object.excess)
                 r->status = CL_OUT_OF_RESOURCES;
         if (!r->native && r->status == CL_SUCCESS)
-                r->status = e->be->sampler_create(e->backend, domain, &s->desc, &r->native);
+                r->status = e->be->sampler.create(e->backend, domain, &s->desc, &r->native);
         if (r->status < 0)
                 return r->status;
         *ret = r->native;
@@ -459,7 +460,7 @@ static void queue_free(struct object *o)
         list_remove(&q->dirty);
         mem_free(q->untracked.entries);
         if (q->native)
-                o->engine->be->queue_release(q->native);
+                o->engine->be->queue.release(q->native);
         if (q->chain_queue)
                 engine_object_unref(&q->chain_queue->object);
         engine_device_unref(o->engine, q->sub);
@@ -496,7 +497,7 @@ static struct queue *queue_alloc(struct engine *e, uint64_t id, unsigned device)
                 return NULL;
         q->object = (struct object){ .engine = e, .id = id, .refs = 1, .free = queue_free };
         q->device = device;
-        q->domain = e->be->device_domain(e->backend, q->device);
+        q->domain = e->be->device.domain(e->backend, q->device);
         list_init(&q->held);
         list_init(&q->barriers);
         list_init(&q->in_flight);
@@ -551,8 +552,8 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
         if (m->properties & CL_QUEUE_ON_DEVICE) {
                 q->on_device = true;
                 q->status = CL_INVALID_QUEUE_PROPERTIES;
-                if (e->be->device_queue_create)
-                        q->status = e->be->device_queue_create(e->backend, q->device, m->properties,
+                if (e->be->device_queue.create)
+                        q->status = e->be->device_queue.create(e->backend, q->device, m->properties,
                                                                (cl_uint)m->size, &q->native);
                 return 0;
         }
@@ -561,14 +562,16 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
         cl_command_queue_properties props =
                 m->properties &
                 (CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-        q->status = e->be->queue_create(e->backend, q->device, props, &q->native);
+        q->status = e->be->queue.create(e->backend, q->device, props, &q->native);
         if (q->status == CL_INVALID_QUEUE_PROPERTIES && !q->in_order) {
                 /* Any order works here, because a submitted command depends on earlier ones only. */
                 props &= ~(cl_command_queue_properties)CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
-                q->status = e->be->queue_create(e->backend, q->device, props, &q->native);
+                q->status = e->be->queue.create(e->backend, q->device, props, &q->native);
         }
-        q->failure_stays = q->native && e->be->failure_stays && e->be->failure_stays(q->native);
-        q->marker_max = q->native && e->be->marker_max ? e->be->marker_max(q->native) : SIZE_MAX;
+        q->failure_stays =
+                q->native && e->be->queue.failure_stays && e->be->queue.failure_stays(q->native);
+        q->marker_max = q->native && e->be->queue.marker_max ? e->be->queue.marker_max(q->native)
+                                                             : SIZE_MAX;
         return 0;
 }
 
@@ -579,7 +582,7 @@ int engine_handle_queue_set_default(void *user, const struct wire_queue_set_defa
         if (!q)
                 return SP_E_PROTO;
         /* No error is sent: kernels that need a default queue and have none fail. */
-        if (q->native && e->be->device_queue_set_default(q->native) < 0)
+        if (q->native && e->be->device_queue.set_default(q->native) < 0)
                 log_warn("engine", "the default queue of device %u can't be replaced", q->device);
         return 0;
 }

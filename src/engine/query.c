@@ -41,10 +41,10 @@ static cl_int ask(const struct query *q, uint8_t *value)
         struct backend_kernel *native;
         if (!engine_program_has(k->program, q->device))
                 return CL_INVALID_DEVICE;
-        cl_int status = prepare(k, e->be->device_domain(e->backend, (unsigned)q->device), &native);
+        cl_int status = prepare(k, e->be->device.domain(e->backend, (unsigned)q->device), &native);
         if (status < 0)
                 return status;
-        return e->be->kernel_query(native, (unsigned)q->device, (uint32_t)q->name, q->input,
+        return e->be->kernel.query(native, (unsigned)q->device, (uint32_t)q->name, q->input,
                                    q->input_count, (size_t)q->size, value);
 }
 

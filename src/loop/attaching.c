@@ -42,7 +42,7 @@ int attaching_admit(struct server_loop *l, const struct wire_hello *m, struct se
         }
         if (m->role) {
                 uint64_t token[2] = { m->key_hi, m->key_lo };
-                if (!l->claimed || !same(l->id, m->session_hi, m->session_lo)) {
+                if (!l->attach.claimed || !same(l->attach.id, m->session_hi, m->session_lo)) {
                         *ret_text = "no such session";
                         return SP_E_GONE;
                 }
@@ -53,20 +53,20 @@ int attaching_admit(struct server_loop *l, const struct wire_hello *m, struct se
                 }
                 return *ret ? 0 : SP_E_AGAIN;
         }
-        if (!l->claimed) {
+        if (!l->attach.claimed) {
                 if (m->lane || m->next_seq || m->generation) {
                         *ret_text = "no such session";
                         return SP_E_GONE;
                 }
-                l->claimed = true;
-                l->id[0] = m->session_hi;
-                l->id[1] = m->session_lo;
-                l->key[0] = m->key_hi;
-                l->key[1] = m->key_lo;
-        } else if (!same(l->id, m->session_hi, m->session_lo)) {
+                l->attach.claimed = true;
+                l->attach.id[0] = m->session_hi;
+                l->attach.id[1] = m->session_lo;
+                l->attach.key[0] = m->key_hi;
+                l->attach.key[1] = m->key_lo;
+        } else if (!same(l->attach.id, m->session_hi, m->session_lo)) {
                 *ret_text = "no such session";
                 return SP_E_GONE;
-        } else if (!same(l->key, m->key_hi, m->key_lo)) {
+        } else if (!same(l->attach.key, m->key_hi, m->key_lo)) {
                 *ret_text = "wrong key for this session";
                 return SP_E_AUTH;
         } else if (is_outdated(m, session_generation(engine_session(l->engine)))) {
@@ -92,16 +92,16 @@ static int answer(struct conn *conn, const struct wire_hello_reply *m)
 static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane, bool clients)
 {
         uint64_t size;
-        bool arena = clients && !lane && l->arena_fd < 0;
+        bool arena = clients && !lane && l->arena.fd < 0;
         int r = shm_offer(conn, lane ? SHARED_BULK : SHARED_MESSAGES, arena ? ARENA_SIZE : 0);
         int fd = !r && arena ? arena_storage(*conn, &size) : -1;
         if (fd >= 0) {
-                l->arena_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-                l->arena_size = size;
-                arena_map_bounce(*conn, &l->bounce);
+                l->arena.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+                l->arena.size = size;
+                arena_map_bounce(*conn, &l->arena.bounce);
         }
         if (!r && clients)
-                arena_use_bounce(&l->bounce, lane, *conn);
+                arena_use_bounce(&l->arena.bounce, lane, *conn);
         return r;
 }
 
@@ -183,7 +183,7 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         channel_carry(l, c, lane);
         if (!m->role && !lane) {
                 l->client = c;
-                l->heard = true;
+                l->attach.heard = true;
         }
         log_info(LOG, "%s attached lane %u (%.*s, %s)", m->role ? "a peer" : "the client", lane,
                  (int)m->name.size, (const char *)m->name.data, conn_name(c->lanes[lane].conn));
@@ -247,7 +247,7 @@ void attaching_take(struct server_loop *l)
                         peering_settle(l, a);
                         continue;
                 }
-                l->heard = true;
+                l->attach.heard = true;
                 greet(l, a, &early);
         }
 }

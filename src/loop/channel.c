@@ -65,10 +65,10 @@ void serving_end(struct server_loop *l, int status, const char *fmt, ...)
                 return;
         va_list ap;
         va_start(ap, fmt);
-        vsnprintf(l->end_text, sizeof(l->end_text), fmt, ap);
+        vsnprintf(l->end.text, sizeof(l->end.text), fmt, ap);
         va_end(ap);
         l->over = true;
-        l->end_status = status;
+        l->end.status = status;
 }
 
 void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
@@ -99,10 +99,10 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
  * notices their completion soonest, so wake or extend its polling. */
 static void await_end(struct server_loop *l)
 {
-        if (!atomic_load_explicit(&l->looks, memory_order_relaxed))
+        if (!atomic_load_explicit(&l->completions.looks, memory_order_relaxed))
                 return;
         spin_kick(&l->spin);
-        if (atomic_load(&l->sleeps))
+        if (atomic_load(&l->completions.sleeps))
                 serving_rouse(l);
 }
 

@@ -29,13 +29,12 @@
 
 enum {
         RECEIVE_BUDGET = 4 << 20,
-        RETRY_FIRST_MS = 20, /* between two tries to reach a server again, doubled each time */
-        RETRY_MAX_MS = 1000,
-        TRY_FIRST_MS = 1000,  /* the first of these tries, doubled each time */
+        TRY_FIRST_MS = 1000,  /* the first try to reach a server again, doubled each time */
         EARLY_MAX = 64 << 10, /* bytes sent behind the hello of a connection that is made again */
         IMPLIED_TIMEOUT_MS =
                 1000, /* for a server that nobody named: programs that need none wait, too */
-        RETRY_REFUSED_MS = 10000, /* the server answers, but does not want us */
+        RETRY_REFUSED_MS =
+                10000, /* the longest pause if the server answers, but does not want us */
 };
 
 struct client_loop {
@@ -313,7 +312,7 @@ static bool pause_until(struct attach *a, uint64_t until)
 
 static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *reply)
 {
-        unsigned ms = RETRY_FIRST_MS;
+        unsigned pause_ms = RETRY_FIRST_MS;
         int limit_ms = a->dial.timeout_ms, first_ms = TRY_FIRST_MS;
         if (!pause_until(a, a->begin_ns))
                 return SP_E_GONE;
@@ -331,10 +330,9 @@ static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *r
                 bool later = may_work_later(r);
                 if (r == 0 || (!later && !a->fresh) || clock_now_ns() >= a->until_ns)
                         return r;
+                unsigned ms = dial_pause(&pause_ms, later ? RETRY_MAX_MS : RETRY_REFUSED_MS);
                 if (!pause_until(a, clock_now_ns() + ms * 1000000ull))
                         return r;
-                unsigned most = later ? RETRY_MAX_MS : RETRY_REFUSED_MS;
-                ms = 2 * ms < most ? 2 * ms : most;
                 a->dial.generation += !a->fresh;
         }
 }

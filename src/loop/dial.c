@@ -321,6 +321,13 @@ int loop_settle(const struct dial_params *p, struct bytes answer, struct conn *c
         return end(p, r, reply);
 }
 
+unsigned dial_pause(unsigned *pause_ms, unsigned max_ms)
+{
+        unsigned ms = *pause_ms;
+        *pause_ms = 2 * ms < max_ms ? 2 * ms : max_ms;
+        return ms;
+}
+
 int loop_probe(struct conn *conn, int timeout_ms)
 {
         auto_clean(buf_fini) struct buf out = { 0 };

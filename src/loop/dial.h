@@ -25,6 +25,12 @@ enum checking {
         CHECKING_ON,
 };
 
+/* The pause between two tries to reach the same side again: at first, and at most. */
+enum {
+        RETRY_FIRST_MS = 20,
+        RETRY_MAX_MS = 1000,
+};
+
 struct dial_params {
         const char *address; /* of a transport (transport.h) */
         int timeout_ms;      /* for all of it; 0: 10 s */
@@ -89,6 +95,10 @@ SP_NODISCARD int loop_settle(const struct dial_params *p, struct bytes answer, s
 
 /* Write the text for a connection that could not be made. */
 void loop_explain(const struct dial_params *p, int status, struct dial_reply *reply);
+
+/* A try has failed. Returns the pause before the next one in ms, and doubles *pause_ms up to
+ * `max_ms`. */
+unsigned dial_pause(unsigned *pause_ms, unsigned max_ms);
 
 /* Does a SpanCL server answer? Sends a hello that contains nothing that a caller has chosen. Takes
  * `conn` over. SP_E_PROTO: not SpanCL; SP_E_LINK, SP_E_TIMEOUT. */

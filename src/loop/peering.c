@@ -12,9 +12,7 @@
 
 enum {
         DIAL_TIMEOUT_MS = 10000,
-        RETRY_FIRST_MS = 20, /* between two tries to reach a peer, doubled each time */
-        RETRY_MAX_MS = 1000,
-        RELAYED_FIRST_MS = 2000, /* the same while the client relays */
+        RELAYED_FIRST_MS = 2000, /* the pause between tries while the client relays */
         RELAYED_MAX_MS = 30000,  /* and it is the other side's turn then */
         PATIENCE_MS = 4000,      /* after which the client is told that a peer can't be reached */
 };
@@ -167,8 +165,7 @@ static void try_later(struct server_loop *l, struct channel *c, int status, cons
         }
         unsigned *pause_ms = c->relayed_ms ? &c->relayed_ms : &t->pause_ms;
         unsigned max_ms = c->relayed_ms ? RELAYED_MAX_MS : RETRY_MAX_MS;
-        t->again_ns = clock_now_ns() + *pause_ms * 1000000ull;
-        *pause_ms = 2 * *pause_ms < max_ms ? 2 * *pause_ms : max_ms;
+        t->again_ns = clock_now_ns() + dial_pause(pause_ms, max_ms) * 1000000ull;
         if (c->relayed_ms) /* each time: it is the other side's turn */
                 engine_peer_unreachable(l->engine, c->session, text);
         else if (status != SP_E_LINK) /* it was there, and was cut: it may be there again soon */

@@ -36,7 +36,7 @@ void serving_flush(void *user, struct session *s)
         lane_threads_rouse(c->lane_threads, s);
         if (serving_on_thread(l)) {
                 /* Else it sends when it has received all that is there. */
-                if (l->polls && link_can_send(&c->lanes[0]))
+                if (l->completions.polls && link_can_send(&c->lanes[0]))
                         (void)!link_flush(&c->lanes[0], LINK_BUDGET, NULL);
                 return; /* losses are for flush_all */
         }
@@ -74,16 +74,16 @@ static void on_output(void *user, struct buf *text)
 static int on_map_arena(void *user, uint64_t offset, size_t size, uint64_t *ret_address)
 {
         struct server_loop *l = user;
-        if (l->arena_fd < 0 || offset > l->arena_size || size > l->arena_size - offset)
+        if (l->arena.fd < 0 || offset > l->arena.size || size > l->arena.size - offset)
                 return SP_E_NOENT;
-        return vm_map_file(l->arena_fd, offset, size, ret_address);
+        return vm_map_file(l->arena.fd, offset, size, ret_address);
 }
 
 static void *on_bounce(void *user, uint64_t *ret_size)
 {
         const struct server_loop *l = user;
-        *ret_size = l->bounce.size;
-        return l->bounce.base;
+        *ret_size = l->arena.bounce.size;
+        return l->arena.bounce.base;
 }
 
 static uint64_t on_now(void *user)
@@ -230,36 +230,36 @@ static int collect(struct server_loop *l, size_t *ret_count)
 {
         size_t n = 2;
         int ready = 0;
-        l->conn_count = 0;
-        l->fds[0] = (struct pollfd){ .fd = l->box->wake_fd, .events = POLLIN };
-        l->fds[1] = (struct pollfd){ .fd = wants_output(l) ? l->params.output_fd : -1,
-                                     .events = POLLIN };
+        l->watch.conn_count = 0;
+        l->watch.fds[0] = (struct pollfd){ .fd = l->box->wake_fd, .events = POLLIN };
+        l->watch.fds[1] = (struct pollfd){ .fd = wants_output(l) ? l->params.output_fd : -1,
+                                           .events = POLLIN };
         list_each(c, &l->channels, struct channel, link)
         {
-                if (n + 2 * SESSION_LANES > l->fd_cap) {
-                        size_t cap = l->fd_cap * 2;
-                        struct pollfd *more = mem_realloc(l->fds, cap * sizeof(*more));
+                if (n + 2 * SESSION_LANES > l->watch.fd_cap) {
+                        size_t cap = l->watch.fd_cap * 2;
+                        struct pollfd *more = mem_realloc(l->watch.fds, cap * sizeof(*more));
                         if (!more)
                                 return SP_E_NOMEM;
-                        l->fds = more;
-                        struct conn **conns = mem_realloc(l->conns, cap * sizeof(*conns));
+                        l->watch.fds = more;
+                        struct conn **conns = mem_realloc(l->watch.conns, cap * sizeof(*conns));
                         if (!conns)
                                 return SP_E_NOMEM;
-                        l->conns = conns;
-                        struct link **trials = mem_realloc(l->trials, cap * sizeof(*trials));
+                        l->watch.conns = conns;
+                        struct link **trials = mem_realloc(l->watch.trials, cap * sizeof(*trials));
                         if (!trials)
                                 return SP_E_NOMEM;
-                        l->trials = trials;
-                        l->fd_cap = cap;
+                        l->watch.trials = trials;
+                        l->watch.fd_cap = cap;
                 }
                 for (unsigned lane = 0; lane < session_lanes_used(c->session); lane++) {
                         ready |= c->broken[lane] < 0;
                         if (c->lane_threads[lane])
                                 continue;
                         ready |= link_can_send(&c->lanes[lane]) || link_is_due(&c->lanes[lane]);
-                        int added = link_poll(&c->lanes[lane], &l->fds[n]);
+                        int added = link_poll(&c->lanes[lane], &l->watch.fds[n]);
                         if (added && c->lanes[lane].conn->ops->peek)
-                                l->conns[l->conn_count++] = c->lanes[lane].conn;
+                                l->watch.conns[l->watch.conn_count++] = c->lanes[lane].conn;
                         n += (size_t)added;
                 }
         }
@@ -276,7 +276,7 @@ static void serve(struct server_loop *l, size_t count)
                         if (c->lane_threads[lane])
                                 continue;
                         struct link *k = &c->lanes[lane];
-                        unsigned can = link_polled(k, l->fds + 2, count - 2);
+                        unsigned can = link_polled(k, l->watch.fds + 2, count - 2);
                         if (can & CONN_OUT)
                                 k->blocked = false;
                         if (can & CONN_IN && !l->over)
@@ -290,13 +290,13 @@ static void serve(struct server_loop *l, size_t count)
 /* Notify the client that the session ends. */
 static void begin_farewell(struct server_loop *l, int status, const char *text)
 {
-        if (l->farewell_ns != UINT64_MAX)
+        if (l->farewell.until_ns != UINT64_MAX)
                 return;
-        l->farewell_ns = clock_now_ns() + FAREWELL_MS * 1000000ull;
-        l->farewell_status = status;
-        snprintf(l->farewell_text, sizeof(l->farewell_text), "%s", text);
-        if (!l->claimed || session_send(engine_session(l->engine), close, .status = status,
-                                        .text = bytes_str(text)) < 0)
+        l->farewell.until_ns = clock_now_ns() + FAREWELL_MS * 1000000ull;
+        l->farewell.status = status;
+        snprintf(l->farewell.text, sizeof(l->farewell.text), "%s", text);
+        if (!l->attach.claimed || session_send(engine_session(l->engine), close, .status = status,
+                                               .text = bytes_str(text)) < 0)
                 serving_end(l, status, "%s", text);
 }
 
@@ -316,20 +316,21 @@ static void farewell(struct server_loop *l)
         }
         if (stop)
                 begin_farewell(l, SP_E_GONE, text);
-        if (l->farewell_ns == UINT64_MAX)
+        if (l->farewell.until_ns == UINT64_MAX)
                 return;
         struct link *k = l->client ? &l->client->lanes[0] : NULL;
         if (k && k->conn && !k->blocked)
                 (void)!link_flush(k, SIZE_MAX, NULL);
-        if (!k || !k->conn || clock_now_ns() >= l->farewell_ns)
-                serving_end(l, l->farewell_status, "%s", l->farewell_text);
+        if (!k || !k->conn || clock_now_ns() >= l->farewell.until_ns)
+                serving_end(l, l->farewell.status, "%s", l->farewell.text);
 }
 
 /* The session has taken more than it may have. */
 static void expire(struct server_loop *l)
 {
         uint64_t deadline = engine_deadline(l->engine);
-        if (deadline == UINT64_MAX || deadline > clock_now_ns() || l->farewell_ns != UINT64_MAX)
+        if (deadline == UINT64_MAX || deadline > clock_now_ns() ||
+            l->farewell.until_ns != UINT64_MAX)
                 return;
         int r = engine_expire(l->engine, clock_now_ns());
         if (r < 0)
@@ -338,9 +339,9 @@ static void expire(struct server_loop *l)
 
 static uint64_t next_deadline(struct server_loop *l)
 {
-        uint64_t d = l->linger_ns < l->farewell_ns ? l->linger_ns : l->farewell_ns;
+        uint64_t d = l->linger_ns < l->farewell.until_ns ? l->linger_ns : l->farewell.until_ns;
         uint64_t engine = engine_deadline(l->engine);
-        if (l->farewell_ns == UINT64_MAX)
+        if (l->farewell.until_ns == UINT64_MAX)
                 d = engine < d ? engine : d;
         list_each(a, &l->early, struct arrival, link)
         {
@@ -362,11 +363,11 @@ static uint64_t next_deadline(struct server_loop *l)
 static enum spin_also poll_completions(void *loop)
 {
         struct server_loop *l = loop;
-        l->polls = true;
+        l->completions.polls = true;
         enum backend_polled r = engine_poll(l->engine, false);
-        l->polls = false;
-        if (r != BACKEND_IDLE && !atomic_load_explicit(&l->looks, memory_order_relaxed))
-                atomic_store_explicit(&l->looks, true, memory_order_relaxed);
+        l->completions.polls = false;
+        if (r != BACKEND_IDLE && !atomic_load_explicit(&l->completions.looks, memory_order_relaxed))
+                atomic_store_explicit(&l->completions.looks, true, memory_order_relaxed);
         return r == BACKEND_REPORTED ? SPIN_FOUND : r == BACKEND_WAITING ? SPIN_SOON : SPIN_NOTHING;
 }
 
@@ -378,40 +379,41 @@ static void begin_trials(struct server_loop *l)
         list_each(c, &l->channels, struct channel, link)
         {
                 if (link_try_begin(&c->lanes[0]))
-                        l->trials[l->trial_count++] = &c->lanes[0];
+                        l->watch.trials[l->watch.trial_count++] = &c->lanes[0];
         }
 }
 
 static void end_trials(struct server_loop *l)
 {
-        while (l->trial_count)
-                link_try_end(l->trials[--l->trial_count]);
+        while (l->watch.trial_count)
+                link_try_end(l->watch.trials[--l->watch.trial_count]);
 }
 
 /* Without the engine's lock. */
 static int look(struct server_loop *l, size_t count)
 {
-        int n = poll(l->fds, count, 0);
-        return n ? n : spin_peek(l->conns, l->conn_count);
+        int n = poll(l->watch.fds, count, 0);
+        return n ? n : spin_peek(l->watch.conns, l->watch.conn_count);
 }
 
 static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
 {
-        int n = spin_poll(&l->spin, &(struct spin_on){ l->fds, count, l->conns, l->conn_count,
-                                                       l->trials, l->trial_count });
+        int n = spin_poll(&l->spin, &(struct spin_on){ l->watch.fds, count, l->watch.conns,
+                                                       l->watch.conn_count, l->watch.trials,
+                                                       l->watch.trial_count });
         if (n)
                 return n;
-        if (l->trial_count) {
+        if (l->watch.trial_count) {
                 engine_lock(l->engine);
                 end_trials(l);
                 engine_unlock(l->engine);
         }
-        atomic_store(&l->sleeps, true);
+        atomic_store(&l->completions.sleeps, true);
         if (l->spin.also)
                 engine_poll(l->engine, true);
         TRACE_SPAN(poll, count);
-        n = poll(l->fds, count, clock_poll_ms(deadline));
-        atomic_store(&l->sleeps, false);
+        n = poll(l->watch.fds, count, clock_poll_ms(deadline));
+        atomic_store(&l->completions.sleeps, false);
         spin_slept(&l->spin);
         /* The loop's thread notices the completion of commands submitted from now on. So no other
          * thread has to be woken. */
@@ -424,7 +426,7 @@ static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
  * before it was attached, the first one or a later one. */
 static void await_client(struct server_loop *l)
 {
-        if (!l->heard || (l->client && l->client->lanes[0].conn)) {
+        if (!l->attach.heard || (l->client && l->client->lanes[0].conn)) {
                 l->linger_ns = UINT64_MAX;
                 return;
         }
@@ -444,8 +446,8 @@ static void *loop_thread(void *arg)
         l->running = true;
         for (;;) {
                 size_t count = 0;
-                atomic_store_explicit(&l->answered,
-                                      atomic_load_explicit(&l->asked, memory_order_relaxed),
+                atomic_store_explicit(&l->life.answered,
+                                      atomic_load_explicit(&l->life.asked, memory_order_relaxed),
                                       memory_order_relaxed);
                 take_losses(l);
                 attaching_take(l);
@@ -473,21 +475,21 @@ static void *loop_thread(void *arg)
                 /* A link is due for reading, though poll(2) finds nothing, when a send on it failed. */
                 if (n < 0 || (!n && r <= 0))
                         continue;
-                if (l->fds[0].revents) {
+                if (l->watch.fds[0].revents) {
                         eventfd_t v;
                         (void)!eventfd_read(l->box->wake_fd, &v);
                 }
-                if (l->fds[1].revents)
+                if (l->watch.fds[1].revents)
                         take_output(l);
                 serve(l, count);
         }
         flush_all(l, false);
         list_each(c, &l->channels, struct channel, link) channel_down(c);
         engine_unlock(l->engine);
-        log_info(LOG, "the session is over: %s", l->end_text);
+        log_info(LOG, "the session is over: %s", l->end.text);
         if (l->params.ended)
                 l->params.ended(l->params.user,
-                                atomic_load(&l->broken) ? SP_E_NODEV : l->end_status, l->end_text);
+                                atomic_load(&l->broken) ? SP_E_NODEV : l->end.status, l->end.text);
         return NULL;
 }
 
@@ -512,8 +514,8 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                 return SP_E_NOMEM;
         }
         l->params = *params;
-        l->linger_ns = l->farewell_ns = UINT64_MAX;
-        l->arena_fd = -1;
+        l->linger_ns = l->farewell.until_ns = UINT64_MAX;
+        l->arena.fd = -1;
         l->answer_ns = serving_option(l, CONFIG_answer_timeout) * 1000000;
         l->spin_ns = serving_option(l, CONFIG_spin) * 1000;
         spin_init(&l->spin, l->spin_ns, 0);
@@ -524,11 +526,11 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         }
         list_init(&l->channels);
         list_init(&l->early);
-        l->fd_cap = POLL_MAX;
-        l->fds = mem_alloc(l->fd_cap * sizeof(*l->fds));
-        l->conns = mem_alloc(l->fd_cap * sizeof(*l->conns));
-        l->trials = mem_alloc(l->fd_cap * sizeof(struct link *));
-        int r = l->fds && l->conns && l->trials ? box_new(&l->box) : SP_E_NOMEM;
+        l->watch.fd_cap = POLL_MAX;
+        l->watch.fds = mem_alloc(l->watch.fd_cap * sizeof(*l->watch.fds));
+        l->watch.conns = mem_alloc(l->watch.fd_cap * sizeof(*l->watch.conns));
+        l->watch.trials = mem_alloc(l->watch.fd_cap * sizeof(struct link *));
+        int r = l->watch.fds && l->watch.conns && l->watch.trials ? box_new(&l->box) : SP_E_NOMEM;
         if (!r && params->output_fd >= 0 && fcntl(params->output_fd, F_SETFL, O_NONBLOCK) < 0)
                 r = SP_E_INVAL;
         if (!r)
@@ -604,12 +606,12 @@ struct server_loop *server_loop_free(struct server_loop *l)
         box_unref(l->box);
         if (l->params.output_fd >= 0)
                 close(l->params.output_fd);
-        mem_free(l->fds);
-        mem_free(l->conns);
-        mem_free(l->trials);
-        if (l->arena_fd >= 0)
-                close(l->arena_fd);
-        arena_unmap_bounce(&l->bounce);
+        mem_free(l->watch.fds);
+        mem_free(l->watch.conns);
+        mem_free(l->watch.trials);
+        if (l->arena.fd >= 0)
+                close(l->arena.fd);
+        arena_unmap_bounce(&l->arena.bounce);
         mem_free(l);
         return NULL;
 }
@@ -700,10 +702,10 @@ bool server_loop_label(struct server_loop *l, unsigned device, unsigned *ret_num
 
 bool server_loop_is_alive(struct server_loop *l)
 {
-        unsigned asked = atomic_load_explicit(&l->asked, memory_order_relaxed);
-        if (atomic_load_explicit(&l->answered, memory_order_relaxed) != asked)
+        unsigned asked = atomic_load_explicit(&l->life.asked, memory_order_relaxed);
+        if (atomic_load_explicit(&l->life.answered, memory_order_relaxed) != asked)
                 return false;
-        atomic_store_explicit(&l->asked, asked + 1, memory_order_relaxed);
+        atomic_store_explicit(&l->life.asked, asked + 1, memory_order_relaxed);
         box_wake(l->box);
         return true;
 }

@@ -63,39 +63,66 @@ struct server_loop {
         bool asleep; /* the thread is in poll, or about to be */
         struct list channels;
         struct channel *client;
-        bool claimed; /* a client has attached: id and key are its */
-        uint64_t id[2], key[2];
-        bool heard; /* at least one connection came */
-        bool over;  /* nobody may attach any more */
-        /* The memory in common with the client: of its first connection; -1: none. */
-        int arena_fd;
-        uint64_t arena_size;
-        struct arena_bounce bounce;
+        bool over; /* nobody may attach any more */
+
+        /* The right to attach (attaching.c); guarded, too. */
+        struct {
+                bool claimed; /* a client has attached: id and key are its */
+                uint64_t id[2], key[2];
+                bool heard; /* at least one connection came */
+        } attach;
+
+        /* The memory in common with the client (attaching.c); guarded, too. */
+        struct {
+                int fd; /* of its first connection; -1: none */
+                uint64_t size;
+                struct arena_bounce bounce;
+        } arena;
 
         /* The thread's own. */
         struct list early;
         uint64_t linger_ns; /* UINT64_MAX: lane 0 is up, or was never asked for */
-        uint64_t
-                farewell_ns; /* the client knows that the session ends, and has time until then; UINT64_MAX */
-        int farewell_status;
-        char farewell_text[256];
-        int end_status;
-        char end_text[256];
-        struct pollfd *fds;
-        size_t fd_cap;
-        /* The conns among them that can be peeked at; no other thread closes such a conn. Room for
-         * fd_cap. */
-        struct conn **conns;
-        size_t conn_count;
-        /* Links that the thread receives from while it spins. Room for fd_cap. */
-        struct link **trials;
-        size_t trial_count;
+
+        /* The client knows that the session will end (server_loop.c). */
+        struct {
+                uint64_t until_ns; /* it has time until then; UINT64_MAX: it was not told */
+                int status;
+                char text[256];
+        } farewell;
+
+        /* How the session ended, once `over` (channel.c). */
+        struct {
+                int status;
+                char text[256];
+        } end;
+
+        /* The descriptors that the thread sleeps on (server_loop.c). */
+        struct {
+                struct pollfd *fds;
+                size_t fd_cap;
+                /* The conns among them that can be peeked at; no other thread closes such a conn.
+                 * Room for fd_cap. */
+                struct conn **conns;
+                size_t conn_count;
+                /* Links that the thread receives from while it spins. Room for fd_cap. */
+                struct link **trials;
+                size_t trial_count;
+        } watch;
+
         struct spin spin;
-        atomic_bool broken;          /* the driver's context broke */
-        atomic_uint asked, answered; /* signs of life: server_loop_is_alive */
-        bool polls;         /* the thread polls completions: messages about them are sent at once */
-        atomic_bool looks;  /* the backend has had completions to poll */
-        atomic_bool sleeps; /* the thread does not poll them now */
+        atomic_bool broken; /* the driver's context broke */
+
+        /* Signs of life: server_loop_is_alive. */
+        struct {
+                atomic_uint asked, answered;
+        } life;
+
+        /* The backend's completions, which the thread polls (server_loop.c). */
+        struct {
+                bool polls;         /* it does: messages about them are sent at once */
+                atomic_bool looks;  /* the backend has had completions to poll */
+                atomic_bool sleeps; /* the thread does not poll them now */
+        } completions;
 };
 
 /* The value of an option of the server (config_option_number). */

@@ -80,44 +80,55 @@ struct fabric {
         uint64_t unproven;    /* bytes sent before */
         bool failed;          /* the fabric has */
         int status;           /* 0, or SP_E_LINK */
-        bool wants_room;      /* of the connection */
         bool asleep;          /* the thread that polls is, or is about to */
-        struct buf out;       /* records to be sent */
-        size_t out_head;
-        uint8_t in[IN_SIZE]; /* records received, up to the first that is not whole */
-        size_t in_have;
-        uint64_t counted_sent, counted_received;
+
+        /* The connection, which carries records. */
+        struct {
+                bool wants_room;
+                struct buf out; /* to be sent */
+                size_t out_head;
+                uint8_t in[IN_SIZE]; /* received, up to the first that is not whole */
+                size_t in_have;
+                uint64_t counted_sent, counted_received;
+        } records;
 
         /* The first write: its target and its bytes, and the memory for the other side's first
          * write. */
-        struct target probe;
-        struct writing probing;
-        uint8_t probe_out[8], probe_in[8];
-        struct rma_region probe_region;
+        struct {
+                struct target to;
+                struct writing write;
+                uint8_t out[8], in[8];
+                struct rma_region region;
+        } probe;
 
-        /* Sending. */
-        uint64_t on_way;  /* bytes of DATA that the other side has not taken */
-        uint64_t offered; /* the first to.size of these have a place */
-        struct iovec
-                pieces[PIECES]; /* what the caller has to send, while it waits; it keeps them */
-        int piece_count;
-        struct target to, to_next; /* the next: told before this side heard that it is done */
-        uint16_t place_number;
-        struct writing writes[PIECES];
-        unsigned write_count, posted, written; /* of the place */
+        /* The stream to the other side. */
+        struct {
+                uint64_t on_way;  /* bytes of DATA that the other side has not taken */
+                uint64_t offered; /* the first to.size of these have a place */
+                struct iovec pieces
+                        [PIECES]; /* what the caller has to send, while it waits; it keeps them */
+                int piece_count;
+                struct target to,
+                        to_next; /* the next: told before this side heard that it is done */
+                uint16_t place_number;
+                struct writing writes[PIECES];
+                unsigned write_count, posted, written; /* of the place */
+        } sending;
 
-        /* Receiving. */
-        struct buf stream; /* of DATA, from stream_head on not taken */
-        size_t stream_head;
-        size_t untold; /* taken, but not told */
-        /* Bytes of the stream that come by the fabric: behind those of `stream`, but once the last of them have
-         * their place in front; then `next` come behind. */
-        uint64_t expected, next;
-        struct iovec place;
-        struct rma_region region; /* of it */
-        bool placed;              /* it was told */
-        uint16_t number;          /* of the next place */
-        unsigned arrived, coming; /* writes to it; coming 0: not known yet */
+        /* The stream from the other side. */
+        struct {
+                struct buf stream; /* of DATA, from stream_head on not taken */
+                size_t stream_head;
+                size_t untold; /* taken, but not told */
+                /* Bytes of the stream that come by the fabric: behind those of `stream`, but once
+                 * the last of them have their place in front; then `next` come behind. */
+                uint64_t expected, next;
+                struct iovec place;
+                struct rma_region region; /* of it */
+                bool placed;              /* it was told */
+                uint16_t number;          /* of the next place */
+                unsigned arrived, coming; /* writes to it; coming 0: not known yet */
+        } receiving;
 };
 
 static struct fabric_choice choice;
@@ -299,17 +310,18 @@ static int broken(struct fabric *f)
 
 static void watch(struct fabric *f, bool room)
 {
-        if (room == f->wants_room)
+        if (room == f->records.wants_room)
                 return;
         struct epoll_event e = { .events = EPOLLIN | (room ? EPOLLOUT : 0) };
         if (epoll_ctl(f->epoll, EPOLL_CTL_MOD, f->inner->fd, &e) == 0)
-                f->wants_room = room;
+                f->records.wants_room = room;
 }
 
 static int flush(struct fabric *f)
 {
-        while (f->out_head < f->out.size) {
-                struct iovec iov = { f->out.data + f->out_head, f->out.size - f->out_head };
+        while (f->records.out_head < f->records.out.size) {
+                struct iovec iov = { f->records.out.data + f->records.out_head,
+                                     f->records.out.size - f->records.out_head };
                 ssize_t n = f->inner->ops->sendv(f->inner, &iov, 1);
                 if (n == SP_E_AGAIN) {
                         watch(f, true);
@@ -317,9 +329,9 @@ static int flush(struct fabric *f)
                 }
                 if (n <= 0)
                         return lost(f);
-                f->out_head += (size_t)n;
+                f->records.out_head += (size_t)n;
         }
-        f->out.size = f->out_head = 0;
+        f->records.out.size = f->records.out_head = 0;
         watch(f, false);
         return 0;
 }
@@ -332,13 +344,13 @@ static int say(struct fabric *f, const struct record *m, const struct iovec *iov
         bytes_put_u32(header + 4, m->size);
         bytes_put_u64(header + 8, m->address);
         bytes_put_u64(header + 16, m->key);
-        if (f->out_head == f->out.size)
-                f->out.size = f->out_head = 0;
-        int r = buf_put(&f->out, header, sizeof(header));
+        if (f->records.out_head == f->records.out.size)
+                f->records.out.size = f->records.out_head = 0;
+        int r = buf_put(&f->records.out, header, sizeof(header));
         size_t left = n ? m->size : 0;
         for (int i = 0; !r && left; i++) {
                 size_t size = iov[i].iov_len < left ? iov[i].iov_len : left;
-                r = buf_put(&f->out, iov[i].iov_base, size);
+                r = buf_put(&f->records.out, iov[i].iov_base, size);
                 left -= size;
         }
         return r < 0 ? lost(f) : 0;
@@ -348,24 +360,25 @@ static int say(struct fabric *f, const struct record *m, const struct iovec *iov
 
 static void writes_end(struct fabric *f)
 {
-        for (unsigned i = 0; i < f->write_count; i++)
-                rma_release(f->rma, &f->writes[i].from);
-        f->write_count = f->posted = f->written = 0;
+        for (unsigned i = 0; i < f->sending.write_count; i++)
+                rma_release(f->rma, &f->sending.writes[i].from);
+        f->sending.write_count = f->sending.posted = f->sending.written = 0;
 }
 
 /* The caller's pieces up to the end of the place. */
 static int writes_begin(struct fabric *f)
 {
-        size_t left = f->to.size;
-        for (int i = 0; i < f->piece_count && left; i++) {
-                size_t size = f->pieces[i].iov_len < left ? f->pieces[i].iov_len : left;
+        size_t left = f->sending.to.size;
+        for (int i = 0; i < f->sending.piece_count && left; i++) {
+                size_t size =
+                        f->sending.pieces[i].iov_len < left ? f->sending.pieces[i].iov_len : left;
                 if (!size)
                         continue;
-                struct writing *w = &f->writes[f->write_count];
-                *w = (struct writing){ .data = bytes_of(f->pieces[i].iov_base, size) };
+                struct writing *w = &f->sending.writes[f->sending.write_count];
+                *w = (struct writing){ .data = bytes_of(f->sending.pieces[i].iov_base, size) };
                 if (rma_register(f->rma, w->data.data, size, false, &w->from) < 0)
                         return broken(f);
-                f->write_count++;
+                f->sending.write_count++;
                 left -= size;
         }
         return left ? lost(f) : 0; /* the caller does not offer what it did before */
@@ -374,22 +387,22 @@ static int writes_begin(struct fabric *f)
 /* Begin the writes that are possible now. */
 static int write_on(struct fabric *f)
 {
-        if (!f->to.size || !f->piece_count)
+        if (!f->sending.to.size || !f->sending.piece_count)
                 return 0;
-        if (!f->write_count && writes_begin(f) < 0)
+        if (!f->sending.write_count && writes_begin(f) < 0)
                 return SP_E_LINK;
-        uint64_t at = f->to.address;
-        for (unsigned i = 0; i < f->posted; i++)
-                at += f->writes[i].data.size;
-        while (f->posted < f->write_count) {
-                struct writing *w = &f->writes[f->posted];
-                uint32_t tell = (uint32_t)f->place_number << 16 | f->write_count;
-                int r = rma_write(f->rma, w->data, &w->from, at, f->to.key, tell, w);
+        uint64_t at = f->sending.to.address;
+        for (unsigned i = 0; i < f->sending.posted; i++)
+                at += f->sending.writes[i].data.size;
+        while (f->sending.posted < f->sending.write_count) {
+                struct writing *w = &f->sending.writes[f->sending.posted];
+                uint32_t tell = (uint32_t)f->sending.place_number << 16 | f->sending.write_count;
+                int r = rma_write(f->rma, w->data, &w->from, at, f->sending.to.key, tell, w);
                 if (r == SP_E_AGAIN)
                         return 0;
                 if (r < 0)
                         return broken(f);
-                f->posted++;
+                f->sending.posted++;
                 at += w->data.size;
         }
         return 0;
@@ -397,35 +410,38 @@ static int write_on(struct fabric *f)
 
 static bool is_written(const struct fabric *f)
 {
-        return f->to.size && f->write_count && f->written == f->write_count;
+        return f->sending.to.size && f->sending.write_count &&
+               f->sending.written == f->sending.write_count;
 }
 
 static bool is_arrived(const struct fabric *f)
 {
-        return f->placed && f->coming && f->arrived == f->coming;
+        return f->receiving.placed && f->receiving.coming &&
+               f->receiving.arrived == f->receiving.coming;
 }
 
 /* Send the other side the place for its first write, a probe. */
 static int probe_offer(struct fabric *f)
 {
-        if (rma_register(f->rma, f->probe_in, sizeof(f->probe_in), true, &f->probe_region) < 0)
+        if (rma_register(f->rma, f->probe.in, sizeof(f->probe.in), true, &f->probe.region) < 0)
                 return broken(f);
-        const struct record m = { PROBE, sizeof(f->probe_in), f->probe_region.address,
-                                  f->probe_region.key };
+        const struct record m = { PROBE, sizeof(f->probe.in), f->probe.region.address,
+                                  f->probe.region.key };
         return say(f, &m, NULL, 0);
 }
 
 static int probe_on(struct fabric *f)
 {
-        struct writing *w = &f->probing;
-        if (!f->probe.size || w->posted)
+        struct writing *w = &f->probe.write;
+        if (!f->probe.to.size || w->posted)
                 return 0;
-        w->data = bytes_of(f->probe_out, sizeof(f->probe_out));
+        w->data = bytes_of(f->probe.out, sizeof(f->probe.out));
         int r = w->from.handle
                         ? 0
-                        : rma_register(f->rma, f->probe_out, sizeof(f->probe_out), false, &w->from);
+                        : rma_register(f->rma, f->probe.out, sizeof(f->probe.out), false, &w->from);
         if (!r)
-                r = rma_write(f->rma, w->data, &w->from, f->probe.address, f->probe.key, PROBED, w);
+                r = rma_write(f->rma, w->data, &w->from, f->probe.to.address, f->probe.to.key,
+                              PROBED, w);
         w->posted = !r;
         return !r || r == SP_E_AGAIN ? 0 : broken(f);
 }
@@ -433,20 +449,21 @@ static int probe_on(struct fabric *f)
 static int take_event(struct fabric *f, const struct rma_event *e)
 {
         if (!e->arrived) {
-                if (e->context == &f->probing)
+                if (e->context == &f->probe.write)
                         f->proven = true;
                 else
-                        f->written++;
+                        f->sending.written++;
                 return 0;
         }
         if (e->data == PROBED)
                 return 0;
         unsigned coming = e->data & 0xffff;
-        if (!f->placed || e->data >> 16 != f->number || !coming ||
-            (f->coming && coming != f->coming) || f->arrived == coming)
+        if (!f->receiving.placed || e->data >> 16 != f->receiving.number || !coming ||
+            (f->receiving.coming && coming != f->receiving.coming) ||
+            f->receiving.arrived == coming)
                 return lost(f);
-        f->coming = coming;
-        f->arrived++;
+        f->receiving.coming = coming;
+        f->receiving.arrived++;
         return 0;
 }
 
@@ -489,19 +506,20 @@ static int take_ready(struct fabric *f, const struct record *m, const uint8_t *b
  * before this side does, and continue. */
 static bool is_last_place(const struct fabric *f)
 {
-        return f->placed && f->place.iov_len == f->expected;
+        return f->receiving.placed && f->receiving.place.iov_len == f->receiving.expected;
 }
 
 static int take_data(struct fabric *f, const struct record *m, const uint8_t *bytes)
 {
-        if ((f->expected && !is_last_place(f)) || f->next ||
-            f->stream.size - f->stream_head + f->untold + m->size > CREDIT)
+        if ((f->receiving.expected && !is_last_place(f)) || f->receiving.next ||
+            f->receiving.stream.size - f->receiving.stream_head + f->receiving.untold + m->size >
+                    CREDIT)
                 return lost(f);
-        if (f->stream_head) {
-                buf_consume(&f->stream, f->stream_head);
-                f->stream_head = 0;
+        if (f->receiving.stream_head) {
+                buf_consume(&f->receiving.stream, f->receiving.stream_head);
+                f->receiving.stream_head = 0;
         }
-        return buf_put(&f->stream, bytes, m->size) < 0 ? lost(f) : 0;
+        return buf_put(&f->receiving.stream, bytes, m->size) < 0 ? lost(f) : 0;
 }
 
 static int take(struct fabric *f, const struct record *m, const uint8_t *bytes)
@@ -514,24 +532,24 @@ static int take(struct fabric *f, const struct record *m, const uint8_t *bytes)
         case DATA:
                 return take_data(f, m, bytes);
         case TAKEN:
-                if (m->size > f->on_way)
+                if (m->size > f->sending.on_way)
                         return lost(f);
-                f->on_way -= m->size;
+                f->sending.on_way -= m->size;
                 return 0;
         case OFFER:
-                if ((f->expected && !is_last_place(f)) || f->next || !m->size ||
+                if ((f->receiving.expected && !is_last_place(f)) || f->receiving.next || !m->size ||
                     m->size > OFFER_MAX)
                         return lost(f);
-                *(f->expected ? &f->next : &f->expected) = m->size;
+                *(f->receiving.expected ? &f->receiving.next : &f->receiving.expected) = m->size;
                 return 0;
         case PROBE:
-                if (f->probe.size || m->size != sizeof(f->probe_out))
+                if (f->probe.to.size || m->size != sizeof(f->probe.out))
                         return lost(f);
-                f->probe = (struct target){ m->size, m->address, m->key };
+                f->probe.to = (struct target){ m->size, m->address, m->key };
                 return 0;
         case PLACE: {
-                struct target *p = f->to.size ? &f->to_next : &f->to;
-                if (p->size || !m->size || m->size > f->offered - f->to.size)
+                struct target *p = f->sending.to.size ? &f->sending.to_next : &f->sending.to;
+                if (p->size || !m->size || m->size > f->sending.offered - f->sending.to.size)
                         return lost(f);
                 *p = (struct target){ m->size, m->address, m->key };
                 return 0;
@@ -545,21 +563,21 @@ static int take(struct fabric *f, const struct record *m, const uint8_t *bytes)
 static int take_records(struct fabric *f)
 {
         size_t at = 0;
-        while (f->rma && f->in_have - at >= RECORD) {
-                const uint8_t *p = f->in + at;
+        while (f->rma && f->records.in_have - at >= RECORD) {
+                const uint8_t *p = f->records.in + at;
                 struct record m = { bytes_get_u32(p), bytes_get_u32(p + 4), bytes_get_u64(p + 8),
                                     bytes_get_u64(p + 16) };
                 size_t behind = payload(&m);
                 if (behind > (m.kind == DATA ? DATA_MAX : RMA_ADDRESS_MAX))
                         return lost(f);
-                if (f->in_have - at < RECORD + behind)
+                if (f->records.in_have - at < RECORD + behind)
                         break;
                 if (take(f, &m, p + RECORD) < 0)
                         return SP_E_LINK;
                 at += RECORD + behind;
         }
-        memmove(f->in, f->in + at, f->in_have - at);
-        f->in_have -= at;
+        memmove(f->records.in, f->records.in + at, f->records.in_have - at);
+        f->records.in_have -= at;
         return 0;
 }
 
@@ -568,23 +586,23 @@ static int take_records(struct fabric *f)
 static size_t hear_at_most(const struct fabric *f)
 {
         if (f->ready)
-                return sizeof(f->in) - f->in_have;
+                return sizeof(f->records.in) - f->records.in_have;
         size_t size = RECORD;
-        if (f->in_have >= RECORD && bytes_get_u32(f->in) == READY)
-                size += bytes_get_u32(f->in + 4);
-        return size - f->in_have;
+        if (f->records.in_have >= RECORD && bytes_get_u32(f->records.in) == READY)
+                size += bytes_get_u32(f->records.in + 4);
+        return size - f->records.in_have;
 }
 
 static int hear(struct fabric *f)
 {
         while (f->rma) {
-                struct iovec iov = { f->in + f->in_have, hear_at_most(f) };
+                struct iovec iov = { f->records.in + f->records.in_have, hear_at_most(f) };
                 ssize_t n = f->inner->ops->recvv(f->inner, &iov, 1);
                 if (n == SP_E_AGAIN)
                         return 0;
                 if (n <= 0)
                         return lost(f);
-                f->in_have += (size_t)n;
+                f->records.in_have += (size_t)n;
                 if (take_records(f) < 0)
                         return SP_E_LINK;
         }
@@ -629,13 +647,13 @@ static ssize_t send_data(struct fabric *f, const struct iovec *iov, int n, bool 
         uint64_t size = 0;
         for (int i = 0; i < n && (all || iov[i].iov_len < SMALL); i++)
                 size += iov[i].iov_len;
-        if (size > CREDIT - f->on_way)
-                size = CREDIT - f->on_way;
+        if (size > CREDIT - f->sending.on_way)
+                size = CREDIT - f->sending.on_way;
         if (size > DATA_MAX)
                 size = DATA_MAX;
         if (!size)
                 return SP_E_AGAIN;
-        f->on_way += size;
+        f->sending.on_way += size;
         if (say(f, &(struct record){ .kind = DATA, .size = (uint32_t)size }, iov, n) < 0 ||
             flush(f) < 0)
                 return SP_E_LINK;
@@ -654,30 +672,30 @@ static ssize_t send_some(struct fabric *f, const struct iovec *iov, int n)
         }
         uint64_t all = size_of(iov, n);
         bool large = all >= LARGE && f->proven;
-        if (!f->offered && (!large || iov->iov_len < SMALL)) {
+        if (!f->sending.offered && (!large || iov->iov_len < SMALL)) {
                 ssize_t r = send_data(f, iov, n, !large);
                 f->unproven += !f->proven && r > 0 ? (uint64_t)r : 0;
                 return f->unproven > PATIENCE && !f->proven ? broken(f) : r;
         }
         if (is_written(f)) {
-                size_t size = f->to.size;
+                size_t size = f->sending.to.size;
                 writes_end(f);
-                f->offered -= size;
-                f->to = f->to_next;
-                f->to_next.size = 0;
-                f->place_number++;
-                f->piece_count = 0;
-                f->counted_sent += size;
+                f->sending.offered -= size;
+                f->sending.to = f->sending.to_next;
+                f->sending.to_next.size = 0;
+                f->sending.place_number++;
+                f->sending.piece_count = 0;
+                f->records.counted_sent += size;
                 return (ssize_t)size;
         }
-        if (!f->write_count) {
-                memcpy(f->pieces, iov, (size_t)n * sizeof(*iov));
-                f->piece_count = n;
+        if (!f->sending.write_count) {
+                memcpy(f->sending.pieces, iov, (size_t)n * sizeof(*iov));
+                f->sending.piece_count = n;
         }
-        if (!f->offered) {
-                f->offered = all < OFFER_MAX ? all : OFFER_MAX;
-                if (say(f, &(struct record){ .kind = OFFER, .size = (uint32_t)f->offered }, NULL,
-                        0) < 0 ||
+        if (!f->sending.offered) {
+                f->sending.offered = all < OFFER_MAX ? all : OFFER_MAX;
+                if (say(f, &(struct record){ .kind = OFFER, .size = (uint32_t)f->sending.offered },
+                        NULL, 0) < 0 ||
                     flush(f) < 0)
                         return SP_E_LINK;
         }
@@ -690,10 +708,13 @@ static unsigned look(const struct fabric *f)
         if (f->status)
                 found = CONN_IN | CONN_OUT;
         else if (f->ready) {
-                if (f->placed ? is_arrived(f) : f->stream_head < f->stream.size || f->expected)
+                if (f->receiving.placed ? is_arrived(f)
+                                        : f->receiving.stream_head < f->receiving.stream.size ||
+                                                  f->receiving.expected)
                         found |= CONN_IN;
-                if (f->offered ? is_written(f) || (f->to.size && !f->piece_count)
-                               : f->on_way < CREDIT / 2)
+                if (f->sending.offered
+                            ? is_written(f) || (f->sending.to.size && !f->sending.piece_count)
+                            : f->sending.on_way < CREDIT / 2)
                         found |= CONN_OUT;
         }
         return (f->base.in ? found & CONN_IN : 0) | (f->base.out ? found & CONN_OUT : 0);
@@ -704,8 +725,9 @@ static bool must_poll(const struct fabric *f)
 {
         if (!f->ready || f->status)
                 return false;
-        bool some = f->placed || f->write_count || (f->probing.posted && !f->proven);
-        return f->posted < f->write_count || (some && rma_must_poll(f->rma));
+        bool some = f->receiving.placed || f->sending.write_count ||
+                    (f->probe.write.posted && !f->proven);
+        return f->sending.posted < f->sending.write_count || (some && rma_must_poll(f->rma));
 }
 
 /* Wake the polling thread if this one has seen or begun something that it has not. */
@@ -734,17 +756,17 @@ static ssize_t fabric_sendv(struct conn *c, const struct iovec *iov, int n)
 static ssize_t receive_data(struct fabric *f, const struct iovec *iov, int n)
 {
         size_t done = 0;
-        for (int i = 0; i < n && f->stream_head < f->stream.size; i++) {
-                size_t have = f->stream.size - f->stream_head;
+        for (int i = 0; i < n && f->receiving.stream_head < f->receiving.stream.size; i++) {
+                size_t have = f->receiving.stream.size - f->receiving.stream_head;
                 size_t size = iov[i].iov_len < have ? iov[i].iov_len : have;
-                memcpy(iov[i].iov_base, f->stream.data + f->stream_head, size);
-                f->stream_head += size;
+                memcpy(iov[i].iov_base, f->receiving.stream.data + f->receiving.stream_head, size);
+                f->receiving.stream_head += size;
                 done += size;
         }
-        f->untold += done;
-        if (f->untold >= CREDIT / 4) {
-                const struct record m = { .kind = TAKEN, .size = (uint32_t)f->untold };
-                f->untold = 0;
+        f->receiving.untold += done;
+        if (f->receiving.untold >= CREDIT / 4) {
+                const struct record m = { .kind = TAKEN, .size = (uint32_t)f->receiving.untold };
+                f->receiving.untold = 0;
                 if (say(f, &m, NULL, 0) < 0 || flush(f) < 0)
                         return SP_E_LINK;
         }
@@ -753,14 +775,15 @@ static ssize_t receive_data(struct fabric *f, const struct iovec *iov, int n)
 
 static int give_place(struct fabric *f, const struct iovec *iov)
 {
-        f->place = *iov;
-        if (f->place.iov_len > f->expected)
-                f->place.iov_len = (size_t)f->expected;
-        if (rma_register(f->rma, f->place.iov_base, f->place.iov_len, true, &f->region) < 0)
+        f->receiving.place = *iov;
+        if (f->receiving.place.iov_len > f->receiving.expected)
+                f->receiving.place.iov_len = (size_t)f->receiving.expected;
+        if (rma_register(f->rma, f->receiving.place.iov_base, f->receiving.place.iov_len, true,
+                         &f->receiving.region) < 0)
                 return broken(f);
-        f->placed = true;
-        const struct record m = { PLACE, (uint32_t)f->place.iov_len, f->region.address,
-                                  f->region.key };
+        f->receiving.placed = true;
+        const struct record m = { PLACE, (uint32_t)f->receiving.place.iov_len,
+                                  f->receiving.region.address, f->receiving.region.key };
         return say(f, &m, NULL, 0) < 0 ? SP_E_LINK : flush(f);
 }
 
@@ -770,27 +793,28 @@ static ssize_t receive_some(struct fabric *f, const struct iovec *iov, int n)
                 iov++;
                 n--;
         }
-        if (!f->placed && f->stream_head < f->stream.size)
+        if (!f->receiving.placed && f->receiving.stream_head < f->receiving.stream.size)
                 return receive_data(f, iov, n);
-        if (!f->expected)
+        if (!f->receiving.expected)
                 return SP_E_AGAIN;
-        if (!f->placed && give_place(f, iov) < 0)
+        if (!f->receiving.placed && give_place(f, iov) < 0)
                 return SP_E_LINK;
-        if (iov->iov_base != f->place.iov_base || iov->iov_len < f->place.iov_len)
+        if (iov->iov_base != f->receiving.place.iov_base ||
+            iov->iov_len < f->receiving.place.iov_len)
                 return lost(f); /* the caller wants it elsewhere now */
         if (!is_arrived(f))
                 return SP_E_AGAIN;
-        rma_release(f->rma, &f->region);
-        f->placed = false;
-        f->number++;
-        f->arrived = f->coming = 0;
-        f->expected -= f->place.iov_len;
-        if (!f->expected) {
-                f->expected = f->next;
-                f->next = 0;
+        rma_release(f->rma, &f->receiving.region);
+        f->receiving.placed = false;
+        f->receiving.number++;
+        f->receiving.arrived = f->receiving.coming = 0;
+        f->receiving.expected -= f->receiving.place.iov_len;
+        if (!f->receiving.expected) {
+                f->receiving.expected = f->receiving.next;
+                f->receiving.next = 0;
         }
-        f->counted_received += f->place.iov_len;
-        return (ssize_t)f->place.iov_len;
+        f->records.counted_received += f->receiving.place.iov_len;
+        return (ssize_t)f->receiving.place.iov_len;
 }
 
 static ssize_t fabric_recvv(struct conn *c, const struct iovec *iov, int n)
@@ -798,7 +822,8 @@ static ssize_t fabric_recvv(struct conn *c, const struct iovec *iov, int n)
         struct fabric *f = container_of(c, struct fabric, base);
         pthread_mutex_lock(&f->lock);
         ssize_t r = go_on(f);
-        bool some = f->placed ? is_arrived(f) : f->stream_head < f->stream.size;
+        bool some = f->receiving.placed ? is_arrived(f)
+                                        : f->receiving.stream_head < f->receiving.stream.size;
         if (!f->rma) {
                 r = f->inner->ops->recvv(f->inner, iov, n);
                 follow(f);
@@ -860,9 +885,9 @@ static void fabric_close(struct conn *c)
         if (f->rma) {
                 rma_stop(f->rma);
                 writes_end(f);
-                rma_release(f->rma, &f->region);
-                rma_release(f->rma, &f->probe_region);
-                rma_release(f->rma, &f->probing.from);
+                rma_release(f->rma, &f->receiving.region);
+                rma_release(f->rma, &f->probe.region);
+                rma_release(f->rma, &f->probe.write.from);
                 rma_free(f->rma);
         }
         if (f->epoll >= 0)
@@ -870,8 +895,8 @@ static void fabric_close(struct conn *c)
         if (f->bell >= 0)
                 close(f->bell);
         conn_close(f->inner);
-        buf_fini(&f->out);
-        buf_fini(&f->stream);
+        buf_fini(&f->records.out);
+        buf_fini(&f->receiving.stream);
         pthread_mutex_destroy(&f->lock);
         mem_free(f);
 }
@@ -962,8 +987,8 @@ void fabric_count(struct conn *c, uint64_t *ret_sent, uint64_t *ret_received)
         if (c->ops != &transport_fabric)
                 return;
         pthread_mutex_lock(&f->lock);
-        *ret_sent = f->counted_sent;
-        *ret_received = f->counted_received;
-        f->counted_sent = f->counted_received = 0;
+        *ret_sent = f->records.counted_sent;
+        *ret_received = f->records.counted_received;
+        f->records.counted_sent = f->records.counted_received = 0;
         pthread_mutex_unlock(&f->lock);
 }

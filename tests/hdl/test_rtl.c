@@ -88,9 +88,9 @@ static int set_up(void **state)
                 f.q[i] = queue_of(f.b, 0, 0);
         f.p = program_of(f.b, "pocl.copy.i8;pocl.add.i32;pocl.mul.i32;pocl.abs.f32");
         for (unsigned i = 0; i < KERNELS; i++)
-                assert_int_equal(ops->kernel_create(f.p, names[i], &f.k[i]), CL_SUCCESS);
+                assert_int_equal(ops->kernel.create(f.p, names[i], &f.k[i]), CL_SUCCESS);
         for (unsigned i = 0; i < BUFFERS; i++) {
-                assert_int_equal(ops->buffer_create(f.b, 0, 0, SIZE, &f.m[i]), CL_SUCCESS);
+                assert_int_equal(ops->buffer.create(f.b, 0, 0, SIZE, &f.m[i]), CL_SUCCESS);
                 for (unsigned j = 0; j < SIZE; j++)
                         f.expected[i][j] = (uint8_t)rng_u64(&random);
                 assert_int_equal(run(f.q[0], whole_transfer(BACKEND_WRITE, f.m[i], f.expected[i])),
@@ -103,12 +103,12 @@ static int tear_down(void **state)
 {
         struct rtl *f = *state;
         for (unsigned i = 0; i < BUFFERS; i++)
-                ops->buffer_release(f->m[i]);
+                ops->buffer.release(f->m[i]);
         for (unsigned i = 0; i < KERNELS; i++)
-                ops->kernel_release(f->k[i]);
-        ops->program_release(f->p);
+                ops->kernel.release(f->k[i]);
+        ops->program.release(f->p);
         for (unsigned i = 0; i < 2; i++)
-                ops->queue_release(f->q[i]);
+                ops->queue.release(f->q[i]);
         ops->close(f->b);
         kill(f->pid, SIGTERM);
         int status;
@@ -126,7 +126,7 @@ static struct backend_command launch(struct rtl *f, struct rng *r, size_t *items
         for (unsigned i = 0; i < registry_arg_count(k); i++) {
                 unsigned m = (unsigned)rng_below(r, BUFFERS);
                 struct arg a = { .index = i, .kind = ARG_BUFFER, .size = 8, .object = 1 };
-                assert_int_equal(ops->kernel_set_arg(f->k[kernel], &a, f->m[m], NULL), CL_SUCCESS);
+                assert_int_equal(ops->kernel.set_arg(f->k[kernel], &a, f->m[m], NULL), CL_SUCCESS);
                 here.args[i] = (struct registry_value){ f->expected[m], SIZE };
         }
         *items = here.global[0] = 1 + (size_t)rng_below(r, kernel ? SIZE / 4 : SIZE);
@@ -167,7 +167,7 @@ TEST(the_rtl_computes_what_the_registry_says)
                 struct backend_event *e;
                 submit(f->q[rng_below(&r, 2)], c, pause ? &done : NULL, &e);
                 if (last)
-                        ops->event_release(last);
+                        ops->event.release(last);
                 last = e;
                 if (!pause)
                         continue;
@@ -179,7 +179,7 @@ TEST(the_rtl_computes_what_the_registry_says)
                         assert_memory_equal(out, f->expected[m], SIZE);
                 }
         }
-        ops->event_release(last);
+        ops->event.release(last);
 }
 
 TEST(the_rtl_refuses_what_it_cannot_do)
@@ -191,11 +191,11 @@ TEST(the_rtl_refuses_what_it_cannot_do)
                 .op = BACKEND_KERNEL, .kernel = f->k[1], .dims = 2, .global = items
         };
         for (a.index = 0; a.index < 3; a.index++)
-                assert_int_equal(ops->kernel_set_arg(f->k[1], &a, f->m[a.index], NULL), CL_SUCCESS);
+                assert_int_equal(ops->kernel.set_arg(f->k[1], &a, f->m[a.index], NULL), CL_SUCCESS);
         assert_int_equal(run(f->q[0], c), CL_OUT_OF_RESOURCES);
         c.dims = 1;
         a.index = 1;
-        assert_int_equal(ops->kernel_set_arg(f->k[1], &a, NULL, NULL), CL_SUCCESS);
+        assert_int_equal(ops->kernel.set_arg(f->k[1], &a, NULL, NULL), CL_SUCCESS);
         assert_int_equal(run(f->q[0], c), CL_OUT_OF_RESOURCES);
 }
 
@@ -225,7 +225,7 @@ TEST(the_rtl_is_a_bus_master)
         struct backend_kernel *add;
         struct backend_buffer *sum = buffer_of(b, SIZE), *one = buffer_of(b, SIZE);
         assert_int_equal(ops->domain_count(b), 1);
-        assert_int_equal(ops->kernel_create(p, "pocl.add.i32", &add), CL_SUCCESS);
+        assert_int_equal(ops->kernel.create(p, "pocl.add.i32", &add), CL_SUCCESS);
         for (uint32_t i = 0; i < SIZE / 4; i++) {
                 sums[i] = i * 0x01234567;
                 ones[i] = i + 1;
@@ -246,13 +246,13 @@ TEST(the_rtl_is_a_bus_master)
         for (uint32_t i = 0; i < SIZE / 4; i++)
                 assert_int_equal(sums[i], i * 0x01234567 + CHAIN * (i + 1));
         for (unsigned i = 0; i < CHAIN; i++)
-                ops->event_release(e[i]);
-        ops->kernel_release(add);
-        ops->program_release(p);
-        ops->buffer_release(sum);
-        ops->buffer_release(one);
-        ops->queue_release(q[0]);
-        ops->queue_release(q[1]);
+                ops->event.release(e[i]);
+        ops->kernel.release(add);
+        ops->program.release(p);
+        ops->buffer.release(sum);
+        ops->buffer.release(one);
+        ops->queue.release(q[0]);
+        ops->queue.release(q[1]);
         ops->close(b);
         kill(pid, SIGTERM);
         waitpid(pid, NULL, 0);

@@ -73,14 +73,14 @@ struct backend_queue *queue_of(struct backend *b, unsigned device,
                                cl_command_queue_properties props)
 {
         struct backend_queue *q;
-        assert_int_equal(ops->queue_create(b, device, props, &q), CL_SUCCESS);
+        assert_int_equal(ops->queue.create(b, device, props, &q), CL_SUCCESS);
         return q;
 }
 
 struct backend_buffer *buffer_of(struct backend *b, size_t size)
 {
         struct backend_buffer *m;
-        assert_int_equal(ops->buffer_create(b, 0, 0, size, &m), CL_SUCCESS);
+        assert_int_equal(ops->buffer.create(b, 0, 0, size, &m), CL_SUCCESS);
         return m;
 }
 
@@ -91,7 +91,7 @@ struct backend_program *program_of(struct backend *b, const char *names)
         unsigned device = 0;
         assert_int_equal(info_put(&parts, INFO_PART, names, strlen(names)), 0);
         assert_int_equal(
-                ops->program_create(b, 0, 3, &device, 1, bytes_of(parts.data, parts.size), &p),
+                ops->program.create(b, 0, 3, &device, 1, bytes_of(parts.data, parts.size), &p),
                 CL_SUCCESS);
         buf_fini(&parts);
         return p;
@@ -100,13 +100,13 @@ struct backend_program *program_of(struct backend *b, const char *names)
 void set_buffer(struct backend_kernel *k, unsigned i, struct backend_buffer *m)
 {
         struct arg a = { .index = i, .kind = ARG_BUFFER, .size = 8, .object = 1 };
-        assert_int_equal(ops->kernel_set_arg(k, &a, m, NULL), CL_SUCCESS);
+        assert_int_equal(ops->kernel.set_arg(k, &a, m, NULL), CL_SUCCESS);
 }
 
 void set_u32(struct backend_kernel *k, unsigned i, uint32_t v)
 {
         struct arg a = { .index = i, .kind = ARG_VALUE, .size = 4, .value = &v };
-        assert_int_equal(ops->kernel_set_arg(k, &a, NULL, NULL), CL_SUCCESS);
+        assert_int_equal(ops->kernel.set_arg(k, &a, NULL, NULL), CL_SUCCESS);
 }
 
 /* Submit; the event is dropped unless asked for. */
@@ -121,7 +121,7 @@ void submit(struct backend_queue *q, struct backend_command c, struct report *r,
         if (ret)
                 *ret = e;
         else
-                ops->event_release(e);
+                ops->event.release(e);
 }
 
 cl_int run(struct backend_queue *q, struct backend_command c)
@@ -150,7 +150,7 @@ void fixture_open_at(struct fixture *f, const char *text)
         f->b = open_at(text);
         f->q = queue_of(f->b, 0, 0);
         f->p = program_of(f->b, "spancl.inc.i32;spancl.noop");
-        assert_int_equal(ops->kernel_create(f->p, "spancl.inc.i32", &f->inc), CL_SUCCESS);
+        assert_int_equal(ops->kernel.create(f->p, "spancl.inc.i32", &f->inc), CL_SUCCESS);
         f->m = buffer_of(f->b, BYTES);
         for (int i = 0; i < COUNT; i++)
                 f->data[i] = i;
@@ -170,10 +170,10 @@ void fixture_open(struct fixture *f, const char *const *options, const char *set
 
 void fixture_close(struct fixture *f)
 {
-        ops->kernel_release(f->inc);
-        ops->program_release(f->p);
-        ops->buffer_release(f->m);
-        ops->queue_release(f->q);
+        ops->kernel.release(f->inc);
+        ops->program.release(f->p);
+        ops->buffer.release(f->m);
+        ops->queue.release(f->q);
         ops->close(f->b);
         accelerator_stop(&f->a);
 }

@@ -67,7 +67,7 @@ int open_backend(const struct backend_ops *ops, const char *devices, unsigned pl
 struct backend_queue *fixture_queue(struct fixture *f, cl_command_queue_properties props)
 {
         struct backend_queue *q;
-        assert_int_equal(f->ops->queue_create(f->b, 0, props, &q), CL_SUCCESS);
+        assert_int_equal(f->ops->queue.create(f->b, 0, props, &q), CL_SUCCESS);
         return q;
 }
 
@@ -117,7 +117,7 @@ int tear_down(void **state)
 {
         struct fixture *f = *state;
         if (f->b) {
-                f->ops->queue_release(f->queue);
+                f->ops->queue.release(f->queue);
                 f->ops->close(f->b);
         }
         for (unsigned i = 0; i < array_size(backend_places); i++)
@@ -157,9 +157,9 @@ cl_int run_on(struct fixture *f, struct backend_queue *q, struct backend_command
         struct report r = { 0 };
         c.cookie = &r;
         struct backend_event *e = fixture_submit(f, q, c);
-        f->ops->queue_flush(q);
+        f->ops->queue.flush(q);
         cl_int status = report_wait(&r).status;
-        f->ops->event_release(e);
+        f->ops->event.release(e);
         return status;
 }
 
@@ -171,7 +171,7 @@ void execute(struct fixture *f, struct backend_command c)
 struct backend_buffer *fixture_buffer(struct fixture *f, size_t size)
 {
         struct backend_buffer *m;
-        assert_int_equal(f->ops->buffer_create(f->b, 0, CL_MEM_READ_WRITE, size, &m), CL_SUCCESS);
+        assert_int_equal(f->ops->buffer.create(f->b, 0, CL_MEM_READ_WRITE, size, &m), CL_SUCCESS);
         return m;
 }
 
@@ -213,11 +213,11 @@ struct built build_with(struct fixture *f, unsigned kind, const void *part, size
         struct buf parts = { 0 };
         unsigned device = 0;
         assert_int_equal(info_put(&parts, INFO_PART, part, size), 0);
-        assert_int_equal(f->ops->program_create(f->b, 0, kind, &device, 1,
+        assert_int_equal(f->ops->program.create(f->b, 0, kind, &device, 1,
                                                 bytes_of(parts.data, parts.size), &x.program),
                          CL_SUCCESS);
         buf_fini(&parts);
-        x.status = f->ops->program_build(x.program, &device, 1, options, &x.info);
+        x.status = f->ops->program.build(x.program, &device, 1, options, &x.info);
         assert_int_equal(info_check(bytes_of(x.info.data, x.info.size)), 0);
         return x;
 }
@@ -234,7 +234,7 @@ struct built build(struct fixture *f)
 
 void unbuild(struct fixture *f, struct built *x)
 {
-        f->ops->program_release(x->program);
+        f->ops->program.release(x->program);
         buf_fini(&x->info);
 }
 
@@ -246,7 +246,7 @@ const char *inc_name(struct fixture *f)
 struct backend_kernel *kernel_of(struct fixture *f, struct built *x, const char *name)
 {
         struct backend_kernel *k;
-        assert_int_equal(f->ops->kernel_create(x->program, name, &k), CL_SUCCESS);
+        assert_int_equal(f->ops->kernel.create(x->program, name, &k), CL_SUCCESS);
         return k;
 }
 
@@ -254,14 +254,14 @@ cl_int fixture_set_buffer(struct fixture *f, struct backend_kernel *k, unsigned 
                           struct backend_buffer *m)
 {
         struct arg a = { .index = i, .kind = ARG_BUFFER, .size = 8, .object = 1 };
-        return f->ops->kernel_set_arg(k, &a, m, NULL);
+        return f->ops->kernel.set_arg(k, &a, m, NULL);
 }
 
 cl_int set_value(struct fixture *f, struct backend_kernel *k, unsigned i, const void *value,
                  size_t size)
 {
         struct arg a = { .index = i, .kind = ARG_VALUE, .size = size, .value = value };
-        return f->ops->kernel_set_arg(k, &a, NULL, NULL);
+        return f->ops->kernel.set_arg(k, &a, NULL, NULL);
 }
 
 void set_inc(struct fixture *f, struct backend_kernel *k, struct backend_buffer *m, int by)

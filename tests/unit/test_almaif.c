@@ -204,7 +204,7 @@ TEST(a_device_that_does_not_reset_is_not_available)
         snprintf(text, sizeof(text), "shm:%s", path);
         struct backend *b = open_at(text);
         log_threshold = LOG_NONE;
-        assert_int_equal(ops->queue_create(b, 0, 0, &q), CL_DEVICE_NOT_AVAILABLE);
+        assert_int_equal(ops->queue.create(b, 0, 0, &q), CL_DEVICE_NOT_AVAILABLE);
         ops->close(b);
         assert_int_equal(open_text("shm:/nonexistent", &b), SP_E_NODEV);
         log_threshold = LOG_WARN;
@@ -221,7 +221,7 @@ static void multiply(struct fixture *f)
         float in[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, out[4];
         struct backend_buffer *a = buffer_of(f->b, 32), *b = buffer_of(f->b, 32),
                               *c = buffer_of(f->b, 16);
-        assert_int_equal(ops->kernel_create(p, "pocl.sgemm.local.f32", &k), CL_SUCCESS);
+        assert_int_equal(ops->kernel.create(p, "pocl.sgemm.local.f32", &k), CL_SUCCESS);
         run(f->q, transfer(BACKEND_WRITE, a, in, 32));
         run(f->q, transfer(BACKEND_WRITE, b, in, 32));
         set_buffer(k, 0, a);
@@ -236,11 +236,11 @@ static void multiply(struct fixture *f)
         assert_int_equal(run(f->q, launch), CL_SUCCESS);
         run(f->q, transfer(BACKEND_READ, c, out, 16));
         assert_memory_equal(out, ((float[4]){ 50, 60, 114, 140 }), 16);
-        ops->kernel_release(k);
-        ops->program_release(p);
-        ops->buffer_release(a);
-        ops->buffer_release(b);
-        ops->buffer_release(c);
+        ops->kernel.release(k);
+        ops->program.release(p);
+        ops->buffer.release(a);
+        ops->buffer.release(b);
+        ops->buffer.release(c);
 }
 
 static void expect_profile(const char *const *options, const char *settings)
@@ -321,18 +321,18 @@ TEST(a_designers_kernels_run)
                      settings);
         struct backend_program *p = program_of(f.b, "acme.inc;acme.unknown");
         struct backend_kernel *k;
-        assert_int_equal(ops->kernel_create(p, "acme.inc", &k), CL_SUCCESS);
+        assert_int_equal(ops->kernel.create(p, "acme.inc", &k), CL_SUCCESS);
         set_buffer(k, 0, f.m);
         set_u32(k, 1, 5);
         assert_int_equal(run(f.q, launch_of(k, whole)), CL_SUCCESS);
         expect_added(&f, 5);
-        ops->kernel_release(k);
+        ops->kernel.release(k);
         /* Nobody told the emulator how to compute it. */
-        assert_int_equal(ops->kernel_create(p, "acme.unknown", &k), CL_SUCCESS);
+        assert_int_equal(ops->kernel.create(p, "acme.unknown", &k), CL_SUCCESS);
         set_buffer(k, 0, f.m);
         assert_int_equal(run(f.q, launch_of(k, whole)), CL_OUT_OF_RESOURCES);
-        ops->kernel_release(k);
-        ops->program_release(p);
+        ops->kernel.release(k);
+        ops->program.release(p);
         fixture_close(&f);
         unlink(path);
 }
@@ -363,7 +363,7 @@ TEST(the_image_is_in_the_configuration_memory)
         snprintf(text, sizeof(text), "shm:%s%s", a.path, settings);
         struct backend *b = open_at(text);
         log_threshold = LOG_NONE;
-        assert_int_equal(ops->queue_create(b, 0, 0, &q), CL_DEVICE_NOT_AVAILABLE);
+        assert_int_equal(ops->queue.create(b, 0, 0, &q), CL_DEVICE_NOT_AVAILABLE);
         log_threshold = LOG_WARN;
         ops->close(b);
         accelerator_stop(&a);
@@ -380,7 +380,7 @@ TEST(one_process_at_a_time_uses_an_accelerator)
         snprintf(text, sizeof(text), "shm:%s", f.a.path);
         struct backend *other = open_at(text); /* looking is allowed */
         log_threshold = LOG_NONE;
-        assert_int_equal(ops->queue_create(other, 0, 0, &q), CL_DEVICE_NOT_AVAILABLE);
+        assert_int_equal(ops->queue.create(other, 0, 0, &q), CL_DEVICE_NOT_AVAILABLE);
         log_threshold = LOG_WARN;
         ops->close(other);
         assert_int_equal(run(f.q, launch_of(f.inc, whole)), CL_SUCCESS);
@@ -394,13 +394,13 @@ TEST(memory_runs_out)
         struct fixture f;
         struct backend_buffer *m, *n;
         fixture_open(&f, OPTIONS("--data", "65536"), "");
-        assert_int_equal(ops->buffer_create(f.b, 0, 0, 65536, &m), CL_INVALID_BUFFER_SIZE);
-        assert_int_equal(ops->buffer_create(f.b, 0, 0, 30000, &m), CL_SUCCESS);
-        assert_int_equal(ops->buffer_create(f.b, 0, 0, 30000, &n),
+        assert_int_equal(ops->buffer.create(f.b, 0, 0, 65536, &m), CL_INVALID_BUFFER_SIZE);
+        assert_int_equal(ops->buffer.create(f.b, 0, 0, 30000, &m), CL_SUCCESS);
+        assert_int_equal(ops->buffer.create(f.b, 0, 0, 30000, &n),
                          CL_MEM_OBJECT_ALLOCATION_FAILURE);
-        ops->buffer_release(m);
-        assert_int_equal(ops->buffer_create(f.b, 0, 0, 30000, &n), CL_SUCCESS);
-        ops->buffer_release(n);
+        ops->buffer.release(m);
+        assert_int_equal(ops->buffer.create(f.b, 0, 0, 30000, &n), CL_SUCCESS);
+        ops->buffer.release(n);
         fixture_close(&f);
 }
 
@@ -427,7 +427,7 @@ static void meet_fault(const char *fault, const char *settings, cl_int status, i
         assert_int_equal(wait_for(&r[2]), CL_SUCCESS);
         assert_int_equal(wait_for(&r[3]),
                          status ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS);
-        ops->event_release(e);
+        ops->event.release(e);
         expect_added(&f, added);
         assert_int_equal(run(f.q, launch_of(f.inc, whole)), CL_SUCCESS);
         expect_added(&f, added + 1);
@@ -517,7 +517,7 @@ static void run_host(const char *text)
         struct report last;
         int data[COUNT] = { 0 };
         assert_int_equal(ops->domain_count(b), 1);
-        assert_int_equal(ops->kernel_create(p, "spancl.inc.i32", &k), CL_SUCCESS);
+        assert_int_equal(ops->kernel.create(p, "spancl.inc.i32", &k), CL_SUCCESS);
         assert_int_equal(run(q[0], transfer(BACKEND_WRITE, m, data, BYTES)), CL_SUCCESS);
         raise(SIGSTOP); /* now the accelerators are stopped */
         set_buffer(k, 0, m);
@@ -534,12 +534,12 @@ static void run_host(const char *text)
         for (int i = 0; i < COUNT; i++)
                 assert_int_equal(data[i], CHAIN * (CHAIN + 1) / 2);
         for (int i = 0; i < CHAIN; i++)
-                ops->event_release(e[i]);
-        ops->kernel_release(k);
-        ops->program_release(p);
-        ops->buffer_release(m);
-        ops->queue_release(q[0]);
-        ops->queue_release(q[1]);
+                ops->event.release(e[i]);
+        ops->kernel.release(k);
+        ops->program.release(p);
+        ops->buffer.release(m);
+        ops->queue.release(q[0]);
+        ops->queue.release(q[1]);
         ops->close(b);
 }
 
@@ -600,7 +600,7 @@ TEST(failure_crosses_accelerators)
         struct backend_queue *q[2] = { queue_of(b, 0, 0), queue_of(b, 1, 0) };
         struct backend_program *program = program_of(b, "spancl.inc.i32");
         struct backend_kernel *k;
-        assert_int_equal(ops->kernel_create(program, "spancl.inc.i32", &k), CL_SUCCESS);
+        assert_int_equal(ops->kernel.create(program, "spancl.inc.i32", &k), CL_SUCCESS);
         set_buffer(k, 0, NULL); /* which the kernel cannot work on */
         set_u32(k, 1, 1);
         submit(q[0], launch_of(k, whole), &r[0], &e);
@@ -612,12 +612,12 @@ TEST(failure_crosses_accelerators)
         submit(q[1], c, &r[1], NULL);
         assert_int_equal(wait_for(&r[0]), CL_OUT_OF_RESOURCES);
         assert_int_equal(wait_for(&r[1]), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-        ops->event_release(e);
-        ops->kernel_release(k);
-        ops->program_release(program);
-        ops->buffer_release(m);
-        ops->queue_release(q[0]);
-        ops->queue_release(q[1]);
+        ops->event.release(e);
+        ops->kernel.release(k);
+        ops->program.release(program);
+        ops->buffer.release(m);
+        ops->queue.release(q[0]);
+        ops->queue.release(q[1]);
         ops->close(b);
         pair_stop(&p);
 }
@@ -654,7 +654,7 @@ static void storm_step(struct storm *s, unsigned i)
                 wait_polling(pick(s, 2) ? s->b : NULL);
         if (i >= WINDOW) {
                 assert_int_equal(wait_for(&s->reports[slot]), CL_SUCCESS);
-                ops->event_release(s->events[slot]);
+                ops->event.release(s->events[slot]);
         }
         struct backend_command c = launch_of(s->k, one);
         c.deps = deps;
@@ -680,7 +680,7 @@ static void storm_step(struct storm *s, unsigned i)
                 s->sums[cell] = by;
         }
         submit(s->q[pick(s, 4)], c, &s->reports[slot], &s->events[slot]);
-        ops->event_release(s->last[cell]);
+        ops->event.release(s->last[cell]);
         struct backend_command marker = { .op = BACKEND_MARKER,
                                           .deps = &s->events[slot],
                                           .dep_count = 1 };
@@ -699,7 +699,7 @@ static void storm(uint64_t seed, unsigned packets)
         for (unsigned i = 0; i < 4; i++)
                 s.q[i] = queue_of(s.b, i % 2, i < 2 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
         struct backend_program *program = program_of(s.b, "spancl.inc.i32");
-        assert_int_equal(ops->kernel_create(program, "spancl.inc.i32", &s.k), CL_SUCCESS);
+        assert_int_equal(ops->kernel.create(program, "spancl.inc.i32", &s.k), CL_SUCCESS);
         for (unsigned i = 0; i < CELLS; i++) {
                 uint32_t zero = 0;
                 s.m[i] = buffer_of(s.b, 4);
@@ -711,20 +711,20 @@ static void storm(uint64_t seed, unsigned packets)
                 storm_step(&s, i);
         for (unsigned i = 0; i < WINDOW && i < packets; i++) {
                 assert_int_equal(wait_for(&s.reports[i]), CL_SUCCESS);
-                ops->event_release(s.events[i]);
+                ops->event.release(s.events[i]);
         }
         for (unsigned i = 0; i < CELLS; i++) {
                 assert_int_equal(run(s.q[0], transfer(BACKEND_READ, s.m[i], &out, 4)), CL_SUCCESS);
                 if (out != s.sums[i])
                         fail_msg("seed %llu: cell %u is %u, not %u", (unsigned long long)seed, i,
                                  out, s.sums[i]);
-                ops->event_release(s.last[i]);
-                ops->buffer_release(s.m[i]);
+                ops->event.release(s.last[i]);
+                ops->buffer.release(s.m[i]);
         }
-        ops->kernel_release(s.k);
-        ops->program_release(program);
+        ops->kernel.release(s.k);
+        ops->program.release(program);
         for (unsigned i = 0; i < 4; i++)
-                ops->queue_release(s.q[i]);
+                ops->queue.release(s.q[i]);
         wait_polling(NULL);
         ops->close(s.b);
         pair_stop(&p);

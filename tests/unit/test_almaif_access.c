@@ -85,10 +85,10 @@ TEST(an_emulator_may_be_a_thread)
         expect_added(&f, 200);
         struct backend *same = open_at("emu:one"), *other = open_at("emu:two+65536");
         log_threshold = LOG_NONE;
-        assert_int_equal(ops->queue_create(same, 0, 0, &q), CL_DEVICE_NOT_AVAILABLE);
+        assert_int_equal(ops->queue.create(same, 0, 0, &q), CL_DEVICE_NOT_AVAILABLE);
         log_threshold = LOG_WARN;
         q = queue_of(other, 0, 0);
-        ops->queue_release(q);
+        ops->queue.release(q);
         ops->close(same);
         ops->close(other);
         assert_int_equal(run(f.q, launch_of(f.inc, whole)), CL_SUCCESS);

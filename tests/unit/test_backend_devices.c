@@ -8,9 +8,9 @@
 TEST(a_device_says_what_it_is)
 {
         struct fixture *f = fixture(state);
-        for (unsigned i = 0; i < f->ops->device_count(f->b); i++) {
+        for (unsigned i = 0; i < f->ops->device.count(f->b); i++) {
                 struct buf info = { 0 };
-                assert_int_equal(f->ops->device_info(f->b, i, &info), 0);
+                assert_int_equal(f->ops->device.info(f->b, i, &info), 0);
                 struct bytes block = block_of(&info), v;
                 assert_int_equal(info_check(block), 0);
                 assert_string_not_equal(text_in(block, CL_DEVICE_NAME), "");
@@ -21,8 +21,8 @@ TEST(a_device_says_what_it_is)
                 assert_int_equal(uint_in(block, CL_DEVICE_AVAILABLE), CL_TRUE);
                 assert_false(info_find(block, CL_DEVICE_PLATFORM, &v));
                 assert_int_equal(info_u64(block, INFO_DEVICE_DOMAIN, 99),
-                                 f->ops->device_domain(f->b, i));
-                assert_true(f->ops->device_domain(f->b, i) < f->ops->domain_count(f->b));
+                                 f->ops->device.domain(f->b, i));
+                assert_true(f->ops->device.domain(f->b, i) < f->ops->domain_count(f->b));
                 assert_true(info_find(block, INFO_DEVICE_PLATFORM, &v));
                 assert_int_equal(info_check(v), 0);
                 assert_string_not_equal(text_in(v, CL_PLATFORM_NAME), "(none)");
@@ -42,7 +42,7 @@ TEST(every_query_of_opencl_3_is_there)
                 { CL_DEVICE_OPENCL_C_FEATURES, CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED },
         };
         struct buf info = { 0 };
-        assert_int_equal(f->ops->device_info(f->b, 0, &info), 0);
+        assert_int_equal(f->ops->device.info(f->b, 0, &info), 0);
         struct bytes block = block_of(&info), v;
         bool is_3 = !strncmp(text_in(block, CL_DEVICE_VERSION), "OpenCL 3", 8);
         for (size_t i = 0; is_3 && i < array_size(first_and_last); i++) {
@@ -66,7 +66,7 @@ TEST(the_filter_leaves_the_devices_it_names)
         struct fixture *f = fixture(state);
         struct backend *b;
         assert_int_equal(open_backend(f->ops, "0", 1, &b), 0);
-        assert_int_equal(f->ops->device_count(b), 1);
+        assert_int_equal(f->ops->device.count(b), 1);
         assert_int_equal(f->ops->domain_count(b), 1);
         f->ops->close(b);
         assert_int_equal(open_backend(f->ops, "4000", 1, &b), SP_E_NODEV);
@@ -134,37 +134,37 @@ TEST(a_composite_numbers_the_devices_of_all_its_parts)
         (void)state;
         struct backend_ops dividing = backend_reference;
         dividing.open = divisible_open;
-        dividing.device_count = dividing.domain_count = divisible_count;
-        dividing.device_partition = divisible_partition;
+        dividing.device.count = dividing.domain_count = divisible_count;
+        dividing.device.partition = divisible_partition;
         const struct backend_ops *const ops = &backend_composite;
         const struct backend_ops *const parts[] = { &dividing, &backend_reference, &dividing,
                                                     NULL };
         struct backend *b;
         assert_int_equal(ops->open(&(struct backend_params){ .parts = parts }, &b), 0);
-        assert_int_equal(ops->device_count(b), 4);
+        assert_int_equal(ops->device.count(b), 4);
         static const unsigned labels[] = { 0, 1000, 1001, 2000 };
         for (unsigned i = 0; i < 4; i++) {
                 unsigned number;
                 char name[32];
-                assert_true(ops->device_label(b, i, &number, name, sizeof(name)));
+                assert_true(ops->device.label(b, i, &number, name, sizeof(name)));
                 assert_int_equal(number, labels[i]);
-                assert_int_equal(ops->device_domain(b, i), i);
+                assert_int_equal(ops->device.domain(b, i), i);
         }
 
         /* Later devices come behind all others, whichever part has them. */
         unsigned first, count;
-        assert_int_equal(ops->device_partition(b, 3, NULL, &first, &count), CL_SUCCESS);
+        assert_int_equal(ops->device.partition(b, 3, NULL, &first, &count), CL_SUCCESS);
         assert_int_equal(first, 4);
-        assert_int_equal(ops->device_partition(b, 0, NULL, &first, &count), CL_SUCCESS);
+        assert_int_equal(ops->device.partition(b, 0, NULL, &first, &count), CL_SUCCESS);
         assert_int_equal(first, 5);
         assert_int_equal(count, 1);
-        assert_int_equal(ops->device_partition(b, 1, NULL, &first, &count), CL_INVALID_VALUE);
-        assert_int_equal(ops->device_count(b), 6);
+        assert_int_equal(ops->device.partition(b, 1, NULL, &first, &count), CL_INVALID_VALUE);
+        assert_int_equal(ops->device.count(b), 6);
         assert_int_equal(ops->domain_count(b), 6);
         for (unsigned i = 0; i < 6; i++) {
                 struct buf info = { 0 };
-                assert_int_equal(ops->device_domain(b, i), i);
-                assert_int_equal(ops->device_info(b, i, &info), 0);
+                assert_int_equal(ops->device.domain(b, i), i);
+                assert_int_equal(ops->device.info(b, i, &info), 0);
                 assert_int_equal(info_u64(block_of(&info), INFO_DEVICE_DOMAIN, 99), i);
                 buf_fini(&info);
         }
@@ -176,16 +176,16 @@ TEST(a_composite_numbers_the_devices_of_all_its_parts)
         struct backend_command fill = {
                 .op = BACKEND_FILL, .size = 4, .pattern = &pattern, .pattern_size = 4
         };
-        assert_int_equal(ops->buffer_create(b, 5, 0, 4, &m), CL_SUCCESS);
+        assert_int_equal(ops->buffer.create(b, 5, 0, 4, &m), CL_SUCCESS);
         fill.buffer = m;
         for (unsigned i = 0; i < 2; i++)
-                assert_int_equal(ops->queue_create(b, 4 + i, 0, &q[i]), CL_SUCCESS);
+                assert_int_equal(ops->queue.create(b, 4 + i, 0, &q[i]), CL_SUCCESS);
         assert_int_equal(ops->submit(q[0], &fill, &e), CL_INVALID_CONTEXT);
         assert_int_equal(ops->submit(q[1], &fill, &e), CL_SUCCESS);
-        ops->event_release(e);
+        ops->event.release(e);
         for (unsigned i = 0; i < 2; i++)
-                ops->queue_release(q[i]);
-        ops->buffer_release(m);
+                ops->queue.release(q[i]);
+        ops->buffer.release(m);
         ops->close(b);
 }
 

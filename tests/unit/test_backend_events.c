@@ -51,12 +51,12 @@ TEST(dependencies_order_a_chain_over_queues)
         assert_int_equal(out[COUNT - 1], LINKS * (LINKS - 1) / 2);
 
         for (int i = 0; i < 2 * LINKS; i++)
-                f->ops->event_release(events[i]);
+                f->ops->event.release(events[i]);
         for (int i = 0; i < 2; i++) {
-                f->ops->buffer_release(m[i]);
-                f->ops->queue_release(q[i]);
+                f->ops->buffer.release(m[i]);
+                f->ops->queue.release(q[i]);
         }
-        f->ops->kernel_release(k);
+        f->ops->kernel.release(k);
         unbuild(f, &x);
 }
 
@@ -92,10 +92,10 @@ TEST(markers_and_barriers_wait_for_what_came_before)
                        (struct backend_command){ .op = BACKEND_MARKER, .deps = e, .dep_count = 5 }),
                 CL_SUCCESS);
         for (int i = 0; i < 5; i++)
-                f->ops->event_release(e[i]);
-        f->ops->queue_release(q);
-        f->ops->kernel_release(k);
-        f->ops->buffer_release(m);
+                f->ops->event.release(e[i]);
+        f->ops->queue.release(q);
+        f->ops->kernel.release(k);
+        f->ops->buffer.release(m);
         unbuild(f, &x);
 }
 
@@ -111,16 +111,16 @@ TEST(commands_in_flight_keep_what_they_use)
         int zeros[COUNT] = { 0 }, out[COUNT] = { 0 };
         struct report r = { 0 };
         set_inc(f, k, m, 1);
-        f->ops->event_release(fixture_submit(f, q, write_of(m, 0, zeros, BYTES)));
+        f->ops->event.release(fixture_submit(f, q, write_of(m, 0, zeros, BYTES)));
         for (int i = 0; i < 50; i++)
-                f->ops->event_release(fixture_submit(f, q, launch_all(k)));
+                f->ops->event.release(fixture_submit(f, q, launch_all(k)));
         struct backend_command last = read_of(m, 0, out, BYTES);
         last.cookie = &r;
-        f->ops->event_release(fixture_submit(f, q, last));
-        f->ops->kernel_release(k);
-        f->ops->buffer_release(m);
+        f->ops->event.release(fixture_submit(f, q, last));
+        f->ops->kernel.release(k);
+        f->ops->buffer.release(m);
         unbuild(f, &x);
-        f->ops->queue_release(q);
+        f->ops->queue.release(q);
         assert_int_equal(report_wait(&r).status, CL_SUCCESS);
         assert_int_equal(out[7], 50);
 }
@@ -134,10 +134,10 @@ TEST(close_waits_for_commands_in_flight)
         for (int i = 0; i < 20; i++) {
                 struct backend_command c = read_of(m, 0, data, 1 << 20);
                 c.cookie = i % 2 ? &r[i] : NULL;
-                f->ops->event_release(fixture_submit(f, f->queue, c));
+                f->ops->event.release(fixture_submit(f, f->queue, c));
         }
-        f->ops->buffer_release(m);
-        f->ops->queue_release(f->queue);
+        f->ops->buffer.release(m);
+        f->ops->queue.release(f->queue);
         f->ops->close(f->b);
         f->b = NULL;
         for (int i = 1; i < 20; i += 2)
@@ -153,9 +153,9 @@ TEST(each_command_with_a_cookie_is_reported_once)
         unsigned before = atomic_load(&reports_all);
         for (int i = 0; i < MANY; i++) {
                 struct backend_command c = { .op = BACKEND_MARKER, .cookie = &r[i] };
-                f->ops->event_release(fixture_submit(f, f->queue, c));
+                f->ops->event.release(fixture_submit(f, f->queue, c));
         }
-        f->ops->queue_flush(f->queue);
+        f->ops->queue.flush(f->queue);
         for (int i = 0; i < MANY; i++)
                 assert_int_equal(report_wait(&r[i]).status, CL_SUCCESS);
         assert_int_equal(atomic_load(&reports_all), before + MANY);
@@ -192,10 +192,10 @@ static void relay_submit(struct relay *r)
                 return;
         }
         if (r->last)
-                r->f->ops->event_release(r->last);
+                r->f->ops->event.release(r->last);
         r->last = e;
         if (r->submitted % 4 == 0)
-                r->f->ops->queue_flush(q);
+                r->f->ops->queue.flush(q);
 }
 
 static void on_relay_complete(void *user, void *cookie, cl_int status,
@@ -229,21 +229,21 @@ TEST(completions_come_while_somebody_polls_and_when_he_has_stopped)
                 struct backend_command c = { .op = BACKEND_MARKER, .cookie = &r[i] };
                 ops->poll(f->b, phase == 2);
                 events[i] = fixture_submit(f, q, c);
-                ops->queue_flush(q);
+                ops->queue.flush(q);
                 while (phase == 0 && !report_done(&r[i]))
                         ops->poll(f->b, false);
         }
         for (size_t i = 0; i < array_size(r); i++) {
                 assert_int_equal(report_wait(&r[i]).status, CL_SUCCESS);
-                ops->event_release(events[i]);
+                ops->event.release(events[i]);
         }
-        ops->queue_release(queues[1]);
+        ops->queue.release(queues[1]);
 }
 
 TEST(completions_can_be_asked_for_later)
 {
         struct fixture *f = fixture(state);
-        if (!f->ops->event_report)
+        if (!f->ops->event.report)
                 skip();
         struct backend_queue *q = fixture_queue(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         struct backend_buffer *m = fixture_buffer(f, 64);
@@ -257,20 +257,20 @@ TEST(completions_can_be_asked_for_later)
         second.dep_count = 1;
         e[1] = fixture_submit(f, q, second);
         in_backend = true;
-        assert_int_equal(f->ops->event_report(q, e[1], &r[0]), CL_SUCCESS);
+        assert_int_equal(f->ops->event.report(q, e[1], &r[0]), CL_SUCCESS);
         in_backend = false;
-        f->ops->queue_flush(q);
+        f->ops->queue.flush(q);
         assert_int_equal(report_wait(&r[0]).status, CL_SUCCESS);
         /* A complete command can be asked for, too. */
         in_backend = true;
-        assert_int_equal(f->ops->event_status(e[0]), CL_COMPLETE);
-        assert_int_equal(f->ops->event_report(q, e[0], &r[1]), CL_SUCCESS);
+        assert_int_equal(f->ops->event.status(e[0]), CL_COMPLETE);
+        assert_int_equal(f->ops->event.report(q, e[0], &r[1]), CL_SUCCESS);
         in_backend = false;
         assert_int_equal(report_wait(&r[1]).status, CL_SUCCESS);
         for (size_t i = 0; i < 2; i++)
-                f->ops->event_release(e[i]);
-        f->ops->buffer_release(m);
-        f->ops->queue_release(q);
+                f->ops->event.release(e[i]);
+        f->ops->buffer.release(m);
+        f->ops->queue.release(q);
 }
 
 TEST(completions_may_wait_for_operations_and_submit_more)
@@ -297,16 +297,16 @@ TEST(completions_may_wait_for_operations_and_submit_more)
                 pthread_mutex_lock(&r.engine);
         }
         for (int i = 0; i < 2; i++)
-                g.ops->queue_flush(r.queues[i]);
+                g.ops->queue.flush(r.queues[i]);
         while (r.ended_count < r.submitted)
                 pthread_cond_wait(&r.ended, &r.engine);
         pthread_mutex_unlock(&r.engine);
         assert_int_equal(r.failed, 0);
 
-        g.ops->event_release(r.last);
-        g.ops->buffer_release(r.buffer);
+        g.ops->event.release(r.last);
+        g.ops->buffer.release(r.buffer);
         for (int i = 0; i < 2; i++)
-                g.ops->queue_release(r.queues[i]);
+                g.ops->queue.release(r.queues[i]);
         g.ops->close(g.b);
 }
 
@@ -329,23 +329,23 @@ TEST(times_are_this_hosts_when_asked_for)
                 c.cookie = &r;
                 uint64_t before = now_ns();
                 struct backend_event *e = fixture_submit(f, q, c);
-                f->ops->queue_flush(q);
+                f->ops->queue.flush(q);
                 struct backend_times t = report_wait(&r).times;
                 uint64_t after = now_ns();
                 assert_true(t.submit_ns <= t.start_ns && t.start_ns <= t.end_ns);
                 assert_true(t.submit_ns >= before);
                 assert_true(t.end_ns <= after);
-                f->ops->event_release(e);
+                f->ops->event.release(e);
         }
         struct report r = { 0 };
         struct backend_command c = write_of(m, 0, data, BYTES);
         c.cookie = &r;
-        f->ops->event_release(fixture_submit(f, f->queue, c));
-        f->ops->queue_flush(f->queue);
+        f->ops->event.release(fixture_submit(f, f->queue, c));
+        f->ops->queue.flush(f->queue);
         struct backend_times t = report_wait(&r).times;
         assert_int_equal(t.submit_ns | t.start_ns | t.end_ns, 0);
-        f->ops->buffer_release(m);
-        f->ops->queue_release(q);
+        f->ops->buffer.release(m);
+        f->ops->queue.release(q);
 }
 
 /* Everything once, with the n-th allocation failing; false: an error came out of it. */
@@ -367,14 +367,14 @@ static bool use_all(struct fixture *f, unsigned long n)
         struct fixture g = { .ops = f->ops, .native = f->native };
         mem_fail_at(n);
         bool ok =
-                open_backend(g.ops, NULL, 1, &g.b) == 0 && g.ops->device_info(g.b, 0, &info) == 0 &&
-                g.ops->queue_create(g.b, 0, 0, &q) == CL_SUCCESS &&
-                g.ops->buffer_create(g.b, 0, 0, BYTES, &m) == CL_SUCCESS &&
-                g.ops->program_create(g.b, 0, g.native ? 0 : 3, &device, 1, block_of(&parts), &p) ==
+                open_backend(g.ops, NULL, 1, &g.b) == 0 && g.ops->device.info(g.b, 0, &info) == 0 &&
+                g.ops->queue.create(g.b, 0, 0, &q) == CL_SUCCESS &&
+                g.ops->buffer.create(g.b, 0, 0, BYTES, &m) == CL_SUCCESS &&
+                g.ops->program.create(g.b, 0, g.native ? 0 : 3, &device, 1, block_of(&parts), &p) ==
                         CL_SUCCESS &&
-                g.ops->program_build(p, &device, 1, "-Dsize_t_like=ulong", &info) == CL_SUCCESS &&
-                g.ops->program_binary(p, 0, &info) == CL_SUCCESS &&
-                g.ops->kernel_create(p, name, &k) == CL_SUCCESS &&
+                g.ops->program.build(p, &device, 1, "-Dsize_t_like=ulong", &info) == CL_SUCCESS &&
+                g.ops->program.binary(p, 0, &info) == CL_SUCCESS &&
+                g.ops->kernel.create(p, name, &k) == CL_SUCCESS &&
                 fixture_set_buffer(&g, k, 0, m) == CL_SUCCESS &&
                 set_value(&g, k, 1, "1234", 4) == CL_SUCCESS &&
                 try_submit(&g, q, launch_all(k), &e[submitted]) == CL_SUCCESS && ++submitted;
@@ -391,16 +391,16 @@ static bool use_all(struct fixture *f, unsigned long n)
         }
         mem_fail_at(0);
         if (ok) {
-                g.ops->queue_flush(q);
+                g.ops->queue.flush(q);
                 assert_int_equal(report_wait(&r).status, CL_SUCCESS);
         }
         for (unsigned i = 0; i < submitted; i++)
-                g.ops->event_release(e[i]);
-        g.ops->kernel_release(k);
-        g.ops->program_release(p);
-        g.ops->buffer_release(m);
+                g.ops->event.release(e[i]);
+        g.ops->kernel.release(k);
+        g.ops->program.release(p);
+        g.ops->buffer.release(m);
         if (q)
-                g.ops->queue_release(q);
+                g.ops->queue.release(q);
         if (g.b)
                 g.ops->close(g.b);
         buf_fini(&info);
@@ -426,7 +426,7 @@ static void end_by_waiting(struct fixture *f, enum completion completion)
         q.completion = completion;
         f->b->domains[0].quirks = &q;
         for (int i = 0; i < 3; i++) {
-                f->ops->queue_release(f->queue);
+                f->ops->queue.release(f->queue);
                 f->queue = fixture_queue(f, i & 1 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
                 assert_int_equal(!f->queue->notifier, completion == COMPLETION_CALLBACK);
                 void *state = f;
@@ -457,12 +457,12 @@ TEST(queues_that_may_not_end_are_used_again)
         struct backend_queue *used = fixture_queue(f, 0), *unused = fixture_queue(f, 0);
         cl_command_queue native = used->queue;
         struct report r = { 0 };
-        f->ops->event_release(fixture_submit(
+        f->ops->event.release(fixture_submit(
                 f, used, (struct backend_command){ .op = BACKEND_MARKER, .cookie = &r }));
-        f->ops->queue_flush(used);
+        f->ops->queue.flush(used);
         assert_int_equal(report_wait(&r).status, CL_SUCCESS);
-        f->ops->queue_release(used);
-        f->ops->queue_release(unused);
+        f->ops->queue.release(used);
+        f->ops->queue.release(unused);
         notify_wait_idle(f->b);
 
         struct backend_queue *other = fixture_queue(f, out_of_order);
@@ -471,19 +471,19 @@ TEST(queues_that_may_not_end_are_used_again)
         assert_ptr_equal(again->queue, native);
         assert_ptr_not_equal(second->queue, native);
         r = (struct report){ 0 };
-        f->ops->event_release(fixture_submit(
+        f->ops->event.release(fixture_submit(
                 f, again, (struct backend_command){ .op = BACKEND_MARKER, .cookie = &r }));
-        f->ops->queue_flush(again);
+        f->ops->queue.flush(again);
         assert_int_equal(report_wait(&r).status, CL_SUCCESS);
-        f->ops->queue_release(again);
-        f->ops->queue_release(second);
-        f->ops->queue_release(other);
+        f->ops->queue.release(again);
+        f->ops->queue.release(second);
+        f->ops->queue.release(other);
         notify_wait_idle(f->b);
         /* This implementation's may end: nothing is left of it. */
         q.queues = QUEUES_GO;
         again = fixture_queue(f, 0);
         assert_ptr_equal(again->queue, native);
-        f->ops->queue_release(again);
+        f->ops->queue.release(again);
 }
 
 /* ---- completion flags ----------------------------------------------------------------------------------- */
@@ -511,12 +511,12 @@ static bool lands(struct fixture *f, struct backend_queue *q, struct backend_com
         c.cookie = &r;
         struct backend_event *e = fixture_submit(f, q, c);
         bool so = e->completion_flag.at;
-        f->ops->queue_flush(q);
+        f->ops->queue.flush(q);
         while (!report_done(&r))
                 f->ops->poll(f->b, false);
         assert_int_equal(report_wait(&r).status, CL_SUCCESS);
         assert_true(f->b->domains[0].completion_flags_free == UINT64_MAX);
-        f->ops->event_release(e);
+        f->ops->event.release(e);
         return so;
 }
 
@@ -568,9 +568,9 @@ static void land(struct fixture *f, cl_command_queue_properties props)
                 c.cookie = &many[i];
                 struct backend_event *e = fixture_submit(f, q, c);
                 assert_int_equal(e->completion_flag.at != NULL, i < ALL_OF_THEM);
-                f->ops->event_release(e);
+                f->ops->event.release(e);
         }
-        f->ops->queue_flush(q);
+        f->ops->queue.flush(q);
         for (size_t i = 0; i < array_size(many); i++) {
                 while (!report_done(&many[i]))
                         f->ops->poll(f->b, false);
@@ -590,7 +590,7 @@ static void land(struct fixture *f, cl_command_queue_properties props)
         struct backend_event *e;
         assert_int_equal(try_submit(f, q, read_of(m, 0, &back, 4), &e), CL_SUCCESS);
         assert_false(e->completion_flag.at);
-        f->ops->event_release(e);
+        f->ops->event.release(e);
 
         /* One that can't be submitted leaves it free. */
         struct report r = { 0 };
@@ -598,8 +598,8 @@ static void land(struct fixture *f, cl_command_queue_properties props)
         beyond.cookie = &r;
         assert_int_equal(try_submit(f, q, beyond, &e), CL_INVALID_VALUE);
         assert_true(f->b->domains[0].completion_flags_free == UINT64_MAX);
-        f->ops->buffer_release(m);
-        f->ops->queue_release(q);
+        f->ops->buffer.release(m);
+        f->ops->queue.release(q);
 }
 
 TEST(small_reads_are_seen_where_they_land)
@@ -627,11 +627,11 @@ TEST(a_thread_that_stops_polling_leaves_completion_flags_to_others)
         c.cookie = &r[1];
         assert_true(completion_flag_takes(q, &c));
         e[1] = fixture_submit(f, q, c);
-        f->ops->queue_flush(q);
+        f->ops->queue.flush(q);
         for (int i = 0; i < 2; i++) {
                 assert_int_equal(report_wait(&r[i]).status, CL_SUCCESS);
                 assert_memory_equal(out[i], in, sizeof(in));
-                f->ops->event_release(e[i]);
+                f->ops->event.release(e[i]);
         }
 
         /* The read returns the word that marks a read as incomplete. A thread that waited for the
@@ -643,14 +643,14 @@ TEST(a_thread_that_stops_polling_leaves_completion_flags_to_others)
         c = read_of(m, 0, &back, 4);
         c.cookie = &same;
         e[0] = fixture_submit(f, q, c);
-        f->ops->queue_flush(q);
+        f->ops->queue.flush(q);
         f->ops->poll(f->b, true);
         assert_int_equal(report_wait(&same).status, CL_SUCCESS);
         assert_int_equal(f->b->domains[0].completion_flag_fill, word);
         assert_int_equal(back, word);
-        f->ops->event_release(e[0]);
-        f->ops->buffer_release(m);
-        f->ops->queue_release(q);
+        f->ops->event.release(e[0]);
+        f->ops->buffer.release(m);
+        f->ops->queue.release(q);
 }
 
 TEST(a_launch_alone_is_seen_in_a_completion_flag)
@@ -680,11 +680,11 @@ TEST(a_launch_alone_is_seen_in_a_completion_flag)
         /* Without order the read would not come behind it. */
         struct backend_queue *any = fixture_queue(f, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         assert_false(lands(f, any, alone));
-        f->ops->queue_release(any);
-        f->ops->kernel_release(k);
-        f->ops->buffer_release(m);
+        f->ops->queue.release(any);
+        f->ops->kernel.release(k);
+        f->ops->buffer.release(m);
         unbuild(f, &x);
-        f->ops->queue_release(q);
+        f->ops->queue.release(q);
 }
 
 int main(void)

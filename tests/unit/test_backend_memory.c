@@ -27,7 +27,7 @@ TEST(what_was_written_is_read)
         memcpy(expected, in, BYTES);
         memcpy(expected + 100, in, 50);
         assert_memory_equal(out, expected, BYTES);
-        f->ops->buffer_release(m);
+        f->ops->buffer.release(m);
 }
 
 TEST(host_memory_serves_transfers_until_the_end)
@@ -47,7 +47,7 @@ TEST(host_memory_serves_transfers_until_the_end)
                 execute(f, write_of(m, 0, in, BYTES));
                 execute(f, read_of(m, 0, out, BYTES));
                 assert_memory_equal(in, out, BYTES);
-                f->ops->buffer_release(m);
+                f->ops->buffer.release(m);
         }
 }
 
@@ -80,7 +80,7 @@ TEST(memory_that_is_given_serves_transfers)
         execute(f, write_of(m, 0, given, SIZE / 2));
         execute(f, read_of(m, 0, given + SIZE / 2, SIZE / 2));
         assert_memory_equal(theirs + SIZE / 2, theirs, SIZE / 2);
-        f->ops->buffer_release(m);
+        f->ops->buffer.release(m);
         munmap(theirs, SIZE); /* the other one until the backend is closed */
 }
 
@@ -101,7 +101,7 @@ static void buffers_are_clear(struct fixture *f, size_t size)
                 expect_zeros(data, size);
                 memset(data, 0xa5, size);
                 execute(f, write_of(m, 0, data, size));
-                f->ops->buffer_release(m);
+                f->ops->buffer.release(m);
         }
         free(data);
 }
@@ -118,7 +118,8 @@ static void images_are_clear(struct fixture *f)
         assert_non_null(data);
         for (int i = 0; i < 4; i++) {
                 struct backend_buffer *m;
-                if (f->ops->image_create(f->b, 0, CL_MEM_READ_WRITE, &d, NULL, &m) != CL_SUCCESS)
+                if (f->ops->buffer.create_image(f->b, 0, CL_MEM_READ_WRITE, &d, NULL, &m) !=
+                    CL_SUCCESS)
                         break;
                 struct backend_command c = { .op = BACKEND_READ_IMAGE,
                                              .buffer = m,
@@ -130,7 +131,7 @@ static void images_are_clear(struct fixture *f)
                 memset(data, 0xa5, IMAGE);
                 c.op = BACKEND_WRITE_IMAGE;
                 execute(f, c);
-                f->ops->buffer_release(m);
+                f->ops->buffer.release(m);
         }
         free(data);
 }
@@ -147,7 +148,7 @@ TEST(new_memory_is_clear_where_that_is_wanted)
         for (size_t i = 0; i < array_size(sizes); i++)
                 buffers_are_clear(&own, sizes[i]);
         images_are_clear(&own);
-        f->ops->queue_release(own.queue);
+        f->ops->queue.release(own.queue);
         f->ops->close(own.b);
 }
 
@@ -188,8 +189,8 @@ TEST(boxes_are_written_copied_and_read)
                                              .box = to,
                                              .region = { 5, 3, 2 } });
         assert_memory_equal(back, in, sizeof(in));
-        f->ops->buffer_release(a);
-        f->ops->buffer_release(b);
+        f->ops->buffer.release(a);
+        f->ops->buffer.release(b);
 }
 
 TEST(patterns_fill_and_ranges_are_copied)
@@ -218,9 +219,9 @@ TEST(patterns_fill_and_ranges_are_copied)
         for (int i = 0; i < 15; i++)
                 memcpy(expected + 100 + i * 4, &(uint32_t){ 0xA1B2C3D4 }, 4);
         assert_memory_equal(out, expected, 256);
-        f->ops->event_release(e);
-        f->ops->buffer_release(m);
-        f->ops->buffer_release(n);
+        f->ops->event.release(e);
+        f->ops->buffer.release(m);
+        f->ops->buffer.release(n);
 }
 
 TEST(a_sub_buffer_is_part_of_its_parent)
@@ -229,17 +230,17 @@ TEST(a_sub_buffer_is_part_of_its_parent)
         uint8_t in[BYTES], out[128];
         fill_counting(in, BYTES);
         struct backend_buffer *m = fixture_buffer(f, BYTES), *sub, *none;
-        assert_int_equal(f->ops->sub_buffer_create(f->b, m, 0, 1024, 128, &sub), CL_SUCCESS);
-        assert_int_equal(f->ops->sub_buffer_create(f->b, m, 0, 1024, BYTES, &none),
+        assert_int_equal(f->ops->buffer.create_sub(f->b, m, 0, 1024, 128, &sub), CL_SUCCESS);
+        assert_int_equal(f->ops->buffer.create_sub(f->b, m, 0, 1024, BYTES, &none),
                          CL_INVALID_VALUE);
         execute(f, write_of(m, 0, in, BYTES));
         execute(f, read_of(sub, 0, out, 128));
         assert_memory_equal(out, in + 1024, 128);
-        f->ops->buffer_release(m); /* lives on in `sub` */
+        f->ops->buffer.release(m); /* lives on in `sub` */
         execute(f, write_of(sub, 64, in, 64));
         execute(f, read_of(sub, 0, out, 128));
         assert_memory_equal(out + 64, in, 64);
-        f->ops->buffer_release(sub);
+        f->ops->buffer.release(sub);
 }
 
 TEST(bytes_of_a_buffer_are_what_commands_find)
@@ -254,10 +255,10 @@ TEST(bytes_of_a_buffer_are_what_commands_find)
         own.queue = fixture_queue(&own, 0);
         fill_counting(in, BYTES);
         struct backend_buffer *m = fixture_buffer(&own, BYTES), *sub;
-        assert_int_equal(f->ops->sub_buffer_create(own.b, m, 0, 1024, 128, &sub), CL_SUCCESS);
-        uint8_t *at = f->ops->buffer_bytes ? f->ops->buffer_bytes(m) : NULL;
+        assert_int_equal(f->ops->buffer.create_sub(own.b, m, 0, 1024, 128, &sub), CL_SUCCESS);
+        uint8_t *at = f->ops->buffer.bytes ? f->ops->buffer.bytes(m) : NULL;
         if (at) {
-                assert_ptr_equal(f->ops->buffer_bytes(sub), at + 1024);
+                assert_ptr_equal(f->ops->buffer.bytes(sub), at + 1024);
                 memcpy(at, in, BYTES);
                 execute(&own, read_of(m, 0, out, BYTES));
                 assert_memory_equal(in, out, BYTES);
@@ -268,17 +269,17 @@ TEST(bytes_of_a_buffer_are_what_commands_find)
                 now.now = true;
                 now.cookie = &report;
                 struct backend_event *e = fixture_submit(&own, own.queue, now);
-                f->ops->queue_flush(own.queue);
+                f->ops->queue.flush(own.queue);
                 if (e)
                         report_wait(&report);
-                f->ops->event_release(e);
+                f->ops->event.release(e);
                 assert_memory_equal(in, out, 100);
         }
-        f->ops->buffer_release(m);
+        f->ops->buffer.release(m);
         if (at)
                 memset(at + 1024, 1, 128); /* lives on in `sub` */
-        f->ops->buffer_release(sub);
-        f->ops->queue_release(own.queue);
+        f->ops->buffer.release(sub);
+        f->ops->queue.release(own.queue);
         f->ops->close(own.b);
 }
 
@@ -296,7 +297,7 @@ TEST(a_command_that_cannot_start_is_not_reported)
         execute(f, write_of(m, 0, data, 64));
         assert_int_equal(atomic_load(&reports_all), before + 1);
         assert_false(r.done);
-        f->ops->buffer_release(m);
+        f->ops->buffer.release(m);
 }
 
 /* ---- programs and kernels ----------------------------------------------------------------------- */
@@ -305,7 +306,7 @@ TEST(a_command_that_cannot_start_is_not_reported)
 static enum info_svm svm_of(struct fixture *f)
 {
         struct buf info = { 0 };
-        assert_int_equal(f->ops->device_info(f->b, 0, &info), 0);
+        assert_int_equal(f->ops->device.info(f->b, 0, &info), 0);
         enum info_svm how = (enum info_svm)info_u64(block_of(&info), INFO_DEVICE_SVM, 0);
         buf_fini(&info);
         return how;
@@ -314,7 +315,7 @@ static enum info_svm svm_of(struct fixture *f)
 static void set_pointer(struct fixture *f, struct backend_kernel *k, uint64_t address)
 {
         struct arg a = { .index = 0, .kind = ARG_SVM, .size = 8, .object = address };
-        assert_int_equal(f->ops->kernel_set_arg(k, &a, NULL, NULL), CL_SUCCESS);
+        assert_int_equal(f->ops->kernel.set_arg(k, &a, NULL, NULL), CL_SUCCESS);
 }
 
 /* At a place that was free, as a client would have found it. */
@@ -333,19 +334,19 @@ TEST(shared_virtual_memory_lies_where_it_is_wanted)
                 assert_int_equal(vm_map(0, 2 * size, &wanted), 0);
                 if (f->native) {
                         assert_int_equal(
-                                f->ops->svm_create(f->b, 0, wanted, size, false, &svm, &at),
+                                f->ops->svm.create(f->b, 0, wanted, size, false, &svm, &at),
                                 CL_INVALID_HOST_PTR);
                         assert_int_equal(*(char *)(uintptr_t)wanted, 0);
                 }
                 vm_unmap(wanted, 2 * size);
         }
-        assert_int_equal(f->ops->svm_create(f->b, 0, wanted, size, false, &svm, &at), CL_SUCCESS);
+        assert_int_equal(f->ops->svm.create(f->b, 0, wanted, size, false, &svm, &at), CL_SUCCESS);
         if (wanted)
                 assert_int_equal(at, wanted);
         assert_int_equal(
-                f->ops->svm_create(f->b, 0, wanted ? at + size : 0, size, false, &other, &at),
+                f->ops->svm.create(f->b, 0, wanted ? at + size : 0, size, false, &other, &at),
                 CL_SUCCESS);
-        f->ops->svm_release(other);
+        f->ops->svm.release(other);
         at = wanted ? wanted : at;
 
         for (int i = 0; i < COUNT; i++)
@@ -353,7 +354,7 @@ TEST(shared_virtual_memory_lies_where_it_is_wanted)
         struct built x = build(f);
         struct backend_kernel *k = kernel_of(f, &x, inc_name(f));
         assert_int_equal(
-                f->ops->svm_buffer_create(f->b, 0, svm, CL_MEM_READ_WRITE, 4096, BYTES, &m),
+                f->ops->svm.create_buffer(f->b, 0, svm, CL_MEM_READ_WRITE, 4096, BYTES, &m),
                 CL_SUCCESS);
         execute(f, write_of(m, 0, data, BYTES));
         set_inc(f, k, m, 5);
@@ -365,9 +366,9 @@ TEST(shared_virtual_memory_lies_where_it_is_wanted)
         execute(f, read_of(m, 0, out, BYTES));
         for (int i = 0; i < COUNT; i++)
                 assert_int_equal(out[i], i + (wanted ? 10 : 5));
-        f->ops->kernel_release(k);
-        f->ops->buffer_release(m);
-        f->ops->svm_release(svm);
+        f->ops->kernel.release(k);
+        f->ops->buffer.release(m);
+        f->ops->svm.release(svm);
         unbuild(f, &x);
 }
 

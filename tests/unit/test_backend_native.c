@@ -89,8 +89,8 @@ TEST(probing_finds_what_argument_information_says)
                 assert_true(!p.kind || p.kind == expected_args[i].kind);
                 assert_true(!p.kind || !p.size || p.size == expected_args[i].size);
         }
-        f->ops->buffer_release(m);
-        f->ops->kernel_release(k);
+        f->ops->buffer.release(m);
+        f->ops->kernel.release(k);
         unbuild(f, &x);
 }
 
@@ -100,14 +100,14 @@ TEST(a_binary_makes_the_same_program)
         struct built x = build(f);
         struct buf parts = { 0 };
         struct bytes part;
-        assert_int_equal(f->ops->program_binary(x.program, 0, &parts), CL_SUCCESS);
+        assert_int_equal(f->ops->program.binary(x.program, 0, &parts), CL_SUCCESS);
         assert_true(info_find(block_of(&parts), INFO_PART, &part));
         assert_true(part.size > 0);
         struct built y = build_with(f, 1, part.data, part.size, "");
         assert_int_equal(y.status, CL_SUCCESS);
         kernel_info(&y, "inc");
         struct backend_kernel *k = kernel_of(f, &y, "inc");
-        f->ops->kernel_release(k);
+        f->ops->kernel.release(k);
         unbuild(f, &y);
         unbuild(f, &x);
         buf_fini(&parts);
@@ -125,7 +125,7 @@ static void *ask_for_binary(void *arg)
 {
         struct asking *a = arg;
         pthread_barrier_wait(a->start);
-        a->status = a->f->ops->program_binary(a->program, 0, &a->parts);
+        a->status = a->f->ops->program.binary(a->program, 0, &a->parts);
         return NULL;
 }
 
@@ -170,7 +170,7 @@ TEST(kernels_that_go_a_little_too_far_harm_nothing_else)
         int zero[ITEMS] = { 0 }, out[ITEMS];
         for (unsigned i = 0; i < BUFFERS; i++) {
                 m[i] = fixture_buffer(f, sizeof(zero));
-                if (!f->ops->buffer_bytes(m[i]))
+                if (!f->ops->buffer.bytes(m[i]))
                         skip(); /* the implementation's memory */
         }
         struct built x = build(f);
@@ -188,9 +188,9 @@ TEST(kernels_that_go_a_little_too_far_harm_nothing_else)
                 for (unsigned j = 0; j < ITEMS; j++)
                         assert_int_equal(out[j], 1);
         }
-        f->ops->kernel_release(k);
+        f->ops->kernel.release(k);
         for (unsigned i = 0; i < BUFFERS; i++)
-                f->ops->buffer_release(m[i]);
+                f->ops->buffer.release(m[i]);
         unbuild(f, &x);
 }
 
@@ -203,7 +203,7 @@ static unsigned devices_with(const char *variable, const char *value)
         assert_true(r == 0 || r == SP_E_NODEV);
         if (r < 0)
                 return 0;
-        unsigned n = backend_native.device_count(b);
+        unsigned n = backend_native.device.count(b);
         backend_native.close(b);
         return n;
 }
@@ -211,7 +211,7 @@ static unsigned devices_with(const char *variable, const char *value)
 TEST(implementations_are_found_where_the_environment_says)
 {
         struct fixture *f = fixture(state);
-        unsigned n = f->ops->device_count(f->b);
+        unsigned n = f->ops->device.count(f->b);
         if (getenv("OCL_ICD_FILENAMES") || getenv("OCL_ICD_VENDORS"))
                 skip(); /* whoever set them wants others than the usual ones */
         char folder[] = "/tmp/spancl-test-XXXXXX", command[1024];
@@ -247,7 +247,7 @@ TEST(our_own_library_is_left_out)
         if (!library)
                 skip();
         fclose(library);
-        const unsigned usual = f->ops->device_count(f->b);
+        const unsigned usual = f->ops->device.count(f->b);
         assert_int_equal(devices_with("OCL_ICD_VENDORS", path), usual);
         assert_int_equal(devices_with("OCL_ICD_FILENAMES", path), usual);
 }

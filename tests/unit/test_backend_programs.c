@@ -37,9 +37,9 @@ TEST(a_kernel_runs_with_its_arguments)
         execute(f, read_of(m, 0, out, BYTES));
         for (size_t i = 0; i < COUNT; i++)
                 assert_int_equal(out[i], i + 5 + (i >= first && i < first + part[0] ? 1000 : 0));
-        f->ops->event_release(e);
-        f->ops->kernel_release(k);
-        f->ops->buffer_release(m);
+        f->ops->event.release(e);
+        f->ops->kernel.release(k);
+        f->ops->buffer.release(m);
         unbuild(f, &x);
 }
 
@@ -49,12 +49,12 @@ TEST(wrong_arguments_are_refused)
         struct built x = build(f);
         struct backend_kernel *k = kernel_of(f, &x, inc_name(f)), *none;
         struct backend_event *e;
-        assert_int_equal(f->ops->kernel_create(x.program, "nonsense", &none),
+        assert_int_equal(f->ops->kernel.create(x.program, "nonsense", &none),
                          CL_INVALID_KERNEL_NAME);
         assert_int_equal(try_submit(f, f->queue, launch_all(k), &e), CL_INVALID_KERNEL_ARGS);
         assert_int_equal(set_value(f, k, 2, "12345678", 4), CL_INVALID_ARG_INDEX);
         assert_int_equal(set_value(f, k, 1, "12345678", 8), CL_INVALID_ARG_SIZE);
-        f->ops->kernel_release(k);
+        f->ops->kernel.release(k);
         unbuild(f, &x);
 }
 
@@ -71,7 +71,7 @@ TEST(what_does_not_build_says_why)
         assert_int_equal((cl_int)uint_in(b, CL_PROGRAM_BUILD_STATUS), CL_BUILD_ERROR);
         assert_true(strlen(text_in(b, CL_PROGRAM_BUILD_LOG)) > 10);
         struct backend_kernel *none;
-        assert_int_equal(f->ops->kernel_create(x.program, "k", &none),
+        assert_int_equal(f->ops->kernel.create(x.program, "k", &none),
                          CL_INVALID_PROGRAM_EXECUTABLE);
         unbuild(f, &x);
 }
@@ -147,8 +147,8 @@ TEST(builds_run_beside_commands)
                 execute(f, launch_all(k));
         }
         pthread_join(thread, NULL);
-        f->ops->kernel_release(k);
-        f->ops->buffer_release(m);
+        f->ops->kernel.release(k);
+        f->ops->buffer.release(m);
         unbuild(f, &x);
 }
 

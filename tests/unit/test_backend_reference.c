@@ -22,7 +22,7 @@ TEST(steps_run_commands_on_the_calling_thread)
         struct fixture *f = open_manual(0);
         struct report r[3] = { 0 };
         for (int i = 0; i < 3; i++)
-                f->ops->event_release(fixture_submit(
+                f->ops->event.release(fixture_submit(
                         f, f->queue,
                         (struct backend_command){ .op = BACKEND_MARKER, .cookie = &r[i] }));
         assert_false(r[0].done);
@@ -31,7 +31,7 @@ TEST(steps_run_commands_on_the_calling_thread)
         assert_int_equal(backend_reference_step(f->b, 10), 2);
         assert_true(r[2].done);
         assert_int_equal(backend_reference_step(f->b, 10), 0);
-        f->ops->queue_release(f->queue);
+        f->ops->queue.release(f->queue);
         f->ops->close(f->b);
 }
 
@@ -54,9 +54,9 @@ static uint8_t last_writer(uint64_t seed, bool chained)
         e[8] = fixture_submit(f, f->queue, c);
         assert_int_equal(backend_reference_step(f->b, 100), 9);
         for (int i = 0; i < 9; i++)
-                f->ops->event_release(e[i]);
-        f->ops->buffer_release(m);
-        f->ops->queue_release(f->queue);
+                f->ops->event.release(e[i]);
+        f->ops->buffer.release(m);
+        f->ops->queue.release(f->queue);
         f->ops->close(f->b);
         return out;
 }
@@ -86,18 +86,18 @@ TEST(a_failed_dependency_fails_the_command)
         struct backend_command c = launch_all(k); /* 1024 work-items on one element */
         c.cookie = &r[0];
         struct backend_event *e = fixture_submit(f, f->queue, c);
-        f->ops->event_release(fixture_submit(
+        f->ops->event.release(fixture_submit(
                 f, f->queue,
                 (struct backend_command){
                         .op = BACKEND_MARKER, .deps = &e, .dep_count = 1, .cookie = &r[1] }));
         backend_reference_step(f->b, 2);
         assert_int_equal(r[0].status, CL_OUT_OF_RESOURCES);
         assert_int_equal(r[1].status, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-        f->ops->event_release(e);
-        f->ops->kernel_release(k);
-        f->ops->buffer_release(m);
+        f->ops->event.release(e);
+        f->ops->kernel.release(k);
+        f->ops->buffer.release(m);
         unbuild(f, &x);
-        f->ops->queue_release(f->queue);
+        f->ops->queue.release(f->queue);
         f->ops->close(f->b);
 }
 
@@ -108,10 +108,10 @@ TEST(domains_do_not_mix)
         struct backend_event *e;
         uint8_t data[4] = { 0 };
         assert_int_equal(f->ops->domain_count(f->b), 2);
-        assert_int_equal(f->ops->buffer_create(f->b, 1, 0, 4, &other), CL_SUCCESS);
+        assert_int_equal(f->ops->buffer.create(f->b, 1, 0, 4, &other), CL_SUCCESS);
         assert_int_equal(try_submit(f, f->queue, write_of(other, 0, data, 4), &e),
                          CL_INVALID_CONTEXT);
-        f->ops->buffer_release(other);
+        f->ops->buffer.release(other);
 }
 
 int main(void)

@@ -31,8 +31,8 @@ static cl_int prompt_submit(struct backend_queue *q, const struct backend_comman
         if (r < 0)
                 return r;
         assert_int_equal(backend_reference_step(prompt, 2), 1);
-        r = backend_reference.event_status(*ret);
-        backend_reference.event_release(steal(*ret));
+        r = backend_reference.event.status(*ret);
+        backend_reference.event.release(steal(*ret));
         prompt_ones++;
         return r;
 }

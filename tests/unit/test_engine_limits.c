@@ -238,7 +238,7 @@ static cl_int slow_build(struct backend_program *p, const unsigned *devices, siz
 {
         sem_post(&builds_begin);
         sem_wait(&builds_may_end);
-        return backend_reference.program_build(p, devices, count, options, info);
+        return backend_reference.program.build(p, devices, count, options, info);
 }
 
 static void build(struct world *w, unsigned i)
@@ -260,7 +260,7 @@ TEST(a_build_that_takes_too_long_has_failed)
         struct world *w = calloc(1, sizeof(*w));
         struct node *n = &w->nodes[0];
         struct bytes inner, log;
-        ops.program_build = slow_build;
+        ops.program.build = slow_build;
         sem_init(&builds_begin, 0, 0);
         sem_init(&builds_may_end, 0, 0);
         w->count = 1;
@@ -316,7 +316,7 @@ TEST(a_program_is_built_for_all_domains_at_the_same_time)
         struct backend_ops ops = backend_reference;
         struct world *w = calloc(1, sizeof(*w));
         struct node *n = &w->nodes[0];
-        ops.program_build = slow_build;
+        ops.program.build = slow_build;
         sem_init(&builds_begin, 0, 0);
         sem_init(&builds_may_end, 0, 0);
         w->count = 1;

@@ -249,7 +249,7 @@ static cl_int gate_create(struct backend *b, unsigned domain, unsigned kind,
 {
         struct buf names = { 0 };
         assert_int_equal(info_put(&names, INFO_PART, "spancl.noop", 11), 0);
-        cl_int r = backend_reference.program_create(b, domain, PROGRAM_KIND_BUILT_IN, devices,
+        cl_int r = backend_reference.program.create(b, domain, PROGRAM_KIND_BUILT_IN, devices,
                                                     device_count, bytes_of(names.data, names.size),
                                                     ret);
         buf_fini(&names);
@@ -296,7 +296,7 @@ static cl_int gate_build(struct backend_program *p, const unsigned *devices, siz
         pthread_mutex_unlock(&gate.lock);
         if (fails || !info)
                 return fails ? CL_INVALID_BINARY : CL_SUCCESS;
-        cl_int r = backend_reference.program_build(p, devices, device_count, options, info);
+        cl_int r = backend_reference.program.build(p, devices, device_count, options, info);
         if (required)
                 require_size(info);
         return r;
@@ -315,7 +315,7 @@ static cl_int gate_binary(struct backend_program *p, unsigned device, struct buf
 static cl_int gate_kernel(struct backend_program *p, const char *name, struct backend_kernel **ret)
 {
         return gate.source_fails ? CL_INVALID_PROGRAM_EXECUTABLE
-                                 : backend_reference.kernel_create(p, name, ret);
+                                 : backend_reference.kernel.create(p, name, ret);
 }
 
 static void gate_set(bool closed)
@@ -331,11 +331,11 @@ static struct world *gate_world(char folder[32])
         struct world *w = calloc(1, sizeof(*w));
         cache_dir = folder;
         gate.ops = backend_reference;
-        gate.ops.program_create = gate_create;
-        gate.ops.program_build = gate_build;
-        gate.ops.program_binary = gate_binary;
-        gate.ops.binary_is_dear = gate_is_dear;
-        gate.ops.kernel_create = gate_kernel;
+        gate.ops.program.create = gate_create;
+        gate.ops.program.build = gate_build;
+        gate.ops.program.binary = gate_binary;
+        gate.ops.program.binary_is_dear = gate_is_dear;
+        gate.ops.kernel.create = gate_kernel;
         gate.loads = gate.builds = gate.binaries = 0;
         gate.loaded = gate.kept = NULL;
         backend_reference_manual = gate.manual;

@@ -53,13 +53,13 @@ static pid_t start(int control)
 
 static void supervisor_init(struct supervisor *s)
 {
-        *s = (struct supervisor){ .epoll = epoll_create1(EPOLL_CLOEXEC),
+        *s = (struct supervisor){ .events.epoll = epoll_create1(EPOLL_CLOEXEC),
                                   .cgroups = { .home = -1, .base = -1 } };
-        assert_true(s->epoll >= 0);
-        list_init(&s->pending);
-        list_init(&s->waiting);
+        assert_true(s->events.epoll >= 0);
+        list_init(&s->arrivals.pending);
+        list_init(&s->arrivals.waiting);
         list_init(&s->workers);
-        list_init(&s->dead);
+        list_init(&s->arrivals.dead);
 }
 
 /* Its process was forked, but nothing of it was heard. Returns the process's end of its socket. */
@@ -102,7 +102,7 @@ TEST(what_a_session_has_left_is_ended)
         (void)orphans_end(&s);
         is_killed(pid);
         assert_false(orphans_end(&s));
-        close(s.epoll);
+        close(s.events.epoll);
 }
 
 /* The supervisor looks for orphans between two reads of its workers' messages. */
@@ -121,7 +121,7 @@ TEST(a_worker_that_was_not_heard_yet_is_none)
         is_alive(worker);
         close(control);
         close(w.control);
-        close(s.epoll);
+        close(s.events.epoll);
 }
 
 /* So is each of several: one that was heard does not keep the others from being heard. */
@@ -144,7 +144,7 @@ TEST(several_that_were_not_heard_yet_are_none)
                 close(control[i]);
                 close(w[i].control);
         }
-        close(s.epoll);
+        close(s.events.epoll);
 }
 
 /* The supervisor gave the worker up before it received anything from it. It has closed the
@@ -161,7 +161,7 @@ TEST(a_worker_that_was_given_up_before_is_one)
         is_killed(pid);
         close(control);
         close(w.control);
-        close(s.epoll);
+        close(s.events.epoll);
 }
 
 int main(void)

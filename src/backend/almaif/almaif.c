@@ -17,7 +17,7 @@ static void unit_free(struct unit *u)
         if (!u)
                 return;
         accel_close(&u->accel);
-        pthread_cond_destroy(&u->work);
+        pthread_cond_destroy(&u->watch.work);
         code_close(u);
         registry_rows_free(u->rows);
         mem_free(u);
@@ -45,7 +45,7 @@ static int find_kernels(struct unit *u, char error[SPEC_ERROR_SIZE])
                                 "kernels=FILE would say what it is",
                                 s->text, ALMAIF_KERNEL_IDS, u->accel.ids[i]);
         }
-        if (u->kernel_count || u->riscv)
+        if (u->kernel_count || u->code.riscv)
                 return 0;
         snprintf(error, SPEC_ERROR_SIZE, "%s: %s", s->text,
                  u->accel.compiled
@@ -58,7 +58,7 @@ static int find_kernels(struct unit *u, char error[SPEC_ERROR_SIZE])
 /* Bytes for the arguments of any of its kernels. */
 static size_t args_size_of(const struct unit *u)
 {
-        if (u->riscv)
+        if (u->code.riscv)
                 return CODE_ARGS_SIZE;
         bool stride = u->accel.spec->args == SPEC_ARGS_STRIDE;
         unsigned most = 1;
@@ -82,8 +82,8 @@ static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned num
         list_init(&u->in_flight);
         atomic_init(&u->head_at, NO_HEAD);
         list_init(&u->backlog);
-        list_init(&u->codes);
-        pthread_cond_init(&u->work, NULL);
+        list_init(&u->code.programs);
+        pthread_cond_init(&u->watch.work, NULL);
         int r = accel_open(s, &u->accel, error);
         if (!r)
                 r = code_open(u, b->scratch_dir, error);
@@ -93,7 +93,7 @@ static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned num
                 unit_free(u);
                 return r;
         }
-        u->args_size = args_size_of(u);
+        u->args.size = args_size_of(u);
         if (*s->name)
                 snprintf(u->name, sizeof(u->name), "%s", s->name);
         else
@@ -282,11 +282,11 @@ static void stop_threads(struct backend *b)
         b->stop = true;
         pthread_cond_broadcast(&b->changed);
         for (unsigned i = 0; i < b->unit_count; i++)
-                pthread_cond_signal(&b->units[i]->work);
+                pthread_cond_signal(&b->units[i]->watch.work);
         almaif_unlock(b);
         for (unsigned i = 0; i < b->unit_count; i++)
-                if (b->units[i]->threaded)
-                        pthread_join(b->units[i]->thread, NULL);
+                if (b->units[i]->watch.threaded)
+                        pthread_join(b->units[i]->watch.thread, NULL);
         if (b->threaded)
                 pthread_join(b->thread, NULL);
 }
@@ -360,22 +360,23 @@ static int almaif_device_info(struct backend *b, unsigned device, struct buf *ou
         struct emit e = { .out = out };
         char vendor[32];
         snprintf(vendor, sizeof(vendor), "AlmaIF vendor 0x%04x", u->accel.vendor);
-        devinfo_device(&e, &(struct devinfo_params){
-                                   .name = u->name,
-                                   .vendor = vendor,
-                                   .version = "OpenCL 3.0 SpanCL AlmaIF",
-                                   .platform = "SpanCL AlmaIF",
-                                   .vendor_id = u->accel.vendor,
-                                   .compute_units = u->accel.cores,
-                                   .domain = u->domain_index,
-                                   .buffer_max = domain_buffer_max(u->domain),
-                                   .memory = domain_memory_size(u->domain),
-                                   .kernels = u->kernels,
-                                   .kernel_count = u->kernel_count,
-                                   .rv32im = u->riscv,
-                                   .compiler = u->compiler != NULL,
-                                   .group_max = u->riscv ? u->group_max : DEVINFO_GROUP_MAX,
-                           });
+        devinfo_device(&e,
+                       &(struct devinfo_params){
+                               .name = u->name,
+                               .vendor = vendor,
+                               .version = "OpenCL 3.0 SpanCL AlmaIF",
+                               .platform = "SpanCL AlmaIF",
+                               .vendor_id = u->accel.vendor,
+                               .compute_units = u->accel.cores,
+                               .domain = u->domain_index,
+                               .buffer_max = domain_buffer_max(u->domain),
+                               .memory = domain_memory_size(u->domain),
+                               .kernels = u->kernels,
+                               .kernel_count = u->kernel_count,
+                               .rv32im = u->code.riscv,
+                               .compiler = u->code.compiler != NULL,
+                               .group_max = u->code.riscv ? u->code.group_max : DEVINFO_GROUP_MAX,
+                       });
         return e.status;
 }
 
@@ -505,7 +506,7 @@ static cl_int almaif_program_link(struct backend *b, unsigned domain, const unsi
         if (domain >= b->domain_count)
                 return CL_INVALID_CONTEXT;
         struct domain *d = b->domains[domain];
-        if (!d->units[0]->riscv)
+        if (!d->units[0]->code.riscv)
                 return CL_LINKER_NOT_AVAILABLE;
         struct backend_program *p = mem_zalloc(sizeof(*p));
         if (!p)
@@ -594,36 +595,52 @@ const struct backend_ops backend_almaif = {
         .name = "almaif",
         .open = almaif_open,
         .close = almaif_close,
-        .device_count = almaif_device_count,
-        .device_domain = almaif_device_domain,
         .domain_count = almaif_domain_count,
-        .device_info = almaif_device_info,
-        .buffer_create = almaif_buffer_create,
-        .sub_buffer_create = almaif_sub_buffer_create,
-        .image_create = builtin_image_create,
-        .buffer_release = buffer_unref,
+        .device = {
+                .count = almaif_device_count,
+                .domain = almaif_device_domain,
+                .info = almaif_device_info,
+        },
+        .buffer = {
+                .create = almaif_buffer_create,
+                .create_sub = almaif_sub_buffer_create,
+                .create_image = builtin_image_create,
+                .release = buffer_unref,
+        },
         .host_memory = almaif_host_memory,
-        .svm_create = almaif_svm_create,
-        .svm_buffer_create = almaif_svm_buffer_create,
-        .svm_release = almaif_svm_release,
-        .sampler_create = builtin_sampler_create,
-        .sampler_release = builtin_sampler_release,
-        .queue_create = almaif_queue_create,
-        .queue_release = command_queue_unref,
-        .queue_flush = almaif_queue_flush,
-        .program_create = almaif_program_create,
-        .program_build = almaif_program_build,
-        .program_compile = almaif_program_compile,
-        .program_link = almaif_program_link,
-        .program_constant = builtin_program_constant,
-        .program_binary = almaif_program_binary,
-        .program_release = almaif_program_release,
-        .kernel_create = almaif_kernel_create,
-        .kernel_set_arg = almaif_kernel_set_arg,
-        .kernel_query = builtin_kernel_query,
-        .kernel_release = almaif_kernel_release,
+        .svm = {
+                .create = almaif_svm_create,
+                .create_buffer = almaif_svm_buffer_create,
+                .release = almaif_svm_release,
+        },
+        .sampler = {
+                .create = builtin_sampler_create,
+                .release = builtin_sampler_release,
+        },
+        .queue = {
+                .create = almaif_queue_create,
+                .release = command_queue_unref,
+                .flush = almaif_queue_flush,
+        },
+        .program = {
+                .create = almaif_program_create,
+                .build = almaif_program_build,
+                .compile = almaif_program_compile,
+                .link = almaif_program_link,
+                .constant = builtin_program_constant,
+                .binary = almaif_program_binary,
+                .release = almaif_program_release,
+        },
+        .kernel = {
+                .create = almaif_kernel_create,
+                .set_arg = almaif_kernel_set_arg,
+                .query = builtin_kernel_query,
+                .release = almaif_kernel_release,
+        },
         .submit = command_submit,
-        .event_release = almaif_event_unref,
         .poll = threads_poll,
-        .event_status = almaif_event_status,
+        .event = {
+                .release = almaif_event_unref,
+                .status = almaif_event_status,
+        },
 };

@@ -71,7 +71,7 @@ cl_int launch_prepare(struct command *k, const struct backend_kernel *kernel)
         if (kernel->code)
                 return code_launch_prepare(k, kernel->code);
         k->packet.kernel = bytes_le64((uint64_t)kernel->kernel->id);
-        k->args = mem_zalloc(u->args_size);
+        k->args = mem_zalloc(u->args.size);
         if (!k->args)
                 return CL_OUT_OF_HOST_MEMORY;
         for (unsigned i = 0; i < registry_arg_count(kernel->kernel); i++) {
@@ -156,7 +156,7 @@ static void push_packets(struct unit *u, struct command *k)
 static void place_args(struct unit *u, struct command *k)
 {
         struct memory *m = &u->domain->memories[0];
-        uint64_t at = u->args_at + k->args_block % u->args_count * u->args_size;
+        uint64_t at = u->args.at + k->args_block % u->args.count * u->args.size;
         window_write(m->window, m->at + at, k->args, k->args_size);
         k->packet.arguments = bytes_le64(m->address + at);
         k->packet.completion = bytes_le64(signal_address(u->domain, k->event->signal));
@@ -166,11 +166,11 @@ static void place_args(struct unit *u, struct command *k)
 static bool push(struct unit *u, struct command *k) REQUIRES(almaif_held)
 {
         uint64_t room;
-        if (u->recovering || u->args_taken - u->args_given == u->args_count || !find_barriers(k))
+        if (u->recovering || u->args.taken - u->args.given == u->args.count || !find_barriers(k))
                 return false;
         if (accel_room(&u->accel, &room) < 0) {
                 u->faulty = true;
-                pthread_cond_signal(&u->work);
+                pthread_cond_signal(&u->watch.work);
                 return false;
         }
         if (packets_of(k) > room)
@@ -180,7 +180,7 @@ static bool push(struct unit *u, struct command *k) REQUIRES(almaif_held)
                 return false;
         for (size_t i = 0; i < k->barrier_count; i++)
                 signal_ref(u->domain, k->barriers[i]);
-        k->args_block = u->args_taken++;
+        k->args_block = u->args.taken++;
         place_args(u, k);
         push_packets(u, k);
         k->event->pushed = true;
@@ -220,7 +220,7 @@ static bool pump_unit(struct unit *u) REQUIRES(almaif_held)
                                 break;
                         list_remove(&k->link);
                         if (list_empty(&u->in_flight) && !u->backend->polling)
-                                pthread_cond_signal(&u->work);
+                                pthread_cond_signal(&u->watch.work);
                         list_append(&u->in_flight, &k->link);
                         pushed = true;
                 }
@@ -254,7 +254,7 @@ void launch_release(struct command *k)
         for (size_t i = 0; i < k->barrier_count; i++)
                 signal_unref(u->domain, k->barriers[i]);
         k->barrier_count = 0;
-        u->args_given++;
+        u->args.given++;
 }
 
 /* The ring is empty, and had room for all of it before. Signals that were held stay so. */

@@ -19,7 +19,7 @@ static unsigned wanted_signals(const struct domain *d)
 
 static uint64_t wanted_args(const struct domain *d, const struct unit *u)
 {
-        uint64_t most = d->memories[0].heap.size / 8 / d->unit_count / u->args_size;
+        uint64_t most = d->memories[0].heap.size / 8 / d->unit_count / u->args.size;
         uint64_t n = u->accel.packets < most ? u->accel.packets : most;
         return n ? n : 1;
 }
@@ -28,7 +28,7 @@ static uint64_t overhead(const struct domain *d)
 {
         uint64_t n = RESERVED + (uint64_t)wanted_signals(d) * ALMAIF_SIGNAL_SIZE + BUFFER_ALIGN;
         for (unsigned i = 0; i < d->unit_count; i++)
-                n += wanted_args(d, d->units[i]) * d->units[i]->args_size + BUFFER_ALIGN;
+                n += wanted_args(d, d->units[i]) * d->units[i]->args.size + BUFFER_ALIGN;
         return n < d->memories[0].heap.size ? n : d->memories[0].heap.size;
 }
 
@@ -63,8 +63,8 @@ int domain_memory_init(struct domain *d)
                               &d->signals_at);
         for (unsigned i = 0; !r && i < d->unit_count; i++) {
                 struct unit *u = d->units[i];
-                u->args_count = wanted_args(d, u);
-                r = heap_take(h, u->args_count * u->args_size, BUFFER_ALIGN, &u->args_at);
+                u->args.count = wanted_args(d, u);
+                r = heap_take(h, u->args.count * u->args.size, BUFFER_ALIGN, &u->args.at);
         }
         return r;
 }

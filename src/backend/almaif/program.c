@@ -35,7 +35,7 @@ static cl_int take_binary(struct backend_program *p, struct bytes binary)
 
 bool code_program_is(const struct domain *d, unsigned kind)
 {
-        return d->units[0]->riscv && kind <= KIND_BINARY;
+        return d->units[0]->code.riscv && kind <= KIND_BINARY;
 }
 
 cl_int code_program_init(struct backend_program *p, unsigned kind, struct bytes parts)
@@ -84,7 +84,7 @@ static cl_int tell(const struct backend_program *p, cl_int status, const unsigne
         }
         if (status == CL_SUCCESS && p->code)
                 riscv_program_describe(&e, p->code, devices, device_count,
-                                       p->domain->units[0]->group_max);
+                                       p->domain->units[0]->code.group_max);
         return e.status < 0 ? CL_OUT_OF_HOST_MEMORY : status;
 }
 
@@ -136,7 +136,7 @@ static cl_int link_objects(const struct riscv_compiler *c, const struct bytes *o
 static cl_int compile_source(struct backend_program *p, const char *options, struct buf *log)
 {
         struct buf object = { 0 };
-        const struct riscv_compiler *c = p->domain->units[0]->compiler;
+        const struct riscv_compiler *c = p->domain->units[0]->code.compiler;
         if (!c)
                 return no_compiler(log);
         cl_int status =
@@ -161,8 +161,8 @@ cl_int code_program_build(struct backend_program *p, const unsigned *devices, si
                 status = compile_source(p, options, &log);
                 struct bytes object = bytes_of(p->object.data, p->object.size);
                 if (status == CL_SUCCESS)
-                        status = link_objects(p->domain->units[0]->compiler, &object, 1, false, p,
-                                              &log);
+                        status = link_objects(p->domain->units[0]->code.compiler, &object, 1, false,
+                                              p, &log);
                 buf_fini(&p->object);
         }
         if (status == CL_COMPILE_PROGRAM_FAILURE || status == CL_LINK_PROGRAM_FAILURE)
@@ -228,9 +228,10 @@ cl_int code_program_link(struct domain *d, const unsigned *devices, size_t devic
                         objects[i] = bytes_of(inputs[i]->object.data, inputs[i]->object.size);
         }
         if (status == CL_SUCCESS)
-                status = d->units[0]->compiler ? link_objects(d->units[0]->compiler, objects,
-                                                              input_count, library, ret, &log)
-                                               : CL_LINKER_NOT_AVAILABLE;
+                status = d->units[0]->code.compiler
+                                 ? link_objects(d->units[0]->code.compiler, objects, input_count,
+                                                library, ret, &log)
+                                 : CL_LINKER_NOT_AVAILABLE;
         mem_free(objects);
         return finish(ret, status, devices, device_count, &log, info);
 }
@@ -327,7 +328,7 @@ cl_int code_launch_check(const struct unit *u, const struct code_kernel *k,
                         return CL_INVALID_GLOBAL_OFFSET;
                 group *= c->local ? c->local[i] : 1;
         }
-        if (group > u->group_max)
+        if (group > u->code.group_max)
                 return CL_INVALID_WORK_GROUP_SIZE;
         for (unsigned i = 0; i < 3 && k->kernel->required[0]; i++) {
                 size_t size = c->local && i < c->dims ? c->local[i] : 1;
@@ -348,7 +349,7 @@ cl_int code_launch_check(const struct unit *u, const struct code_kernel *k,
 static void choose_group(const struct unit *u, const struct riscv_kernel *k,
                          const struct backend_command *c, uint16_t ret[3])
 {
-        size_t left = u->group_max < GROUP_WANTED ? u->group_max : GROUP_WANTED;
+        size_t left = u->code.group_max < GROUP_WANTED ? u->code.group_max : GROUP_WANTED;
         for (unsigned i = 0; i < 3; i++) {
                 ret[i] = 1;
                 if (k->required[0])

@@ -65,31 +65,41 @@ struct unit {
         size_t kernel_count;
         char name[SPEC_ERROR_SIZE];
 
-        uint64_t args_at;                                       /* in memories[0] of the domain */
-        uint64_t args_size, args_count, args_taken, args_given; /* blocks; the last two only grow */
         struct list in_flight; /* commands in the ring, oldest first */
         struct list backlog;   /* not yet, in the order of submission */
-        cl_int dead;           /* CL_SUCCESS, or why it does nothing more */
-        bool faulty;           /* the watcher is to reset it */
-        bool recovering;       /* nothing may be pushed */
-        bool threaded;
-        bool deaf;      /* the device does not wake a sleeping watcher */
-        unsigned looks; /* polls by threads_poll */
         atomic_ullong
-                head_at;  /* signal of the first command in flight, or NO_HEAD; without the lock */
-        pthread_t thread; /* watches the ring */
-        pthread_cond_t work;
+                head_at; /* signal of the first command in flight, or NO_HEAD; without the lock */
+        cl_int dead;     /* CL_SUCCESS, or why it does nothing more */
+        bool faulty;     /* the watcher is to reset it */
+        bool recovering; /* nothing may be pushed */
 
-        /* isa=rv32im */
-        bool riscv;
-        struct riscv_compiler *compiler; /* NULL: programs are binaries only */
-        struct buf firmware;
-        unsigned group_max;
-        uint64_t code_at, output_at; /* in the configuration memory */
-        struct heap code_heap;
-        struct list codes;    /* programs there */
-        uint32_t output_read; /* of the ring of printed text */
-        struct buf printed;
+        /* Blocks for the arguments of launches, in memories[0] of the domain (launch.c). */
+        struct {
+                uint64_t at, size, count;
+                uint64_t taken, given; /* blocks; they only grow */
+        } args;
+
+        /* The thread that watches the ring (thread.c). */
+        struct {
+                pthread_t thread;
+                bool threaded;
+                pthread_cond_t work;
+                bool deaf;      /* the device does not wake a sleeping watcher */
+                unsigned looks; /* polls by threads_poll */
+        } watch;
+
+        /* Compiled programs, with isa=rv32im (code.c). */
+        struct {
+                bool riscv;
+                struct riscv_compiler *compiler; /* NULL: programs are binaries only */
+                struct buf firmware;
+                unsigned group_max;
+                uint64_t at, output_at; /* in the configuration memory */
+                struct heap heap;
+                struct list programs;
+                uint32_t output_read; /* of the ring of printed text */
+                struct buf printed;
+        } code;
 };
 
 struct backend {

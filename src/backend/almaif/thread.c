@@ -56,8 +56,8 @@ static void report(struct backend *b, struct domain *d, struct list *done) REQUI
                 pthread_cond_broadcast(&b->changed);
         struct buf printed = { 0 };
         if (d->unit_count == 1) {
-                printed = d->units[0]->printed;
-                d->units[0]->printed = (struct buf){ 0 };
+                printed = d->units[0]->code.printed;
+                d->units[0]->code.printed = (struct buf){ 0 };
         }
         almaif_unlock(b);
         code_print(&printed);
@@ -129,7 +129,7 @@ static void wait_signal(struct unit *u, uint64_t at) EXCLUDES(almaif_held)
                         if (signal_state(signals, at, d->zero) != SIGNAL_PENDING)
                                 return;
         } while (clock_now_ns() < end);
-        if (u->deaf) {
+        if (u->watch.deaf) {
                 nap(u, signals, at);
                 return;
         }
@@ -140,9 +140,9 @@ static void wait_signal(struct unit *u, uint64_t at) EXCLUDES(almaif_held)
                 return;
         w->ops->wait(w, u->accel.read_at, seen, SLICE_NS);
         /* It was done, and nobody woke us. */
-        u->deaf = w->futex && clock_now_ns() - begin >= SLICE_NS &&
-                  window_load32(w, ALMAIF_HOST_SLEEPS) == 1 &&
-                  signal_state(signals, at, d->zero) != SIGNAL_PENDING;
+        u->watch.deaf = w->futex && clock_now_ns() - begin >= SLICE_NS &&
+                        window_load32(w, ALMAIF_HOST_SLEEPS) == 1 &&
+                        signal_state(signals, at, d->zero) != SIGNAL_PENDING;
 }
 
 /* Collect the commands that the device has completed. */
@@ -235,7 +235,7 @@ void *thread_watch(void *arg)
                 struct list done;
                 list_init(&done);
                 if (is_idle(u)) {
-                        almaif_wait(b, &u->work);
+                        almaif_wait(b, &u->watch.work);
                         continue;
                 }
                 if (!list_empty(&u->in_flight)) {
@@ -250,7 +250,7 @@ void *thread_watch(void *arg)
                         recover(u, "its READ_INDEX is one that can't be", &done);
                 else if (timed_out(u))
                         recover(u, "it does not answer", &done);
-                if (!list_empty(&done) || !list_empty(&u->backlog) || u->printed.size)
+                if (!list_empty(&done) || !list_empty(&u->backlog) || u->code.printed.size)
                         report(b, u->domain, &done);
         }
         almaif_unlock(b);
@@ -268,9 +268,9 @@ static bool poll_unit(struct unit *u) REQUIRES(almaif_held)
         list_init(&done);
         collect(u, &done);
         if (u->faulty || timed_out(u))
-                pthread_cond_signal(&u->work);
+                pthread_cond_signal(&u->watch.work);
         bool any = !list_empty(&done);
-        if (any || !list_empty(&u->backlog) || u->printed.size)
+        if (any || !list_empty(&u->backlog) || u->code.printed.size)
                 report(u->backend, d, &done);
         return any;
 }
@@ -287,7 +287,7 @@ static enum backend_polled glance(struct backend *b)
                 if (at == NO_HEAD)
                         continue;
                 struct domain *d = u->domain;
-                if (++u->looks % SPIN_ROUND == 0 ||
+                if (++u->watch.looks % SPIN_ROUND == 0 ||
                     signal_state(d->memories[0].window, at, d->zero) != SIGNAL_PENDING)
                         return BACKEND_REPORTED;
                 most = BACKEND_WAITING;
@@ -311,7 +311,7 @@ enum backend_polled threads_poll(struct backend *b, bool last)
                 if (list_empty(&u->in_flight) || u->recovering)
                         continue;
                 if (last)
-                        pthread_cond_signal(&u->work);
+                        pthread_cond_signal(&u->watch.work);
                 else if (poll_unit(u))
                         most = BACKEND_REPORTED;
                 else if (most == BACKEND_IDLE)
@@ -331,9 +331,9 @@ int threads_start(struct domain *d)
         b->threaded = true;
         for (unsigned i = 0; i < d->unit_count; i++) {
                 struct unit *u = d->units[i];
-                if (!u->threaded && pthread_create(&u->thread, NULL, thread_watch, u))
+                if (!u->watch.threaded && pthread_create(&u->watch.thread, NULL, thread_watch, u))
                         return SP_E_NOMEM;
-                u->threaded = true;
+                u->watch.threaded = true;
         }
         return 0;
 }

@@ -150,7 +150,7 @@ struct backend_event {
         struct backend_queue *queue;
         cl_event event;
         uint64_t number;                        /* in its queue, from 1 */
-        void *cookie;                           /* NULL: queue_release's own marker */
+        void *cookie;                           /* NULL: queue.release's own marker */
         uint64_t enter_ns, return_ns;           /* around its clEnqueue*, if profiling */
         cl_int status;                          /* > 0: a notifier is to wait for it */
         struct list link;                       /* notifier's, its queue's polled, or spent */

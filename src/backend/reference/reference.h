@@ -16,9 +16,9 @@ extern bool backend_reference_manual;
 extern uint64_t backend_reference_seed;
 /* Failures of a domain stay. */
 extern bool backend_reference_failure_stays;
-/* marker_max. */
+/* queue.marker_max. */
 extern size_t backend_reference_marker_max;
-/* buffer_bytes gives buffers' bytes. */
+/* buffer.bytes gives buffers' bytes. */
 extern bool backend_reference_bytes;
 
 /* Run up to `max` pending commands now, on the calling thread, of a backend in manual mode. Returns

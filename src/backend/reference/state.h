@@ -37,7 +37,7 @@ struct backend {
         uint64_t ticks;      /* manual: the clock */
         bool failure_stays;
         size_t marker_max;
-        bool bytes;           /* buffer_bytes gives buffers' bytes */
+        bool bytes;           /* buffer.bytes gives buffers' bytes */
         bool failed[DEVICES]; /* domains in which a command has failed */
 
         struct list svms;          /* the engine's lock guards it */
@@ -51,7 +51,7 @@ struct backend_buffer {
         uint8_t *data;
         size_t size;
         bool mapped; /* `data` is mapped memory, not mem_alloc's */
-        bool bytes;  /* buffer_bytes gives its bytes */
+        bool bytes;  /* buffer.bytes gives its bytes */
 };
 
 struct backend_queue {

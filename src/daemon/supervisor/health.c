@@ -127,7 +127,7 @@ static void retire_workers(struct supervisor *s)
                 if ((w->state == WORKER_WARM || w->state == WORKER_WARMING) && !w->gone)
                         worker_dismiss(s, w);
         }
-        s->spawn_ns = 0;
+        s->starts.next_ns = 0;
 }
 
 /* Apply changes of the record: update the devices that new sessions do not get, and serve waiting
@@ -150,8 +150,8 @@ static void settle(struct supervisor *s)
         s->health.held = wants_hold(s);
         if (held && !s->health.held) {
                 pending_serve_waiting(s);
-                if (s->waiting_count)
-                        s->spawn_ns = 0;
+                if (s->arrivals.waiting_count)
+                        s->starts.next_ns = 0;
         }
 }
 

@@ -28,8 +28,8 @@ enum {
 static void pending_gone(struct supervisor *s, struct pending *v)
 {
         list_remove(&v->link);
-        --*(v->waits ? &s->waiting_count : &s->pending_count);
-        list_append(&s->dead, &v->link);
+        --*(v->waits ? &s->arrivals.waiting_count : &s->arrivals.pending_count);
+        list_append(&s->arrivals.dead, &v->link);
 }
 
 static void pending_drop(struct supervisor *s, struct pending *v)
@@ -46,8 +46,8 @@ static struct pending *first(struct list *l)
 
 void pending_bury(struct supervisor *s)
 {
-        while (!list_empty(&s->dead)) {
-                struct pending *v = first(&s->dead);
+        while (!list_empty(&s->arrivals.dead)) {
+                struct pending *v = first(&s->arrivals.dead);
                 list_remove(&v->link);
                 buf_fini(&v->hello);
                 if (v->state.data)
@@ -77,7 +77,7 @@ static void refuse(struct pending *v, int status, const char *text)
 void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
                             const char *text)
 {
-        list_each(v, &s->waiting, struct pending, link)
+        list_each(v, &s->arrivals.waiting, struct pending, link)
         {
                 if (grant && !grant_is_same(&v->grant, grant))
                         continue;
@@ -114,7 +114,7 @@ static bool look(struct supervisor *s, struct pending *v, uint64_t version)
         uint8_t number[8];
         if (hello_put_reply(&out, &m) < 0 || health_tell(s, &out) < 0 || !tell(v, &out))
                 return false;
-        v->look = ++s->looks;
+        v->look = ++s->arrivals.looks;
         bytes_put_u64(number, v->look);
         list_each(w, &s->workers, struct worker, link)
         {
@@ -138,7 +138,7 @@ void pending_pass_on(struct supervisor *s, struct worker *w, const struct contro
                 return; /* it was not asked, or has already sent its last answer */
         if (c->size == 8)
                 *slot = 0;
-        list_each(one, &s->pending, struct pending, link)
+        list_each(one, &s->arrivals.pending, struct pending, link)
         {
                 if (one->look == look)
                         v = one;
@@ -269,7 +269,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
 
 void pending_serve_waiting(struct supervisor *s)
 {
-        list_each(v, &s->waiting, struct pending, link)
+        list_each(v, &s->arrivals.waiting, struct pending, link)
         {
                 if (route(s, v) == ROUTED)
                         pending_drop(s, v);
@@ -278,18 +278,18 @@ void pending_serve_waiting(struct supervisor *s)
 
 static void start_waiting(struct supervisor *s, struct pending *v)
 {
-        if (s->waiting_count == WAITING_MAX) {
+        if (s->arrivals.waiting_count == WAITING_MAX) {
                 refuse(v, SP_E_LIMIT, "too many sessions begin at once on this server");
                 pending_drop(s, v);
                 return;
         }
         list_remove(&v->link);
-        s->pending_count--;
-        list_append(&s->waiting, &v->link);
-        s->waiting_count++;
+        s->arrivals.pending_count--;
+        list_append(&s->arrivals.waiting, &v->link);
+        s->arrivals.waiting_count++;
         v->waits = true;
         v->deadline_ns = clock_now_ns() + WAIT_MS * MS;
-        workers_provide_at(s, s->crashes ? s->spawn_ns : 0);
+        workers_provide_at(s, s->starts.crashes ? s->starts.next_ns : 0);
 }
 
 /* Read no more than the hello. 1: it is complete; 0: more has to come; negative: it is malformed. */
@@ -351,17 +351,17 @@ void pending_pause(struct supervisor *s)
 {
         for (size_t i = 0; i < s->listeners.count; i++)
                 supervisor_unwatch(s, s->listeners.all[i].listener->fd);
-        s->accept_ns = clock_now_ns() + ACCEPT_PAUSE_MS * MS;
+        s->arrivals.accept_ns = clock_now_ns() + ACCEPT_PAUSE_MS * MS;
 }
 
 int pending_resume(struct supervisor *s)
 {
-        s->accept_ns = UINT64_MAX;
+        s->arrivals.accept_ns = UINT64_MAX;
         for (size_t i = 0; i < s->listeners.count; i++) {
                 const struct listening *l = &s->listeners.all[i];
-                s->listener_sources[i] =
+                s->events.listeners[i] =
                         (struct listener_source){ .source = { SOURCE_LISTENER }, .where = l };
-                if (supervisor_watch(s, l->listener->fd, &s->listener_sources[i]) < 0)
+                if (supervisor_watch(s, l->listener->fd, &s->events.listeners[i]) < 0)
                         return SP_E_LIMIT;
         }
         return 0;
@@ -372,7 +372,7 @@ static struct pending *oldest_of_crowd(struct supervisor *s, const struct pendin
 {
         struct pending *oldest = NULL;
         size_t count = 0;
-        list_each(v, &s->pending, struct pending, link)
+        list_each(v, &s->arrivals.pending, struct pending, link)
         {
                 if (memcmp(v->from.net, newest->from.net, sizeof(v->from.net)) != 0)
                         continue;
@@ -392,8 +392,8 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
         v->source.kind = SOURCE_PENDING;
         v->conn = conn;
         v->from = gate_origin_of(&s->gate, conn, tls_only);
-        if (!v->from.local && s->rate_per_s &&
-            !rate_allows(&s->rate, v->from.net, s->rate_per_s, clock_now_ns())) {
+        if (!v->from.local && s->arrivals.rate_per_s &&
+            !rate_allows(&s->arrivals.rate, v->from.net, s->arrivals.rate_per_s, clock_now_ns())) {
                 log_info(LOG, "a host connects more often than --connection-rate allows");
                 conn_close(conn);
                 mem_free(v);
@@ -405,17 +405,17 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
                 mem_free(v);
                 return SP_E_LIMIT;
         }
-        list_append(&s->pending, &v->link);
-        s->pending_count++;
+        list_append(&s->arrivals.pending, &v->link);
+        s->arrivals.pending_count++;
         struct pending *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
         if (crowd) {
                 log_info(LOG,
                          "too many connections of one host without a hello: the oldest is dropped");
                 pending_drop(s, crowd);
         }
-        if (s->pending_count > PENDING_MAX) {
+        if (s->arrivals.pending_count > PENDING_MAX) {
                 log_info(LOG, "too many connections without a hello: the oldest is dropped");
-                pending_drop(s, first(&s->pending));
+                pending_drop(s, first(&s->arrivals.pending));
         }
         return 0;
 }
@@ -438,7 +438,7 @@ void pending_accept(struct supervisor *s, const struct listening *l)
                         break;
                 }
                 log_warn(LOG, "no more connections can be taken: %s", status_text(r));
-                struct pending *oldest = first(&s->pending);
+                struct pending *oldest = first(&s->arrivals.pending);
                 if (oldest) {
                         pending_drop(s, oldest);
                         continue;
@@ -452,7 +452,7 @@ void pending_accept(struct supervisor *s, const struct listening *l)
 
 uint64_t pending_deadline(const struct supervisor *s)
 {
-        const struct list *all[] = { &s->pending, &s->waiting };
+        const struct list *all[] = { &s->arrivals.pending, &s->arrivals.waiting };
         uint64_t d = UINT64_MAX;
         for (size_t i = 0; i < array_size(all); i++) {
                 if (list_empty(all[i]))
@@ -466,12 +466,12 @@ uint64_t pending_deadline(const struct supervisor *s)
 void pending_expire(struct supervisor *s, uint64_t now_ns)
 {
         struct pending *v;
-        while ((v = first(&s->pending)) && v->deadline_ns <= now_ns) {
+        while ((v = first(&s->arrivals.pending)) && v->deadline_ns <= now_ns) {
                 log_info(LOG, v->look ? "a session did not tell its counters in time"
                                       : "a connection without a hello was dropped");
                 pending_drop(s, v);
         }
-        while ((v = first(&s->waiting)) && v->deadline_ns <= now_ns) {
+        while ((v = first(&s->arrivals.waiting)) && v->deadline_ns <= now_ns) {
                 refuse(v, SP_E_TIMEOUT, "this server's OpenCL drivers take too long to load");
                 pending_drop(s, v);
         }
@@ -479,6 +479,6 @@ void pending_expire(struct supervisor *s, uint64_t now_ns)
 
 void pending_drop_all(struct supervisor *s)
 {
-        for (struct pending *v; (v = first(&s->pending));)
+        for (struct pending *v; (v = first(&s->arrivals.pending));)
                 pending_drop(s, v);
 }

@@ -132,29 +132,47 @@ struct supervisor {
         struct meter_process meter;
         struct cgroups cgroups;
         struct janitor janitor;
-        struct ended ended[ENDED_MAX]; /* a ring */
-        size_t ended_count;
         struct gate gate;
         struct health health;
-        struct rate rate;
         struct listeners listeners;
-        struct listener_source *listener_sources;
-        struct source signal_source, zygote_source, zygote_log_source;
-        int epoll, signals;
-        struct list pending; /* in order of arrival */
-        size_t pending_count;
-        struct list waiting; /* connections whose hello asks for a new session */
-        size_t waiting_count;
+
+        /* The events that the loop waits for (supervisor.c). */
+        struct {
+                int epoll, signals;
+                struct source signal_source, zygote, zygote_log;
+                struct listener_source *listeners;
+        } events;
+
+        /* Connections that no worker has yet (pending.c). */
+        struct {
+                struct list pending; /* in order of arrival */
+                size_t pending_count;
+                struct list waiting; /* connections whose hello asks for a new session */
+                size_t waiting_count;
+                struct list dead;    /* to be freed once the events at hand are done */
+                uint64_t accept_ns;  /* when to accept again; UINT64_MAX: accepting */
+                uint64_t looks;      /* number of the newest statistics query */
+                unsigned rate_per_s; /* 0: no limit */
+                struct rate rate;
+        } arrivals;
+
         struct list workers;
-        struct list dead;  /* pending connections to free once the events at hand are done */
-        uint64_t spawn_ns; /* when to make a warm worker; UINT64_MAX: on demand */
+
+        /* Starts of workers (workers.c). */
+        struct {
+                uint64_t next_ns; /* when to make a warm worker; UINT64_MAX: on demand */
+                unsigned crashes; /* failed starts in a row */
+                unsigned limit_s; /* deadline for a worker's start */
+        } starts;
+
+        /* Sessions that the supervisor ended, a ring (workers.c). */
+        struct {
+                struct ended ring[ENDED_MAX];
+                size_t count;
+        } ended;
+
         /* When to trim the caches of running sessions; UINT64_MAX: there are none. */
         uint64_t trim_ns;
-        uint64_t accept_ns;   /* when to accept again; UINT64_MAX: accepting */
-        unsigned crashes;     /* failed starts in a row */
-        unsigned rate_per_s;  /* 0: no limit */
-        unsigned start_s;     /* deadline for a worker's start */
-        uint64_t looks;       /* number of the newest statistics query */
         bool namespaces_told; /* the log says that sessions lack namespaces */
         bool unreaped;        /* children may have ended that were not collected yet */
         bool stopping;
@@ -163,12 +181,12 @@ struct supervisor {
 static inline int supervisor_watch(struct supervisor *s, int fd, void *source)
 {
         struct epoll_event e = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = source };
-        return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e);
+        return epoll_ctl(s->events.epoll, EPOLL_CTL_ADD, fd, &e);
 }
 
 static inline void supervisor_unwatch(struct supervisor *s, int fd)
 {
-        (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
+        (void)epoll_ctl(s->events.epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
 #endif

@@ -23,7 +23,7 @@ enum { EVENTS = 64 };
 static void on_signal(struct supervisor *s)
 {
         struct signalfd_siginfo info;
-        while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
+        while (read(s->events.signals, &info, sizeof(info)) == sizeof(info)) {
                 if (info.ssi_signo == SIGCHLD)
                         s->unreaped = true;
                 else
@@ -36,9 +36,9 @@ static uint64_t next_deadline(const struct supervisor *s)
         uint64_t d = pending_deadline(s);
         uint64_t w = workers_deadline(s);
         d = w < d ? w : d;
-        d = s->accept_ns < d ? s->accept_ns : d;
+        d = s->arrivals.accept_ns < d ? s->arrivals.accept_ns : d;
         d = s->trim_ns < d ? s->trim_ns : d;
-        d = s->spawn_ns < d ? s->spawn_ns : d;
+        d = s->starts.next_ns < d ? s->starts.next_ns : d;
         d = health_deadline(s) < d ? health_deadline(s) : d;
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
         return dialler_deadline(s) < d ? dialler_deadline(s) : d;
@@ -50,14 +50,14 @@ static void expire(struct supervisor *s)
         pending_expire(s, now);
         workers_expire(s, now);
         workers_trim(s, now);
-        if (s->accept_ns <= now && pending_resume(s) < 0)
+        if (s->arrivals.accept_ns <= now && pending_resume(s) < 0)
                 pending_pause(s);
 }
 
 static void run_events(struct supervisor *s, int timeout_ms)
 {
         struct epoll_event events[EVENTS];
-        int n = epoll_wait(s->epoll, events, EVENTS, s->unreaped ? 0 : timeout_ms);
+        int n = epoll_wait(s->events.epoll, events, EVENTS, s->unreaped ? 0 : timeout_ms);
         bool signalled = false;
         for (int i = 0; i < n; i++) {
                 struct source *source = events[i].data.ptr;
@@ -155,23 +155,24 @@ static int prepare(struct supervisor *s)
                         return SP_E_INVAL;
                 }
         }
-        s->epoll = epoll_create1(EPOLL_CLOEXEC);
-        s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-        s->signal_source.kind = SOURCE_SIGNALS;
-        if (s->epoll < 0 || s->signals < 0 ||
-            supervisor_watch(s, s->signals, &s->signal_source) < 0)
+        s->events.epoll = epoll_create1(EPOLL_CLOEXEC);
+        s->events.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        s->events.signal_source.kind = SOURCE_SIGNALS;
+        if (s->events.epoll < 0 || s->events.signals < 0 ||
+            supervisor_watch(s, s->events.signals, &s->events.signal_source) < 0)
                 return SP_E_LIMIT;
         gate_init(&s->gate, s->options);
-        s->start_s = (unsigned)config_option_number(s->options, CONFIG_start_time);
-        s->rate_per_s = (unsigned)config_option_number(s->options, CONFIG_connection_rate);
-        if (getrandom(&s->rate.seed, sizeof(s->rate.seed), 0) != sizeof(s->rate.seed))
+        s->starts.limit_s = (unsigned)config_option_number(s->options, CONFIG_start_time);
+        s->arrivals.rate_per_s = (unsigned)config_option_number(s->options, CONFIG_connection_rate);
+        if (getrandom(&s->arrivals.rate.seed, sizeof(s->arrivals.rate.seed), 0) !=
+            sizeof(s->arrivals.rate.seed))
                 return SP_E_LIMIT;
         int r = listeners_open(s->options, &s->gate, &s->listeners);
         if (r < 0)
                 return r;
         (void)spare_fill(&s->spare); /* or with the first connection */
-        s->listener_sources = mem_zalloc(s->listeners.count * sizeof(*s->listener_sources));
-        return s->listener_sources ? pending_resume(s) : SP_E_NOMEM;
+        s->events.listeners = mem_zalloc(s->listeners.count * sizeof(*s->events.listeners));
+        return s->events.listeners ? pending_resume(s) : SP_E_NOMEM;
 }
 
 int supervisor_main(const struct config_options *o, int argc, char **argv)
@@ -182,16 +183,16 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .spawner = { .zygote = -1, .log.fd = -1 },
                 .dialler = { .control = -1, .log.fd = -1 },
                 .meter.control = -1,
-                .epoll = -1,
-                .signals = -1,
-                .accept_ns = UINT64_MAX,
+                .events.epoll = -1,
+                .events.signals = -1,
+                .arrivals.accept_ns = UINT64_MAX,
                 .trim_ns = UINT64_MAX,
                 .cgroups = { .home = -1, .base = -1 },
         };
-        list_init(&s.pending);
-        list_init(&s.waiting);
+        list_init(&s.arrivals.pending);
+        list_init(&s.arrivals.waiting);
         list_init(&s.workers);
-        list_init(&s.dead);
+        list_init(&s.arrivals.dead);
         cgroups_init(&s.cgroups, o);
         int r = prepare(&s);
         if (!r)
@@ -199,11 +200,11 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         janitor_init(&s.janitor, o);
         if (!r)
                 spawner_init(&s.spawner, o, argc, argv);
-        s.zygote_source.kind = SOURCE_ZYGOTE;
-        s.zygote_log_source.kind = SOURCE_ZYGOTE_LOG;
+        s.events.zygote.kind = SOURCE_ZYGOTE;
+        s.events.zygote_log.kind = SOURCE_ZYGOTE_LOG;
         if (s.spawner.zygote >= 0 &&
-            (supervisor_watch(&s, s.spawner.zygote, &s.zygote_source) < 0 ||
-             supervisor_watch(&s, s.spawner.log.fd, &s.zygote_log_source) < 0))
+            (supervisor_watch(&s, s.spawner.zygote, &s.events.zygote) < 0 ||
+             supervisor_watch(&s, s.spawner.log.fd, &s.events.zygote_log) < 0))
                 spawner_fini(&s.spawner);
         if (!r)
                 log_info(LOG, "spancld %s is ready", SPANCL_VERSION);
@@ -229,12 +230,12 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         janitor_fini(&s.janitor); /* before the spawner, which collects every child */
         spawner_fini(&s.spawner);
         cgroups_fini(&s.cgroups);
-        mem_free(s.listener_sources);
+        mem_free(s.events.listeners);
         gate_fini(&s.gate);
         spare_give(&s.spare);
-        if (s.epoll >= 0)
-                close(s.epoll);
-        if (s.signals >= 0)
-                close(s.signals);
+        if (s.events.epoll >= 0)
+                close(s.events.epoll);
+        if (s.events.signals >= 0)
+                close(s.events.signals);
         return r < 0 ? 1 : 0;
 }

@@ -185,7 +185,7 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
                 worker_free(s, w);
                 return r;
         }
-        w->ready_by_ns = clock_now_ns() + s->start_s * 1000ull * MS;
+        w->ready_by_ns = clock_now_ns() + s->starts.limit_s * 1000ull * MS;
         list_append(&s->workers, &w->link);
         if (state != WORKER_CHECKING)
                 introduce(s, w);
@@ -200,10 +200,10 @@ int worker_check(struct supervisor *s, unsigned device)
 /* A start failed: try again later, with growing delays. */
 static void back_off(struct supervisor *s, const char *why)
 {
-        uint64_t ms = 100ull << (s->crashes < 7 ? s->crashes : 7);
-        s->crashes++;
-        s->spawn_ns = clock_now_ns() + (ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS) * MS;
-        if (s->crashes >= CRASHES_TOLD)
+        uint64_t ms = 100ull << (s->starts.crashes < 7 ? s->starts.crashes : 7);
+        s->starts.crashes++;
+        s->starts.next_ns = clock_now_ns() + (ms < BACKOFF_MAX_MS ? ms : BACKOFF_MAX_MS) * MS;
+        if (s->starts.crashes >= CRASHES_TOLD)
                 pending_refuse_waiting(s, NULL, SP_E_NODEV, why);
 }
 
@@ -230,11 +230,11 @@ static bool provide_one(struct supervisor *s, const struct gate_grant *grant)
 
 void workers_provide(struct supervisor *s)
 {
-        if (s->stopping || s->spawner.loading || clock_now_ns() < s->spawn_ns)
+        if (s->stopping || s->spawner.loading || clock_now_ns() < s->starts.next_ns)
                 return;
         size_t warming = workers_count(s, WORKER_WARMING), waiting = 0;
-        s->spawn_ns = UINT64_MAX;
-        list_each(v, &s->waiting, struct pending, link)
+        s->starts.next_ns = UINT64_MAX;
+        list_each(v, &s->arrivals.waiting, struct pending, link)
         {
                 if (health_holds(s)) /* new sessions may not get a warm worker yet */
                         break;
@@ -257,26 +257,27 @@ void workers_provide(struct supervisor *s)
 
 void workers_provide_at(struct supervisor *s, uint64_t ns)
 {
-        if (ns < s->spawn_ns)
-                s->spawn_ns = ns;
-        if (!s->crashes && s->waiting_count)
-                s->spawn_ns = 0;
+        if (ns < s->starts.next_ns)
+                s->starts.next_ns = ns;
+        if (!s->starts.crashes && s->arrivals.waiting_count)
+                s->starts.next_ns = 0;
 }
 
 /* ---- ends --------------------------------------------------------------------------------------- */
 
 const char *workers_why_ended(const struct supervisor *s, uint64_t hi, uint64_t lo)
 {
-        for (size_t i = 0; i < array_size(s->ended); i++)
-                if (s->ended[i].why && s->ended[i].id[0] == hi && s->ended[i].id[1] == lo)
-                        return s->ended[i].why;
+        for (size_t i = 0; i < array_size(s->ended.ring); i++)
+                if (s->ended.ring[i].why && s->ended.ring[i].id[0] == hi &&
+                    s->ended.ring[i].id[1] == lo)
+                        return s->ended.ring[i].why;
         return NULL;
 }
 
 /* Record why a session ended, for a client that reconnects. */
 static void note_end(struct supervisor *s, const struct worker *w, const char *why)
 {
-        s->ended[s->ended_count++ % ENDED_MAX] = (struct ended){ { w->id[0], w->id[1] }, why };
+        s->ended.ring[s->ended.count++ % ENDED_MAX] = (struct ended){ { w->id[0], w->id[1] }, why };
 }
 
 /* Return true if the worker ended for lack of memory. The kernel then ends all of its processes. */
@@ -453,12 +454,12 @@ void worker_hear(struct supervisor *s, struct worker *w)
                         w->state = WORKER_WARM;
                         w->open = is_open(w->pid); /* before it has a client */
                         health_learn(s, (const char *)c.data);
-                        s->crashes = 0;
+                        s->starts.crashes = 0;
                         pending_serve_waiting(s);
                 } else if (c.kind == CONTROL_FAILED) {
                         log_warn(LOG, "worker %d: %s", (int)w->pid, (const char *)c.data);
                         w->told = w->gone = true;
-                        s->crashes = 0;
+                        s->starts.crashes = 0;
                         const char *excuse = health_excuse(s);
                         pending_refuse_waiting(s, &w->grant, SP_E_NODEV,
                                                excuse ? excuse : (const char *)c.data);
@@ -493,7 +494,7 @@ void worker_dismiss(struct supervisor *s, struct worker *w)
 static void give_up(struct supervisor *s, struct worker *w)
 {
         log_error(LOG, "%s did not open the devices in %u s (--start-time): a driver hangs",
-                  name_of(w), s->start_s);
+                  name_of(w), s->starts.limit_s);
         if (!w->pid)
                 spawner_give_up(&s->spawner);
         worker_dismiss(s, w);

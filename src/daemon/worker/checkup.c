@@ -52,13 +52,13 @@ static cl_int run(const struct backend_ops *ops, struct backend_queue *q, struct
         cl_int r = ops->submit(q, &c, &e);
         if (r < 0)
                 return r;
-        ops->queue_flush(q);
+        ops->queue.flush(q);
         lock_take(&wait.lock);
         while (!wait.done)
                 lock_wait(&wait.lock, &wait.changed);
         lock_release(&wait.lock);
         if (e)
-                ops->event_release(e);
+                ops->event.release(e);
         return wait.status;
 }
 
@@ -87,9 +87,9 @@ static bool check(const struct backend_ops *ops, struct backend *b, unsigned dev
                                         .pattern = &salt,
                                         .pattern_size = sizeof(salt) };
         struct backend_command read = { .op = BACKEND_READ, .size = SIZE, .host = taken };
-        if (failed("making a queue", ops->queue_create(b, device, 0, &q), why) ||
+        if (failed("making a queue", ops->queue.create(b, device, 0, &q), why) ||
             failed("making a buffer",
-                   ops->buffer_create(b, ops->device_domain(b, device), CL_MEM_READ_WRITE, SIZE,
+                   ops->buffer.create(b, ops->device.domain(b, device), CL_MEM_READ_WRITE, SIZE,
                                       &m),
                    why))
                 return false;
@@ -130,7 +130,7 @@ int checkup_run(const struct config_options *o, const char *scratch_dir)
                 snprintf(why, sizeof(why), "its driver can't be opened: %s", status_text(r));
         else if (control_send(CONTROL_FD, CONTROL_READY, bytes_str(""), -1) < 0)
                 _exit(1);
-        for (unsigned i = 0; b && i < ops->device_count(b) && check(ops, b, i, why); i++)
+        for (unsigned i = 0; b && i < ops->device.count(b) && check(ops, b, i, why); i++)
                 ;
         _exit(control_send(CONTROL_FD, CONTROL_HEALTH, bytes_str(why), -1) < 0);
 }

@@ -34,7 +34,7 @@ static void command_release(struct command *c)
         for (size_t i = 0; i < array_size(held); i++)
                 engine_object_unref(held[i]);
         if (c->submission.last)
-                c->queue->object.engine->be->event_release(c->submission.last);
+                c->queue->object.engine->be->event.release(c->submission.last);
         list_remove(&c->outcome.unreported);
         while (!list_empty(&c->outcome.coalesced)) /* no longer needed */
                 list_remove(c->outcome.coalesced.next);

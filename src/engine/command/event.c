@@ -71,7 +71,7 @@ static void event_free(struct event *ev)
                 mem_free(s);
         }
         if (ev->native)
-                ev->engine->be->event_release(ev->native);
+                ev->engine->be->event.release(ev->native);
         list_remove(&ev->link);
         pool_put(&ev->engine->events.pool, ev);
 }

@@ -68,7 +68,7 @@ cl_int engine_submission_part(struct command *c, const struct backend_command *w
                 return status;
         cover_untracked(c);
         if (c->submission.last)
-                e->be->event_release(c->submission.last);
+                e->be->event.release(c->submission.last);
         c->submission.last = native;
         engine_coalesced_submitted(c, unreported);
         if (!c->submission.running++)
@@ -199,7 +199,7 @@ static void start_failed(struct command *c)
 static uint8_t *host_bytes(const struct command *c)
 {
         const struct backend_ops *be = c->queue->object.engine->be;
-        uint8_t *bytes = be->buffer_bytes ? be->buffer_bytes(c->desc.native.buffer) : NULL;
+        uint8_t *bytes = be->buffer.bytes ? be->buffer.bytes(c->desc.native.buffer) : NULL;
         return bytes ? bytes + c->desc.native.offset_bytes : NULL;
 }
 

@@ -13,7 +13,7 @@ static struct queue *chain_queue_new(struct queue *q)
                 return NULL;
         s->in_order = s->is_chain = true;
         struct engine *e = q->object.engine;
-        s->status = e->be->queue_create(e->backend, q->device, 0, &s->native);
+        s->status = e->be->queue.create(e->backend, q->device, 0, &s->native);
         return s;
 }
 
@@ -82,9 +82,9 @@ cl_int engine_chain_join(struct queue *q)
         marker.deps = &behind;
         marker.dep_count = 1;
         status = e->be->submit(q->native, &marker, &composite);
-        e->be->event_release(behind);
+        e->be->event.release(behind);
         if (status >= 0)
-                e->be->event_release(composite);
+                e->be->event.release(composite);
         engine_queue_dirty(s);
         return status;
 }

@@ -4,7 +4,7 @@ bool engine_coalesced_allowed(const struct command *c)
 {
         const struct queue *q = c->queue;
         return !q->object.engine->params.limits.max[LIMIT_RUN_NS] &&
-               q->object.engine->be->event_report && !q->in_order && !q->profiling &&
+               q->object.engine->be->event.report && !q->in_order && !q->profiling &&
                !c->desc.after_all && !c->submission.transfer && !c->submission.asking &&
                !c->batch && !c->desc.is_barrier && c->event && c->outcome.status >= 0 &&
                !engine_event_is_observed(c->event, q->domain);
@@ -85,7 +85,7 @@ void engine_coalesced_report(struct command *c)
         struct engine *e = c->queue->object.engine;
         list_remove(&c->outcome.unreported);
         if (c->event->native &&
-            e->be->event_report(c->queue->native, c->event->native, c) == CL_SUCCESS) {
+            e->be->event.report(c->queue->native, c->event->native, c) == CL_SUCCESS) {
                 c->event->unreported = NULL;
                 list_remove(&c->outcome.order);
         } else {

@@ -57,7 +57,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
 {
         complete_untracked(c, status);
         if (c->outcome.stands_in && status >= 0)
-                status = c->queue->object.engine->be->event_status(c->event->native);
+                status = c->queue->object.engine->be->event.status(c->event->native);
         engine_submission_part_complete(c, status, t);
         if (engine_command_in_queue(c))
                 engine_command_poke(c); /* it still waits for bytes, or for room */
@@ -78,7 +78,7 @@ static void complete_coalesced(struct command *c)
                 list_remove(&before->outcome.unreported);
                 /* If it had failed, `c` would have failed, too. */
                 bool good = before->queue->failure_stays;
-                part_complete(before, good ? CL_COMPLETE : be->event_status(before->event->native),
+                part_complete(before, good ? CL_COMPLETE : be->event.status(before->event->native),
                               NULL);
         }
 }

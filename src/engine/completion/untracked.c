@@ -67,7 +67,7 @@ static void drop_oldest(struct queue *q)
         struct engine *e = q->object.engine;
         struct untracked_entry *entry = entry_at(&q->untracked, q->untracked.first++);
         if (entry->native)
-                e->be->event_release(entry->native);
+                e->be->event.release(entry->native);
         e->completion.untracked--;
         e->commands.running--;
         q->running--;
@@ -100,7 +100,7 @@ static void fail(struct queue *q, uint64_t id, cl_int status)
 static cl_int status_of(const struct queue *q, const struct untracked_entry *entry, cl_int told)
 {
         if (entry->native)
-                return q->object.engine->be->event_status(entry->native);
+                return q->object.engine->be->event.status(entry->native);
         return q->is_chain ? told : CL_COMPLETE;
 }
 

@@ -182,7 +182,7 @@ static void store_free(struct store *s)
 
 static bool is_dear(const struct engine *e, unsigned domain)
 {
-        return e->be->binary_is_dear && e->be->binary_is_dear(e->backend, domain);
+        return e->be->program.binary_is_dear && e->be->program.binary_is_dear(e->backend, domain);
 }
 
 /* Does one of the kernels in `info` require a work-group size? */
@@ -515,7 +515,7 @@ static bool is_whole(const struct program *p, const struct part *part)
         const struct engine *e = p->object.engine;
         size_t count = 0;
         for (size_t i = 0; i < p->device_count; i++)
-                count += e->be->device_domain(e->backend, p->devices[i]) == part->domain;
+                count += e->be->device.domain(e->backend, p->devices[i]) == part->domain;
         return count == part->device_count;
 }
 
@@ -549,7 +549,7 @@ static cl_int take_devices(struct build *b, struct wire_u64s devices)
                         uint64_t device = devices.count ? wire_u64s_at(devices, i) : p->devices[i];
                         if (!engine_program_has(p, device))
                                 return CL_INVALID_DEVICE;
-                        if (e->be->device_domain(e->backend, (unsigned)device) != domain ||
+                        if (e->be->device.domain(e->backend, (unsigned)device) != domain ||
                             engine_part_has(part, (unsigned)device))
                                 continue;
                         if (!part->devices) {

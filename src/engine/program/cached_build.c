@@ -45,7 +45,7 @@ static int device_key(struct engine *e, unsigned device, struct cache_key *ret)
                 CL_DEVICE_LOCAL_MEM_SIZE, INFO_DEVICE_PLATFORM, CL_DEVICE_MAX_WORK_GROUP_SIZE,
         };
         struct buf info = { 0 };
-        int r = e->be->device_info(e->backend, device, &info);
+        int r = e->be->device.info(e->backend, device, &info);
         struct blake2b b;
         blake2b_init(&b);
         for (size_t i = 0; !r && i < array_size(keys); i++) {
@@ -216,7 +216,7 @@ static bool is_type(struct engine *e, struct backend_program *p, const unsigned 
                     size_t device_count, cl_program_binary_type type)
 {
         for (size_t i = 0; i < device_count; i++)
-                if (!e->be->program_type || e->be->program_type(p, devices[i]) != type)
+                if (!e->be->program.type || e->be->program.type(p, devices[i]) != type)
                         return false;
         return true;
 }
@@ -227,18 +227,18 @@ static cl_int make(struct engine *e, unsigned domain, const unsigned *devices, s
 {
         struct backend_program *native = NULL;
         engine_lock(e);
-        cl_int r = e->be->program_create(e->backend, domain, PROGRAM_KIND_BINARY, devices,
+        cl_int r = e->be->program.create(e->backend, domain, PROGRAM_KIND_BINARY, devices,
                                          device_count, binaries, &native);
         engine_unlock(e);
         if (r < 0)
                 return r;
         if (type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE)
-                r = e->be->program_build(native, devices, device_count, options, NULL);
+                r = e->be->program.build(native, devices, device_count, options, NULL);
         else if (!is_type(e, native, devices, device_count, type))
                 r = CL_INVALID_BINARY;
         if (r < 0) {
                 engine_lock(e);
-                e->be->program_release(native);
+                e->be->program.release(native);
                 engine_unlock(e);
                 return r;
         }
@@ -321,7 +321,7 @@ void cached_build_store(struct engine *e, const struct cache_key *key,
         struct buf value = { 0 };
         cl_int r = CL_SUCCESS;
         for (size_t i = 0; r == CL_SUCCESS && i < device_count; i++)
-                r = e->be->program_binary(native, devices[i], &value);
+                r = e->be->program.binary(native, devices[i], &value);
         struct bytes binaries, told;
         if (r < 0)
                 log_debug("cache", "no binary to keep (%d)", r);

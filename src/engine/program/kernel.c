@@ -12,7 +12,7 @@ static void values_drop(struct value **values, size_t count)
 static void replica_drop(struct kernel *k, struct kernel_replica *r)
 {
         if (r->native)
-                k->object.engine->be->kernel_release(r->native);
+                k->object.engine->be->kernel.release(r->native);
         values_drop(r->set, r->set_count);
         *r = (struct kernel_replica){ 0 };
 }
@@ -138,7 +138,7 @@ static cl_int replica_create(struct kernel *k, unsigned domain, struct kernel_re
         cl_int status = engine_program_native(k->program, domain, &program);
         if (status < 0)
                 return status;
-        return k->object.engine->be->kernel_create(program, k->name, &r->native);
+        return k->object.engine->be->kernel.create(program, k->name, &r->native);
 }
 
 /* Is an argument that was a pointer into shared virtual memory now a buffer? NVIDIA's 580 then fails the
@@ -160,7 +160,7 @@ static cl_int arg_set(struct kernel *k, unsigned domain, struct backend_kernel *
         cl_int status = CL_SUCCESS;
         if (o && v->arg.kind == ARG_QUEUE) {
                 struct queue *q = container_of(o, struct queue, object);
-                return q->native ? k->object.engine->be->kernel_set_queue(native, v->arg.index,
+                return q->native ? k->object.engine->be->kernel.set_queue(native, v->arg.index,
                                                                           q->native)
                                  : q->status;
         }
@@ -172,7 +172,7 @@ static cl_int arg_set(struct kernel *k, unsigned domain, struct backend_kernel *
                                               &buffer);
         if (status < 0)
                 return status;
-        return k->object.engine->be->kernel_set_arg(native, &v->arg, buffer, sampler);
+        return k->object.engine->be->kernel.set_arg(native, &v->arg, buffer, sampler);
 }
 
 cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **ret)

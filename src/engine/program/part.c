@@ -143,7 +143,7 @@ static cl_int set_constants(struct build *b, struct backend_program *native, str
         cl_int status = CL_SUCCESS;
         while (status == CL_SUCCESS && info_next(&constants, &e)) {
                 const uint8_t *p = e.value.data;
-                status = b->engine->be->program_constant(native, (cl_uint)bytes_get_u64(p),
+                status = b->engine->be->program.constant(native, (cl_uint)bytes_get_u64(p),
                                                          bytes_of(p + 8, e.value.size - 8));
         }
         return status;
@@ -161,7 +161,7 @@ static cl_int native_run(struct build *b, struct backend_program *native, const 
         if (status == CL_SUCCESS)
                 status = set_constants(b, native, bytes_of(in->constants.data, in->constants.size));
         if (status == CL_SUCCESS)
-                status = (in->compile ? be->program_compile : be->program_build)(
+                status = (in->compile ? be->program.compile : be->program.build)(
                         native, devices, count, own ? options : in->options, info);
         mem_free(options);
         if (own)
@@ -190,7 +190,7 @@ static cl_int restore(struct build *b, const struct part *p, struct backend_prog
                 return CL_OUT_OF_HOST_MEMORY;
         for (size_t i = 0; i < program->device_count; i++)
                 if (!engine_part_has(p, program->devices[i]) &&
-                    e->be->device_domain(e->backend, program->devices[i]) == p->domain)
+                    e->be->device.domain(e->backend, program->devices[i]) == p->domain)
                         others[count++] = program->devices[i];
         struct buf info = { 0 };
         cl_int status = count ? native_run(b, native, others, count, in, &info) : CL_SUCCESS;
@@ -286,7 +286,7 @@ static cl_int part_link(struct build *b, struct part *p)
         unlock(b);
         if (status == CL_SUCCESS)
                 status =
-                        e->be->program_link(e->backend, p->domain, p->devices, p->device_count,
+                        e->be->program.link(e->backend, p->domain, p->devices, p->device_count,
                                             inputs, b->input_count, b->in.options, &p->info, &made);
         mem_free(inputs);
         if (status == CL_SUCCESS) {

@@ -17,7 +17,7 @@ void engine_program_replace(struct program *p, unsigned domain, struct backend_p
 {
         struct program_replica *r = engine_program_replica(p, domain);
         if (r->native)
-                p->object.engine->be->program_release(r->native);
+                p->object.engine->be->program.release(r->native);
         if (r->cached) {
                 build_input_fini(r->cached);
                 mem_free(r->cached);
@@ -73,7 +73,7 @@ static cl_int native_create(struct program *p, struct program_replica *replica)
         unsigned *devices = mem_alloc(p->device_count * sizeof(*devices));
         int r = devices ? 0 : SP_E_NOMEM;
         for (size_t i = 0; !r && i < p->device_count; i++) {
-                bool here = e->be->device_domain(e->backend, p->devices[i]) == domain;
+                bool here = e->be->device.domain(e->backend, p->devices[i]) == domain;
                 if (here)
                         devices[count++] = p->devices[i];
                 if (p->kind == PROGRAM_KIND_BINARY && info_next(&parts, &part) && here)
@@ -81,7 +81,7 @@ static cl_int native_create(struct program *p, struct program_replica *replica)
         }
         cl_int status = CL_OUT_OF_HOST_MEMORY;
         if (!r)
-                status = e->be->program_create(
+                status = e->be->program.create(
                         e->backend, domain, p->kind, devices, count,
                         p->kind == PROGRAM_KIND_BINARY ? bytes_of(own.data, own.size) : parts,
                         &replica->native);
@@ -164,7 +164,7 @@ static int add_device(struct program *p, uint64_t device)
         if (!engine_device_valid(e, device) || engine_program_has(p, device))
                 return SP_E_PROTO;
         p->devices[p->device_count++] = (unsigned)device;
-        unsigned domain = e->be->device_domain(e->backend, (unsigned)device);
+        unsigned domain = e->be->device.domain(e->backend, (unsigned)device);
         if (!engine_program_replica(p, domain))
                 p->replicas[p->replica_count++].domain = domain;
         return 0;
@@ -232,7 +232,7 @@ static cl_int put_binaries(struct program *p, struct wire_u64s devices, struct b
                 struct backend_program *native;
                 if (!engine_program_has(p, device))
                         return CL_INVALID_DEVICE;
-                unsigned domain = e->be->device_domain(e->backend, (unsigned)device);
+                unsigned domain = e->be->device.domain(e->backend, (unsigned)device);
                 const struct program_replica *r = engine_program_replica(p, domain);
                 cl_int status = CL_SUCCESS;
                 if (r->binaries.size)
@@ -240,7 +240,7 @@ static cl_int put_binaries(struct program *p, struct wire_u64s devices, struct b
                 else
                         status = engine_program_native(p, domain, &native);
                 if (!status && !r->binaries.size)
-                        status = e->be->program_binary(native, (unsigned)device, out);
+                        status = e->be->program.binary(native, (unsigned)device, out);
                 if (status < 0)
                         return status;
                 if (out->size > WIRE_BLOB_MAX)
@@ -268,12 +268,12 @@ static int inspect(struct program *p, uint64_t device, struct buf *out)
         struct engine *e = p->object.engine;
         struct backend_program *native;
         uint8_t part[8];
-        unsigned domain = e->be->device_domain(e->backend, (unsigned)device);
+        unsigned domain = e->be->device.domain(e->backend, (unsigned)device);
         cl_int status =
                 p->building ? CL_INVALID_OPERATION : engine_program_native(p, domain, &native);
         cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
         if (status >= 0)
-                type = e->be->program_type ? e->be->program_type(native, (unsigned)device)
+                type = e->be->program.type ? e->be->program.type(native, (unsigned)device)
                                            : CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
         bytes_put_u32(part, (uint32_t)status);
         bytes_put_u32(part + 4, type);
