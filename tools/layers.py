@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Dependencies between the folders of src/ run one way; every #include is checked.
 
-    base <- proto <- session <- {core, engine}; api -> core; transport and backend know only base;
+    os <- base <- proto <- session <- {core, engine}; api -> core; transport and backend know only base;
+    every folder may use os, which knows nothing but the status codes;
     config (options and variables) knows only base: core, loop, sandbox and the programs read it,
     engine and backend the options;
     loop joins sessions and transports; programs (daemon, cli) may use everything.
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 
 ALLOWED = {
+    "os": {"os"},
     "base": {"base"},
     "config": {"base", "config"},
     "trace": {"base", "trace"},
@@ -34,6 +36,7 @@ ALLOWED = {
 }
 # Single headers that more may see: contracts and value types.
 HEADERS = {
+    "os": {"base/status.h"},
     "tls": {"transport/crypto.h"},
     "transport": {"config/variables.h"},
     "sandbox": {"transport/fabric.h"},
@@ -69,7 +72,9 @@ def includes():
                 continue
             if folder in PROGRAMS or other == "CL":
                 continue
-            if other in ALLOWED.get(folder, set()) or (other == "trace" and folder != "base"):
+            if other == "os" or other in ALLOWED.get(folder, set()):
+                continue
+            if other == "trace" and folder not in ("os", "base"):
                 continue
             if target in HEADERS.get(folder, set()):
                 continue

@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "loop/address.h"
+#include "os/clock.h"
 #include "session/hello.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"

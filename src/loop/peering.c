@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/loopback.h"
 #include "base/mem.h"
 #include "loop/thread.h"
+#include "os/clock.h"
 #include "transport/fabric.h"
 
 #define LOG "server"

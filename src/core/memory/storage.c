@@ -5,11 +5,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vm.h"
 #include "core/client.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/placement.h"
+#include "os/vm.h"
 #include "proto/info.h"
 
 enum {

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/lock.h"
 #include "daemon/dialler/local_path.h"
+#include "os/clock.h"
+#include "os/lock.h"
 
 enum { KNOWN_MAX = 64, KNOWN_S = 60 };
 

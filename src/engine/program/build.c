@@ -5,13 +5,13 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/command/command.h"
 #include "engine/program/include.h"
 #include "engine/program/part.h"
 #include "engine/query.h"
+#include "os/clock.h"
 
 enum {
         STORES_MAX = 256,     /* builds that wait to be put into the cache */

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/folder.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/folder.h"
 
 #define LOG    "cache"
 #define SUFFIX ".program"

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
 #include "base/mem.h"
+#include "os/folder.h"
 #include "proto/info.h"
 #include "proto/option.h"
 

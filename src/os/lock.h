@@ -3,8 +3,8 @@
  * A function that is called with a lock held says REQUIRES(x->lock) in its declaration, and one that
  * takes it itself EXCLUDES(x->lock). clang 14 has no GUARDED_BY for members of C structures: comments
  * say what a lock guards. */
-#ifndef SPANCL_BASE_LOCK_H
-#define SPANCL_BASE_LOCK_H
+#ifndef SPANCL_OS_LOCK_H
+#define SPANCL_OS_LOCK_H
 
 #include <pthread.h>
 #include <stdbool.h>

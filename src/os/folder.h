@@ -1,6 +1,6 @@
 /* Folders of the file system. */
-#ifndef SPANCL_BASE_FOLDER_H
-#define SPANCL_BASE_FOLDER_H
+#ifndef SPANCL_OS_FOLDER_H
+#define SPANCL_OS_FOLDER_H
 
 #include "base/status.h"
 

@@ -1,4 +1,4 @@
-#include "base/folder.h"
+#include "os/folder.h"
 
 #include <errno.h>
 #include <limits.h>

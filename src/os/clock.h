@@ -1,6 +1,6 @@
 /* The clock of everything that runs in real time. */
-#ifndef SPANCL_BASE_CLOCK_H
-#define SPANCL_BASE_CLOCK_H
+#ifndef SPANCL_OS_CLOCK_H
+#define SPANCL_OS_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
