@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "base/loopback.h"
 #include "base/mem.h"
-#include "loop/thread.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "transport/fabric.h"
 
 #define LOG "server"

@@ -13,6 +13,14 @@ static inline uint64_t clock_now_ns(void)
         return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* The time since 1970 in ns, to compare with the times of files. It may jump. */
+static inline uint64_t clock_wall_ns(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* Milliseconds to sleep until `deadline_ns`, rounded up, for poll(2): -1 for UINT64_MAX. */
 static inline int clock_poll_ms(uint64_t deadline_ns)
 {
