@@ -7,6 +7,7 @@
     engine and backend the options;
     loop joins sessions and transports; programs (daemon, cli) may use everything.
 
+PORTABLE folders reach the operating system through os alone: they include no header of POSIX.
 A folder has at most FOLDER_MAX .c files.
 Each header also compiles alone."""
 
@@ -48,6 +49,12 @@ HEADERS = {
     "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",
             "proto/wire.h", "session/session.h"},
 }
+PORTABLE = {"core", "engine", "session", "proto", "api"}
+STANDARD = {f"{name}.h" for name in
+            "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"
+            " stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar"
+            " wctype".split()}  # without those of clocks, signals and threads
+OTHERS = ("CL/", "spancl/", "sanitizer/")  # other headers in angle brackets
 FOLDER_MAX = 25
 PROGRAMS = {"daemon", "cli", "emulator"}
 
@@ -59,12 +66,17 @@ def includes():
             continue
         folder = path.relative_to(SOURCE).parts[0]
         for number, line in enumerate(path.read_text().splitlines(), 1):
+            where = f"{path.relative_to(ROOT)}:{number}"
+            match = re.match(r'\s*#\s*include\s+<([^>]+)>', line)
+            if (match and folder in PORTABLE and match.group(1) not in STANDARD and
+                    not match.group(1).startswith(OTHERS)):
+                print(f"{where}: <{match.group(1)}> is not of the C standard; src/os wraps POSIX")
+                bad += 1
             match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
             if not match:
                 continue
             target = match.group(1)
             other = target.split("/")[0]
-            where = f"{path.relative_to(ROOT)}:{number}"
             if "/" not in target:
                 if not (path.parent / target).exists() and not target.startswith("CL"):
                     print(f"{where}: \"{target}\" is named without its folder")
@@ -105,7 +117,7 @@ def rooms():
         if count > FOLDER_MAX:
             print(f"{folder.relative_to(ROOT)}: {count} .c files, {FOLDER_MAX} are allowed")
             bad += 1
-    for name in {*ALLOWED, *HEADERS, *PROGRAMS}:
+    for name in {*ALLOWED, *HEADERS, *PROGRAMS, *PORTABLE}:
         if not (SOURCE / name).is_dir():
             print(f"tools/layers.py names src/{name}, which does not exist")
             bad += 1
