@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/passing.h"
 #include "daemon/control.h"
+#include "os/passing.h"
 #include "session/hello.h"
 
 /* The descriptor that the next open gets. */

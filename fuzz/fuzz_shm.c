@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/passing.h"
-#include "base/vm.h"
+#include "os/passing.h"
+#include "os/vm.h"
 #include "transport/bounce.h"
 #include "transport/transport.h"
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Dependencies between the folders of src/ run one way; every #include is checked.
 
-    base <- proto <- session <- {core, engine}; api -> core; transport and backend know only base;
+    os <- base <- proto <- session <- {core, engine}; api -> core; transport and backend know only base;
+    every folder may use os, which knows nothing but the status codes;
     config (options and variables) knows only base: core, loop, sandbox and the programs read it,
     engine and backend the options;
     loop joins sessions and transports; programs (daemon, cli) may use everything.
 
+PORTABLE folders reach the operating system through os alone: they include no header of POSIX.
 A folder has at most FOLDER_MAX .c files.
 A struct has at most FIELDS_MAX fields; a nested struct counts as one.
 Transports have capabilities, not identities: outside src/transport no code names one (`transport_tcp`), compares
@@ -21,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 
 ALLOWED = {
+    "os": {"os"},
     "base": {"base"},
     "config": {"base", "config"},
     "trace": {"base", "trace"},
@@ -37,6 +40,7 @@ ALLOWED = {
 }
 # Single headers that more may see: contracts and value types.
 HEADERS = {
+    "os": {"base/status.h"},
     "tls": {"transport/crypto.h"},
     "transport": {"config/variables.h"},
     "sandbox": {"transport/fabric.h"},
@@ -48,6 +52,12 @@ HEADERS = {
     "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",
             "proto/wire.h", "session/session.h"},
 }
+PORTABLE = {"core", "engine", "session", "proto", "api"}
+STANDARD = {f"{name}.h" for name in
+            "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"
+            " stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar"
+            " wctype".split()}  # without those of clocks, signals and threads
+OTHERS = ("CL/", "spancl/", "sanitizer/")  # other headers in angle brackets
 FOLDER_MAX = 25
 FIELDS_MAX = 30
 # The files that know how an address is written: the transports, and the configuration's grammar.
@@ -62,12 +72,17 @@ def includes():
             continue
         folder = path.relative_to(SOURCE).parts[0]
         for number, line in enumerate(path.read_text().splitlines(), 1):
+            where = f"{path.relative_to(ROOT)}:{number}"
+            match = re.match(r'\s*#\s*include\s+<([^>]+)>', line)
+            if (match and folder in PORTABLE and match.group(1) not in STANDARD and
+                    not match.group(1).startswith(OTHERS)):
+                print(f"{where}: <{match.group(1)}> is not of the C standard; src/os wraps POSIX")
+                bad += 1
             match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
             if not match:
                 continue
             target = match.group(1)
             other = target.split("/")[0]
-            where = f"{path.relative_to(ROOT)}:{number}"
             if "/" not in target:
                 if not (path.parent / target).exists() and not target.startswith("CL"):
                     print(f"{where}: \"{target}\" is named without its folder")
@@ -75,7 +90,9 @@ def includes():
                 continue
             if folder in PROGRAMS or other == "CL":
                 continue
-            if other in ALLOWED.get(folder, set()) or (other == "trace" and folder != "base"):
+            if other == "os" or other in ALLOWED.get(folder, set()):
+                continue
+            if other == "trace" and folder not in ("os", "base"):
                 continue
             if target in HEADERS.get(folder, set()):
                 continue
@@ -134,7 +151,7 @@ def rooms():
         if count > FOLDER_MAX:
             print(f"{folder.relative_to(ROOT)}: {count} .c files, {FOLDER_MAX} are allowed")
             bad += 1
-    for name in {*ALLOWED, *HEADERS, *PROGRAMS}:
+    for name in {*ALLOWED, *HEADERS, *PROGRAMS, *PORTABLE}:
         if not (SOURCE / name).is_dir():
             print(f"tools/layers.py names src/{name}, which does not exist")
             bad += 1

@@ -4,9 +4,9 @@
 #include <poll.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "loop/dial.h"
+#include "os/clock.h"
 #include "proto/info.h"
 #include "session/hello.h"
 

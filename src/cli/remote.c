@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "config/servers.h"
 #include "config/variables.h"
 #include "loop/dial.h"
 #include "loop/link.h"
 #include "loop/server_loop.h"
+#include "os/clock.h"
 #include "proto/info.h"
 
 enum { ROUNDS = 4 };

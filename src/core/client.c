@@ -1,7 +1,5 @@
 #include "core/client.h"
 
-#include <time.h>
-
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/servers.h"
@@ -21,12 +19,12 @@
 
 void client_lock(struct client *c)
 {
-        pthread_mutex_lock(&c->lock);
+        lock_take(&c->lock);
 }
 
 void client_unlock(struct client *c)
 {
-        pthread_mutex_unlock(&c->lock);
+        lock_release(&c->lock);
 }
 
 struct handle *client_object(struct client *c, const void *address)
@@ -60,7 +58,7 @@ void client_changed(struct client *c)
 {
         if (!c->wait.waiters)
                 return;
-        pthread_cond_broadcast(&c->wait.changed);
+        condition_broadcast(&c->wait.changed);
         if (c->wait.sleeping)
                 c->io->wake(c->io_user);
 }
@@ -98,13 +96,14 @@ void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg)
                 if (at < deadline_ns)
                         deadline_ns = at;
                 c->wait.sleeping = true;
-                c->io->wait(c->io_user, links, count, !progress_thread, deadline_ns, &c->lock);
+                c->io->wait(c->io_user, links, count, !progress_thread, deadline_ns,
+                            &c->lock.mutex);
                 c->wait.sleeping = false;
                 client_receive(c);
         }
         c->wait.pumping = c->wait.progress_pumping = false;
         if (progress_thread ? c->wait.waiters : c->wait.waiters > 1)
-                pthread_cond_broadcast(&c->wait.changed);
+                condition_broadcast(&c->wait.changed);
 }
 
 bool client_poll(struct client *c)
@@ -116,26 +115,25 @@ bool client_poll(struct client *c)
         bool received = client_receive(c);
         c->wait.pumping = false;
         if (c->wait.waiters)
-                pthread_cond_broadcast(&c->wait.changed);
+                condition_broadcast(&c->wait.changed);
         return received;
 }
 
 /* Sleep while another thread receives. */
-static void wait_for_receiver(struct client *c, uint64_t deadline_ns)
+static void wait_for_receiver(struct client *c, uint64_t deadline_ns) REQUIRES(c->lock)
 {
         client_flush(c);
         if (c->wait.progress_pumping && c->wait.sleeping)
                 c->io->wake(c->io_user);
         if (deadline_ns == UINT64_MAX) {
-                pthread_cond_wait(&c->wait.changed, &c->lock);
+                condition_wait(&c->wait.changed, &c->lock);
                 return;
         }
-        struct timespec t = { (time_t)(deadline_ns / 1000000000),
-                              (long)(deadline_ns % 1000000000) };
-        pthread_cond_timedwait(&c->wait.changed, &c->lock, &t);
+        condition_wait_until(&c->wait.changed, &c->lock, deadline_ns);
 }
 
 bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns)
+        REQUIRES(c->lock)
 {
         TRACE_SPAN(wait, c->wait.waiters);
         c->wait.waiters++;
@@ -152,13 +150,13 @@ bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uin
         }
         c->wait.waiters--;
         if (c->wait.waiters && !c->wait.pumping)
-                pthread_cond_broadcast(&c->wait.changed);
+                condition_broadcast(&c->wait.changed);
         if (!c->wait.waiters)
                 progress_relieve(c);
         return r;
 }
 
-void client_wait(struct client *c, bool (*done)(void *arg), void *arg)
+void client_wait(struct client *c, bool (*done)(void *arg), void *arg) REQUIRES(c->lock)
 {
         client_wait_until(c, done, arg, UINT64_MAX);
 }
@@ -204,6 +202,7 @@ static bool connect_finished(void *arg)
 }
 
 void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_count)
+        REQUIRES(c->lock)
 {
         /* The lock is released while it waits for answers: others wait until it has finished. */
         if (!c->connected && c->connecting)
@@ -238,13 +237,9 @@ bool client_has_platform(struct client *c)
 
 static void init_locks(struct client *c)
 {
-        pthread_condattr_t attr;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_mutex_init(&c->lock, NULL);
-        pthread_cond_init(&c->wait.changed, &attr);
-        pthread_cond_init(&c->progress.cond, &attr);
-        pthread_condattr_destroy(&attr);
+        lock_init(&c->lock);
+        condition_init(&c->wait.changed);
+        condition_init(&c->progress.cond);
 }
 
 int client_new(const struct client_params *params, struct client **ret)
@@ -276,7 +271,7 @@ int client_new(const struct client_params *params, struct client **ret)
 }
 
 /* Free everything; nothing is sent any more. */
-static void destroy(struct client *c, bool after_fork)
+static void destroy(struct client *c, bool after_fork) LOCK_UNCHECKED
 {
         if (!after_fork)
                 client_lock(c);
@@ -299,9 +294,9 @@ static void destroy(struct client *c, bool after_fork)
         if (c->specs.own)
                 config_servers_free(c->specs.own, c->specs.own_count);
         if (!after_fork) {
-                pthread_cond_destroy(&c->progress.cond);
-                pthread_cond_destroy(&c->wait.changed);
-                pthread_mutex_destroy(&c->lock);
+                condition_fini(&c->progress.cond);
+                condition_fini(&c->wait.changed);
+                lock_fini(&c->lock);
         }
         mem_free(c);
 }
@@ -321,23 +316,23 @@ struct client *client_free(struct client *c)
 
 /* ---- the process's client ------------------------------------------------------------------- */
 
-static pthread_mutex_t global_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock global_lock = LOCK_INIT;
 static struct client *global;
 static struct client *abandoned; /* of before a fork */
 static bool exiting;
 
-static void fork_prepare(void)
+static void fork_prepare(void) LOCK_UNCHECKED
 {
-        pthread_mutex_lock(&global_lock);
+        lock_take(&global_lock);
         if (global)
-                pthread_mutex_lock(&global->lock);
+                lock_take(&global->lock);
 }
 
-static void fork_parent(void)
+static void fork_parent(void) LOCK_UNCHECKED
 {
         if (global)
-                pthread_mutex_unlock(&global->lock);
-        pthread_mutex_unlock(&global_lock);
+                lock_release(&global->lock);
+        lock_release(&global_lock);
 }
 
 /* The parent goes on using its connections; the child closes its descriptors and starts anew. Its
@@ -358,7 +353,7 @@ static void fork_child(void)
                 abandoned = global;
                 global = NULL;
         }
-        pthread_mutex_init(&global_lock, NULL);
+        lock_init(&global_lock);
 }
 
 static void read_log_level(void)
@@ -389,10 +384,10 @@ static void read_timeouts(struct client_params *params)
 struct client *client_get(void)
 {
         static bool prepared;
-        pthread_mutex_lock(&global_lock);
+        lock_take(&global_lock);
         if (!global && !exiting) {
                 if (!prepared) {
-                        pthread_atfork(fork_prepare, fork_parent, fork_child);
+                        thread_at_fork(fork_prepare, fork_parent, fork_child);
                         read_log_level();
                         tracing_start();
                         prepared = true;
@@ -405,7 +400,7 @@ struct client *client_get(void)
                 }
         }
         struct client *c = global;
-        pthread_mutex_unlock(&global_lock);
+        lock_release(&global_lock);
         return c;
 }
 
@@ -413,10 +408,10 @@ struct client *client_get(void)
  * application may still hold objects, and other libraries' destructors may still release them. */
 __attribute__((destructor)) static void client_exit(void)
 {
-        pthread_mutex_lock(&global_lock);
+        lock_take(&global_lock);
         exiting = true;
         struct client *c = global;
-        pthread_mutex_unlock(&global_lock);
+        lock_release(&global_lock);
         if (!c)
                 return;
         client_lock(c);

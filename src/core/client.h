@@ -7,7 +7,6 @@
 #define SPANCL_CORE_CLIENT_H
 
 #include <CL/cl.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 

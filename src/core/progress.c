@@ -1,7 +1,6 @@
 #include "core/progress.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -54,28 +53,27 @@ static uint64_t unsent_since(const struct client *c)
 }
 
 /* Run deferred calls; the lock is released meanwhile. True: there were some. */
-static bool run_deferred(struct client *c)
+static bool run_deferred(struct client *c) REQUIRES(c->lock)
 {
         if (list_empty(&c->progress.deferred))
                 return false;
         struct deferred *d = list_entry(c->progress.deferred.next, struct deferred, link);
         list_remove(&d->link);
         c->progress.calling = true;
-        pthread_mutex_unlock(&c->lock);
+        lock_release(&c->lock);
         {
                 TRACE_SPAN(callback, 0);
                 d->fn(d);
         }
-        pthread_mutex_lock(&c->lock);
+        lock_take(&c->lock);
         c->progress.calling = false;
         return true;
 }
 
-static void nap(struct client *c, uint64_t ns)
+static void nap(struct client *c, uint64_t ns) REQUIRES(c->lock)
 {
         uint64_t until = c->io->now_ns(c->io_user) + ns;
-        struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
-        pthread_cond_timedwait(&c->progress.cond, &c->lock, &t);
+        condition_wait_until(&c->progress.cond, &c->lock, until);
 }
 
 static void *progress_run(void *user)
@@ -83,7 +81,7 @@ static void *progress_run(void *user)
         struct client *c = user;
         unsigned naps = 0;
         uint64_t waits = 0;
-        pthread_mutex_lock(&c->lock);
+        lock_take(&c->lock);
         while (!c->progress.stop) {
                 if (run_deferred(c)) {
                         naps = 0;
@@ -118,7 +116,7 @@ static void *progress_run(void *user)
                 if (c->progress.watchers)
                         nap(c, WATCH_NS);
                 else
-                        pthread_cond_wait(&c->progress.cond, &c->lock);
+                        condition_wait(&c->progress.cond, &c->lock);
                 /* The thread that woke it has something for it. */
                 bool woken = !c->progress.idle;
                 c->progress.idle = false;
@@ -126,7 +124,7 @@ static void *progress_run(void *user)
                 if (!woken && must_watch(c, waits))
                         client_pump(c, true, NULL, NULL, UINT64_MAX);
         }
-        pthread_mutex_unlock(&c->lock);
+        lock_release(&c->lock);
         return NULL;
 }
 
@@ -135,16 +133,15 @@ void progress_wake(struct client *c)
         if (!c->io->threads || c->progress.stop)
                 return;
         if (!c->progress.started) {
-                int e = pthread_create(&c->progress.thread, NULL, progress_run, c);
-                if (e)
-                        log_error("client", "can't start a thread: error %d", e);
+                if (thread_start_with_signals(&c->progress.thread, progress_run, c) < 0)
+                        log_error("client", "can't start a thread: error %d", errno);
                 else
                         c->progress.started = true;
                 return;
         }
         if (c->progress.idle) {
                 c->progress.idle = false;
-                pthread_cond_signal(&c->progress.cond);
+                condition_signal(&c->progress.cond);
         }
 }
 
@@ -165,22 +162,22 @@ void progress_relieve(struct client *c)
                 progress_wake(c);
 }
 
-void progress_stop(struct client *c)
+void progress_stop(struct client *c) REQUIRES(c->lock)
 {
         c->progress.stop = true;
         if (!c->progress.started)
                 return;
         if (c->progress.calling) {
                 /* An application callback may have called exit(), or never returns. */
-                pthread_detach(c->progress.thread);
+                thread_detach(c->progress.thread);
                 c->progress.started = false;
                 return;
         }
-        pthread_cond_signal(&c->progress.cond);
+        condition_signal(&c->progress.cond);
         c->io->wake(c->io_user);
-        pthread_mutex_unlock(&c->lock);
-        pthread_join(c->progress.thread, NULL);
-        pthread_mutex_lock(&c->lock);
+        lock_release(&c->lock);
+        thread_join(c->progress.thread);
+        lock_take(&c->lock);
         c->progress.started = false;
 }
 
@@ -198,12 +195,12 @@ void client_defer(struct client *c, struct deferred *d, void (*fn)(struct deferr
         if (c->wait.progress_pumping && c->wait.sleeping)
                 c->io->wake(c->io_user);
         else if (c->progress.started)
-                pthread_cond_signal(&c->progress.cond);
+                condition_signal(&c->progress.cond);
 }
 
 bool client_step(struct client *c)
 {
-        pthread_mutex_lock(&c->lock);
+        lock_take(&c->lock);
         bool did = false;
         while (run_deferred(c))
                 did = true;
@@ -215,6 +212,6 @@ bool client_step(struct client *c)
         servers_tick(c);
         did |= client_poll(c);
         did |= !list_empty(&c->progress.deferred);
-        pthread_mutex_unlock(&c->lock);
+        lock_release(&c->lock);
         return did;
 }

@@ -3,19 +3,19 @@
 #ifndef SPANCL_CORE_STATE_H
 #define SPANCL_CORE_STATE_H
 
-#include <pthread.h>
-
 #include "base/list.h"
 #include "base/map.h"
 #include "core/client.h"
 #include "core/link/io.h"
+#include "os/condition.h"
+#include "os/thread.h"
 
 /* The fields that one file owns stand together. */
 struct client {
         /* client.c */
         const struct client_io *io;
         void *io_user;
-        pthread_mutex_t lock;
+        struct lock lock;
         cl_platform_id platform;
         struct {
                 struct server_spec
@@ -39,7 +39,7 @@ struct client {
                 uint64_t gone;  /* counts those of them, and queues, that are there no more */
         } objects;
         struct {
-                pthread_cond_t
+                struct condition
                         changed;  /* something was dispatched, or the receiver's place is free */
                 unsigned waiters; /* in client_wait */
                 uint64_t count;   /* how often a thread had to wait there */
@@ -53,8 +53,8 @@ struct client {
 
         /* progress.c */
         struct {
-                pthread_t thread;
-                pthread_cond_t cond;
+                thread_id thread;
+                struct condition cond;
                 bool started, stop;
                 bool idle;    /* sleeps until it is signalled */
                 bool calling; /* in a callback */
@@ -78,7 +78,7 @@ struct client {
         /* link/availability.c */
         struct {
                 cl_device_id telling; /* the callback about it runs */
-                pthread_t teller;
+                thread_id teller;
         } availability;
 
         struct map queues; /* command/queue.c */
@@ -123,5 +123,9 @@ struct client {
                 struct list released; /* struct storage that the server may still use */
         } arena;
 };
+
+/* For clang, which sees the lock only here. */
+void client_lock(struct client *c) ACQUIRE(c->lock);
+void client_unlock(struct client *c) RELEASE(c->lock);
 
 #endif

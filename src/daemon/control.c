@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "base/passing.h"
+#include "os/passing.h"
 
 static int send_with(int socket, enum control_kind kind, struct bytes data, const int *fds,
                      size_t count)

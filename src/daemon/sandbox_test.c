@@ -18,13 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/upkeep/usage.h"
 #include "daemon/victims.h"
 #include "daemon/worker/worker.h"
+#include "os/clock.h"
 #include "sandbox/attacks/attack.h"
 #include "sandbox/limits.h"
 #include "sandbox/namespaces.h"

@@ -1,7 +1,5 @@
 #include "engine/engine.h"
 
-#include <sched.h>
-
 #include "base/mem.h"
 #include "base/relax.h"
 #include "engine/command/command.h"
@@ -17,6 +15,7 @@
 #include "engine/tracing.h"
 #include "engine/transfer/relay.h"
 #include "engine/transfer/reroute.h"
+#include "os/thread.h"
 #include "trace/trace.h"
 
 struct engine *engine_free(struct engine *e)
@@ -59,7 +58,7 @@ struct engine *engine_free(struct engine *e)
         buf_fini(&e->commands.deps);
         engine_builder_fini(&e->programs.builder);
         content_store_fini(&e->programs.contents);
-        pthread_mutex_destroy(&e->lock);
+        lock_fini(&e->lock);
         cache_free(e->programs.cache);
         mem_free(e->programs.device_keys);
         mem_free(e->scratch_dir);
@@ -79,9 +78,7 @@ static void engine_freep(struct engine **e)
 static unsigned lock_tries(void)
 {
         enum { CORES = 3, TRIES = 256 };
-        cpu_set_t set;
-        bool alone = sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) < CORES;
-        return alone ? 0 : TRIES;
+        return thread_cores() < CORES ? 0 : TRIES;
 }
 
 static void on_broken(void *user, const char *text)
@@ -96,7 +93,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         struct engine *made = mem_zalloc(sizeof(*made));
         if (!made)
                 return SP_E_NOMEM;
-        pthread_mutex_init(&made->lock, NULL);
+        lock_init(&made->lock);
         made->lock_tries = lock_tries();
         engine_builder_init(&made->programs.builder);
         content_store_init(&made->programs.contents);
@@ -163,17 +160,17 @@ void engine_lock(struct engine *e)
 {
         enum { PAUSES = 4 };
         for (unsigned i = 0; i < e->lock_tries; i++) {
-                if (pthread_mutex_trylock(&e->lock) == 0)
+                if (lock_try(&e->lock))
                         return;
                 for (unsigned k = 0; k < PAUSES; k++)
                         cpu_relax();
         }
-        pthread_mutex_lock(&e->lock);
+        lock_take(&e->lock);
 }
 
 void engine_unlock(struct engine *e)
 {
-        pthread_mutex_unlock(&e->lock);
+        lock_release(&e->lock);
 }
 
 struct session *engine_session(struct engine *e)

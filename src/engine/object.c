@@ -2,10 +2,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vm.h"
 #include "engine/command/command.h"
 #include "engine/completion/untracked.h"
 #include "engine/device.h"
+#include "os/vm.h"
 
 int engine_object_add(struct engine *e, struct object *o)
 {

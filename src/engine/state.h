@@ -4,7 +4,6 @@
 #ifndef SPANCL_ENGINE_STATE_H
 #define SPANCL_ENGINE_STATE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/list.h"
@@ -14,6 +13,7 @@
 #include "engine/program/build.h"
 #include "engine/program/content.h"
 #include "engine/transfer/staging.h"
+#include "os/lock.h"
 
 /* The most that one client may make the engine hold. Beyond these limits its session ends with
  * SP_E_LIMIT, unless said otherwise. */
@@ -140,7 +140,7 @@ struct engine {
         struct backend *backend;
         unsigned device_count; /* without sub-devices */
 
-        pthread_mutex_t lock;
+        struct lock lock;
         unsigned lock_tries; /* engine_lock: before it sleeps */
         /* The error that ends the client's session, found outside its messages; 0: none. */
         int status;
@@ -158,6 +158,10 @@ struct engine {
         struct engine_limit_state limits;
         struct engine_programs programs;
 };
+
+/* For clang, which sees the lock only here. */
+void engine_lock(struct engine *e) ACQUIRE(e->lock);
+void engine_unlock(struct engine *e) RELEASE(e->lock);
 
 /* Run the commands that became ready. Handlers and completions call it last; nothing that it calls
  * calls it again. */

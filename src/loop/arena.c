@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include "base/vm.h"
+#include "os/vm.h"
 
 int arena_storage(const struct conn *c, uint64_t *ret_size)
 {

@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "session/hello.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/servers.h"
@@ -24,6 +23,7 @@
 #include "loop/own_address.h"
 #include "loop/server_loop.h"
 #include "loop/spin.h"
+#include "os/clock.h"
 #include "trace/trace.h"
 #include "transport/tls.h"
 

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "loop/own_address.h"
+#include "os/clock.h"
 #include "session/hello.h"
 #include "transport/address.h"
 #include "transport/checked.h"

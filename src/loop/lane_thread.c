@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "loop/spin.h"
-#include "loop/thread.h"
+#include "os/thread.h"
 #include "trace/trace.h"
 
 enum {

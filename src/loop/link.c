@@ -2,11 +2,11 @@
 
 #include <sched.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/lz4.h"
 #include "base/mem.h"
 #include "loop/own_address.h"
+#include "os/clock.h"
 #include "trace/trace.h"
 #include "transport/fabric.h"
 

@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "loop/thread.h"
+#include "os/clock.h"
+#include "os/thread.h"
 #include "transport/fabric.h"
 
 #define LOG "server"

@@ -6,12 +6,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vm.h"
 #include "loop/serving.h"
-#include "loop/thread.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "os/vm.h"
 #include "session/hello.h"
 #include "trace/trace.h"
 

@@ -3,8 +3,8 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "base/clock.h"
 #include "base/relax.h"
+#include "os/clock.h"
 #include "trace/trace.h"
 
 enum {

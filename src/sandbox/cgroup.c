@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text_file.h"
+#include "os/clock.h"
+#include "os/text_file.h"
 #include "sandbox/limits.h"
 
 #define LOG        "sandbox"

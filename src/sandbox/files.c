@@ -13,9 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/folder.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/folder.h"
 
 #define LOG "sandbox"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/text_file.h"
+#include "os/text_file.h"
 #include "sandbox/sandbox.h"
 
 static pid_t number_outside; /* 0: no namespaces */

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/folder.h"
 
 #define LOG "sandbox"
 

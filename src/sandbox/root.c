@@ -16,7 +16,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text_file.h"
+#include "os/text_file.h"
 
 #define LOG "sandbox"
 

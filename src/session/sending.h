@@ -3,8 +3,8 @@
 #define SPANCL_SESSION_SENDING_H
 
 #include <stdbool.h>
-#include <sys/uio.h>
 
+#include "os/iovec.h"
 #include "proto/frame.h"
 
 struct sending {

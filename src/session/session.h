@@ -11,10 +11,10 @@
 #define SPANCL_SESSION_SESSION_H
 
 #include <stdbool.h>
-#include <sys/uio.h>
 
 #include "base/bytes.h"
 #include "base/list.h"
+#include "os/iovec.h"
 #include "proto/frame.h"
 #include "proto/wire.h"
 

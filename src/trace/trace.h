@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/status.h"
+#include "os/clock.h"
 
 enum trace_probe {
 #define PROBE(number, id, group, value, flow, doc) TRACE_##id = number,

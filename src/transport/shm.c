@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/passing.h"
+#include "os/passing.h"
 #include "transport/bounce.h"
 #include "transport/socket.h"
 

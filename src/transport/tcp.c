@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/loopback.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "transport/address.h"
 #include "transport/socket.h"
 

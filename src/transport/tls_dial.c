@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/installed.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "transport/address.h"
 #include "transport/tls_conn.h"
 

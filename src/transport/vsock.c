@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "transport/address.h"
 #include "transport/socket.h"
 #include "transport/tls_conn.h"

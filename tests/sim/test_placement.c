@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/vm.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
 #include "core/memory/placement.h"
+#include "os/vm.h"
 #include "support/setup.h"
 
 TEST(devices_of_all_servers_stand_in_one_platform)

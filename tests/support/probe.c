@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "loop/server_loop.h"
+#include "os/clock.h"
 
 static int on_clock_reply(void *user, const struct wire_clock_reply *m)
 {

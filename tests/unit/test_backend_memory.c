@@ -9,7 +9,7 @@
 
 #include "backend/native/native.h"
 #include "base/mem.h"
-#include "base/vm.h"
+#include "os/vm.h"
 #include "support/backends.h"
 
 /* ---- transfers ---------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/monotone.h"
 #include "base/status.h"
-#include "base/vm.h"
+#include "os/vm.h"
 #include "support/random.h"
 
 TEST(little_endian_whatever_the_host)

@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "base/passing.h"
+#include "os/passing.h"
 #include "transport/bounce.h"
 #include "transport/transport.h"
 

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "os/clock.h"
 #include "session/hello.h"
 #include "support/daemon.h"
 #include "support/probe.h"

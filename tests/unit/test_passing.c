@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/passing.h"
+#include "os/passing.h"
 
 static void say(int socket, const char *text)
 {

@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "base/passing.h"
 #include "daemon/supervisor/refusals.h"
+#include "os/passing.h"
 #include "sandbox/calls.h"
 
 static char said[8192]; /* what the log said meanwhile */

@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "backend/backend.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "loop/server_loop.h"
 #include "loop/spin.h"
+#include "os/clock.h"
 #include "session/hello.h"
 #include "support/probe.h"
 

@@ -1,5 +1,5 @@
 /* src/trace: rings that are read while they are written, and the timeline made of them. */
-#include "base/clock.h"
+#include "os/clock.h"
 #include "support/check.h"
 
 #include <pthread.h>

@@ -22,7 +22,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "base/passing.h"
+#include "os/passing.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
 #include "transport/tls.h"

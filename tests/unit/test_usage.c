@@ -21,8 +21,8 @@
 
 #include <linux/magic.h>
 
-#include "base/clock.h"
 #include "daemon/upkeep/usage.h"
+#include "os/clock.h"
 
 enum { MIB = 1 << 20, HELD = 64 * MIB, MUCH = 48 * MIB };
 

@@ -1,7 +1,7 @@
 #include "backend/almaif/state.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "os/clock.h"
 
 /* ---- references ----------------------------------------------------------------------------- */
 

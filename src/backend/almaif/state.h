@@ -20,7 +20,7 @@
 #include "backend/builtin/program.h"
 #include "backend/riscv/compile.h"
 #include "base/list.h"
-#include "base/lock.h"
+#include "os/lock.h"
 
 enum {
         UNITS_MAX = 64,

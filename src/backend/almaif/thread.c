@@ -2,9 +2,9 @@
 
 #include "backend/almaif/state.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/clock.h"
 
 #define LOG "almaif"
 

@@ -11,8 +11,8 @@
 #include "backend/almaif/window.h"
 #include "backend/emulator/emulator.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/mem.h"
+#include "os/lock.h"
 
 #define DATA_SIZE ((uint64_t)64 << 20) /* unless the place says otherwise; taken when it is used */
 

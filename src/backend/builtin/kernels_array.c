@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "backend/builtin/kernels.h"
-#include "base/lock.h"
 #include "base/mem.h"
+#include "os/lock.h"
 
 /* A product of sizes, or more than any buffer has. */
 static size_t product(const size_t *sizes, size_t count)

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/mem.h"
+#include "os/clock.h"
 
 enum {
         CONFIG_AT = 0x800,

@@ -1,6 +1,6 @@
 #include "backend/native/clock.h"
 
-#include "base/clock.h"
+#include "os/clock.h"
 
 bool clock_sync(struct native_device *d)
 {

@@ -3,8 +3,8 @@
 #include "backend/native/clock.h"
 #include "backend/native/completion_flag.h"
 #include "backend/native/notify.h"
-#include "base/clock.h"
 #include "base/log.h"
+#include "os/clock.h"
 
 /* ---- queues --------------------------------------------------------------------------------- */
 

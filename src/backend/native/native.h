@@ -16,8 +16,8 @@
 #include "backend/native/icd.h"
 #include "backend/native/quirks.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/monotone.h"
+#include "os/lock.h"
 
 struct native_device {
         cl_device_id id;

@@ -6,8 +6,8 @@
 
 #include "backend/native/clock.h"
 #include "backend/native/completion_flag.h"
-#include "base/clock.h"
 #include "base/log.h"
+#include "os/clock.h"
 
 enum { LOOKS = 8 }; /* at events of a queue without order, each time */
 

@@ -5,7 +5,7 @@
 #define SPANCL_BACKEND_NATIVE_NOTIFY_H
 
 #include "backend/native/native.h"
-#include "base/lock.h"
+#include "os/lock.h"
 
 struct notifier {
         pthread_t thread;

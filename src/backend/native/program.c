@@ -4,7 +4,7 @@
 #include "backend/native/kernellist.h"
 #include "backend/native/native.h"
 #include "backend/native/room.h"
-#include "base/lock.h"
+#include "os/lock.h"
 
 /* Kinds of program_create, and what program_link makes. */
 enum { SOURCE, BINARIES, IL, BUILT_IN, LINKED };

@@ -3,7 +3,7 @@
  * CL_MEM_USE_HOST_PTR, and pointers into it are as good as those of clSVMAlloc. */
 #include "backend/native/native.h"
 #include "base/log.h"
-#include "base/vm.h"
+#include "os/vm.h"
 
 struct backend_svm {
         struct backend *backend;

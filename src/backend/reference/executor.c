@@ -4,7 +4,7 @@
 
 #include "backend/reference/reference.h"
 #include "backend/reference/submit.h"
-#include "base/clock.h"
+#include "os/clock.h"
 
 enum { LOOK_AHEAD = 64 };
 

@@ -14,7 +14,7 @@
 #include "backend/reference/submit.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vm.h"
+#include "os/vm.h"
 
 enum { KERNELS_MAX = 64, NAME_SIZE = 32 };
 

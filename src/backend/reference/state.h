@@ -15,7 +15,7 @@
 #include "backend/backend.h"
 #include "backend/builtin/program.h"
 #include "base/list.h"
-#include "base/lock.h"
+#include "os/lock.h"
 
 enum { DEVICES = 2 };
 

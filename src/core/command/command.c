@@ -23,7 +23,7 @@ void command_wait_room(struct server *s)
                 client_wait(s->client, has_room, s);
 }
 
-int command_begin(struct command *m, const struct enqueue *q)
+int command_begin(struct command *m, const struct enqueue *q) ACQUIRE(m->client->lock)
 {
         m->span = trace_begin(TRACE_enqueue, 0);
         m->client = q->queue->context->client;
@@ -154,7 +154,7 @@ static cl_int blocking_status(const struct command *m)
         return CL_DEVICE_NOT_AVAILABLE;
 }
 
-cl_int command_end(struct command *m, int r, bool wait)
+cl_int command_end(struct command *m, int r, bool wait) RELEASE(m->client->lock)
 {
         cl_int status = status_to_cl(r);
         if (m->enqueue->record)

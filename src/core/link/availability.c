@@ -30,7 +30,7 @@ static void tell(struct deferred *call)
                 d->watch.told = available;
                 d->watch.gone = false;
                 c->availability.telling = d;
-                c->availability.teller = pthread_self();
+                c->availability.teller = thread_self();
                 client_unlock(c);
                 fn(d, available ? CL_TRUE : CL_FALSE, user_data);
                 client_lock(c);
@@ -70,6 +70,6 @@ void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
         d->watch.told = device_is_available(d);
         d->watch.gone = false;
         /* Of the one before. */
-        if (c->availability.telling == d && !pthread_equal(c->availability.teller, pthread_self()))
+        if (c->availability.telling == d && !thread_is_self(c->availability.teller))
                 client_wait(c, is_told, d);
 }

@@ -6,12 +6,12 @@
 #ifndef SPANCL_CORE_IO_H
 #define SPANCL_CORE_IO_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
+#include "os/lock.h"
 #include "proto/wire.h"
 
 struct server_spec;
@@ -88,7 +88,7 @@ struct client_io {
 
         /* Sleep until a link may have something to receive, or has room again for what `send` left.
          * A call of `wake` since the last wait began also ends it, and so does the deadline
-         * (UINT64_MAX: none). Releases `lock` while it sleeps, as pthread_cond_wait does; the links
+         * (UINT64_MAX: none). Releases `lock` while it sleeps, as condition_wait does; the links
          * stay open meanwhile. One thread at a time. `due`: the application waits for the bytes
          * that come. */
         void (*wait)(void *user, struct io_link *const *links, size_t count, bool due,

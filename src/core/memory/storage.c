@@ -1,15 +1,13 @@
 #include "core/memory/storage.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vm.h"
 #include "core/client.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/placement.h"
+#include "os/file.h"
+#include "os/vm.h"
 #include "proto/info.h"
 
 enum {
@@ -38,11 +36,11 @@ void storage_settle(struct client *c)
                 if (fd < 0 || !host_device(s->devices, s->device_count, s))
                         continue;
                 m->size = m->size / VM_GRANULE * VM_GRANULE;
-                m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+                m->fd = file_duplicate(fd);
                 if (m->fd < 0)
                         return;
                 if (range_set_add(&m->free, (struct range){ 0, m->size }) < 0)
-                        close(m->fd);
+                        file_close(m->fd);
                 else
                         m->server = s;
                 list_init(&m->released);
@@ -65,7 +63,7 @@ void storage_fini(struct client *c)
                 mem_free(s);
         }
         range_set_fini(&m->free);
-        close(m->fd);
+        file_close(m->fd);
 }
 
 static bool find_room(struct arena *m, uint64_t size, struct range *ret)

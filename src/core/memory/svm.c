@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/vm.h"
 #include "core/client.h"
 #include "core/command/command.h"
 #include "core/command/enqueue.h"
@@ -15,6 +14,7 @@
 #include "core/memory/mem.h"
 #include "core/memory/placement.h"
 #include "core/progress.h"
+#include "os/vm.h"
 
 enum {
         CHUNK = 4 << 20,

@@ -2,14 +2,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/hash.h"
 #include "core/program/macro.h"
+#include "os/file.h"
 #include "proto/info.h"
 #include "proto/option.h"
 
@@ -138,17 +136,12 @@ static int file_add(struct collection *c, char *path, struct buf *text, struct f
 }
 
 /* 1: read, 0: no such file that could be read. */
-static int file_read(struct collection *c, const char *path, struct buf *ret)
+static int file_load(struct collection *c, const char *path, struct buf *ret)
 {
-        /* Not blocking: it might be a FIFO. */
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        uint64_t size;
+        int fd = file_open(path, true, &size);
         if (fd < 0)
                 return 0;
-        struct stat st;
-        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-                close(fd);
-                return 0;
-        }
         int r = 0;
         for (;;) {
                 if (ret->size > INCLUDE_TOTAL_MAX - c->total) {
@@ -162,9 +155,7 @@ static int file_read(struct collection *c, const char *path, struct buf *ret)
                 r = buf_reserve(ret, 16384);
                 if (r < 0)
                         break;
-                ssize_t n = read(fd, ret->data + ret->size, 16384);
-                if (n < 0 && errno == EINTR)
-                        continue;
+                int64_t n = file_read(fd, ret->data + ret->size, 16384);
                 if (n < 0) {
                         log_warn("include", "%s: %s", path, strerror(errno));
                         break;
@@ -175,7 +166,7 @@ static int file_read(struct collection *c, const char *path, struct buf *ret)
                 }
                 ret->size += (size_t)n;
         }
-        close(fd);
+        file_close(fd);
         if (r > 0)
                 c->total += ret->size;
         else
@@ -264,7 +255,7 @@ static int resolve_in(struct collection *c, const char *folder, const char *name
                 mem_free(path);
         } else {
                 struct buf text = { 0 };
-                r = file_read(c, opened, &text);
+                r = file_load(c, opened, &text);
                 if (r > 0 && c->count >= INCLUDE_FILES_MAX) {
                         log_error("include", "a program has more than %d include files",
                                   INCLUDE_FILES_MAX);

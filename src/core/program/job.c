@@ -1,7 +1,6 @@
 #include "core/program/job.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,6 +13,7 @@
 #include "core/program/program.h"
 #include "core/progress.h"
 #include "core/status.h"
+#include "os/folder.h"
 #include "proto/info.h"
 #include "proto/option.h"
 
@@ -126,7 +126,7 @@ static int job_include(struct program_job *j, const struct program_build_params 
                 const char *o = j->options ? j->options : "";
                 return buf_put(&j->include.options, o, strlen(o) + 1);
         }
-        char *folder = get_current_dir_name();
+        char *folder = folder_current();
         int r = collect(j, params, folder && folder[0] == '/' ? folder : "/");
         free(folder);
         if (!r && j->include.files)

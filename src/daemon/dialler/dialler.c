@@ -11,14 +11,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/dialler/reach.h"
-#include "loop/thread.h"
+#include "os/clock.h"
+#include "os/lock.h"
+#include "os/thread.h"
 #include "sandbox/files.h"
 #include "sandbox/sandbox.h"
 #include "session/hello.h"

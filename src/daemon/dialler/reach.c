@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/lock.h"
 #include "daemon/dialler/local_path.h"
+#include "os/clock.h"
+#include "os/lock.h"
 #include "transport/address.h"
 
 enum { KNOWN_MAX = 64, KNOWN_S = 60 };

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text_file.h"
 #include "daemon/control.h"
+#include "os/text_file.h"
 #include "sandbox/namespaces.h"
 
 /* Find the numbers of this process and its parent as the supervisor sees them. In a new PID

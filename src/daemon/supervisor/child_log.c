@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/passing.h"
+#include "os/passing.h"
 
 enum {
         READ_SIZE = 32 << 10, /* bytes of one read; then other sources get a turn */

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/supervisor/pending.h"
 #include "daemon/supervisor/workers.h"
+#include "os/clock.h"
 #include "proto/info.h"
 #include "session/hello.h"
 

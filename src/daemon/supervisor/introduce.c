@@ -5,10 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/passing.h"
 #include "daemon/control.h"
+#include "os/clock.h"
+#include "os/passing.h"
 
 enum {
         AGAIN_MS = 1000, /* after a failure */

@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/supervisor/workers.h"
 #include "daemon/upkeep/meter.h"
 #include "loop/arena.h"
+#include "os/clock.h"
 
 enum { AGAIN_MS = 1000, HEAR_BATCH = 64 };
 

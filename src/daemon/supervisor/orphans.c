@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text_file.h"
 #include "daemon/supervisor/workers.h"
+#include "os/text_file.h"
 
 enum { PASSES = 8, STATUS_MAX = 4096 };
 

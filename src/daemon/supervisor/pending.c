@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/supervisor/time_slice.h"
 #include "daemon/supervisor/workers.h"
+#include "os/clock.h"
 #include "session/hello.h"
 
 enum {

@@ -7,8 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
+#include "os/clock.h"
 #include "sandbox/calls.h"
 
 #define LOG "sandbox"

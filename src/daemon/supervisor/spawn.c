@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/upkeep/scratch.h"
+#include "os/clock.h"
 #include "transport/keys.h"
 
 #define LOG "supervisor"

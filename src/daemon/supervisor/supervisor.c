@@ -8,7 +8,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/supervisor/introduce.h"
@@ -17,6 +16,7 @@
 #include "daemon/supervisor/orphans.h"
 #include "daemon/supervisor/pending.h"
 #include "daemon/supervisor/workers.h"
+#include "os/clock.h"
 
 enum { EVENTS = 64 };
 

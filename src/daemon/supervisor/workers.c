@@ -11,10 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/passing.h"
 #include "daemon/control.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/introduce.h"
@@ -24,6 +22,8 @@
 #include "daemon/supervisor/time_slice.h"
 #include "daemon/upkeep/usage.h"
 #include "daemon/worker/worker.h"
+#include "os/clock.h"
+#include "os/passing.h"
 
 enum {
         WARMING_MAX = 4,  /* workers that open their backends at a time */

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/folder.h"
 #include "base/log.h"
 #include "config/variables.h"
 #include "daemon/upkeep/tree.h"
+#include "os/folder.h"
 #include "transport/keys.h"
 
 #define LOG "cache"

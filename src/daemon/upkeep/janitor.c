@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/upkeep/caches.h"
 #include "daemon/upkeep/scratch.h"
 #include "daemon/upkeep/tree.h"
+#include "os/clock.h"
 
 #define LOG "janitor"
 

@@ -15,9 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
@@ -25,6 +23,8 @@
 #include "daemon/upkeep/scratch.h"
 #include "daemon/upkeep/tree.h"
 #include "daemon/upkeep/usage.h"
+#include "os/clock.h"
+#include "os/lock.h"
 #include "transport/keys.h"
 
 #define LOG "meter"

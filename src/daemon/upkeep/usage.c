@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/text_file.h"
+#include "os/clock.h"
+#include "os/text_file.h"
 
 enum {
         TEXT_MAX = 4096,

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
-#include "base/clock.h"
-#include "base/lock.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "os/clock.h"
+#include "os/lock.h"
 
 enum { SIZE = 4096, HALF = SIZE / 2, TEXT_MAX = 200 };
 

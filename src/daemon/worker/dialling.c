@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/list.h"
-#include "base/lock.h"
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/dialler/dial_message.h"
+#include "os/lock.h"
 
 #define LOG "dialling"
 

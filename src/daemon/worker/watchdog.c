@@ -4,11 +4,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/worker/worker.h"
 #include "loop/server_loop.h"
+#include "os/clock.h"
 
 #define LOG "worker"
 

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
@@ -23,6 +22,7 @@
 #include "daemon/worker/dialling.h"
 #include "daemon/worker/watchdog.h"
 #include "loop/server_loop.h"
+#include "os/folder.h"
 #include "proto/info.h"
 #include "sandbox/sandbox.h"
 #include "session/hello.h"

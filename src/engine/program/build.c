@@ -1,17 +1,14 @@
 #include "engine/program/build.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/command/command.h"
 #include "engine/program/include.h"
 #include "engine/program/part.h"
 #include "engine/query.h"
+#include "os/clock.h"
 
 enum {
         STORES_MAX = 256,     /* builds that wait to be put into the cache */
@@ -29,28 +26,24 @@ struct store {
 
 void engine_builder_init(struct builder *b)
 {
-        pthread_condattr_t attr;
         list_init(&b->jobs);
         list_init(&b->working);
         list_init(&b->stores);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&b->wake, &attr);
-        pthread_cond_init(&b->unshared, NULL);
-        pthread_condattr_destroy(&attr);
+        condition_init(&b->wake);
+        condition_init(&b->unshared);
 }
 
 void engine_builder_fini(struct builder *b)
 {
-        pthread_cond_destroy(&b->wake);
-        pthread_cond_destroy(&b->unshared);
+        condition_fini(&b->wake);
+        condition_fini(&b->unshared);
 }
 
 /* This thread stops reading the program. Lock held. */
 static void program_unshare(struct program *p)
 {
         p->shared--;
-        pthread_cond_broadcast(&p->object.engine->programs.builder.unshared);
+        condition_broadcast(&p->object.engine->programs.builder.unshared);
         engine_object_unref(&p->object);
 }
 
@@ -130,7 +123,7 @@ static void program_loaded(struct build *b)
                                   "kernels fail",
                                   b->parts[i].status);
         p->loading = false;
-        pthread_cond_broadcast(&b->engine->programs.builder.unshared);
+        condition_broadcast(&b->engine->programs.builder.unshared);
         engine_query_resume(p);
         engine_command_poke_launches(p);
         engine_run(b->engine);
@@ -155,18 +148,17 @@ static void *crew_main(void *arg)
 static void build_run(struct build *b)
 {
         struct crew crew = { .build = b };
-        pthread_t others[BUILD_CREW_MAX - 1];
+        thread_id others[BUILD_CREW_MAX - 1];
         size_t count = 0;
         for (size_t i = 0; i < b->part_count; i++)
                 engine_part_find(b, &b->parts[i]);
         tell_early(b);
         while (!b->engine->params.single_threaded && count + 1 < b->part_count &&
-               count < array_size(others) &&
-               !pthread_create(&others[count], NULL, crew_main, &crew))
+               count < array_size(others) && !thread_start(&others[count], false, crew_main, &crew))
                 count++;
         crew_main(&crew);
         while (count)
-                pthread_join(others[--count], NULL);
+                thread_join(others[--count]);
         if (!b->told)
                 engine_part_merge(b);
 }
@@ -278,8 +270,8 @@ static void store_run(struct engine *e, struct store *s)
                            p->devices, p->device_count, bytes_of(p->info.data, p->info.size));
 }
 
-/* Lock held, and released meanwhile. */
-static void store_one(struct engine *e, struct store *s)
+/* The lock is released meanwhile. */
+static void store_one(struct engine *e, struct store *s) REQUIRES(e->lock)
 {
         struct program *p = s->program;
         stores_take(&e->programs.builder, s);
@@ -292,26 +284,24 @@ static void store_one(struct engine *e, struct store *s)
         store_free(s);
 }
 
-/* Wait for a job. If something waits for the cache, wait for a quiet time instead and store it.
- * Lock held. */
-static void builder_rest(struct engine *e)
+/* Wait for a job. If something waits for the cache, wait for a quiet time instead and store it. */
+static void builder_rest(struct engine *e) REQUIRES(e->lock)
 {
         struct builder *b = &e->programs.builder;
-        int r = 0;
-        uint64_t seen = e->activity, until_ms = clock_now_ns() / 1000000 + QUIET_MS;
-        struct timespec until = { (time_t)(until_ms / 1000), (long)(until_ms % 1000) * 1000000 };
+        bool quiet = false;
+        uint64_t seen = e->activity, until_ns = clock_now_ns() + QUIET_MS * 1000000ull;
         bool watch = stores_first(b) && !b->watched;
         b->idle++;
         if (watch) {
                 b->watched = true;
-                r = pthread_cond_timedwait(&b->wake, &e->lock, &until);
+                quiet = !condition_wait_until(&b->wake, &e->lock, until_ns);
                 b->watched = false;
         } else {
-                pthread_cond_wait(&b->wake, &e->lock);
+                condition_wait(&b->wake, &e->lock);
         }
         b->idle--;
         struct store *s = stores_first(b);
-        if (s && r == ETIMEDOUT && !b->stop && seen == e->activity && !e->commands.running &&
+        if (s && quiet && !b->stop && seen == e->activity && !e->commands.running &&
             !e->commands.held && list_empty(&b->jobs))
                 store_one(e, s);
 }
@@ -437,7 +427,7 @@ static void *builder_main(void *arg)
                 job->began_ns = e->params.ops->now_ns(e->params.user);
                 list_append(&b->working, &job->link);
                 while (!is_ready(job))
-                        pthread_cond_wait(&b->unshared, &e->lock);
+                        condition_wait(&b->unshared, &e->lock);
                 job->program->busy = true;
                 engine_unlock(e);
                 build_run(job);
@@ -456,10 +446,10 @@ void engine_builder_stop(struct engine *e)
         engine_lock(e);
         b->stop = true;
         bool busy = e->commands.running; /* running commands go on; no new ones begin */
-        pthread_cond_broadcast(&b->wake);
+        condition_broadcast(&b->wake);
         engine_unlock(e);
         for (unsigned i = 0; i < b->thread_count; i++)
-                pthread_join(b->threads[i], NULL);
+                thread_join(b->threads[i]);
         b->thread_count = 0;
         while (!list_empty(&b->jobs)) {
                 struct build *job = list_entry(b->jobs.next, struct build, link);
@@ -475,16 +465,10 @@ void engine_builder_stop(struct engine *e)
         }
 }
 
-/* Signals are for the program's threads, not this one. */
 static bool start_thread(struct engine *e)
 {
         struct builder *b = &e->programs.builder;
-        sigset_t all, old;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
-        int r = pthread_create(&b->threads[b->thread_count], NULL, builder_main, e);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-        if (r)
+        if (thread_start(&b->threads[b->thread_count], false, builder_main, e) < 0)
                 return false;
         b->thread_count++;
         return true;
@@ -502,7 +486,7 @@ static bool builder_start(struct engine *e, struct build *job)
                 return false;
         list_append(&b->jobs, &job->link);
         b->job_count++;
-        pthread_cond_signal(&b->wake);
+        condition_signal(&b->wake);
         if (b->overdue == BUILD_THREADS_MAX)
                 fail_queued(b);
         return true;

@@ -2,11 +2,12 @@
 #ifndef SPANCL_ENGINE_BUILD_H
 #define SPANCL_ENGINE_BUILD_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/list.h"
+#include "os/condition.h"
+#include "os/thread.h"
 #include "proto/wire.h"
 
 enum {
@@ -17,9 +18,9 @@ enum {
 
 /* Guarded by the engine's lock. */
 struct builder {
-        pthread_t threads[BUILD_THREADS_MAX];
+        thread_id threads[BUILD_THREADS_MAX];
         unsigned thread_count, idle;
-        pthread_cond_t wake; /* a job, or stop */
+        struct condition wake; /* a job, or stop */
         struct list jobs;
         size_t job_count;
         /* Builds that threads work on, the longest first, without the overdue ones. */
@@ -30,7 +31,7 @@ struct builder {
         struct list stores;
         size_t store_count;
         /* A program has one reader less, or is loaded. */
-        pthread_cond_t unshared;
+        struct condition unshared;
         /* A thread waits for a quiet time, to store. */
         bool watched;
         bool stop;

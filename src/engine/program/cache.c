@@ -1,21 +1,18 @@
 #include "engine/program/cache.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/folder.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/folder.h"
+#include "os/lock.h"
 
 #define LOG    "cache"
 #define SUFFIX ".program"
@@ -25,8 +22,10 @@ enum {
         HEADER_SIZE = 8 + 2 * BLAKE2B_SIZE + 8,
         MEMORY_MAX = 32 << 20, /* bytes kept in this process */
         VALUE_MAX = 256 << 20,
-        TEMP_AGE_S = 3600, /* age after which an unfinished file has no owner */
 };
+
+/* Age after which an unfinished file has no owner. */
+#define TEMP_AGE_NS (3600 * 1000000000ull)
 
 static const char magic[8] = "SPANCLC1";
 
@@ -40,8 +39,8 @@ struct entry {
 struct cache {
         char *folder;
         uint64_t limit;
-        pthread_mutex_t lock; /* guards what follows; a leaf */
-        struct list entries;  /* used last: first */
+        struct lock lock;    /* guards what follows; a leaf */
+        struct list entries; /* used last: first */
         size_t bytes;
 };
 
@@ -51,7 +50,7 @@ int cache_new(const char *folder, uint64_t limit_bytes, struct cache **ret)
         if (!c)
                 return SP_E_NOMEM;
         list_init(&c->entries);
-        pthread_mutex_init(&c->lock, NULL);
+        lock_init(&c->lock);
         c->limit = limit_bytes;
         c->folder = mem_strdup(folder);
         if (!c->folder) {
@@ -77,7 +76,7 @@ struct cache *cache_free(struct cache *c)
                 return NULL;
         while (!list_empty(&c->entries))
                 entry_free(c, list_entry(c->entries.next, struct entry, link));
-        pthread_mutex_destroy(&c->lock);
+        lock_fini(&c->lock);
         mem_free(c->folder);
         mem_free(c);
         return NULL;
@@ -100,7 +99,7 @@ static void remember(struct cache *c, const struct cache_key *key, struct bytes 
 {
         if (value.size > MEMORY_MAX / 4)
                 return;
-        pthread_mutex_lock(&c->lock);
+        lock_take(&c->lock);
         struct entry *e = entry_find(c, key);
         if (e)
                 entry_free(c, e);
@@ -115,19 +114,19 @@ static void remember(struct cache *c, const struct cache_key *key, struct bytes 
         mem_free(e);
         while (c->bytes > MEMORY_MAX)
                 entry_free(c, list_entry(c->entries.prev, struct entry, link));
-        pthread_mutex_unlock(&c->lock);
+        lock_release(&c->lock);
 }
 
 static int recall(struct cache *c, const struct cache_key *key, struct buf *ret)
 {
-        pthread_mutex_lock(&c->lock);
+        lock_take(&c->lock);
         struct entry *e = entry_find(c, key);
         int r = e ? buf_put(ret, e->value.data, e->value.size) : SP_E_NOENT;
         if (e) {
                 list_remove(&e->link);
                 list_append(c->entries.next, &e->link);
         }
-        pthread_mutex_unlock(&c->lock);
+        lock_release(&c->lock);
         return r;
 }
 
@@ -142,51 +141,21 @@ static bool file_name(const struct cache *c, const struct cache_key *key, char p
         return n > 0 && n < PATH_MAX;
 }
 
-static bool read_all(int fd, uint8_t *p, size_t size)
-{
-        while (size) {
-                ssize_t n = read(fd, p, size);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return false;
-                p += n;
-                size -= (size_t)n;
-        }
-        return true;
-}
-
-static bool write_all(int fd, const void *data, size_t size)
-{
-        const uint8_t *p = data;
-        while (size) {
-                ssize_t n = write(fd, p, size);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return false;
-                p += n;
-                size -= (size_t)n;
-        }
-        return true;
-}
-
 /* Read a file of the cache. SP_E_INVAL: it is damaged, or has another key than its name. */
-static int file_read(int fd, const struct cache_key *key, struct buf *ret)
+static int value_read(int fd, uint64_t file_size, const struct cache_key *key, struct buf *ret)
 {
         uint8_t header[HEADER_SIZE], sum[BLAKE2B_SIZE];
-        struct stat st;
-        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < HEADER_SIZE ||
-            st.st_size - HEADER_SIZE > VALUE_MAX || !read_all(fd, header, sizeof(header)))
+        if (file_size < HEADER_SIZE || file_size - HEADER_SIZE > VALUE_MAX ||
+            !file_read_all(fd, header, sizeof(header)))
                 return SP_E_INVAL;
-        size_t size = (size_t)st.st_size - HEADER_SIZE;
+        size_t size = (size_t)file_size - HEADER_SIZE;
         if (memcmp(header, magic, 8) || memcmp(header + 8, key, sizeof(*key)) ||
             bytes_get_u64(header + 8 + 2 * BLAKE2B_SIZE) != size)
                 return SP_E_INVAL;
         int r = buf_reserve(ret, size);
         if (r < 0)
                 return r;
-        if (!read_all(fd, ret->data + ret->size, size))
+        if (!file_read_all(fd, ret->data + ret->size, size))
                 return SP_E_INVAL;
         blake2b_of(bytes_of(ret->data + ret->size, size), sum);
         if (memcmp(sum, header + 8 + BLAKE2B_SIZE, sizeof(sum)) != 0)
@@ -201,17 +170,18 @@ int cache_get(struct cache *c, const struct cache_key *key, struct buf *ret)
         if (r != SP_E_NOENT)
                 return r;
         char path[PATH_MAX];
-        int fd = file_name(c, key, path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+        uint64_t size;
+        int fd = file_name(c, key, path) ? file_open(path, false, &size) : -1;
         if (fd < 0)
                 return SP_E_NOENT;
         size_t before = ret->size;
-        r = file_read(fd, key, ret);
+        r = value_read(fd, size, key, ret);
         if (!r)
-                (void)futimens(fd, NULL); /* used now */
-        close(fd);
+                file_touch(fd); /* used now */
+        file_close(fd);
         if (r == SP_E_INVAL) {
                 log_warn(LOG, "%s is damaged and removed", path);
-                (void)unlink(path);
+                (void)remove(path);
                 return SP_E_NOENT;
         }
         if (!r)
@@ -219,14 +189,15 @@ int cache_get(struct cache *c, const struct cache_key *key, struct buf *ret)
         return r;
 }
 
-static int file_write(int fd, const struct cache_key *key, struct bytes value)
+static int value_write(int fd, const struct cache_key *key, struct bytes value)
 {
         uint8_t header[HEADER_SIZE];
         memcpy(header, magic, 8);
         memcpy(header + 8, key, sizeof(*key));
         blake2b_of(value, header + 8 + BLAKE2B_SIZE);
         bytes_put_u64(header + 8 + 2 * BLAKE2B_SIZE, value.size);
-        return write_all(fd, header, sizeof(header)) && write_all(fd, value.data, value.size)
+        return file_write_all(fd, header, sizeof(header)) &&
+                               file_write_all(fd, value.data, value.size)
                        ? 0
                        : SP_E_LIMIT;
 }
@@ -236,68 +207,59 @@ static int file_write(int fd, const struct cache_key *key, struct bytes value)
 struct found {
         char name[2 * BLAKE2B_SIZE + sizeof(SUFFIX)];
         uint64_t size;
-        struct timespec used;
+        uint64_t used_ns;
+};
+
+/* The folder's entries. */
+struct listing {
+        const struct cache *cache;
+        struct buf all; /* struct found */
+        uint64_t total; /* their bytes */
 };
 
 static int compare_age(const void *a, const void *b)
 {
         const struct found *x = a, *y = b;
-        if (x->used.tv_sec != y->used.tv_sec)
-                return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
-        return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
+        return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
-/* List all entries with their total size, and remove old temporary files. */
-static int list_files(int folder_fd, DIR *dir, struct buf *all, uint64_t *ret_total)
+static bool file_remove(const struct cache *c, const char *name)
 {
-        struct dirent *d;
-        struct stat st;
-        uint64_t total = 0;
-        while ((d = readdir(dir))) {
-                struct found f = { 0 };
-                size_t n = strlen(d->d_name);
-                if (fstatat(folder_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-                    !S_ISREG(st.st_mode))
-                        continue;
-                if (!strncmp(d->d_name, TEMP, strlen(TEMP))) {
-                        if (time(NULL) - st.st_mtim.tv_sec > TEMP_AGE_S)
-                                (void)unlinkat(folder_fd, d->d_name, 0);
-                        continue;
-                }
-                if (n + 1 != sizeof(f.name) || strcmp(d->d_name + 2 * BLAKE2B_SIZE, SUFFIX) != 0)
-                        continue;
-                memcpy(f.name, d->d_name, n);
-                f.size = (uint64_t)st.st_size;
-                f.used = st.st_mtim;
-                total += f.size;
-                int r = buf_put(all, &f, sizeof(f));
-                if (r < 0)
-                        return r;
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof(path), "%s/%s", c->folder, name);
+        return n < PATH_MAX && (remove(path) == 0 || errno == ENOENT);
+}
+
+/* List an entry, or remove an old temporary file. */
+static int list_file(void *user, const struct folder_file *file)
+{
+        struct listing *l = user;
+        struct found f = { .size = file->size, .used_ns = file->changed_ns };
+        size_t n = strlen(file->name);
+        if (!strncmp(file->name, TEMP, strlen(TEMP))) {
+                if (file->changed_ns + TEMP_AGE_NS < clock_wall_ns())
+                        (void)file_remove(l->cache, file->name);
+                return 0;
         }
-        *ret_total = total;
-        return 0;
+        if (n + 1 != sizeof(f.name) || strcmp(file->name + 2 * BLAKE2B_SIZE, SUFFIX) != 0)
+                return 0;
+        memcpy(f.name, file->name, n);
+        l->total += f.size;
+        return buf_put(&l->all, &f, sizeof(f));
 }
 
 static void trim(struct cache *c)
 {
-        DIR *dir = opendir(c->folder);
-        if (!dir)
-                return;
-        struct buf all = { 0 };
-        uint64_t total = 0;
-        int fd = dirfd(dir);
-        if (list_files(fd, dir, &all, &total) == 0 && total > c->limit) {
-                struct found *f = (struct found *)(void *)all.data;
-                size_t count = all.size / sizeof(*f);
+        struct listing l = { .cache = c };
+        if (folder_files(c->folder, list_file, &l) == 0 && l.total > c->limit) {
+                struct found *f = (struct found *)(void *)l.all.data;
+                size_t count = l.all.size / sizeof(*f);
                 qsort(f, count, sizeof(*f), compare_age);
-                for (size_t i = 0; i < count && total > c->limit; i++) {
-                        if (unlinkat(fd, f[i].name, 0) < 0 && errno != ENOENT)
-                                continue;
-                        total -= f[i].size;
-                }
+                for (size_t i = 0; i < count && l.total > c->limit; i++)
+                        if (file_remove(c, f[i].name))
+                                l.total -= f[i].size;
         }
-        buf_fini(&all);
-        closedir(dir);
+        buf_fini(&l.all);
 }
 
 /* ---- changing ------------------------------------------------------------------------------- */
@@ -313,17 +275,17 @@ void cache_put(struct cache *c, const struct cache_key *key, struct bytes value)
                 log_info(LOG, "%s can't be made: compiled programs are not kept", c->folder);
                 return;
         }
-        int fd = mkostemp(temp, O_CLOEXEC);
+        int fd = file_create_unique(temp);
         if (fd < 0) {
                 log_info(LOG, "can't write to %s: %s", c->folder, strerror(errno));
                 return;
         }
-        int r = file_write(fd, key, value);
-        if (close(fd) < 0)
+        int r = value_write(fd, key, value);
+        if (!file_close(fd))
                 r = SP_E_LIMIT;
         if (r < 0 || rename(temp, path) < 0) {
                 log_info(LOG, "can't write to %s: %s", c->folder, strerror(errno));
-                (void)unlink(temp);
+                (void)remove(temp);
                 return;
         }
         trim(c);
@@ -332,11 +294,11 @@ void cache_put(struct cache *c, const struct cache_key *key, struct bytes value)
 void cache_drop(struct cache *c, const struct cache_key *key)
 {
         char path[PATH_MAX];
-        pthread_mutex_lock(&c->lock);
+        lock_take(&c->lock);
         struct entry *e = entry_find(c, key);
         if (e)
                 entry_free(c, e);
-        pthread_mutex_unlock(&c->lock);
+        lock_release(&c->lock);
         if (file_name(c, key, path))
-                (void)unlink(path);
+                (void)remove(path);
 }

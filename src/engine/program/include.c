@@ -1,15 +1,11 @@
 #include "engine/program/include.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/folder.h"
 #include "base/mem.h"
+#include "os/file.h"
+#include "os/folder.h"
 #include "proto/info.h"
 #include "proto/option.h"
 
@@ -45,22 +41,12 @@ bool engine_include_valid(struct bytes headers)
 
 static int write_file(const char *path, struct bytes text)
 {
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int fd = file_create(path);
         if (fd < 0)
                 return SP_E_LIMIT;
-        const char *p = text.data;
-        size_t left = text.size;
-        while (left) {
-                ssize_t n = write(fd, p, left);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        break;
-                p += n;
-                left -= (size_t)n;
-        }
-        close(fd);
-        return left ? SP_E_LIMIT : 0;
+        bool all = file_write_all(fd, text.data, text.size);
+        file_close(fd);
+        return all ? 0 : SP_E_LIMIT;
 }
 
 static int write_header(const char *root, struct bytes header)
@@ -89,15 +75,11 @@ static int write_header(const char *root, struct bytes header)
 
 int engine_include_write(const char *root, struct bytes headers)
 {
-        if (mkdir(root, 0700) < 0 && errno != EEXIST)
-                return SP_E_LIMIT;
+        int r = folder_make(root);
         struct info_entry e;
-        while (info_next(&headers, &e)) {
-                int r = write_header(root, e.value);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+        while (!r && info_next(&headers, &e))
+                r = write_header(root, e.value);
+        return r;
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -135,7 +117,7 @@ static int put_link(struct buf *out, const char *root, const char *folder, unsig
         if (r < 0)
                 return r;
         out->size--;
-        return symlink(folder, (const char *)out->data + start) < 0 ? SP_E_LIMIT : 0;
+        return file_link(folder, (const char *)out->data + start) ? 0 : SP_E_LIMIT;
 }
 
 /* Append the option for a folder of the client. */
@@ -191,14 +173,7 @@ int engine_include_rewrite(const char *root, const char *options, char **ret)
         return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-        (void)st, (void)type, (void)at;
-        (void)remove(path);
-        return 0;
-}
-
 void engine_include_remove(const char *root)
 {
-        (void)nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        folder_remove(root);
 }

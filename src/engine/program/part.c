@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/program/include.h"
+#include "os/folder.h"
 
 void engine_part_fini(struct part *p)
 {
@@ -94,13 +95,13 @@ void engine_part_merge(struct build *b)
 /* ---- building ------------------------------------------------------------------------------- */
 
 /* Take the engine's lock. Builds do not hold it, except in single-threaded engines. */
-static void lock(struct build *b)
+static void lock(struct build *b) LOCK_UNCHECKED
 {
         if (!b->engine->params.single_threaded)
                 engine_lock(b->engine);
 }
 
-static void unlock(struct build *b)
+static void unlock(struct build *b) LOCK_UNCHECKED
 {
         if (!b->engine->params.single_threaded)
                 engine_unlock(b->engine);
@@ -120,7 +121,7 @@ static bool make_folder(struct build *b, const struct build_input *in, char fold
                 return false;
         int n = snprintf(folder, PATH_MAX, "%s/spancl-headers-XXXXXX",
                          base && *base == '/' ? base : "/tmp");
-        if (n < PATH_MAX && mkdtemp(folder))
+        if (n < PATH_MAX && folder_make_unique(folder))
                 return true;
         *ret_status = CL_OUT_OF_RESOURCES;
         return false;

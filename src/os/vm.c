@@ -1,4 +1,4 @@
-#include "base/vm.h"
+#include "os/vm.h"
 
 #include <errno.h>
 #include <fcntl.h>

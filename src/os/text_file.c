@@ -1,4 +1,4 @@
-#include "base/text_file.h"
+#include "os/text_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "base/passing.h"
+#include "os/passing.h"
 
 #include <assert.h>
 #include <errno.h>

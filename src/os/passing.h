@@ -1,6 +1,6 @@
 /* Sends and receives bytes over a Unix socket, with descriptors for the other process. */
-#ifndef SPANCL_BASE_PASSING_H
-#define SPANCL_BASE_PASSING_H
+#ifndef SPANCL_OS_PASSING_H
+#define SPANCL_OS_PASSING_H
 
 #include <sys/uio.h>
 

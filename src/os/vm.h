@@ -1,7 +1,7 @@
 /* Memory of this process at addresses that it shares with other processes. The kernel fills a page
  * with zeros when it is first touched. */
-#ifndef SPANCL_BASE_VM_H
-#define SPANCL_BASE_VM_H
+#ifndef SPANCL_OS_VM_H
+#define SPANCL_OS_VM_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The clock of everything that runs in real time. */
-#ifndef SPANCL_BASE_CLOCK_H
-#define SPANCL_BASE_CLOCK_H
+#ifndef SPANCL_OS_CLOCK_H
+#define SPANCL_OS_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
@@ -10,6 +10,14 @@ static inline uint64_t clock_now_ns(void)
 {
         struct timespec t;
         clock_gettime(CLOCK_MONOTONIC, &t);
+        return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The time since 1970 in ns, to compare with the times of files. It may jump. */
+static inline uint64_t clock_wall_ns(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
         return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 

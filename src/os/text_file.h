@@ -1,7 +1,7 @@
 /* Small text files, as the kernel has them in /proc and in control groups, read or written at once.
  * No state. */
-#ifndef SPANCL_BASE_TEXT_FILE_H
-#define SPANCL_BASE_TEXT_FILE_H
+#ifndef SPANCL_OS_TEXT_FILE_H
+#define SPANCL_OS_TEXT_FILE_H
 
 #include <stddef.h>
 

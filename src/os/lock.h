@@ -3,8 +3,8 @@
  * A function that is called with a lock held says REQUIRES(x->lock) in its declaration, and one that
  * takes it itself EXCLUDES(x->lock). clang 14 has no GUARDED_BY for members of C structures: comments
  * say what a lock guards. */
-#ifndef SPANCL_BASE_LOCK_H
-#define SPANCL_BASE_LOCK_H
+#ifndef SPANCL_OS_LOCK_H
+#define SPANCL_OS_LOCK_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,10 +16,11 @@
 #define LOCK_ATTRIBUTE(x)
 #endif
 
-#define REQUIRES(...) LOCK_ATTRIBUTE(requires_capability(__VA_ARGS__))
-#define EXCLUDES(...) LOCK_ATTRIBUTE(locks_excluded(__VA_ARGS__))
-#define ACQUIRE(...)  LOCK_ATTRIBUTE(acquire_capability(__VA_ARGS__))
-#define RELEASE(...)  LOCK_ATTRIBUTE(release_capability(__VA_ARGS__))
+#define REQUIRES(...)    LOCK_ATTRIBUTE(requires_capability(__VA_ARGS__))
+#define EXCLUDES(...)    LOCK_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+#define ACQUIRE(...)     LOCK_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define TRY_ACQUIRE(...) LOCK_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
+#define RELEASE(...)     LOCK_ATTRIBUTE(release_capability(__VA_ARGS__))
 /* The function takes or releases a lock that only it knows to be held. */
 #define LOCK_UNCHECKED LOCK_ATTRIBUTE(no_thread_safety_analysis)
 
@@ -50,6 +51,12 @@ static inline void lock_take(struct lock *l) ACQUIRE(*l) LOCK_UNCHECKED
 static inline void lock_release(struct lock *l) RELEASE(*l) LOCK_UNCHECKED
 {
         pthread_mutex_unlock(&l->mutex);
+}
+
+/* Take the lock if it is free. */
+static inline bool lock_try(struct lock *l) TRY_ACQUIRE(true, *l) LOCK_UNCHECKED
+{
+        return pthread_mutex_trylock(&l->mutex) == 0;
 }
 
 /* Wait for `c`; the lock is released meanwhile. */

@@ -1,0 +1,41 @@
+/* Files by their descriptors. A failed call leaves its reason in errno. No state. */
+#ifndef SPANCL_OS_FILE_H
+#define SPANCL_OS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Open a regular file for reading. `follow`: the path may be a symbolic link. Never waits, as
+ * opening a FIFO may. Returns the descriptor, or -1. */
+SP_NODISCARD int file_open(const char *path, bool follow, uint64_t *ret_size);
+
+/* Make the file, or empty it, and open it for writing; this user alone may use it. A symbolic link
+ * is refused. Returns the descriptor, or -1. */
+SP_NODISCARD int file_create(const char *path);
+
+/* The same for a new file. `path` ends with "XXXXXX", which letters replace. */
+SP_NODISCARD int file_create_unique(char *path);
+
+/* Return another descriptor of the same file, or -1. */
+SP_NODISCARD int file_duplicate(int fd);
+
+/* Close it. False: bytes written before may be lost. */
+bool file_close(int fd);
+
+/* Read up to `size` bytes. Returns how many; 0: the end; -1. */
+SP_NODISCARD int64_t file_read(int fd, void *ret, size_t size);
+
+/* Read or write all `size` bytes, or return false. */
+SP_NODISCARD bool file_read_all(int fd, void *ret, size_t size);
+SP_NODISCARD bool file_write_all(int fd, const void *data, size_t size);
+
+/* Set the time of the file's last change to now. */
+void file_touch(int fd);
+
+/* Make `path` a symbolic link to `target`. False: it exists, or can't be made. */
+SP_NODISCARD bool file_link(const char *target, const char *path);
+
+#endif

@@ -1,0 +1,78 @@
+#include "os/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int folder_make(const char *path)
+{
+        char part[PATH_MAX];
+        size_t n = strlen(path);
+        if (n >= sizeof(part)) {
+                errno = ENAMETOOLONG;
+                return SP_E_LIMIT;
+        }
+        memcpy(part, path, n + 1);
+        for (size_t i = 1; i <= n; i++) {
+                if (path[i] && path[i] != '/')
+                        continue;
+                part[i] = 0;
+                if (mkdir(part, 0700) < 0 && errno != EEXIST)
+                        return SP_E_LIMIT;
+                part[i] = path[i];
+        }
+        return 0;
+}
+
+bool folder_make_unique(char *path)
+{
+        return mkdtemp(path) != NULL;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+        (void)st, (void)type, (void)at;
+        (void)remove(path);
+        return 0;
+}
+
+void folder_remove(const char *path)
+{
+        (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+char *folder_current(void)
+{
+        return get_current_dir_name();
+}
+
+int folder_files(const char *path, int (*each)(void *user, const struct folder_file *f), void *user)
+{
+        DIR *dir = opendir(path);
+        if (!dir)
+                return SP_E_NOENT;
+        struct dirent *d;
+        struct stat st;
+        int r = 0;
+        while (!r && (d = readdir(dir))) {
+                if (fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                    !S_ISREG(st.st_mode))
+                        continue;
+                struct folder_file f = {
+                        .name = d->d_name,
+                        .size = (uint64_t)st.st_size,
+                        .changed_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u +
+                                      (uint64_t)st.st_mtim.tv_nsec,
+                };
+                r = each(user, &f);
+        }
+        closedir(dir);
+        return r;
+}

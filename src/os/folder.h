@@ -1,0 +1,36 @@
+/* Folders of the file system. */
+#ifndef SPANCL_OS_FOLDER_H
+#define SPANCL_OS_FOLDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Make the folder and its missing parents, for this user alone. It may exist. SP_E_LIMIT: errno
+ * gives the reason. */
+SP_NODISCARD int folder_make(const char *path);
+
+/* Make a new folder for this user alone. `path` ends with "XXXXXX", which its own letters replace.
+ * False: errno gives the reason. */
+SP_NODISCARD bool folder_make_unique(char *path);
+
+/* Remove the folder with all that is in it. Entries that can't be removed stay. */
+void folder_remove(const char *path);
+
+/* Return the path of the current folder, for the caller to free(). NULL: it has none, or out of
+ * memory. */
+SP_NODISCARD char *folder_current(void);
+
+struct folder_file {
+        const char *name; /* without its folder */
+        uint64_t size;
+        uint64_t changed_ns; /* by clock_wall_ns */
+};
+
+/* Call `each` for every regular file in the folder, in any order, until it returns non-zero. `each`
+ * may remove the file. Returns the last result, or SP_E_NOENT: the folder can't be read. */
+SP_NODISCARD int folder_files(const char *path,
+                              int (*each)(void *user, const struct folder_file *f), void *user);
+
+#endif

@@ -1,0 +1,32 @@
+/* Threads. */
+#ifndef SPANCL_OS_THREAD_H
+#define SPANCL_OS_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/status.h"
+
+typedef pthread_t thread_id;
+
+/* Start a thread. It takes no signals, because signals are the program's business. `ret` may be NULL
+ * for a detached one. SP_E_LIMIT: errno gives the reason. */
+SP_NODISCARD int thread_start(thread_id *ret, bool detached, void *(*run)(void *arg), void *arg);
+
+/* The same for a thread that runs the application's callbacks: it takes this thread's signals. */
+SP_NODISCARD int thread_start_with_signals(thread_id *ret, void *(*run)(void *arg), void *arg);
+
+void thread_join(thread_id t);
+void thread_detach(thread_id t);
+
+thread_id thread_self(void);
+bool thread_is_self(thread_id t);
+
+/* The number of cores that this thread may run on; 0: it is not known. */
+unsigned thread_cores(void);
+
+/* Have the functions called in every fork() from now on: before it, then in the parent and in the
+ * child. */
+void thread_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
+#endif
