@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The language of comments and documents: plain technical English (CONTRIBUTING.md, Language).
+"""The language of comments, documents and option texts: plain technical English (CONTRIBUTING.md, Language).
 
     tools/prose.py            check all tracked files; exit status 1 if there are findings
     tools/prose.py PATH...    only these files or folders
     tools/prose.py --count    only the number of findings in each folder
 
-It finds sentences of more than WORDS words in comments and paragraphs, lines of them over COLUMNS columns, sentences that
-open with a pronoun in the place of a noun, and words that were retired in favour of the field's terms."""
+It finds sentences of more than WORDS words in comments, paragraphs and the texts of config/config.def, and lines of them
+over COLUMNS columns. It finds sentences that open with a pronoun in the place of a noun, and words that were retired in
+favour of the field's terms."""
 
 import re
 import subprocess
@@ -27,6 +28,8 @@ RETIRED = {
     "parcel": "packed frame", "dictator": "address owner", "stranded": "orphaned", "shy": "backed off",
     "crowded": "over quota",
 }
+# The text of an option: the last argument of its row, strings that follow each other.
+OPTION_TEXT = re.compile(r'((?:"(?:[^"\\]|\\.)*"\s*)+)\)$', re.M)
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")s?\b", re.I)
 
 
@@ -59,6 +62,9 @@ def comments(path, text):
         for match in COMMENT.finditer(text):
             if match.group().startswith("/"):
                 yield text.count("\n", 0, match.start()) + 1, match.group()
+        if path.name == "config.def":
+            for match in OPTION_TEXT.finditer(text):
+                yield text.count("\n", 0, match.start()) + 1, re.sub(r'"\s*"', "\n", match.group(1)).strip('" \n')
     elif path.suffix in (".py", ".sh", ".cmake", ".txt") or text.startswith("#!"):
         first, block = 0, []
         for number, line in enumerate(text.splitlines() + [""], 1):

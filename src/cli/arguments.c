@@ -8,15 +8,15 @@
 
 const struct argument_option argument_options[] = {
         { "--server", "S",
-          "use this server, not those of SPANCL_SERVERS; may be given several times" },
+          "use this server, not those of SPANCL_SERVERS; the option may occur several times" },
         { "--quick", "", "do not measure the bandwidth of the links" },
-        { "--once", "", "print one table and end" },
+        { "--once", "", "print one table and exit" },
         { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
         { "--results", "FILE", "draw the figures of this file, and measure nothing" },
-        { "--rotate", "", "make a new key, which those who know the old one accept" },
+        { "--rotate", "", "make a new key; hosts that know the old one accept it" },
         { "--markdown", "", "print the document of the source tree, as Markdown" },
-        { "--help", "", "print all commands and options, and end" },
-        { "--version", "", "print the version and end" },
+        { "--help", "", "print all commands and options, and exit" },
+        { "--version", "", "print the version and exit" },
         { NULL, NULL, NULL },
 };
 

@@ -11,35 +11,37 @@
 
 static const struct command commands[] = {
         { "list", "[--server S]... [--quick]",
-          "servers, their devices, latency and bandwidth of each link", command_list },
+          "show the servers, their devices, and the latency and bandwidth of each link",
+          command_list },
         { "run", "[--server S]... [--] PROGRAM [ARGS]",
           "run a program that sees the servers' devices and no other OpenCL", command_run },
         { "ping", "HOST[:PORT]", "connect to a server and measure the round trip", command_ping },
         { "top", "[--server S]... [--once]",
-          "the traffic on the links of all sessions on the servers", command_top },
+          "show the traffic on the links of all sessions on the servers", command_top },
         { "bench", "[--server S]... [-- ARGS] | --plot FILE.svg [--results FILE | --server S...]",
-          "latency and bandwidth of OpenCL commands, beside the link's own; as a picture beside "
-          "native OpenCL, or of what bench/run.py --json has measured",
+          "measure the latency and bandwidth of OpenCL commands, beside the link's own; with --plot "
+          "draw them beside native OpenCL, or draw the results of bench/run.py --json",
           command_bench },
         { "pair", "[HOST[:PORT] [CODE] | --rotate]",
-          "become a client of another host's server, with the code that `spancld pair` shows there; "
-          "without HOST: print this user's own fingerprint",
+          "make this user a client of another host's server, with the code that `spancld pair` shows "
+          "there; without HOST: print this user's own fingerprint",
           command_pair },
         { "keys", "DIR",
           "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
           "DIR/server (spancld --keys)",
           command_keys },
-        { "config", "[--markdown]", "all options, their values and where these come from",
+        { "config", "[--markdown]", "show all options, their values and the sources of these",
           command_config },
-        { "protocol", "[--markdown]", "the protocol between client and server", command_protocol },
+        { "protocol", "[--markdown]", "show the protocol between client and server",
+          command_protocol },
         { "document", "[DOCUMENT]",
-          "print a man page or the completions of a shell; without DOCUMENT: the names of all",
+          "print a man page or the completions of a shell; without DOCUMENT: print the names of all",
           command_document },
 };
 
 const char command_servers_help[] =
         "S is a server as in SPANCL_SERVERS: host[:port][/device,...][#peer-host], unix:/path, or "
-        "in-process. Without --server the variable counts; its default is localhost.";
+        "in-process. Without --server, spancl reads the variable; its default is localhost.";
 
 const struct command *command_at(size_t i)
 {
@@ -49,7 +51,7 @@ const struct command *command_at(size_t i)
 static void print_help(FILE *to)
 {
         fprintf(to, "Usage: spancl COMMAND [ARGUMENTS]\n"
-                    "Devices of other machines as local OpenCL devices.\n\n");
+                    "Uses devices of other hosts as local OpenCL devices.\n\n");
         for (size_t i = 0; i < array_size(commands); i++)
                 fprintf(to, "  %s %s\n      %s\n", commands[i].name, commands[i].arguments,
                         commands[i].help);

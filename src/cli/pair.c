@@ -49,7 +49,7 @@ static int ask_code(const char *given, char ret[KEYS_CODE_MAX])
         }
         if (keys_code_parse(given, ret))
                 return 0;
-        fprintf(stderr, "spancl: this is no code: it has %d letters and digits\n",
+        fprintf(stderr, "spancl: this is not a code: a code has %d letters and digits\n",
                 KEYS_CODE_LETTERS);
         return SP_E_INVAL;
 }
@@ -82,7 +82,8 @@ static int pair(struct pairing *p, const char *address, const char *code, int ti
         explicit_bzero(&psk, sizeof(psk));
         if (r < 0) {
                 snprintf(p->text, sizeof(p->text), "%s: %s%s", where,
-                         r == SP_E_AUTH ? "the code is not taken, or no longer: " : "",
+                         r == SP_E_AUTH ? "the server does not accept the code, or no longer: "
+                                        : "",
                          *tls_reason() ? tls_reason() : status_text(r));
                 return r;
         }
@@ -98,7 +99,7 @@ static int pair(struct pairing *p, const char *address, const char *code, int ti
         conn_close(conn);
         snprintf(server.name, sizeof(server.name), "%.*s", KEYS_NAME_MAX, where);
         if (strlen(reply.identity) != KEYS_HEX || !keys_unhex(reply.identity, server.fingerprint)) {
-                snprintf(p->text, sizeof(p->text), "%s: the server did not say what it is known by",
+                snprintf(p->text, sizeof(p->text), "%s: the server did not send its identity",
                          where);
                 return SP_E_PROTO;
         }
@@ -135,7 +136,7 @@ static int rotate(struct pairing *p)
                 r = find_keys(p);
         if (!r)
                 printf("%s\nThis is the new key. Servers that know the old one learn it with the next "
-                       "connection;\nuntil then the old one is good there.\n",
+                       "connection;\nuntil then they accept the old one.\n",
                        p->hex);
         return r;
 }

@@ -33,28 +33,27 @@ static void document_side(enum config_side side, void (*out)(void *user, const c
 const struct config_note config_pocl[] = {
         { "POCL_REMOTE<n>_PARAMETERS",
           "PoCL's variables, for n = 0, 1, ... up to the first that is unset: "
-          "`host[:port]/index[#peer-host]`. They count when SPANCL_SERVERS is unset. Entries "
-          "for the same host become one server with several devices; without `:port` it is "
+          "`host[:port]/index[#peer-host]`. SpanCL reads them if SPANCL_SERVERS is unset. Entries "
+          "for the same host become one server with several devices. The default of `port` is "
           "7777, not PoCL's own port." },
         { "POCL_ALMAIF<n>_PARAMETERS",
-          "The same for accelerators, when SPANCL_ALMAIF is unset: `ADDRESS,FILE,KERNEL,...`, a "
-          "physical address, a name whose `.img` file is loaded if there is one, and the numbers "
-          "of kernels. Of PoCL's words for other kinds, `0xE,KERNEL,...` is an emulator in this "
-          "process (`emu:`), and `0xA,FILE,KERNEL,...` the XRT kernel of that name in "
-          "`FILE.xclbin` on the first card. 0xB (OpenASIP's simulator), 0xF (a database of "
-          "bitstreams) and POCL_ALMAIF_EXTERNALREGION are refused with a sentence that says what "
-          "to write instead." },
+          "The same for accelerators, if SPANCL_ALMAIF is unset: `ADDRESS,FILE,KERNEL,...`. "
+          "`ADDRESS` is a physical address; SpanCL loads `FILE.img` if it exists; each `KERNEL` is "
+          "the number of a kernel. `0xE,KERNEL,...` is an emulator in this process (`emu:`). "
+          "`0xA,FILE,KERNEL,...` is the XRT kernel of that name in `FILE.xclbin` on the first "
+          "card. SpanCL refuses 0xB (OpenASIP's simulator), 0xF (a database of bitstreams) and "
+          "POCL_ALMAIF_EXTERNALREGION with a message that names the alternative." },
         { NULL, NULL },
 };
 
 const struct config_note config_commands[] = {
         { "pair [--keys DIR]",
-          "Shows a code with which a client of another host becomes known here (spancl pair)." },
+          "Shows a code with which a client of another host pairs with this server (spancl pair)." },
         { "pair --rotate [--keys DIR]",
-          "Makes a new key for this server, which those who know the old one believe." },
+          "Makes a new key for this server; clients that know the old one accept it." },
         { "sandbox-test [OPTIONS]",
-          "Tries to leave the sandbox that a session has on this host with these options, aiming at "
-          "files and processes of its own. Exit status 1: an attempt succeeded." },
+          "Attacks the sandbox that a session has on this host with these options. Its targets are "
+          "files and processes of its own. Exit status 1: an attack succeeded." },
         { NULL, NULL },
 };
 

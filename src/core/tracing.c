@@ -89,7 +89,7 @@ static void ask(struct timeline *out, struct server *s)
             client_wait_until(c, is_done, &q, client_now_ns(c) + ANSWER_NS) && !q.status)
                 put_server(out, s, &q.info);
         else
-                log_warn("client", "%s did not tell what it recorded", server_name(s));
+                log_warn("client", "%s did not send its trace", server_name(s));
         map_del(&c->requests, q.id); /* when there was no answer */
         buf_fini(&q.info);
 }

@@ -151,7 +151,7 @@ static void tick(struct server_loop *l)
                                      l->answer_ns, now);
                 if (r == 0)
                         continue;
-                log_warn(LOG, "%s: %s for %llu ms: the connection is of no use",
+                log_warn(LOG, "%s: %s for %llu ms: the session drops the connection",
                          client ? "the client" : "a peer", session_overdue(c->session),
                          (unsigned long long)(l->answer_ns / 1000000));
                 channel_lost(l, c, 0, r);

@@ -112,7 +112,7 @@ def a_code_may_be_guessed_a_few_times_only():
         where, code = f"localhost:{s.ports[0]}", p.code()
         wrong = ("1" if code[0] != "1" else "2") + code[1:]
         for _ in range(5):
-            fails(p.spancl("pair", where, wrong), "the code is not taken")
+            fails(p.spancl("pair", where, wrong), "the server does not accept the code")
         fails(p.spancl("pair", where, code))
         fails(p.ping(s.ports[0]))
 
@@ -128,7 +128,7 @@ def a_code_expires():
 
 def what_is_no_code_is_said_at_once():
     with Place() as p:
-        fails(p.spancl("pair", "localhost:1", "ABC"), "no code")
+        fails(p.spancl("pair", "localhost:1", "ABC"), "not a code")
 
 
 def a_server_set_up_anew_is_not_believed():

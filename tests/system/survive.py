@@ -125,7 +125,7 @@ def sigterm_is_told_to_a_new_session_that_is_busy():
         assert frames.wait(HANG_S) == 0
         said.seek(0)
         log = said.read()
-        assert log.count("the server is being shut down") == 10 and "goes on" not in log, log
+        assert log.count("the server is being shut down") == 10 and "tries to reconnect" not in log, log
     return None
 
 

@@ -70,7 +70,7 @@ void server_disconnected(struct server *s)
         s->disconnected.refuse_at_ns = c->disconnected.wait_ns < UINT64_MAX - now
                                                ? now + c->disconnected.wait_ns
                                                : UINT64_MAX;
-        tell(s, "can't be reached; what it does goes on, and it is tried again");
+        tell(s, "can't be reached; its commands continue, and the client tries to reconnect");
         if (!c->disconnected.wait_ns)
                 refuse(s);
         /* The receiver connects it: it may sleep on its connections. */
@@ -95,7 +95,7 @@ void server_back(struct server *s)
         s->disconnected.refusing = false;
         s->sending.last_traffic = client_now_ns(s->client);
         server_set_available(s, true);
-        tell(s, "is there again");
+        tell(s, "is connected again");
         if (s->sending.bulk_lane) { /* either side may have some to go on with */
                 s->sending.bulk_lane = false;
                 server_want_bulk(s, UINT64_MAX);
@@ -133,7 +133,7 @@ void servers_tick(struct client *c)
                                      c->disconnected.answer_ns, client_now_ns(c));
                 if (r == 0)
                         continue;
-                log_warn("client", "the server %s: %s for %llu ms: the connection is made anew",
+                log_warn("client", "the server %s: %s for %llu ms: the client reconnects",
                          server_name(s), session_overdue(s->session),
                          (unsigned long long)(c->disconnected.answer_ns / 1000000));
                 s->lost_status = r;

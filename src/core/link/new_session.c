@@ -171,10 +171,10 @@ static bool was_used(const struct _cl_context *x, const struct server *s)
 static void tell(struct server *s)
 {
         char line[256];
-        log_warn("client", "the server %s is there again, with a new session", server_name(s));
+        log_warn("client", "the server %s is connected again, with a new session", server_name(s));
         snprintf(
                 line, sizeof(line),
-                "SpanCL: the server %s is there again, with a new session, for contexts that are made "
+                "SpanCL: the server %s is connected again, with a new session, for contexts that are made "
                 "from now on",
                 server_name(s));
         list_each(x, &s->client->contexts, struct _cl_context, link) if (was_used(x, s))

@@ -122,7 +122,9 @@ static void caller_new(struct dialler *d, int socket)
 {
         struct caller *c = d->count < d->max ? mem_zalloc(sizeof(*c)) : NULL;
         if (!c) {
-                log_warn(LOG, "a session more than can be dialled for");
+                log_warn(
+                        LOG,
+                        "a session gets no links to other servers: too many sessions, or out of memory");
                 close(socket);
                 return;
         }
@@ -249,9 +251,8 @@ static void run(struct dialler *d, struct pollfd *fds, struct caller **of)
                 if (fds[0].revents && !hear_supervisor(d))
                         return;
                 if (heard && files_outdated()) {
-                        log_info(
-                                LOG,
-                                "a file that names are resolved with is another: a new dialler reads it");
+                        log_info(LOG,
+                                 "a file of the name resolver has changed: the dialler restarts");
                         return;
                 }
         }
@@ -266,7 +267,9 @@ int dialler_main(const struct config_options *o)
         tls_for_others = true;
         (void)tls_crypto(text); /* the module is loaded before the sandbox is entered */
         if (!sandbox_enter_dialler(o)) {
-                log_error(LOG, "it can't be shut in: sessions get no links to other servers");
+                log_error(
+                        LOG,
+                        "the dialler can't enter its sandbox: sessions get no links to other servers");
                 return 1;
         }
         for (size_t i = 0; i < o->list_count; i++)

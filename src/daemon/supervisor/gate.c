@@ -244,7 +244,7 @@ static bool is_heir(const struct gate *g, const struct tls_peer *peer, const cha
                                  text) < 0)
                         log_error(LOG, "%s's new key can't be kept: %s", ret->name, text);
                 else
-                        log_warn(LOG, "%s has a new key; the old one is good for nothing now",
+                        log_warn(LOG, "%s has a new key; the server no longer accepts the old one",
                                  ret->name);
                 return true;
         }

@@ -122,7 +122,7 @@ void dialling_hear(void)
         if (r < 0)
                 return;
         if (c.kind != CONTROL_DIAL || dial_answer_get(bytes_of(c.data, c.size), &m) < 0) {
-                log_warn(LOG, "the dialler said what this version does not know");
+                log_warn(LOG, "the dialler sent a message that this version does not know");
                 m = (struct dial_answer){ 0 };
         }
         lock_take(&asked.lock);

@@ -261,7 +261,7 @@ static bool obey(struct worker *w)
         }
         case CONTROL_STATS:
                 if (c.size != sizeof(uint64_t) || tell_links(w, bytes_get_u64(c.data)) < 0)
-                        log_warn(LOG, "the counters of this session can't be told");
+                        log_warn(LOG, "the worker can't send the counters of its session");
                 break;
         case CONTROL_DIALLER:
                 dialling_begin(c.fd);
@@ -273,7 +273,7 @@ static bool obey(struct worker *w)
                 server_loop_stop(w->loop, (const char *)c.data);
                 break;
         default:
-                log_warn(LOG, "the supervisor said what this version does not know");
+                log_warn(LOG, "the supervisor sent a message that this version does not know");
         }
         return true;
 }
