@@ -20,7 +20,8 @@ def precision():
             print(line, end="")
             found = SYSTEM.match(line)
             if found:
-                result(f"deviation from FFTW, {found[1]}", " ".join(found.groups()[1:]))
+                # The input comes from rand(), which a driver in the same process calls, too.
+                result(f"deviation from FFTW, {found[1]}", float(found[2]), tolerance=0.3, exact=False)
                 wanted -= 1
                 if not wanted:
                     break
