@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 
 #include "base/mem.h"
 
@@ -29,11 +30,11 @@ struct place {
         unsigned number;
 };
 
-/* The arrays have room for NUMBERS_MAX from the start, since builds read them on other threads. A
- * build only knows numbers that were there when it began. */
+/* The arrays have room for NUMBERS_MAX from the start, since builds read them and their counts on
+ * other threads. A build only knows numbers that were there when it began. */
 struct backend {
         struct place *devices, *domains;
-        unsigned device_count, domain_count;
+        atomic_uint device_count, domain_count;
         unsigned part_count;
         struct part parts[];
 };
@@ -93,22 +94,26 @@ static struct part *domain_part(struct backend *b, unsigned *domain)
         return find_part(b, b->domains, b->domain_count, domain);
 }
 
-/* Give numbers to all devices and domains of a part that have none. False: there are too many. */
+/* Give numbers to all devices and domains of a part that have none. False: there are too many. A
+ * part does not use a number again, and those that got none here count, too. */
 static bool number_all(struct part *s, unsigned devices, unsigned domains)
 {
         struct backend *b = s->whole;
         unsigned device_count = s->ops->device.count(s->b);
         unsigned domain_count = s->ops->domain_count(s->b);
-        if (device_count - devices > NUMBERS_MAX - b->device_count ||
+        if (device_count > NUMBERS_MAX || domain_count > NUMBERS_MAX ||
+            device_count - devices > NUMBERS_MAX - b->device_count ||
             domain_count - domains > NUMBERS_MAX - b->domain_count)
                 return false;
         for (unsigned i = devices; i < device_count; i++) {
                 s->devices[i] = b->device_count;
-                b->devices[b->device_count++] = (struct place){ s, i };
+                b->devices[b->device_count] = (struct place){ s, i };
+                b->device_count++;
         }
         for (unsigned i = domains; i < domain_count; i++) {
                 s->domains[i] = b->domain_count;
-                b->domains[b->domain_count++] = (struct place){ s, i };
+                b->domains[b->domain_count] = (struct place){ s, i };
+                b->domain_count++;
         }
         return true;
 }
@@ -122,7 +127,8 @@ static void rename_all(const struct part *s, struct bytes block)
                 bool device = e.key == INFO_BUILD_DEVICE, domain = e.key == INFO_DEVICE_DOMAIN;
                 if (e.key == INFO_BUILD || e.key == INFO_KERNEL || e.key == INFO_KERNEL_DEVICE)
                         rename_all(s, e.value);
-                else if ((device || domain) && e.value.size == 8)
+                else if ((device || domain) && e.value.size == 8 &&
+                         bytes_get_u64(e.value.data) < NUMBERS_MAX)
                         bytes_put_u64(
                                 (void *)(uintptr_t)e.value.data,
                                 (device ? s->devices : s->domains)[bytes_get_u64(e.value.data)]);

@@ -103,6 +103,7 @@ static struct {
         struct backend *b;
         unsigned count;
 } divisible[2];
+static unsigned divisible_parts;
 
 static int divisible_open(const struct backend_params *params, struct backend **ret)
 {
@@ -124,15 +125,24 @@ static cl_int divisible_partition(struct backend *b, unsigned device,
 {
         (void)properties;
         assert_int_equal(device, 0);
-        *ret_first = divisible[divisible[1].b == b].count++;
-        *ret_count = 1;
+        *ret_first = divisible[divisible[1].b == b].count;
+        *ret_count = divisible_parts;
+        divisible[divisible[1].b == b].count += divisible_parts;
         return CL_SUCCESS;
+}
+
+static void divisible_release(struct backend *b, unsigned device)
+{
+        (void)b;
+        (void)device;
 }
 
 TEST(a_composite_numbers_the_devices_of_all_its_parts)
 {
         (void)state;
         struct backend_ops dividing = backend_reference;
+        memset(divisible, 0, sizeof(divisible));
+        divisible_parts = 1;
         dividing.open = divisible_open;
         dividing.device.count = dividing.domain_count = divisible_count;
         dividing.device.partition = divisible_partition;
@@ -189,6 +199,35 @@ TEST(a_composite_numbers_the_devices_of_all_its_parts)
         ops->close(b);
 }
 
+TEST(a_composite_refuses_more_devices_than_it_can_number)
+{
+        (void)state;
+        enum { MOST = 1 << 16 };
+        struct backend_ops dividing = backend_reference;
+        memset(divisible, 0, sizeof(divisible));
+        dividing.open = divisible_open;
+        dividing.device.count = dividing.domain_count = divisible_count;
+        dividing.device.partition = divisible_partition;
+        dividing.device.release = divisible_release;
+        const struct backend_ops *const ops = &backend_composite;
+        const struct backend_ops *const parts[] = { &dividing, &backend_reference, NULL };
+        struct backend *b;
+        unsigned first, count;
+        assert_int_equal(ops->open(&(struct backend_params){ .parts = parts }, &b), 0);
+        assert_int_equal(ops->device.count(b), 3);
+        divisible_parts = MOST - 4;
+        assert_int_equal(ops->device.partition(b, 0, NULL, &first, &count), CL_SUCCESS);
+        /* The part numbers these, and does not use the numbers again. */
+        divisible_parts = 2;
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(ops->device.partition(b, 0, NULL, &first, &count),
+                                 CL_OUT_OF_RESOURCES);
+        divisible_parts = 1;
+        assert_int_equal(ops->device.partition(b, 0, NULL, &first, &count), CL_OUT_OF_RESOURCES);
+        assert_int_equal(ops->device.count(b), MOST - 1);
+        ops->close(b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -197,6 +236,7 @@ int main(void)
                 ALL(the_filter_leaves_the_devices_it_names),
                 cmocka_unit_test(the_filter_has_numbers_types_and_names),
                 cmocka_unit_test(a_composite_numbers_the_devices_of_all_its_parts),
+                cmocka_unit_test(a_composite_refuses_more_devices_than_it_can_number),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
