@@ -21,9 +21,9 @@ struct remote {
         char *address;
         int timeout_ms;
         bool share;
-        struct server_loop *local;     /* in-process */
-        struct config_options options; /* of that */
-        char *accelerators;            /* one of them; NULL: none */
+        struct server_loop *local;   /* in-process */
+        struct config_local options; /* of that */
+        char *accelerators;          /* one of them; NULL: none */
         struct session *session;
         struct link lanes[SESSION_LANES];
         uint64_t id[2], key[2], next;
@@ -192,9 +192,9 @@ int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **
                 status = config_accelerators(&r->accelerators, &error);
         if (!status && spec->in_process) {
                 config_local_options(r->accelerators, &r->options);
-                r->options.values[CONFIG_devices] = spec->devices;
+                r->options.options.values[CONFIG_devices] = spec->devices;
                 status = server_loop_new(
-                        &(struct server_loop_params){ .options = &r->options,
+                        &(struct server_loop_params){ .options = &r->options.options,
                                                       .backend = backend_find(spec->backend),
                                                       .output_fd = -1 },
                         &r->local);

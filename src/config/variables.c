@@ -40,13 +40,22 @@ int config_on_loss(uint64_t *ret_ns, char **ret_error)
         return 0;
 }
 
-void config_local_options(const char *accelerators, struct config_options *ret)
+static const char *copy(enum config_id id, char *to, size_t size)
 {
-        *ret = (struct config_options){
+        snprintf(to, size, "%s", config_text(id));
+        return to;
+}
+
+void config_local_options(const char *accelerators, struct config_local *ret)
+{
+        ret->options = (struct config_options){
                 .values = { [CONFIG_almaif] = accelerators,
-                            [CONFIG_cache_size] = config_text(CONFIG_client_cache_size),
-                            [CONFIG_contexts] = config_text(CONFIG_client_contexts),
-                            [CONFIG_compression] = config_text(CONFIG_client_compression),
+                            [CONFIG_cache_size] = copy(CONFIG_client_cache_size, ret->cache_size,
+                                                       sizeof(ret->cache_size)),
+                            [CONFIG_contexts] = copy(CONFIG_client_contexts, ret->contexts,
+                                                     sizeof(ret->contexts)),
+                            [CONFIG_compression] = copy(CONFIG_client_compression, ret->compression,
+                                                        sizeof(ret->compression)),
                             [CONFIG_clear_memory] = "off",
                             [CONFIG_share] = "off",
                             [CONFIG_checksum] = "off",

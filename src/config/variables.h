@@ -18,9 +18,16 @@ SP_NODISCARD int config_number(enum config_id id, uint64_t *ret, char **ret_erro
  * *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_on_loss(uint64_t *ret_ns, char **ret_error);
 
-/* Options of an engine inside the client: the values of the client's variables, and none for links
- * that can be lost. `accelerators`, NULL for none, and the environment are borrowed. */
-void config_local_options(const char *accelerators, struct config_options *ret);
+/* Options of an engine inside the client, and the texts that they point to. The program may change
+ * its environment while the engine runs. */
+struct config_local {
+        struct config_options options;
+        char cache_size[24], contexts[24], compression[24]; /* longer ones are not allowed anyway */
+};
+
+/* Fill the options: the values of the client's variables, and none for links that can be lost.
+ * `accelerators`, NULL for none, is borrowed. `*ret` stays in its place while it is used. */
+void config_local_options(const char *accelerators, struct config_local *ret);
 
 /* The folder of a compile cache, of client or server: `given`, or if that is empty the user's own
  * folder, written to `path`. NULL: there is none. */

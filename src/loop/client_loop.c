@@ -77,9 +77,9 @@ struct io_link {
         struct session *session;
         const struct server_spec *spec;
         uint64_t id[2], key[2];
-        struct server_loop *local;     /* in-process: its engine */
-        struct config_options options; /* of that engine */
-        char *accelerators;            /* one of them; NULL: none */
+        struct server_loop *local;   /* in-process: its engine */
+        struct config_local options; /* of that engine */
+        char *accelerators;          /* one of them; NULL: none */
         struct attach *attach;
         struct dial_reply opened; /* of a later session (loop_open) */
         struct client_loop *loop;
@@ -131,9 +131,9 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
         check_variable(CONFIG_client_cache_size);
         check_variable(CONFIG_client_contexts);
         config_local_options(l->accelerators, &l->options);
-        bool cached = config_option_number(&l->options, CONFIG_cache_size);
+        bool cached = config_option_number(&l->options.options, CONFIG_cache_size);
         struct server_loop_params params = {
-                .options = &l->options,
+                .options = &l->options.options,
                 .backend = backend,
                 .cache_dir = cached ? config_cache_folder(config_text(CONFIG_client_cache), cache,
                                                           sizeof(cache))
