@@ -118,13 +118,20 @@ static void forget_places(struct tree *t)
         mem_free(t->places);
 }
 
+/* Does the mount of `p` contain the files of `below`? A file system in memory begins empty. */
+static bool contains(const struct place *p, const struct place *below)
+{
+        return p->use == PATH_MEMORY ? !strcmp(below->real, p->real)
+                                     : is_below(below->real, p->real);
+}
+
 /* Return true if an earlier place already covers this one. */
 static bool is_covered(const struct tree *t, size_t i)
 {
         bool reads = t->places[i].use == PATH_NAMED && t->users < 0;
         for (size_t k = 0; k < i; k++)
                 if ((reads || t->places[k].use >= t->places[i].use) &&
-                    is_below(t->places[i].real, t->places[k].real))
+                    contains(&t->places[k], &t->places[i]))
                         return true;
         return false;
 }
