@@ -57,7 +57,9 @@ static int check(const struct dial_params *p, uint64_t deadline_ns, struct conn 
         if ((*conn)->ops->caps & TRANSPORT_ENCRYPTED || p->own_user)
                 return 0;
         int r = conn_reached(*conn, p->address, reached);
-        if (!r && is_known(reached))
+        /* A path can lead to another server the next time. */
+        bool stays = (*conn)->ops->caps & TRANSPORT_PEERS;
+        if (!r && stays && is_known(reached))
                 return 0;
         if (!r)
                 r = loop_probe(*conn, left_ms(deadline_ns));
@@ -65,7 +67,8 @@ static int check(const struct dial_params *p, uint64_t deadline_ns, struct conn 
                 conn_close(*conn);
         if (r < 0)
                 return r;
-        remember(reached);
+        if (stays)
+                remember(reached);
         return transport_of(reached)->connect(reached, left_ms(deadline_ns), conn);
 }
 
