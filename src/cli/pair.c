@@ -120,10 +120,13 @@ static int parse_host(const char *text, char ret[ADDRESS_MAX])
                 return r;
         bool host = count == 1 && specs[0].address && !address_parse(specs[0].address, &a) &&
                     a.ops->caps & TRANSPORT_HOSTS;
-        if (host)
+        if (host) {
+                address_encrypt(
+                        &a); /* pairing is, and the name that is kept is that of such links */
                 address_put(&a, ret);
-        else
+        } else {
                 fprintf(stderr, "spancl: '%s' is not a host\n", text);
+        }
         config_servers_free(specs, count);
         return host ? 0 : SP_E_INVAL;
 }

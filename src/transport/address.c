@@ -30,6 +30,15 @@ const struct transport_ops *transport_of(const char *address)
         return NULL;
 }
 
+void address_encrypt(struct address *a)
+{
+        for (size_t i = 0; i < array_size(all); i++)
+                if (all[i]->below == a->ops) {
+                        a->ops = all[i];
+                        return;
+                }
+}
+
 static const char *behind_scheme(const char *text, const struct transport_ops *ops)
 {
         return ops ? text + strlen(ops->name) + 1 : text;

@@ -44,6 +44,9 @@ void address_put(const struct address *a, char ret[ADDRESS_MAX]);
  * texts stay as they are. */
 void address_show(const char *text, char ret[ADDRESS_MAX]);
 
+/* Take the encrypted transport above the address's own, if there is one. */
+void address_encrypt(struct address *a);
+
 /* Is it on this host: no network, or loopback? */
 bool address_is_here(const struct address *a);
 

@@ -50,6 +50,23 @@ static void addresses_come_back_as_they_were_written(void **state)
         }
 }
 
+static void the_encrypted_transport_of_an_address_has_the_same_host(void **state)
+{
+        (void)state;
+        static const char *const texts[][2] = { { "vsock-plain:3:7777", "vsock:3:7777" },
+                                                { "tcp:host:1", "tls:host:1" },
+                                                { "tls:host:1", "tls:host:1" },
+                                                { "unix:/tmp/s", "unix:/tmp/s" } };
+        for (size_t i = 0; i < array_size(texts); i++) {
+                struct address a;
+                char text[ADDRESS_MAX];
+                assert_int_equal(address_parse(texts[i][0], &a), 0);
+                address_encrypt(&a);
+                address_put(&a, text);
+                assert_string_equal(text, texts[i][1]);
+        }
+}
+
 static void other_texts_are_no_addresses(void **state)
 {
         (void)state;
@@ -208,6 +225,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(addresses_come_back_as_they_were_written),
+                cmocka_unit_test(the_encrypted_transport_of_an_address_has_the_same_host),
                 cmocka_unit_test(other_texts_are_no_addresses),
                 cmocka_unit_test(peer_without_scheme_is_encrypted_unless_it_is_loopback),
                 cmocka_unit_test(peer_with_a_key_is_never_in_the_clear),
