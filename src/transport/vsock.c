@@ -2,7 +2,8 @@
  * number of 32 bits, the CID, and a port. Other users of the same machine can listen and connect
  * there, so such a link is one to another host: "vsock:" is TLS, "vsock-plain:" the transport below.
  *
- * The kernel notices at once if the other machine is gone, and bytes cannot be lost or altered. */
+ * The kernel notices at once if the other machine has ended, but not if it is paused: no time-out
+ * applies. Bytes cannot be lost or altered. */
 #include <errno.h>
 #include <linux/vm_sockets.h>
 #include <poll.h>

@@ -4,6 +4,10 @@
 
 #include "engine/command/command.h"
 
+#ifdef NDEBUG
+#error "a wrong transition must end the process: build without NDEBUG"
+#endif
+
 #define BIT(state) (1u << (state))
 
 /* The states that may follow each state. */

@@ -124,8 +124,8 @@ SP_NODISCARD cl_int engine_transfer_progress(struct transfer *t, uint64_t ready)
 /* The reader will read only `size` bytes, of which none were sent. The other end is notified. */
 void engine_transfer_cut(struct transfer *t, uint64_t size);
 
-/* The reader failed; the other end is notified. True: bytes are still being sent to the client, so
- * the reader must not complete until its completion is called again. */
+/* The reader failed; the other end is notified. True: bytes are still being sent to the client. The
+ * reader is done, and its completion is published when they have gone out. */
 bool engine_transfer_abort(struct transfer *t, cl_int status);
 
 /* Give the times when the bytes for `writer` came. False: not all came, or not from a server. */
