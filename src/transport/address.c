@@ -1,12 +1,13 @@
 #include "transport/address.h"
 
-#include <linux/vm_sockets.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include <linux/vm_sockets.h>
 
 #include "base/loopback.h"
 #include "base/mem.h"

@@ -5,12 +5,14 @@
  * The kernel notices at once if the other machine has ended, but not if it is paused: no time-out
  * applies. Bytes cannot be lost or altered. */
 #include <errno.h>
-#include <linux/vm_sockets.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <linux/vm_sockets.h>
 
 #include "base/mem.h"
 #include "os/clock.h"
