@@ -253,7 +253,7 @@ def names_are_resolved_as_the_files_of_today_say():
                     break
             else:
                 raise AssertionError(s.log_text())
-            assert "a new dialler reads it" in s.log_text(), s.log_text()
+            assert "the dialler restarts" in s.log_text(), s.log_text()
     return None
 
 
