@@ -118,7 +118,7 @@ bool range_set_has(const struct range_set *s, struct range r)
 bool range_set_meets(const struct range_set *s, struct range r)
 {
         struct range common;
-        return range_set_next(s, r, true, &common);
+        return s->count && range_set_next(s, r, true, &common);
 }
 
 void range_set_fini(struct range_set *s)
