@@ -34,10 +34,7 @@ struct lane_thread {
 
 unsigned lane_thread_lanes(size_t links)
 {
-        cpu_set_t set;
-        unsigned cores = 1;
-        if (sched_getaffinity(0, sizeof(set), &set) == 0)
-                cores = (unsigned)CPU_COUNT(&set);
+        unsigned cores = thread_cores();
         unsigned lanes = cores >= CORES_MANY   ? SESSION_LANES - 1
                          : cores >= CORES_SOME ? LANES_EACH
                                                : 1;

@@ -5,6 +5,7 @@
 
 #include "base/relax.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "trace/trace.h"
 
 enum {
@@ -27,11 +28,10 @@ unsigned spin_cores;
 
 void spin_init(struct spin *s, uint64_t max_ns, unsigned cores)
 {
-        cpu_set_t set;
         if (!cores)
                 cores = spin_cores;
-        if (!cores && sched_getaffinity(0, sizeof(set), &set) == 0)
-                cores = (unsigned)CPU_COUNT(&set);
+        if (!cores)
+                cores = thread_cores();
         *s = (struct spin){ .max_ns = cores < YIELD_CORES ? 0 : max_ns,
                             .yields = cores < SPIN_CORES,
                             .backoff_next = 1 };
