@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <time.h>
 
 #ifdef __clang__
 #define LOCK_ATTRIBUTE(x) __attribute__((x))
@@ -57,19 +56,6 @@ static inline void lock_release(struct lock *l) RELEASE(*l) LOCK_UNCHECKED
 static inline bool lock_try(struct lock *l) TRY_ACQUIRE(true, *l) LOCK_UNCHECKED
 {
         return pthread_mutex_trylock(&l->mutex) == 0;
-}
-
-/* Wait for `c`; the lock is released meanwhile. */
-static inline void lock_wait(struct lock *l, pthread_cond_t *c) REQUIRES(*l)
-{
-        pthread_cond_wait(c, &l->mutex);
-}
-
-/* The same until a time of the clock of `c`. False: it is over. */
-static inline bool lock_wait_until(struct lock *l, pthread_cond_t *c, const struct timespec *until)
-        REQUIRES(*l)
-{
-        return pthread_cond_timedwait(c, &l->mutex, until) == 0;
 }
 
 #endif

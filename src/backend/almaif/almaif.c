@@ -17,7 +17,7 @@ static void unit_free(struct unit *u)
         if (!u)
                 return;
         accel_close(&u->accel);
-        pthread_cond_destroy(&u->watch.work);
+        condition_fini(&u->watch.work);
         code_close(u);
         registry_rows_free(u->rows);
         mem_free(u);
@@ -83,7 +83,7 @@ static int unit_new(struct backend *b, const struct almaif_spec *s, unsigned num
         atomic_init(&u->head_at, NO_HEAD);
         list_init(&u->backlog);
         list_init(&u->code.programs);
-        pthread_cond_init(&u->watch.work, NULL);
+        condition_init(&u->watch.work);
         int r = accel_open(s, &u->accel, error);
         if (!r)
                 r = code_open(u, b->scratch_dir, error);
@@ -249,7 +249,7 @@ static int almaif_open(const struct backend_params *params, struct backend **ret
         b->scratch_dir = params->scratch_dir;
         list_init(&b->host);
         lock_init(&b->lock);
-        pthread_cond_init(&b->changed, NULL);
+        condition_init(&b->changed);
         int r = almaif_specs_parse(config_option_text(params->options, CONFIG_almaif), &b->specs,
                                    &count, error);
         if (r < 0)
@@ -280,9 +280,9 @@ static void stop_threads(struct backend *b)
         while (busy(b))
                 almaif_wait(b, &b->changed);
         b->stop = true;
-        pthread_cond_broadcast(&b->changed);
+        condition_broadcast(&b->changed);
         for (unsigned i = 0; i < b->unit_count; i++)
-                pthread_cond_signal(&b->units[i]->watch.work);
+                condition_signal(&b->units[i]->watch.work);
         almaif_unlock(b);
         for (unsigned i = 0; i < b->unit_count; i++)
                 if (b->units[i]->watch.threaded)
@@ -300,7 +300,7 @@ static void almaif_close(struct backend *b)
                 unit_free(b->units[i]);
         for (unsigned i = 0; i < b->domain_count; i++)
                 domain_free(b->domains[i]);
-        pthread_cond_destroy(&b->changed);
+        condition_fini(&b->changed);
         lock_fini(&b->lock);
         mem_free(b->specs);
         mem_free(b);

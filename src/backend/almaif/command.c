@@ -196,7 +196,7 @@ cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
         } else {
                 list_append(&b->host, &made->link);
                 if (command_may_run(made))
-                        pthread_cond_signal(&b->changed);
+                        condition_signal(&b->changed);
         }
         almaif_unlock(b);
         return CL_SUCCESS;

@@ -170,7 +170,7 @@ static bool push(struct unit *u, struct command *k) REQUIRES(almaif_held)
                 return false;
         if (accel_room(&u->accel, &room) < 0) {
                 u->faulty = true;
-                pthread_cond_signal(&u->watch.work);
+                condition_signal(&u->watch.work);
                 return false;
         }
         if (packets_of(k) > room)
@@ -193,7 +193,7 @@ static void give_up(struct unit *u, struct command *k, cl_int status) REQUIRES(a
         list_remove(&k->link);
         k->status = status;
         list_append(&u->backend->host, &k->link);
-        pthread_cond_signal(&u->backend->changed);
+        condition_signal(&u->backend->changed);
 }
 
 void launch_head(struct unit *u)
@@ -220,7 +220,7 @@ static bool pump_unit(struct unit *u) REQUIRES(almaif_held)
                                 break;
                         list_remove(&k->link);
                         if (list_empty(&u->in_flight) && !u->backend->polling)
-                                pthread_cond_signal(&u->watch.work);
+                                condition_signal(&u->watch.work);
                         list_append(&u->in_flight, &k->link);
                         pushed = true;
                 }

@@ -20,6 +20,7 @@
 #include "backend/builtin/program.h"
 #include "backend/riscv/compile.h"
 #include "base/list.h"
+#include "os/condition.h"
 #include "os/lock.h"
 
 enum {
@@ -83,7 +84,7 @@ struct unit {
         struct {
                 pthread_t thread;
                 bool threaded;
-                pthread_cond_t work;
+                struct condition work;
                 bool deaf;      /* the device does not wake a sleeping watcher */
                 unsigned looks; /* polls by threads_poll */
         } watch;
@@ -112,8 +113,8 @@ struct backend {
         unsigned unit_count, domain_count;
 
         struct lock lock;
-        pthread_cond_t changed; /* the host has a command to execute, or `closing`, or stop */
-        struct list host;       /* commands that the host executes, in the order of submission */
+        struct condition changed; /* the host has a command to execute, or `closing`, or stop */
+        struct list host;         /* commands that the host executes, in the order of submission */
         bool stop, threaded;
         bool closing; /* the backend waits for all commands in flight */
         bool polling; /* a thread calls threads_poll; the watchers sleep */
@@ -233,10 +234,10 @@ static inline void almaif_unlock(struct backend *b) RELEASE(almaif_held) LOCK_UN
         lock_release(&b->lock);
 }
 
-static inline void almaif_wait(struct backend *b, pthread_cond_t *c)
+static inline void almaif_wait(struct backend *b, struct condition *c)
         REQUIRES(almaif_held) LOCK_UNCHECKED
 {
-        lock_wait(&b->lock, c);
+        condition_wait(c, &b->lock);
 }
 
 /* ---- memory.c ------------------------------------------------------------------------------- */

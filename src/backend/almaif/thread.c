@@ -53,7 +53,7 @@ static void report(struct backend *b, struct domain *d, struct list *done) REQUI
 {
         launch_pump(d);
         if (b->closing || first_ready(b))
-                pthread_cond_broadcast(&b->changed);
+                condition_broadcast(&b->changed);
         struct buf printed = { 0 };
         if (d->unit_count == 1) {
                 printed = d->units[0]->code.printed;
@@ -268,7 +268,7 @@ static bool poll_unit(struct unit *u) REQUIRES(almaif_held)
         list_init(&done);
         collect(u, &done);
         if (u->faulty || timed_out(u))
-                pthread_cond_signal(&u->watch.work);
+                condition_signal(&u->watch.work);
         bool any = !list_empty(&done);
         if (any || !list_empty(&u->backlog) || u->code.printed.size)
                 report(u->backend, d, &done);
@@ -311,7 +311,7 @@ enum backend_polled threads_poll(struct backend *b, bool last)
                 if (list_empty(&u->in_flight) || u->recovering)
                         continue;
                 if (last)
-                        pthread_cond_signal(&u->watch.work);
+                        condition_signal(&u->watch.work);
                 else if (poll_unit(u))
                         most = BACKEND_REPORTED;
                 else if (most == BACKEND_IDLE)

@@ -135,7 +135,7 @@ static void native_close(struct backend *b)
                 lock_fini(&b->devices[i].clock_lock);
         mem_free(b->devices);
         mem_free(b->platforms);
-        pthread_cond_destroy(&b->idle);
+        condition_fini(&b->idle);
         lock_fini(&b->lock);
         mem_free(b);
 }
@@ -151,7 +151,7 @@ static int native_open(const struct backend_params *params, struct backend **ret
         if (!b)
                 return SP_E_NOMEM;
         lock_init(&b->lock);
-        pthread_cond_init(&b->idle, NULL);
+        condition_init(&b->idle);
         list_init(&b->dead_svms);
         list_init(&b->host_memories);
         list_init(&b->polled);

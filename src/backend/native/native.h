@@ -17,6 +17,7 @@
 #include "backend/native/quirks.h"
 #include "base/list.h"
 #include "base/monotone.h"
+#include "os/condition.h"
 #include "os/lock.h"
 
 struct native_device {
@@ -90,7 +91,7 @@ struct backend {
         enum backend_clear clear;
 
         struct lock lock; /* guards what follows; only notifiers' locks are taken under it */
-        pthread_cond_t idle;
+        struct condition idle;
         size_t in_flight;        /* reports that are still due */
         atomic_bool polling;     /* a thread calls notify_poll */
         struct list polled;      /* queues with events that this thread polls */

@@ -98,7 +98,7 @@ static void drop(struct backend_event *e)
         event_unref(e);
         lock_take(&b->lock);
         if (!--b->in_flight)
-                pthread_cond_broadcast(&b->idle);
+                condition_broadcast(&b->idle);
         lock_release(&b->lock);
 }
 
@@ -191,7 +191,7 @@ static void *notifier_main(void *arg)
                         if (list_empty(&n->events)) {
                                 if (n->stop)
                                         break;
-                                lock_wait(&n->lock, &n->changed);
+                                condition_wait(&n->changed, &n->lock);
                                 continue;
                         }
                         since_ns = clock_now_ns();
@@ -225,9 +225,9 @@ int notifier_new(struct notifier **ret)
                 return SP_E_NOMEM;
         list_init(&n->events);
         lock_init(&n->lock);
-        pthread_cond_init(&n->changed, NULL);
+        condition_init(&n->changed);
         if (pthread_create(&n->thread, NULL, notifier_main, n)) {
-                pthread_cond_destroy(&n->changed);
+                condition_fini(&n->changed);
                 lock_fini(&n->lock);
                 mem_free(n);
                 return SP_E_NOMEM;
@@ -242,10 +242,10 @@ void notifier_free(struct notifier *n)
                 return;
         lock_take(&n->lock);
         n->stop = true;
-        pthread_cond_signal(&n->changed);
+        condition_signal(&n->changed);
         lock_release(&n->lock);
         pthread_join(n->thread, NULL);
-        pthread_cond_destroy(&n->changed);
+        condition_fini(&n->changed);
         lock_fini(&n->lock);
         mem_free(n);
 }
@@ -254,7 +254,7 @@ void notifier_push(struct notifier *n, struct backend_event *e)
 {
         lock_take(&n->lock);
         list_append(&n->events, &e->link);
-        pthread_cond_signal(&n->changed);
+        condition_signal(&n->changed);
         lock_release(&n->lock);
 }
 
@@ -363,6 +363,6 @@ void notify_wait_idle(struct backend *b)
 {
         lock_take(&b->lock);
         while (b->in_flight)
-                lock_wait(&b->lock, &b->idle);
+                condition_wait(&b->idle, &b->lock);
         lock_release(&b->lock);
 }

@@ -5,12 +5,13 @@
 #define SPANCL_BACKEND_NATIVE_NOTIFY_H
 
 #include "backend/native/native.h"
+#include "os/condition.h"
 #include "os/lock.h"
 
 struct notifier {
         pthread_t thread;
         struct lock lock; /* guards what follows; a leaf */
-        pthread_cond_t changed;
+        struct condition changed;
         struct list events;
         bool stop;
         bool taken; /* by a queue; the engine's lock guards it */

@@ -186,7 +186,7 @@ static void *thread_main(void *arg)
                         continue;
                 if (b->stop && list_empty(&b->pending))
                         break;
-                lock_wait(&b->lock, &b->changed);
+                condition_wait(&b->changed, &b->lock);
         }
         lock_release(&b->lock);
         return NULL;
@@ -205,10 +205,10 @@ size_t backend_reference_step(struct backend *b, size_t max)
 int executor_start(struct backend *b)
 {
         lock_init(&b->lock);
-        pthread_cond_init(&b->changed, NULL);
+        condition_init(&b->changed);
         if (b->manual || !pthread_create(&b->thread, NULL, thread_main, b))
                 return 0;
-        pthread_cond_destroy(&b->changed);
+        condition_fini(&b->changed);
         lock_fini(&b->lock);
         return SP_E_NOMEM;
 }
@@ -220,16 +220,16 @@ void executor_stop(struct backend *b)
         } else {
                 lock_take(&b->lock);
                 b->stop = true;
-                pthread_cond_signal(&b->changed);
+                condition_signal(&b->changed);
                 lock_release(&b->lock);
                 pthread_join(b->thread, NULL);
         }
-        pthread_cond_destroy(&b->changed);
+        condition_fini(&b->changed);
         lock_fini(&b->lock);
 }
 
 void executor_wake(struct backend *b)
 {
         if (!b->manual)
-                pthread_cond_signal(&b->changed);
+                condition_signal(&b->changed);
 }

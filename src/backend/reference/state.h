@@ -15,6 +15,7 @@
 #include "backend/backend.h"
 #include "backend/builtin/program.h"
 #include "base/list.h"
+#include "os/condition.h"
 #include "os/lock.h"
 
 enum { DEVICES = 2 };
@@ -28,7 +29,7 @@ struct backend {
         unsigned first_number; /* for the filter */
 
         struct lock lock;
-        pthread_cond_t changed; /* a command can run, or stop */
+        struct condition changed; /* a command can run, or stop */
         pthread_t thread;
         bool manual, stop;
         bool executing;      /* an executor works on a command, outside the lock */

@@ -24,6 +24,7 @@
 #include "daemon/upkeep/tree.h"
 #include "daemon/upkeep/usage.h"
 #include "os/clock.h"
+#include "os/condition.h"
 #include "os/lock.h"
 #include "transport/keys.h"
 
@@ -81,7 +82,7 @@ struct meter {
         gid_t gid;
         bool counts_tasks; /* a session's processes are limited, by the meter or by others */
         struct lock lock;  /* guards the list and its items */
-        pthread_cond_t changed;
+        struct condition changed;
         struct list sessions;
         bool told; /* the log says that processes can't be inspected */
 };
@@ -182,15 +183,11 @@ static void *walk_all(void *arg)
                 struct metered *one = next_walk(m), copy;
                 uint64_t now = clock_now_ns();
                 if (!one) {
-                        lock_wait(&m->lock, &m->changed);
+                        condition_wait(&m->changed, &m->lock);
                         continue;
                 }
                 if (one->walk_ns > now) {
-                        const struct timespec until = {
-                                .tv_sec = (time_t)(one->walk_ns / (1000 * MS)),
-                                .tv_nsec = (long)(one->walk_ns % (1000 * MS)),
-                        };
-                        lock_wait_until(&m->lock, &m->changed, &until);
+                        condition_wait_until(&m->changed, &m->lock, one->walk_ns);
                         continue;
                 }
                 one->begun++;
@@ -338,7 +335,7 @@ static uint64_t measure_all(struct meter *m)
                                 judge(m, one, &u);
                         one->due_ns = clock_now_ns();
                         one->due_ns += pause_ns(one->due_ns - now, PERIOD_PARTS, PERIOD_MAX_MS);
-                        pthread_cond_signal(&m->changed);
+                        condition_signal(&m->changed);
                         lock_release(&m->lock);
                 }
                 next = one->due_ns < next ? one->due_ns : next;
@@ -375,7 +372,7 @@ static void add(struct meter *m, struct control *c)
         m->told |= one->closed;
         lock_take(&m->lock);
         list_append(&m->sessions, &one->link);
-        pthread_cond_signal(&m->changed);
+        condition_signal(&m->changed);
         lock_release(&m->lock);
 }
 
@@ -395,7 +392,6 @@ static bool hear(struct meter *m)
 int meter_main(const struct config_options *o, const char *memory_bytes, const char *task_count)
 {
         static struct meter m = { .lock = LOCK_INIT };
-        pthread_condattr_t attr;
         pthread_t thread;
         prctl(PR_SET_NAME, "spancld-meter");
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -417,9 +413,7 @@ int meter_main(const struct config_options *o, const char *memory_bytes, const c
                 m.gid = user->pw_gid;
         }
         list_init(&m.sessions);
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(&m.changed, &attr);
+        condition_init(&m.changed);
         if (m.disk_max && pthread_create(&thread, NULL, walk_all, &m)) {
                 log_error(LOG, "a thread can't be started");
                 return 1;

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "os/clock.h"
+#include "os/condition.h"
 #include "os/lock.h"
 
 enum { SIZE = 4096, HALF = SIZE / 2, TEXT_MAX = 200 };
@@ -17,7 +18,7 @@ enum { SIZE = 4096, HALF = SIZE / 2, TEXT_MAX = 200 };
 /* The command in flight. */
 struct command {
         struct lock lock;
-        pthread_cond_t changed;
+        struct condition changed;
         bool done;
         cl_int status;
 };
@@ -38,7 +39,7 @@ static void on_complete(void *user, void *cookie, cl_int status, const struct ba
         lock_take(&c->lock);
         c->done = true;
         c->status = status;
-        pthread_cond_signal(&c->changed);
+        condition_signal(&c->changed);
         lock_release(&c->lock);
 }
 
@@ -46,8 +47,9 @@ static void on_complete(void *user, void *cookie, cl_int status, const struct ba
  * time-out. */
 static cl_int run(const struct backend_ops *ops, struct backend_queue *q, struct backend_command c)
 {
-        struct command wait = { LOCK_INIT, PTHREAD_COND_INITIALIZER, false, 0 };
+        struct command wait = { .lock = LOCK_INIT };
         struct backend_event *e = NULL;
+        condition_init(&wait.changed);
         c.cookie = &wait;
         cl_int r = ops->submit(q, &c, &e);
         if (r < 0)
@@ -55,7 +57,7 @@ static cl_int run(const struct backend_ops *ops, struct backend_queue *q, struct
         ops->queue.flush(q);
         lock_take(&wait.lock);
         while (!wait.done)
-                lock_wait(&wait.lock, &wait.changed);
+                condition_wait(&wait.changed, &wait.lock);
         lock_release(&wait.lock);
         if (e)
                 ops->event.release(e);

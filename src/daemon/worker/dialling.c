@@ -3,13 +3,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/list.h"
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/dialler/dial_message.h"
+#include "os/clock.h"
+#include "os/condition.h"
 #include "os/lock.h"
 
 #define LOG "dialling"
@@ -29,14 +30,12 @@ struct asking {
 
 static struct {
         struct lock lock;
-        pthread_cond_t changed;
+        struct condition changed;
+        bool begun;      /* `changed` is made */
         struct list all; /* the waiting threads */
         uint64_t number; /* the number of the last request */
         int socket;
-} asked = { .lock = LOCK_INIT,
-            .changed = PTHREAD_COND_INITIALIZER,
-            .all = { &asked.all, &asked.all },
-            .socket = -1 };
+} asked = { .lock = LOCK_INIT, .all = { &asked.all, &asked.all }, .socket = -1 };
 
 static int ask(struct asking *a, const struct dial_params *p) REQUIRES(asked.lock)
 {
@@ -50,16 +49,14 @@ int dialling_connect(void *user, const struct dial_params *p, struct conn **ret,
                      struct dial_reply *reply)
 {
         struct asking a = { .status = SP_E_LINK };
-        struct timespec until;
         (void)user;
         *reply = (struct dial_reply){ 0 };
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += ANSWER_S;
+        uint64_t until_ns = clock_now_ns() + ANSWER_S * 1000000000ull;
         lock_take(&asked.lock);
         list_append(&asked.all, &a.link);
         int r = asked.socket < 0 ? SP_E_LINK : ask(&a, p);
         while (!r && !a.answered)
-                if (!lock_wait_until(&asked.lock, &asked.changed, &until))
+                if (!condition_wait_until(&asked.changed, &asked.lock, until_ns))
                         break;
         list_remove(&a.link);
         lock_release(&asked.lock);
@@ -82,6 +79,9 @@ int dialling_socket(void)
 void dialling_begin(int socket)
 {
         lock_take(&asked.lock);
+        if (!asked.begun)
+                condition_init(&asked.changed);
+        asked.begun = true;
         if (asked.socket >= 0)
                 close(asked.socket);
         asked.socket = socket;
@@ -92,7 +92,7 @@ void dialling_begin(int socket)
                 a->answered = true;
                 snprintf(a->text, sizeof(a->text), "the server's dialler has ended");
         }
-        pthread_cond_broadcast(&asked.changed);
+        condition_broadcast(&asked.changed);
         lock_release(&asked.lock);
 }
 
@@ -131,7 +131,7 @@ void dialling_hear(void)
                 if (!a->answered && a->number == m.number)
                         take(a, &m, &c.fd);
         }
-        pthread_cond_broadcast(&asked.changed);
+        condition_broadcast(&asked.changed);
         lock_release(&asked.lock);
         control_drop(&c);
         explicit_bzero(&c, sizeof(c));
