@@ -63,13 +63,15 @@ static int open_host(struct listeners *l, const struct address *at, unsigned *re
         int r = address_listen(&plain, &one);
         if (r < 0)
                 return r;
-        bool known = !address_parse(one->address, &got);
-        got.ops = at->ops;
-        if (known)
+        r = address_parse(one->address, &got);
+        if (!r) {
+                got.ops = at->ops;
                 address_put(&got, text);
-        address_show(known ? text : one->address, where);
-        *ret_port = known ? got.port : 0;
-        r = known && address_is_here(&got) && !tls_only ? 0 : require_keys(l->gate, where);
+                address_show(text, where);
+                *ret_port = got.port;
+                if (tls_only || !address_is_here(&got))
+                        r = require_keys(l->gate, where);
+        }
         if (r < 0) {
                 listener_close(one);
                 return r;
