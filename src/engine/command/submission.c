@@ -345,16 +345,12 @@ static void write_in_place(struct command *c)
 /* Submit a command that has no transfer. */
 static cl_int submit_whole(struct command *c)
 {
-        switch (c->desc.native.op) {
-        case BACKEND_KERNEL: {
-                cl_int status = engine_kernel_prepare(c->desc.kernel, c->queue->domain,
-                                                      c->desc.args, c->desc.arg_objects,
-                                                      c->desc.arg_count, &c->desc.native.kernel);
-                return status < 0 ? status : engine_submission_part(c, &c->desc.native);
-        }
-        default:
-                return engine_submission_part(c, &c->desc.native);
-        }
+        cl_int status = CL_SUCCESS;
+        if (c->desc.native.op == BACKEND_KERNEL)
+                status = engine_kernel_prepare(c->desc.kernel, c->queue->domain, c->desc.args,
+                                               c->desc.arg_objects, c->desc.arg_count,
+                                               &c->desc.native.kernel);
+        return status < 0 ? status : engine_submission_part(c, &c->desc.native);
 }
 
 static void submit_and_leave(struct command *c)
