@@ -61,7 +61,7 @@ OTHERS = ("CL/", "spancl/", "sanitizer/")  # other headers in angle brackets
 FOLDER_MAX = 25
 FIELDS_MAX = 30
 # The files that know how an address is written: the transports, and the configuration's grammar.
-SCHEMES_IN = ("src/transport/", "src/config/", "src/base/config", "src/base/loopback.c")
+SCHEMES_IN = ("src/transport/", "src/config/", "src/base/loopback.c")
 PROGRAMS = {"daemon", "cli", "emulator"}
 
 
