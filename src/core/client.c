@@ -96,8 +96,7 @@ void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg)
                 if (at < deadline_ns)
                         deadline_ns = at;
                 c->wait.sleeping = true;
-                c->io->wait(c->io_user, links, count, !progress_thread, deadline_ns,
-                            &c->lock.mutex);
+                c->io->wait(c->io_user, links, count, !progress_thread, deadline_ns, &c->lock);
                 c->wait.sleeping = false;
                 client_receive(c);
         }

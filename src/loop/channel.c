@@ -48,7 +48,7 @@ void channel_await(struct server_loop *l, struct channel *c)
 
 bool serving_on_thread(const struct server_loop *l)
 {
-        return l->running && pthread_equal(l->self, pthread_self());
+        return l->running && thread_is_self(l->self);
 }
 
 void serving_rouse(struct server_loop *l)

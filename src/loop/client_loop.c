@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +23,8 @@
 #include "loop/server_loop.h"
 #include "loop/spin.h"
 #include "os/clock.h"
+#include "os/condition.h"
+#include "os/thread.h"
 #include "trace/trace.h"
 #include "transport/tls.h"
 
@@ -60,11 +61,11 @@ struct attach {
                 early; /* for the first try; a server that refuses would then not always be understood */
         struct server_loop *local;
         unsigned lane;
-        uint64_t until_ns;    /* it is tried again and again; 0: once */
-        uint64_t begin_ns;    /* not before */
-        bool fresh;           /* a new session: each try has an id and a key of its own */
-        pthread_mutex_t lock; /* guards the following */
-        pthread_cond_t given_up;
+        uint64_t until_ns; /* it is tried again and again; 0: once */
+        uint64_t begin_ns; /* not before */
+        bool fresh;        /* a new session: each try has an id and a key of its own */
+        struct lock lock;  /* guards the following */
+        struct condition given_up;
         bool finished, abandoned;
         bool hurried; /* what is waited for may be there now */
         int status;
@@ -142,17 +143,17 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
                 .output_fd = -1,
         };
         /* Native implementations are not all ready to be opened by two threads at a time. */
-        static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-        pthread_mutex_lock(&one_at_a_time);
+        static struct lock one_at_a_time = LOCK_INIT;
+        lock_take(&one_at_a_time);
         r = server_loop_new(&params, &l->local);
-        pthread_mutex_unlock(&one_at_a_time);
+        lock_release(&one_at_a_time);
         if (r < 0)
                 snprintf(reply->text, sizeof(reply->text), "in-process: %s", status_text(r));
         return r;
 }
 
 struct dialling {
-        pthread_t thread;
+        thread_id thread;
         bool running;
         struct client_loop *loop;
         struct io_connect *at;
@@ -227,7 +228,7 @@ static void dial_finish(struct dialling *d)
         struct io_connect *at = d->at;
         struct io_link *l = d->link;
         if (d->running)
-                pthread_join(d->thread, NULL);
+                thread_join(d->thread);
         if (d->status == 0)
                 d->status = lane_up(l, 0, d->conn, &d->reply);
         at->status = d->status;
@@ -258,9 +259,10 @@ static void loop_connect_all(void *user, struct io_connect *all, size_t count)
                 d[i].loop = user;
                 d[i].at = &all[i];
                 d[i].link = l;
-                /* The last one on this thread. */
-                d[i].running =
-                        i + 1 < count && pthread_create(&d[i].thread, NULL, dial_run, &d[i]) == 0;
+                /* The last one on this thread. A driver's threads take the signals of the thread that
+                 * opens it. */
+                d[i].running = i + 1 < count &&
+                               thread_start_with_signals(&d[i].thread, dial_run, &d[i]) == 0;
         }
         for (size_t i = 0; d && i < count; i++)
                 if (d[i].link && !d[i].running)
@@ -279,8 +281,8 @@ static void loop_random(void *user, void *out, size_t size);
 static void attach_free(struct attach *a)
 {
         conn_close(a->conn);
-        pthread_cond_destroy(&a->given_up);
-        pthread_mutex_destroy(&a->lock);
+        condition_fini(&a->given_up);
+        lock_fini(&a->lock);
         buf_fini(&a->early);
         mem_free(a);
 }
@@ -300,13 +302,12 @@ static bool may_work_later(int status)
 /* True: the time has come; false: nobody wants it any more. */
 static bool pause_until(struct attach *a, uint64_t until)
 {
-        struct timespec t = { (time_t)(until / 1000000000), (long)(until % 1000000000) };
-        pthread_mutex_lock(&a->lock);
+        lock_take(&a->lock);
         while (!a->abandoned && !a->hurried && clock_now_ns() < until)
-                pthread_cond_timedwait(&a->given_up, &a->lock, &t);
+                (void)condition_wait_until(&a->given_up, &a->lock, until);
         bool abandoned = a->abandoned;
         a->hurried = false;
-        pthread_mutex_unlock(&a->lock);
+        lock_release(&a->lock);
         return !abandoned;
 }
 
@@ -345,7 +346,7 @@ static void *attach_run(void *arg)
         struct conn *conn = NULL;
         struct dial_reply reply;
         int status = attach_dial(a, &conn, &reply);
-        pthread_mutex_lock(&a->lock);
+        lock_take(&a->lock);
         a->finished = true;
         a->status = status;
         a->conn = conn;
@@ -355,19 +356,10 @@ static void *attach_run(void *arg)
                 atomic_store(start.attached, true);
                 loop_wake(a->loop);
         }
-        pthread_mutex_unlock(&a->lock);
+        lock_release(&a->lock);
         if (abandoned)
                 attach_free(a);
         return NULL;
-}
-
-static void cond_init(pthread_cond_t *cond)
-{
-        pthread_condattr_t attr;
-        pthread_condattr_init(&attr);
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        pthread_cond_init(cond, &attr);
-        pthread_condattr_destroy(&attr);
 }
 
 struct attach_when {
@@ -405,19 +397,18 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
                 .packs = link_can_pack(loop->compression),
                 .checks = loop->checks,
         };
-        pthread_mutex_init(&a->lock, NULL);
-        cond_init(&a->given_up);
+        lock_init(&a->lock);
+        condition_init(&a->given_up);
         /* Without memory it takes a round trip more. */
         if (!lane && generation && session_early(l->session, EARLY_MAX, &a->early) == 0)
                 a->dial.early = bytes_of(a->early.data, a->early.size);
         *start = (struct attach_start){ a, &l->attached };
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, attach_run, start) != 0) {
+        int r = thread_start(NULL, true, attach_run, start);
+        if (r < 0) {
                 mem_free(start);
                 attach_free(a);
-                return SP_E_LIMIT;
+                return r;
         }
-        pthread_detach(thread);
         l->attach = a;
         return 0;
 }
@@ -445,14 +436,14 @@ static void carried(void *user, struct link *link, int status)
         loop_wake(l->loop);
 }
 
-static void lock_mutex(void *user)
+static void take_lock(void *user) LOCK_UNCHECKED
 {
-        pthread_mutex_lock(user);
+        lock_take(user);
 }
 
-static void unlock_mutex(void *user)
+static void release_lock(void *user) LOCK_UNCHECKED
 {
-        pthread_mutex_unlock(user);
+        lock_release(user);
 }
 
 static void carry(struct io_link *l, unsigned lane)
@@ -482,7 +473,7 @@ static void attach_next(struct io_link *l, unsigned up)
                 log_debug("client", "%u lanes are enough", up);
 }
 
-static void loop_widen(void *user, struct io_link *l, pthread_mutex_t *lock)
+static void loop_widen(void *user, struct io_link *l, struct lock *lock)
 {
         struct client_loop *loop = user;
         unsigned lanes = loop->lanes ? loop->lanes : lane_thread_lanes(loop->remote);
@@ -490,7 +481,7 @@ static void loop_widen(void *user, struct io_link *l, pthread_mutex_t *lock)
                 return;
         l->loop = loop;
         l->wide = lanes;
-        l->lock = (struct link_lock){ lock_mutex, unlock_mutex, lock };
+        l->lock = (struct link_lock){ take_lock, release_lock, lock };
         if (l->lanes[1].conn)
                 attach_next(l, 1);
 }
@@ -510,11 +501,11 @@ static int attach_finish(struct io_link *l)
         struct attach *a = l->attach;
         unsigned lane = a->lane;
         /* The thread still holds the lock for a moment. */
-        pthread_mutex_lock(&a->lock);
+        lock_take(&a->lock);
         int r = a->status;
         struct conn *conn = a->conn;
         a->conn = NULL;
-        pthread_mutex_unlock(&a->lock);
+        lock_release(&a->lock);
         atomic_store(&l->attached, false);
         l->attach = NULL;
         if (r >= 0)
@@ -546,11 +537,11 @@ static void attach_abandon(struct io_link *l)
         struct attach *a = l->attach;
         if (!a)
                 return;
-        pthread_mutex_lock(&a->lock);
+        lock_take(&a->lock);
         bool finished = a->finished;
         a->abandoned = true;
-        pthread_cond_signal(&a->given_up);
-        pthread_mutex_unlock(&a->lock);
+        condition_signal(&a->given_up);
+        lock_release(&a->lock);
         if (finished)
                 attach_free(a);
         atomic_store(&l->attached, false);
@@ -726,17 +717,17 @@ static void end_trials(const struct spin_on *on)
 
 /* Without the lock, which it takes to end trials before it sleeps. */
 static void sleep_in_poll(struct client_loop *loop, struct spin_on *on, bool spin,
-                          uint64_t deadline_ns, pthread_mutex_t *lock)
+                          uint64_t deadline_ns, struct lock *lock) EXCLUDES(*lock)
 {
         struct pollfd *fds = on->fds;
         nfds_t n = on->count;
         if (spin_poll(spin ? &loop->spin : &loop->still, on))
                 return;
         if (on->link_count) {
-                pthread_mutex_lock(lock);
+                lock_take(lock);
                 end_trials(on);
                 on->link_count = 0;
-                pthread_mutex_unlock(lock);
+                lock_release(lock);
         }
         TRACE_SPAN(sleep, n);
         struct timespec left, *timeout = NULL;
@@ -768,15 +759,15 @@ static void check_addresses(struct client_loop *loop, struct io_link *const *lin
                 }
                 if (!l->attach)
                         continue;
-                pthread_mutex_lock(&l->attach->lock);
+                lock_take(&l->attach->lock);
                 l->attach->hurried = true;
-                pthread_cond_signal(&l->attach->given_up);
-                pthread_mutex_unlock(&l->attach->lock);
+                condition_signal(&l->attach->given_up);
+                lock_release(&l->attach->lock);
         }
 }
 
 static void loop_wait(void *user, struct io_link *const *links, size_t count, bool due,
-                      uint64_t deadline_ns, pthread_mutex_t *lock)
+                      uint64_t deadline_ns, struct lock *lock) REQUIRES(*lock)
 {
         enum { PER_LINK = 2 * SESSION_LANES };
         struct client_loop *loop = user;
@@ -810,7 +801,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                         trials[on.link_count++] = &links[i]->lanes[0];
         on.count = n;
         loop->asleep = true;
-        pthread_mutex_unlock(lock);
+        lock_release(lock);
         if (deadline_ns)
                 sleep_in_poll(loop, &on, spin, deadline_ns, lock);
         else
@@ -822,7 +813,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                 /* A thread that found it still set meant this wait, which has ended. */
                 atomic_store(&loop->woken, false);
         }
-        pthread_mutex_lock(lock);
+        lock_take(lock);
         loop->asleep = false;
         end_trials(&on);
         if (fds[1].revents)
@@ -855,7 +846,7 @@ static uint64_t loop_now(void *user)
         return clock_now_ns();
 }
 
-static void loop_close(void *user, struct io_link *l, bool after_fork)
+static void loop_close(void *user, struct io_link *l, bool after_fork) REQUIRES(l->lock)
 {
         if (after_fork) {
                 /* The parent's connections and memory, half of it in use by threads that are not here:
@@ -870,10 +861,10 @@ static void loop_close(void *user, struct io_link *l, bool after_fork)
         for (unsigned lane = 1; lane < SESSION_LANES; lane++)
                 lane_thread_tell_stop(l->lane_threads[lane]);
         if (l->wide) {
-                pthread_mutex_unlock(l->lock.user);
+                link_lock_release(&l->lock);
                 for (unsigned lane = 1; lane < SESSION_LANES; lane++)
                         lane_thread_free(l->lane_threads[lane]);
-                pthread_mutex_lock(l->lock.user);
+                link_lock_take(&l->lock);
         }
         link_free(l);
 }

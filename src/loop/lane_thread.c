@@ -1,7 +1,6 @@
 #include "loop/lane_thread.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -27,7 +26,7 @@ enum {
 struct lane_thread {
         struct lane_thread_params params;
         struct spin spin;
-        pthread_t thread;
+        thread_id thread;
         int wake_fd;
         bool asleep, stop; /* the session's lock guards them */
 };
@@ -47,7 +46,7 @@ bool lane_thread_takes(const struct conn *conn)
 }
 
 /* Send and receive. Returns whether there is more to do at once. */
-static bool work(struct lane_thread *c)
+static bool work(struct lane_thread *c) REQUIRES(*c->params.lock)
 {
         const struct lane_thread_params *p = &c->params;
         if (!p->link->conn)
@@ -76,24 +75,23 @@ static bool work(struct lane_thread *c)
 
 /* Stop polling the link's conn without the lock, and go to sleep. False: the link was taken down
  * meanwhile. */
-static bool look_away(struct lane_thread *c)
+static bool look_away(struct lane_thread *c) EXCLUDES(*c->params.lock)
 {
-        const struct link_lock *lock = c->params.lock;
-        lock->lock(lock->user);
+        link_lock_take(c->params.lock);
         link_try_end(c->params.link);
         bool there = c->params.link->conn;
-        lock->unlock(lock->user);
+        link_lock_release(c->params.lock);
         return there;
 }
 
-static void sleep_in_poll(struct lane_thread *c)
+static void sleep_in_poll(struct lane_thread *c) REQUIRES(*c->params.lock)
 {
         const struct lane_thread_params *p = &c->params;
         struct pollfd fds[3] = { { .fd = c->wake_fd, .events = POLLIN } };
         nfds_t n = 1 + (nfds_t)link_poll(p->link, fds + 1);
         struct conn *conn = link_look_begin(p->link);
         c->asleep = true;
-        p->lock->unlock(p->lock->user);
+        link_lock_release(c->params.lock);
         int r = spin_poll(&c->spin, &(struct spin_on){ .fds = fds,
                                                        .count = n,
                                                        .conns = &conn,
@@ -108,7 +106,7 @@ static void sleep_in_poll(struct lane_thread *c)
                 eventfd_t v;
                 (void)!eventfd_read(c->wake_fd, &v);
         }
-        p->lock->lock(p->lock->user);
+        link_lock_take(c->params.lock);
         if (r && conn)
                 link_try_end(p->link);
         c->asleep = false;
@@ -119,14 +117,13 @@ static void sleep_in_poll(struct lane_thread *c)
 static void *run(void *arg)
 {
         struct lane_thread *c = arg;
-        const struct link_lock *lock = c->params.lock;
-        pthread_setname_np(pthread_self(), "spancl-bulk");
-        lock->lock(lock->user);
+        thread_name("spancl-bulk");
+        link_lock_take(c->params.lock);
         while (!c->stop)
                 /* Bytes that came while it received, unlocked, found it awake. */
                 if (!work(c) && !c->stop && !link_can_send(c->params.link))
                         sleep_in_poll(c);
-        lock->unlock(lock->user);
+        link_lock_release(c->params.lock);
         return NULL;
 }
 
@@ -174,7 +171,7 @@ struct lane_thread *lane_thread_free(struct lane_thread *c)
 {
         if (!c)
                 return NULL;
-        pthread_join(c->thread, NULL);
+        thread_join(c->thread);
         close(c->wake_fd);
         mem_free(c);
         return NULL;

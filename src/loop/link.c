@@ -108,22 +108,22 @@ static bool survived(struct link *l)
 }
 
 /* Release the lock, if it may be, while `busy`, l->sending or l->receiving, keeps others from the link. */
-static void step_out(struct link *l, const struct link_lock *unlock, bool *busy)
+static void step_out(struct link *l, const struct link_lock *unlock, bool *busy) LOCK_UNCHECKED
 {
         if (!unlock)
                 return;
         *busy = true;
         atomic_fetch_add_explicit(&l->copying, 1, memory_order_relaxed);
-        unlock->unlock(unlock->user);
+        link_lock_release(unlock);
 }
 
 /* Take it again. As survived(). */
-static bool step_in(struct link *l, const struct link_lock *unlock, bool *busy)
+static bool step_in(struct link *l, const struct link_lock *unlock, bool *busy) LOCK_UNCHECKED
 {
         if (!unlock)
                 return true;
         atomic_fetch_sub_explicit(&l->copying, 1, memory_order_release);
-        unlock->lock(unlock->user);
+        link_lock_take(unlock);
         *busy = false;
         return survived(l);
 }

@@ -16,15 +16,26 @@
 #include <stdatomic.h>
 
 #include "loop/compression.h"
+#include "os/lock.h"
 #include "session/session.h"
 #include "transport/transport.h"
 
-/* How to release and take the session's lock. */
-struct link_lock {
+/* The session's lock, and how to take and release it. */
+struct LOCK_ATTRIBUTE(capability("lock")) link_lock {
         void (*lock)(void *user);
         void (*unlock)(void *user);
         void *user;
 };
+
+static inline void link_lock_take(const struct link_lock *l) ACQUIRE(*l) LOCK_UNCHECKED
+{
+        l->lock(l->user);
+}
+
+static inline void link_lock_release(const struct link_lock *l) RELEASE(*l) LOCK_UNCHECKED
+{
+        l->unlock(l->user);
+}
 
 /* Zeroed memory is a link that is down. */
 struct link {

@@ -33,9 +33,9 @@ void arrivals_free(struct list *all)
 
 struct mailbox *box_ref(struct mailbox *box)
 {
-        pthread_mutex_lock(&box->lock);
+        lock_take(&box->lock);
         box->refs++;
-        pthread_mutex_unlock(&box->lock);
+        lock_release(&box->lock);
         return box;
 }
 
@@ -43,14 +43,14 @@ struct mailbox *box_unref(struct mailbox *box)
 {
         if (!box)
                 return NULL;
-        pthread_mutex_lock(&box->lock);
+        lock_take(&box->lock);
         bool last = !--box->refs;
-        pthread_mutex_unlock(&box->lock);
+        lock_release(&box->lock);
         if (!last)
                 return NULL;
         arrivals_free(&box->arrivals);
         close(box->wake_fd);
-        pthread_mutex_destroy(&box->lock);
+        lock_fini(&box->lock);
         mem_free(box);
         return NULL;
 }
@@ -65,7 +65,7 @@ int box_new(struct mailbox **ret)
                 mem_free(box);
                 return SP_E_LIMIT;
         }
-        pthread_mutex_init(&box->lock, NULL);
+        lock_init(&box->lock);
         list_init(&box->arrivals);
         box->refs = 1;
         *ret = box;
@@ -74,13 +74,13 @@ int box_new(struct mailbox **ret)
 
 void box_post(struct mailbox *box, struct arrival *a)
 {
-        pthread_mutex_lock(&box->lock);
+        lock_take(&box->lock);
         bool closed = box->closed;
         if (!closed) {
                 list_append(&box->arrivals, &a->link);
                 atomic_store(&box->full, true);
         }
-        pthread_mutex_unlock(&box->lock);
+        lock_release(&box->lock);
         if (closed)
                 arrival_free(a);
         else
@@ -92,13 +92,13 @@ struct arrival *box_take(struct mailbox *box)
         struct arrival *a = NULL;
         if (!atomic_load(&box->full))
                 return NULL;
-        pthread_mutex_lock(&box->lock);
+        lock_take(&box->lock);
         if (list_empty(&box->arrivals)) {
                 atomic_store(&box->full, box->stop);
         } else {
                 a = list_entry(box->arrivals.next, struct arrival, link);
                 list_remove(&a->link);
         }
-        pthread_mutex_unlock(&box->lock);
+        lock_release(&box->lock);
         return a;
 }

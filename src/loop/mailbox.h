@@ -4,12 +4,12 @@
 #ifndef SPANCL_LOOP_MAILBOX_H
 #define SPANCL_LOOP_MAILBOX_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/bytes.h"
 #include "base/list.h"
 #include "loop/dial.h"
+#include "os/lock.h"
 
 struct session;
 
@@ -29,8 +29,8 @@ struct arrival {
 };
 
 struct mailbox {
-        atomic_bool full;     /* there may be an arrival, or the order to stop; set with the lock */
-        pthread_mutex_t lock; /* guards all below; innermost */
+        atomic_bool full; /* there may be an arrival, or the order to stop; set with the lock */
+        struct lock lock; /* guards all below; innermost */
         unsigned refs;
         bool closed;
         bool stop;

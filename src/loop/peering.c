@@ -68,7 +68,7 @@ static void *dial_thread(void *arg)
 {
         struct dialling *d = arg;
         struct target *t = &d->target;
-        pthread_setname_np(pthread_self(), "spancl-dial");
+        thread_name("spancl-dial");
         for (unsigned lane = 0; lane <= d->lanes; lane++) {
                 struct dial_params p = {
                         .timeout_ms = DIAL_TIMEOUT_MS,

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -308,11 +307,11 @@ static void farewell(struct server_loop *l)
         char text[256];
         bool stop = false;
         if (atomic_load(&l->box->full)) {
-                pthread_mutex_lock(&l->box->lock);
+                lock_take(&l->box->lock);
                 stop = l->box->stop;
                 if (stop)
                         memcpy(text, l->box->stop_text, sizeof(text));
-                pthread_mutex_unlock(&l->box->lock);
+                lock_release(&l->box->lock);
         }
         if (stop)
                 begin_farewell(l, SP_E_GONE, text);
@@ -440,9 +439,9 @@ static void await_client(struct server_loop *l)
 static void *loop_thread(void *arg)
 {
         struct server_loop *l = arg;
-        pthread_setname_np(pthread_self(), "spancl-loop");
+        thread_name("spancl-loop");
         engine_lock(l->engine);
-        l->self = pthread_self();
+        l->self = thread_self();
         l->running = true;
         for (;;) {
                 size_t count = 0;
@@ -587,12 +586,12 @@ struct server_loop *server_loop_free(struct server_loop *l)
                 serving_end(l, SP_E_GONE, "the server ends");
                 engine_unlock(l->engine);
                 box_wake(l->box);
-                pthread_join(l->thread, NULL);
+                thread_join(l->thread);
         }
         if (l->box) {
-                pthread_mutex_lock(&l->box->lock);
+                lock_take(&l->box->lock);
                 l->box->closed = true;
-                pthread_mutex_unlock(&l->box->lock);
+                lock_release(&l->box->lock);
         }
         lane_threads_end(l);
         arrivals_free(&l->early);
@@ -668,11 +667,11 @@ int server_loop_connect(struct server_loop *l, const struct dial_params *p, stru
 
 void server_loop_stop(struct server_loop *l, const char *text)
 {
-        pthread_mutex_lock(&l->box->lock);
+        lock_take(&l->box->lock);
         l->box->stop = true;
         atomic_store(&l->box->full, true);
         snprintf(l->box->stop_text, sizeof(l->box->stop_text), "%s", text);
-        pthread_mutex_unlock(&l->box->lock);
+        lock_release(&l->box->lock);
         box_wake(l->box);
 }
 

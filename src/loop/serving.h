@@ -4,8 +4,6 @@
 #ifndef SPANCL_LOOP_SERVING_H
 #define SPANCL_LOOP_SERVING_H
 
-#include <pthread.h>
-
 #include "base/list.h"
 #include "engine/engine.h"
 #include "loop/arena.h"
@@ -14,6 +12,7 @@
 #include "loop/mailbox.h"
 #include "loop/server_loop.h"
 #include "loop/spin.h"
+#include "os/thread.h"
 #include "transport/address.h"
 
 struct wire_hello;
@@ -54,11 +53,11 @@ struct server_loop {
         struct engine *engine;
         struct mailbox *box;
         struct link_lock unlock;
-        pthread_t thread;
+        thread_id thread;
         bool started;
 
         /* Guarded by the engine's lock. */
-        pthread_t self; /* the thread, known once `running` */
+        thread_id self; /* the thread, known once `running` */
         bool running;
         bool asleep; /* the thread is in poll, or about to be */
         struct list channels;

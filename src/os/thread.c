@@ -47,6 +47,11 @@ void thread_detach(thread_id t)
         pthread_detach(t);
 }
 
+void thread_name(const char *name)
+{
+        pthread_setname_np(pthread_self(), name);
+}
+
 thread_id thread_self(void)
 {
         return pthread_self();

@@ -19,6 +19,9 @@ SP_NODISCARD int thread_start_with_signals(thread_id *ret, void *(*run)(void *ar
 void thread_join(thread_id t);
 void thread_detach(thread_id t);
 
+/* Name this thread, in at most 15 letters, for debuggers and lists of threads. */
+void thread_name(const char *name);
+
 thread_id thread_self(void);
 bool thread_is_self(thread_id t);
 

@@ -351,13 +351,13 @@ static int io_receive(void *user, struct io_link *io)
 }
 
 static void io_wait(void *user, struct io_link *const *links, size_t count, bool due,
-                    uint64_t deadline_ns, pthread_mutex_t *lock)
+                    uint64_t deadline_ns, struct lock *lock)
 {
         struct sim *sim = user;
         for (;;) {
-                pthread_mutex_unlock(lock);
+                lock_release(lock);
                 bool did = client_step(sim->client);
-                pthread_mutex_lock(lock);
+                lock_take(lock);
                 bool woken = sim->woken;
                 sim->woken = false;
                 if (did || woken || sim_io_ready(sim))

@@ -69,7 +69,7 @@ struct client_io {
         /* Large transfers are coming: attach more lanes if that pays. They may be moved by threads of
          * the implementation, which call the session's ops with `lock` held. Does nothing when it was
          * called before. NULL: no more lanes. */
-        void (*widen)(void *user, struct io_link *l, pthread_mutex_t *lock);
+        void (*widen)(void *user, struct io_link *l, struct lock *lock);
 
         /* The link is lost, or useless for now, and `close` or `reconnect` comes later: when this returns, threads that
          * `widen` started touch no memory of the session's transfers any more. Does not release the lock.
@@ -92,7 +92,7 @@ struct client_io {
          * stay open meanwhile. One thread at a time. `due`: the application waits for the bytes
          * that come. */
         void (*wait)(void *user, struct io_link *const *links, size_t count, bool due,
-                     uint64_t deadline_ns, pthread_mutex_t *lock);
+                     uint64_t deadline_ns, struct lock *lock);
 
         /* End the present or the next `wait`. Any thread, with or without the lock. */
         void (*wake)(void *user);

@@ -585,7 +585,7 @@ void server_want_bulk(struct server *s, uint64_t size)
         }
         if ((size >= SESSION_WIDE_DEFAULT || c->transfers.moving >= SESSION_WIDE_DEFAULT) &&
             c->io->widen)
-                c->io->widen(c->io_user, s->link, &c->lock.mutex);
+                c->io->widen(c->io_user, s->link, &c->lock);
         if (s->sending.bulk_lane)
                 return;
         s->sending.bulk_lane = true;
