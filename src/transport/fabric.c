@@ -19,7 +19,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -28,6 +27,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/lock.h"
 
 #define LOG "fabric"
 
@@ -71,16 +71,16 @@ struct writing {
 struct fabric {
         struct conn base;
         struct conn *inner;
-        int epoll;            /* of the connection, the endpoint and `bell`; what base.fd is */
-        int bell;             /* wakes who sleeps, for what another thread has found */
-        pthread_mutex_t lock; /* all that follows: the directions share endpoint and connection */
-        struct rma *rma;      /* NULL: bytes go through the connection as they are */
-        bool ready;           /* both endpoints know each other */
-        bool proven;          /* the other endpoint was reached: large pieces go there */
-        uint64_t unproven;    /* bytes sent before */
-        bool failed;          /* the fabric has */
-        int status;           /* 0, or SP_E_LINK */
-        bool asleep;          /* the thread that polls is, or is about to */
+        int epoll;         /* of the connection, the endpoint and `bell`; what base.fd is */
+        int bell;          /* wakes who sleeps, for what another thread has found */
+        struct lock lock;  /* all that follows: the directions share endpoint and connection */
+        struct rma *rma;   /* NULL: bytes go through the connection as they are */
+        bool ready;        /* both endpoints know each other */
+        bool proven;       /* the other endpoint was reached: large pieces go there */
+        uint64_t unproven; /* bytes sent before */
+        bool failed;       /* the fabric has */
+        int status;        /* 0, or SP_E_LINK */
+        bool asleep;       /* the thread that polls is, or is about to */
 
         /* The connection, which carries records. */
         struct {
@@ -467,7 +467,7 @@ static int take_event(struct fabric *f, const struct rma_event *e)
         return 0;
 }
 
-static int poll_fabric(struct fabric *f)
+static int poll_fabric(struct fabric *f) REQUIRES(f->lock)
 {
         struct rma_event events[EVENTS];
         int n;
@@ -560,7 +560,7 @@ static int take(struct fabric *f, const struct record *m, const uint8_t *bytes)
 }
 
 /* Take the records that are whole. */
-static int take_records(struct fabric *f)
+static int take_records(struct fabric *f) REQUIRES(f->lock)
 {
         size_t at = 0;
         while (f->rma && f->records.in_have - at >= RECORD) {
@@ -593,7 +593,7 @@ static size_t hear_at_most(const struct fabric *f)
         return size - f->records.in_have;
 }
 
-static int hear(struct fabric *f)
+static int hear(struct fabric *f) REQUIRES(f->lock)
 {
         while (f->rma) {
                 struct iovec iov = { f->records.in + f->records.in_have, hear_at_most(f) };
@@ -610,7 +610,7 @@ static int hear(struct fabric *f)
 }
 
 /* All that can be done now. */
-static int go_on(struct fabric *f)
+static int go_on(struct fabric *f) REQUIRES(f->lock)
 {
         if (f->status)
                 return f->status;
@@ -626,7 +626,7 @@ static int go_on(struct fabric *f)
 /* ---- as a conn ------------------------------------------------------------------------------ */
 
 /* After NOT_READY: everything is as the connection has it. */
-static void follow(struct fabric *f)
+static void follow(struct fabric *f) REQUIRES(f->lock)
 {
         f->base.fd = f->inner->fd;
         f->base.room_fd = f->inner->room_fd;
@@ -660,7 +660,7 @@ static ssize_t send_data(struct fabric *f, const struct iovec *iov, int n, bool 
         return (ssize_t)size;
 }
 
-static ssize_t send_some(struct fabric *f, const struct iovec *iov, int n)
+static ssize_t send_some(struct fabric *f, const struct iovec *iov, int n) REQUIRES(f->lock)
 {
         if (!f->ready)
                 return SP_E_AGAIN;
@@ -702,7 +702,7 @@ static ssize_t send_some(struct fabric *f, const struct iovec *iov, int n)
         return write_on(f) < 0 ? SP_E_LINK : SP_E_AGAIN;
 }
 
-static unsigned look(const struct fabric *f)
+static unsigned look(const struct fabric *f) REQUIRES(f->lock)
 {
         unsigned found = 0;
         if (f->status)
@@ -721,7 +721,7 @@ static unsigned look(const struct fabric *f)
 }
 
 /* Are operations in flight that no descriptor reports? */
-static bool must_poll(const struct fabric *f)
+static bool must_poll(const struct fabric *f) REQUIRES(f->lock)
 {
         if (!f->ready || f->status)
                 return false;
@@ -731,7 +731,7 @@ static bool must_poll(const struct fabric *f)
 }
 
 /* Wake the polling thread if this one has seen or begun something that it has not. */
-static void rouse(struct fabric *f)
+static void rouse(struct fabric *f) REQUIRES(f->lock)
 {
         if (!f->asleep || !f->rma || (!look(f) && !must_poll(f)))
                 return;
@@ -743,17 +743,17 @@ static void rouse(struct fabric *f)
 static ssize_t fabric_sendv(struct conn *c, const struct iovec *iov, int n)
 {
         struct fabric *f = container_of(c, struct fabric, base);
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         ssize_t r = go_on(f);
         if (r == 0)
                 r = f->rma ? send_some(f, iov, n) : f->inner->ops->sendv(f->inner, iov, n);
         rouse(f);
-        pthread_mutex_unlock(&f->lock);
+        lock_release(&f->lock);
         return r;
 }
 
 /* Hand out bytes that came through the connection. */
-static ssize_t receive_data(struct fabric *f, const struct iovec *iov, int n)
+static ssize_t receive_data(struct fabric *f, const struct iovec *iov, int n) REQUIRES(f->lock)
 {
         size_t done = 0;
         for (int i = 0; i < n && f->receiving.stream_head < f->receiving.stream.size; i++) {
@@ -773,7 +773,7 @@ static ssize_t receive_data(struct fabric *f, const struct iovec *iov, int n)
         return (ssize_t)done;
 }
 
-static int give_place(struct fabric *f, const struct iovec *iov)
+static int give_place(struct fabric *f, const struct iovec *iov) REQUIRES(f->lock)
 {
         f->receiving.place = *iov;
         if (f->receiving.place.iov_len > f->receiving.expected)
@@ -787,7 +787,7 @@ static int give_place(struct fabric *f, const struct iovec *iov)
         return say(f, &m, NULL, 0) < 0 ? SP_E_LINK : flush(f);
 }
 
-static ssize_t receive_some(struct fabric *f, const struct iovec *iov, int n)
+static ssize_t receive_some(struct fabric *f, const struct iovec *iov, int n) REQUIRES(f->lock)
 {
         while (n && !iov->iov_len) {
                 iov++;
@@ -820,7 +820,7 @@ static ssize_t receive_some(struct fabric *f, const struct iovec *iov, int n)
 static ssize_t fabric_recvv(struct conn *c, const struct iovec *iov, int n)
 {
         struct fabric *f = container_of(c, struct fabric, base);
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         ssize_t r = go_on(f);
         bool some = f->receiving.placed ? is_arrived(f)
                                         : f->receiving.stream_head < f->receiving.stream.size;
@@ -830,7 +830,7 @@ static ssize_t fabric_recvv(struct conn *c, const struct iovec *iov, int n)
         } else if (!r || some) { /* what came before the end counts */
                 r = f->ready ? receive_some(f, iov, n) : SP_E_AGAIN;
         }
-        pthread_mutex_unlock(&f->lock);
+        lock_release(&f->lock);
         return r;
 }
 
@@ -840,7 +840,7 @@ static bool fabric_peek(struct conn *c, bool arm)
 {
         struct fabric *f = container_of(c, struct fabric, base);
         bool found = false, yield = false;
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         if (f->rma) {
                 if (f->ready && !f->status && (arm || rma_must_poll(f->rma)))
                         (void)!poll_fabric(f);
@@ -850,7 +850,7 @@ static bool fabric_peek(struct conn *c, bool arm)
                                         (f->ready && rma_fd(f->rma) >= 0 && !rma_may_sleep(f->rma));
                 f->asleep = arm && !found;
         }
-        pthread_mutex_unlock(&f->lock);
+        lock_release(&f->lock);
         if (yield)
                 sched_yield(); /* the other side may need this core for it */
         return found;
@@ -861,7 +861,7 @@ static unsigned fabric_polled(struct conn *c, bool reported)
         struct fabric *f = container_of(c, struct fabric, base);
         unsigned found;
         eventfd_t v;
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         f->asleep = false;
         if (reported)
                 (void)!eventfd_read(f->bell, &v);
@@ -871,7 +871,7 @@ static unsigned fabric_polled(struct conn *c, bool reported)
                 found = look(f);
         else
                 found = (reported ? CONN_IN : 0) | CONN_OUT;
-        pthread_mutex_unlock(&f->lock);
+        lock_release(&f->lock);
         return found;
 }
 
@@ -897,7 +897,7 @@ static void fabric_close(struct conn *c)
         conn_close(f->inner);
         buf_fini(&f->records.out);
         buf_fini(&f->receiving.stream);
-        pthread_mutex_destroy(&f->lock);
+        lock_fini(&f->lock);
         mem_free(f);
 }
 
@@ -955,7 +955,7 @@ int fabric_begin(struct conn **c, struct rma *r, struct bytes other, uint64_t fo
         *f = (struct fabric){
                 .base.ops = &transport_fabric, .inner = *c, .rma = r, .epoll = -1, .bell = -1
         };
-        pthread_mutex_init(&f->lock, NULL);
+        lock_init(&f->lock);
         s = set_up(f);
         if (!s && other.size) {
                 uint64_t my_form;
@@ -986,9 +986,9 @@ void fabric_count(struct conn *c, uint64_t *ret_sent, uint64_t *ret_received)
         *ret_sent = *ret_received = 0;
         if (c->ops != &transport_fabric)
                 return;
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         *ret_sent = f->records.counted_sent;
         *ret_received = f->records.counted_received;
         f->records.counted_sent = f->records.counted_received = 0;
-        pthread_mutex_unlock(&f->lock);
+        lock_release(&f->lock);
 }

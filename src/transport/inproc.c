@@ -7,7 +7,6 @@
  * sender has. They are written only when the other side is known to have found nothing, so a busy pipe
  * costs no system calls. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -16,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "os/lock.h"
 #include "transport/transport.h"
 
 enum {
@@ -43,7 +43,7 @@ struct pipe {
 };
 
 struct pair {
-        pthread_mutex_t lock;
+        struct lock lock;
         unsigned ends; /* open */
         struct pipe pipes[2];
 };
@@ -226,9 +226,9 @@ static ssize_t inproc_sendv(struct conn *c, const struct iovec *iov, int n)
 {
         struct end *e = container_of(c, struct end, base);
         struct pipe *p = &e->pair->pipes[e->side];
-        pthread_mutex_lock(&e->pair->lock);
+        lock_take(&e->pair->lock);
         ssize_t r = p->rendezvous ? offer_send(p, iov, n) : ring_send(p, iov, n);
-        pthread_mutex_unlock(&e->pair->lock);
+        lock_release(&e->pair->lock);
         return r;
 }
 
@@ -236,9 +236,9 @@ static ssize_t inproc_recvv(struct conn *c, const struct iovec *iov, int n)
 {
         struct end *e = container_of(c, struct end, base);
         struct pipe *p = &e->pair->pipes[1 - e->side];
-        pthread_mutex_lock(&e->pair->lock);
+        lock_take(&e->pair->lock);
         ssize_t r = p->rendezvous ? offer_recv(p, iov, n) : ring_recv(p, iov, n);
-        pthread_mutex_unlock(&e->pair->lock);
+        lock_release(&e->pair->lock);
         return r;
 }
 
@@ -251,7 +251,7 @@ static void pair_free(struct pair *p)
                 if (p->pipes[i].room_fd >= 0)
                         close(p->pipes[i].room_fd);
         }
-        pthread_mutex_destroy(&p->lock);
+        lock_fini(&p->lock);
         mem_free(p);
 }
 
@@ -260,14 +260,14 @@ static void inproc_close(struct conn *c)
         struct end *e = container_of(c, struct end, base);
         struct pair *pair = e->pair;
         struct pipe *out = &pair->pipes[e->side], *in = &pair->pipes[1 - e->side];
-        pthread_mutex_lock(&pair->lock);
+        lock_take(&pair->lock);
         out->sender_closed = true;
         out->left = 0; /* the pieces offered are the sender's again */
         wake_receiver(out);
         in->receiver_closed = true;
         wake_sender(in);
         bool last = !--pair->ends;
-        pthread_mutex_unlock(&pair->lock);
+        lock_release(&pair->lock);
         if (last)
                 pair_free(pair);
         mem_free(e);
@@ -292,7 +292,7 @@ int inproc_pair(bool rendezvous, struct conn *ret[2])
         struct pair *pair = mem_zalloc(sizeof(*pair));
         if (!pair)
                 return SP_E_NOMEM;
-        pthread_mutex_init(&pair->lock, NULL);
+        lock_init(&pair->lock);
         for (int i = 0; i < 2; i++)
                 pair->pipes[i].data_fd = pair->pipes[i].room_fd = -1;
         struct end *ends[2] = { mem_zalloc(sizeof(*ends[0])), mem_zalloc(sizeof(*ends[1])) };
@@ -330,7 +330,7 @@ struct inproc_listener {
 };
 
 /* Guards the list of listeners and their queues. */
-static pthread_mutex_t listeners_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lock listeners_lock = LOCK_INIT;
 static struct list listeners = { &listeners, &listeners };
 
 /* "inproc:NAME" or "inproc:NAME/bulk": the first `*ret_len` bytes name the listener. */
@@ -345,8 +345,7 @@ static int parse(const char *address, size_t *ret_len, bool *ret_rendezvous)
         return 0;
 }
 
-/* With the lock. */
-static struct inproc_listener *find(const char *address, size_t len)
+static struct inproc_listener *find(const char *address, size_t len) REQUIRES(listeners_lock)
 {
         list_each(l, &listeners, struct inproc_listener,
                   link) if (strlen(l->base.address) == len &&
@@ -366,7 +365,7 @@ static int inproc_connect(const char *address, int timeout_ms, struct conn **ret
         r = inproc_pair(rendezvous, pair);
         if (r < 0)
                 return r;
-        pthread_mutex_lock(&listeners_lock);
+        lock_take(&listeners_lock);
         struct inproc_listener *l = find(address, len);
         if (l && l->queued < BACKLOG_MAX) {
                 list_append(&l->queue, &container_of(pair[1], struct end, base)->queued);
@@ -375,7 +374,7 @@ static int inproc_connect(const char *address, int timeout_ms, struct conn **ret
         } else {
                 r = l ? SP_E_TIMEOUT : SP_E_REFUSED;
         }
-        pthread_mutex_unlock(&listeners_lock);
+        lock_release(&listeners_lock);
         if (r < 0) {
                 conn_close(pair[0]);
                 conn_close(pair[1]);
@@ -403,12 +402,12 @@ static int inproc_listen(const char *address, struct listener **ret)
                 mem_free(l);
                 return SP_E_LIMIT;
         }
-        pthread_mutex_lock(&listeners_lock);
+        lock_take(&listeners_lock);
         if (find(address, len))
                 r = SP_E_BUSY;
         else
                 list_append(&listeners, &l->link);
-        pthread_mutex_unlock(&listeners_lock);
+        lock_release(&listeners_lock);
         if (r < 0) {
                 close(l->base.fd);
                 mem_free(l);
@@ -422,7 +421,7 @@ static int inproc_accept(struct listener *base, struct conn **ret)
 {
         struct inproc_listener *l = container_of(base, struct inproc_listener, base);
         int r = SP_E_AGAIN;
-        pthread_mutex_lock(&listeners_lock);
+        lock_take(&listeners_lock);
         if (!list_empty(&l->queue)) {
                 struct end *e = list_entry(l->queue.next, struct end, queued);
                 list_remove(&e->queued);
@@ -432,16 +431,16 @@ static int inproc_accept(struct listener *base, struct conn **ret)
         }
         if (list_empty(&l->queue))
                 event_clear(base->fd);
-        pthread_mutex_unlock(&listeners_lock);
+        lock_release(&listeners_lock);
         return r;
 }
 
 static void inproc_listener_close(struct listener *base)
 {
         struct inproc_listener *l = container_of(base, struct inproc_listener, base);
-        pthread_mutex_lock(&listeners_lock);
+        lock_take(&listeners_lock);
         list_remove(&l->link);
-        pthread_mutex_unlock(&listeners_lock);
+        lock_release(&listeners_lock);
         while (!list_empty(&l->queue)) {
                 struct end *e = list_entry(l->queue.next, struct end, queued);
                 list_remove(&e->queued);
