@@ -166,9 +166,9 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                 if (engine_peer_connected(l->engine, s) && has < session_acked_seq(s))
                         has = session_acked_seq(s); /* it went on while it dialled */
         }
-        r = link_up(&c->lanes[lane], s, lane, conn, has);
+        r = link_up(&c->lanes.links[lane], s, lane, conn, has);
         if (r == 0)
-                link_pack(&c->lanes[lane], features, serving_option(l, CONFIG_compression));
+                link_pack(&c->lanes.links[lane], features, serving_option(l, CONFIG_compression));
         if (r == 0 && again) {
                 r = session_resume(s, m->generation);
                 engine_settle(l->engine);
@@ -186,7 +186,8 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                 l->attach.heard = true;
         }
         log_info(LOG, "%s attached lane %u (%.*s, %s)", m->role ? "a peer" : "the client", lane,
-                 (int)m->name.size, (const char *)m->name.data, conn_name(c->lanes[lane].conn));
+                 (int)m->name.size, (const char *)m->name.data,
+                 conn_name(c->lanes.links[lane].conn));
         return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -15,13 +16,13 @@ struct channel *channel_of(struct server_loop *l, struct session *s)
 {
         list_each(c, &l->channels, struct channel, link)
         {
-                if (c->session == s)
+                if (c->lanes.session == s)
                         return c;
         }
         struct channel *c = mem_zalloc(sizeof(*c));
         if (!c)
                 return NULL;
-        c->session = s;
+        c->lanes.session = s;
         c->loop = l;
         list_append(l->channels.next,
                     &c->link); /* first: devices wait for peers, before the client does */
@@ -30,20 +31,17 @@ struct channel *channel_of(struct server_loop *l, struct session *s)
 
 void channel_down(struct channel *c)
 {
-        for (unsigned i = 0; i < SESSION_LANES; i++) {
-                link_down(&c->lanes[i]);
-                c->broken[i] = 0;
-        }
+        lanes_down(&c->lanes);
+        memset(c->broken, 0, sizeof(c->broken));
 }
 
 void channel_await(struct server_loop *l, struct channel *c)
 {
-        for (unsigned i = 0; i < SESSION_LANES; i++)
-                while (link_busy(&c->lanes[i])) {
-                        engine_unlock(l->engine);
-                        sched_yield();
-                        engine_lock(l->engine);
-                }
+        while (lanes_busy(&c->lanes)) {
+                engine_unlock(l->engine);
+                sched_yield();
+                engine_lock(l->engine);
+        }
 }
 
 bool serving_on_thread(const struct server_loop *l)
@@ -78,7 +76,7 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                         log_error(LOG, "the client's session ends: %s", status_text(status));
                         serving_end(l, status, "%s", status_text(status));
                 } else if (lane) {
-                        link_down(&c->lanes[lane]);
+                        link_down(&c->lanes.links[lane]);
                 } else {
                         log_info(LOG, "the client's connection is lost; waiting %s s for it",
                                  config_option_text(l->params.options, CONFIG_linger));
@@ -87,7 +85,7 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                 return;
         }
         for (unsigned i = 1; i < SESSION_LANES; i++)
-                c->no_fabric |= fabric_failed(c->lanes[i].conn);
+                c->no_fabric |= fabric_failed(c->lanes.links[i].conn);
         channel_down(c);
         if (status == SP_E_LINK)
                 peering_disconnected(c);
@@ -113,30 +111,12 @@ static void carried(void *user, struct link *link, int status)
         struct server_loop *l = c->loop;
         await_end(l);
         engine_settle(l->engine);
-        if (session_unsent(c->session))
-                serving_flush(l, c->session); /* acknowledgements */
+        if (session_unsent(c->lanes.session))
+                serving_flush(l, c->lanes.session); /* acknowledgements */
         if (status >= 0)
                 return;
         c->broken[link->lane] = status;
         serving_rouse(l);
-}
-
-static void carry_lane(struct server_loop *l, struct channel *c, unsigned lane)
-{
-        if (c->lane_threads[lane]) {
-                lane_thread_rouse(c->lane_threads[lane]);
-                return;
-        }
-        const struct lane_thread_params p = {
-                .link = &c->lanes[lane],
-                .lock = &l->unlock,
-                .spin_ns = l->spin_ns,
-                .moved = carried,
-                .user = c,
-        };
-        int r = lane_thread_start(&p, &c->lane_threads[lane]);
-        if (r < 0)
-                log_info(LOG, "no thread for lane %u: %s", lane, status_text(r));
 }
 
 /* Several peers at the same time compete for the cores, so each gets fewer lanes. */
@@ -147,13 +127,13 @@ static void share_lanes(struct server_loop *l)
                 return;
         list_each(c, &l->channels, struct channel, link)
         {
-                peers += c != l->client && c->lanes[1].conn;
+                peers += c != l->client && c->lanes.links[1].conn;
         }
         unsigned lanes = lane_thread_lanes(peers);
         list_each(c, &l->channels, struct channel, link)
         {
                 if (c != l->client)
-                        session_share_lanes(c->session, lanes > 1 ? lanes - 1 : 1);
+                        session_share_lanes(c->lanes.session, lanes > 1 ? lanes - 1 : 1);
         }
 }
 
@@ -163,6 +143,10 @@ void channel_carry(struct server_loop *l, struct channel *c, unsigned up)
 {
         if (up == 1)
                 share_lanes(l);
-        if (up > 1 && lane_thread_takes(c->lanes[up].conn))
-                carry_lane(l, c, up);
+        if (up > 1 && lane_thread_takes(c->lanes.links[up].conn))
+                lanes_carry(&c->lanes, up,
+                            (struct lane_thread_params){ .lock = &l->unlock,
+                                                         .spin_ns = l->spin_ns,
+                                                         .moved = carried,
+                                                         .user = c });
 }

@@ -17,11 +17,9 @@
 #include "core/link/io.h"
 #include "loop/arena.h"
 #include "loop/dial.h"
-#include "loop/lane_thread.h"
-#include "loop/link.h"
+#include "loop/lanes.h"
 #include "loop/own_address.h"
 #include "loop/server_loop.h"
-#include "loop/spin.h"
 #include "os/clock.h"
 #include "os/condition.h"
 #include "os/thread.h"
@@ -74,8 +72,7 @@ struct attach {
 };
 
 struct io_link {
-        struct link lanes[SESSION_LANES];
-        struct session *session;
+        struct lanes lanes;
         const struct server_spec *spec;
         uint64_t id[2], key[2];
         struct server_loop *local;   /* in-process: its engine */
@@ -84,9 +81,8 @@ struct io_link {
         struct attach *attach;
         struct dial_reply opened; /* of a later session (loop_open) */
         struct client_loop *loop;
-        unsigned wide;         /* bulk lanes that there are to be; 0: one */
-        struct link_lock lock; /* the client's, for lane threads */
-        struct lane_thread *lane_threads[SESSION_LANES]; /* NULL: threads that wait move the lane */
+        unsigned wide;              /* bulk lanes that there are to be; 0: one */
+        struct link_lock lock;      /* the client's, for lane threads */
         int status;                 /* negative: a lane thread found the link lost */
         struct arena_bounce bounce; /* of the first connection */
         bool more_in, more_out;     /* the last call left something that could go at once */
@@ -181,7 +177,7 @@ static void *dial_run(void *arg)
                 .role = DIAL_CLIENT,
                 .session_id = { l->id[0], l->id[1] },
                 .key = { l->key[0], l->key[1] },
-                .next_seq = session_next_seq(l->session),
+                .next_seq = session_next_seq(l->lanes.session),
                 .name = program_invocation_short_name,
                 .share = d->loop->share,
                 .checks = d->loop->checks,
@@ -210,7 +206,7 @@ static void opened_as(const struct dial_reply *reply, struct io_connect *at)
 /* The connection ends with the address that it has. */
 static void watch_address(struct client_loop *loop, const struct io_link *l)
 {
-        if (loop->address_fd < 0 && own_address_may_go(l->lanes[0].conn))
+        if (loop->address_fd < 0 && own_address_may_go(l->lanes.links[0].conn))
                 loop->address_fd = own_address_watch();
 }
 
@@ -220,7 +216,7 @@ static int lane_up(struct io_link *l, unsigned lane, struct conn *conn,
         if (!lane && !l->bounce.base)
                 arena_map_bounce(conn, &l->bounce);
         arena_use_bounce(&l->bounce, lane, conn);
-        return link_up(&l->lanes[lane], l->session, lane, conn, reply->next_seq);
+        return link_up(&l->lanes.links[lane], l->lanes.session, lane, conn, reply->next_seq);
 }
 
 static void dial_finish(struct dialling *d)
@@ -252,7 +248,7 @@ static void loop_connect_all(void *user, struct io_connect *all, size_t count)
                         all[i].status = SP_E_NOMEM;
                         continue;
                 }
-                l->session = all[i].session;
+                l->lanes.session = all[i].session;
                 l->spec = all[i].spec;
                 memcpy(l->id, all[i].id, sizeof(l->id));
                 memcpy(l->key, all[i].key, sizeof(l->key));
@@ -314,7 +310,8 @@ static bool pause_until(struct attach *a, uint64_t until)
 static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *reply)
 {
         unsigned pause_ms = RETRY_FIRST_MS;
-        int limit_ms = a->dial.timeout_ms, first_ms = TRY_FIRST_MS;
+        unsigned limit_ms = (unsigned)a->dial.timeout_ms;
+        unsigned try_ms = limit_ms < TRY_FIRST_MS ? limit_ms : TRY_FIRST_MS;
         if (!pause_until(a, a->begin_ns))
                 return SP_E_GONE;
         for (;;) {
@@ -324,8 +321,7 @@ static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *r
                 }
                 /* Not long at first: a way that is not there any more does not answer. */
                 if (a->until_ns)
-                        a->dial.timeout_ms = first_ms < limit_ms ? first_ms : limit_ms;
-                first_ms = first_ms < limit_ms ? 2 * first_ms : first_ms;
+                        a->dial.timeout_ms = (int)dial_pause(&try_ms, limit_ms);
                 int r = dial(a->local, &a->dial, ret, reply);
                 a->dial.early.size = 0;
                 bool later = may_work_later(r);
@@ -390,7 +386,7 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
                 .lane = lane,
                 .session_id = { l->id[0], l->id[1] },
                 .key = { l->key[0], l->key[1] },
-                .next_seq = lane ? 0 : session_next_seq(l->session),
+                .next_seq = lane ? 0 : session_next_seq(l->lanes.session),
                 .generation = generation,
                 .name = program_invocation_short_name,
                 .share = loop->share,
@@ -400,7 +396,7 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
         lock_init(&a->lock);
         condition_init(&a->given_up);
         /* Without memory it takes a round trip more. */
-        if (!lane && generation && session_early(l->session, EARLY_MAX, &a->early) == 0)
+        if (!lane && generation && session_early(l->lanes.session, EARLY_MAX, &a->early) == 0)
                 a->dial.early = bytes_of(a->early.data, a->early.size);
         *start = (struct attach_start){ a, &l->attached };
         int r = thread_start(NULL, true, attach_run, start);
@@ -416,7 +412,7 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
 static int loop_attach(void *user, struct io_link *l, unsigned lane)
 {
         l->loop = user;
-        return start_attach(user, l, lane, session_generation(l->session),
+        return start_attach(user, l, lane, session_generation(l->lanes.session),
                             (struct attach_when){ 0 });
 }
 
@@ -425,10 +421,10 @@ static void carried(void *user, struct link *link, int status)
 {
         struct io_link *l = user;
         spin_kick(&l->loop->spin);
-        lane_threads_rouse(l->lane_threads, l->session);
+        lanes_rouse(&l->lanes);
         /* Acknowledgements; the other side needs room. */
-        if (status >= 0 && session_unsent(l->session))
-                status = link_flush(&l->lanes[0], SIZE_MAX, NULL);
+        if (status >= 0 && session_unsent(l->lanes.session))
+                status = link_flush(&l->lanes.links[0], SIZE_MAX, NULL);
         if (status == 0)
                 return;
         if (status != SP_E_AGAIN && !l->status)
@@ -446,29 +442,17 @@ static void release_lock(void *user) LOCK_UNCHECKED
         lock_release(user);
 }
 
-static void carry(struct io_link *l, unsigned lane)
-{
-        const struct lane_thread_params p = {
-                .link = &l->lanes[lane],
-                .lock = &l->lock,
-                .spin_ns = l->loop->spin_ns,
-                .moved = carried,
-                .user = l,
-        };
-        int r = lane_thread_start(&p, &l->lane_threads[lane]);
-        if (r < 0)
-                log_info("client", "no thread for lane %u: %s", lane, status_text(r));
-}
-
 /* Lane `up` came up: have a thread move it, and dial the next lane that is wanted. */
 static void attach_next(struct io_link *l, unsigned up)
 {
         if (!l->wide)
                 return;
-        if (l->lane_threads[up])
-                lane_thread_rouse(l->lane_threads[up]);
-        else if (up > 1)
-                carry(l, up);
+        if (up > 1)
+                lanes_carry(&l->lanes, up,
+                            (struct lane_thread_params){ .lock = &l->lock,
+                                                         .spin_ns = l->loop->spin_ns,
+                                                         .moved = carried,
+                                                         .user = l });
         if (up < l->wide && loop_attach(l->loop, l, up + 1) < 0)
                 log_debug("client", "%u lanes are enough", up);
 }
@@ -477,22 +461,14 @@ static void loop_widen(void *user, struct io_link *l, struct lock *lock)
 {
         struct client_loop *loop = user;
         unsigned lanes = loop->lanes ? loop->lanes : lane_thread_lanes(loop->remote);
-        if (l->wide || lanes < 2 || !l->lanes[0].conn || !lane_thread_takes(l->lanes[0].conn))
+        if (l->wide || lanes < 2 || !l->lanes.links[0].conn ||
+            !lane_thread_takes(l->lanes.links[0].conn))
                 return;
         l->loop = loop;
         l->wide = lanes;
         l->lock = (struct link_lock){ take_lock, release_lock, lock };
-        if (l->lanes[1].conn)
+        if (l->lanes.links[1].conn)
                 attach_next(l, 1);
-}
-
-/* Are there threads that copy bytes of lanes that are down? */
-static bool lanes_busy(const struct io_link *l)
-{
-        bool busy = false;
-        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
-                busy |= link_busy(&l->lanes[lane]);
-        return busy;
 }
 
 /* The lane is connected, or could not be. */
@@ -515,15 +491,15 @@ static int attach_finish(struct io_link *l)
         else
                 log_info("client", "one lane less: %s", a->reply.text);
         if (r == 0)
-                link_pack(&l->lanes[lane], a->reply.features, a->loop->compression);
+                link_pack(&l->lanes.links[lane], a->reply.features, a->loop->compression);
         if (r >= 0 && a->reply.early)
-                session_early_sent(l->session);
+                session_early_sent(l->lanes.session);
         if (a->fresh) {
                 l->opened = a->reply;
                 memcpy(l->id, a->dial.session_id, sizeof(l->id));
                 memcpy(l->key, a->dial.key, sizeof(l->key));
         } else if (r == 0 && !lane)
-                r = session_resume(l->session, a->dial.generation);
+                r = session_resume(l->lanes.session, a->dial.generation);
         if (r >= 0 && !lane)
                 watch_address(a->loop, l);
         attach_free(a);
@@ -548,27 +524,24 @@ static void attach_abandon(struct io_link *l)
         l->attach = NULL;
 }
 
-static void lanes_down(struct io_link *l)
+static void disconnect(struct io_link *l)
 {
         attach_abandon(l);
-        for (unsigned lane = SESSION_LANES; lane-- > 0;)
-                link_down(&l->lanes[lane]);
+        lanes_down(&l->lanes);
         l->more_in = l->more_out = l->quiet = l->there = false;
 }
 
 static void loop_halt(void *user, struct io_link *l)
 {
         (void)user;
-        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
-                if (l->lane_threads[lane])
-                        link_halt(&l->lanes[lane]);
+        lanes_halt(&l->lanes);
 }
 
 static int loop_reconnect(void *user, struct io_link *l, uint64_t until_ns)
 {
-        lanes_down(l);
+        disconnect(l);
         l->status = 0;
-        return start_attach(user, l, 0, session_generation(l->session) + 1,
+        return start_attach(user, l, 0, session_generation(l->lanes.session) + 1,
                             (struct attach_when){ .until_ns = until_ns });
 }
 
@@ -578,7 +551,7 @@ static int loop_open(void *user, const struct server_spec *spec, struct session 
         struct io_link *l = mem_zalloc(sizeof(*l));
         if (!l)
                 return SP_E_NOMEM;
-        l->session = session;
+        l->lanes.session = session;
         l->spec = spec;
         l->loop = user;
         int r = start_attach(user, l, 0, 0,
@@ -601,34 +574,27 @@ static void loop_opened(void *user, struct io_link *l, struct io_connect *ret)
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
 
-/* Lane 0 is asked, and says so, also when it was never there. */
-static unsigned lanes_used(const struct io_link *l)
-{
-        unsigned used = session_lanes_used(l->session);
-        return used ? used : 1;
-}
-
 /* Skip the poll after sending. The answer can't be there yet, and where only the system can tell,
  * asking costs a system call. Not twice in a row: a side that keeps sending has to receive, too. */
 static bool is_too_soon(const struct io_link *l)
 {
-        const struct link *k = &l->lanes[0];
+        const struct link *k = &l->lanes.links[0];
         return !l->trusted && !l->there && !l->more_in && k->conn && !k->conn->ops->peek;
 }
 
 static int loop_send(void *user, struct io_link *l)
 {
         struct client_loop *loop = user;
-        uint64_t before = session_get_stats(l->session)->bytes_sent;
+        uint64_t before = session_get_stats(l->lanes.session)->bytes_sent;
         int result = 0;
         bool news = false; /* wake a sleeping thread: there is more to poll for, or work to do */
         l->more_out = false;
-        for (unsigned lane = 0; lane < lanes_used(l); lane++) {
-                if ((!l->lanes[lane].conn && lane) || l->lane_threads[lane])
+        for (unsigned lane = 0; lane < lanes_used(&l->lanes); lane++) {
+                if ((!l->lanes.links[lane].conn && lane) || l->lanes.threads[lane])
                         continue;
-                bool blocked = l->lanes[lane].blocked;
-                int r = link_flush(&l->lanes[lane], lane ? LINK_BUDGET : SIZE_MAX, NULL);
-                news |= r == SP_E_BUSY || (!blocked && l->lanes[lane].blocked);
+                bool blocked = l->lanes.links[lane].blocked;
+                int r = link_flush(&l->lanes.links[lane], lane ? LINK_BUDGET : SIZE_MAX, NULL);
+                news |= r == SP_E_BUSY || (!blocked && l->lanes.links[lane].blocked);
                 if (r == SP_E_BUSY) {
                         l->more_out = true;
                         r = SP_E_AGAIN;
@@ -637,10 +603,10 @@ static int loop_send(void *user, struct io_link *l)
                         return r;
                 result = r < 0 ? r : result;
         }
-        lane_threads_rouse(l->lane_threads, l->session);
+        lanes_rouse(&l->lanes);
         if (news && loop->asleep)
                 loop_wake(loop);
-        if (session_get_stats(l->session)->bytes_sent != before)
+        if (session_get_stats(l->lanes.session)->bytes_sent != before)
                 l->quiet |= is_too_soon(l);
         return result;
 }
@@ -655,7 +621,7 @@ static uint64_t received(const struct session *s)
  * there, which gives the reason: read it. */
 static int hear_out(struct io_link *l, int status)
 {
-        int r = l->lanes[0].conn ? link_receive(&l->lanes[0], RECEIVE_BUDGET, NULL) : 0;
+        int r = l->lanes.links[0].conn ? link_receive(&l->lanes.links[0], RECEIVE_BUDGET, NULL) : 0;
         return r < 0 && r != SP_E_LINK ? r : status;
 }
 
@@ -668,25 +634,26 @@ static int loop_receive(void *user, struct io_link *l)
         if (l->status < 0)
                 return hear_out(l, l->status);
         if (atomic_load(&l->attached)) {
-                if (!l->attach->lane && lanes_busy(l))
+                if (!l->attach->lane && lanes_busy(&l->lanes))
                         return 0; /* soon; the next wait is none */
                 int r = attach_finish(l);
                 return r < 0 ? hear_out(l, r) : 1; /* there may be something to send on it now */
         }
         if (quiet)
                 return 0;
-        uint64_t before = received(l->session);
-        for (unsigned lane = 0; lane < lanes_used(l); lane++) {
-                if (!l->lanes[lane].conn || l->lane_threads[lane])
+        uint64_t before = received(l->lanes.session);
+        for (unsigned lane = 0; lane < lanes_used(&l->lanes); lane++) {
+                struct link *k = lanes_own(&l->lanes, lane);
+                if (!k)
                         continue;
-                int r = link_receive(&l->lanes[lane], RECEIVE_BUDGET, NULL);
+                int r = link_receive(k, RECEIVE_BUDGET, NULL);
                 if (r < 0)
                         return lane ? hear_out(l, r) : r;
                 l->more_in |= r > 0;
         }
-        if (received(l->session) == before)
+        if (received(l->lanes.session) == before)
                 return 0;
-        lane_threads_rouse(l->lane_threads, l->session); /* acknowledged messages make room */
+        lanes_rouse(&l->lanes); /* acknowledged messages make room */
         return 1;
 }
 
@@ -697,7 +664,7 @@ static bool bulk_moves(struct io_link *const *links, size_t count)
 {
         for (size_t i = 0; i < count; i++)
                 if (!links[i]->wide && !links[i]->bounce.base &&
-                    session_bulk_moves(links[i]->session))
+                    session_bulk_moves(links[i]->lanes.session))
                         return true;
         return false;
 }
@@ -707,12 +674,6 @@ static enum spin_also is_woken(void *user)
 {
         struct client_loop *loop = user;
         return atomic_load(&loop->woken) ? SPIN_FOUND : SPIN_NOTHING;
-}
-
-static void end_trials(const struct spin_on *on)
-{
-        for (size_t i = 0; i < on->link_count; i++)
-                link_try_end(on->links[i]);
 }
 
 /* Without the lock, which it takes to end trials before it sleeps. */
@@ -725,8 +686,7 @@ static void sleep_in_poll(struct client_loop *loop, struct spin_on *on, bool spi
                 return;
         if (on->link_count) {
                 lock_take(lock);
-                end_trials(on);
-                on->link_count = 0;
+                spin_end_trials(on);
                 lock_release(lock);
         }
         TRACE_SPAN(sleep, n);
@@ -752,7 +712,7 @@ static void check_addresses(struct client_loop *loop, struct io_link *const *lin
                 return;
         for (size_t i = 0; i < count; i++) {
                 struct io_link *l = links[i];
-                const struct conn *c = l->lanes[0].conn;
+                const struct conn *c = l->lanes.links[0].conn;
                 if (c && l->status >= 0 && own_address_may_go(c) && !own_address_is_here(c)) {
                         log_info("client", "%s: this host's address is gone", l->spec->name);
                         l->status = SP_E_LINK;
@@ -769,43 +729,32 @@ static void check_addresses(struct client_loop *loop, struct io_link *const *lin
 static void loop_wait(void *user, struct io_link *const *links, size_t count, bool due,
                       uint64_t deadline_ns, struct lock *lock) REQUIRES(*lock)
 {
-        enum { PER_LINK = 2 * SESSION_LANES };
         struct client_loop *loop = user;
-        struct pollfd fds[2 + CONFIG_SERVERS_MAX * PER_LINK];
+        struct pollfd fds[2 + CONFIG_SERVERS_MAX * LANES_POLL_MAX];
         struct conn *conns[CONFIG_SERVERS_MAX * SESSION_LANES];
         struct link *trials[CONFIG_SERVERS_MAX];
         struct spin_on on = { .fds = fds, .conns = conns, .links = trials, .due = due };
-        nfds_t first[CONFIG_SERVERS_MAX + 1], n = 0;
-        fds[n++] = (struct pollfd){ .fd = loop->wake_fd, .events = POLLIN };
-        fds[n++] = (struct pollfd){ .fd = loop->address_fd, .events = POLLIN };
+        nfds_t first[CONFIG_SERVERS_MAX + 1];
+        fds[on.count++] = (struct pollfd){ .fd = loop->wake_fd, .events = POLLIN };
+        fds[on.count++] = (struct pollfd){ .fd = loop->address_fd, .events = POLLIN };
         for (size_t i = 0; i < count; i++) {
-                first[i] = n;
-                if (links[i]->more_in || links[i]->more_out || atomic_load(&links[i]->attached))
+                first[i] = on.count;
+                if (lanes_poll(&links[i]->lanes, &on) || links[i]->more_in || links[i]->more_out ||
+                    atomic_load(&links[i]->attached))
                         deadline_ns = 0;
-                for (unsigned lane = 0; lane < lanes_used(links[i]); lane++) {
-                        if (links[i]->lane_threads[lane])
-                                continue;
-                        if (link_is_due(&links[i]->lanes[lane]))
-                                deadline_ns = 0;
-                        int added = link_poll(&links[i]->lanes[lane], fds + n);
-                        if (added && links[i]->lanes[lane].conn->ops->peek)
-                                conns[on.conn_count++] = links[i]->lanes[lane].conn;
-                        n += (nfds_t)added;
-                }
         }
-        first[count] = n;
+        first[count] = on.count;
         /* A thread that polls for bulk data in a loop only finds smaller pieces of it. */
         bool spin = !bulk_moves(links, count);
         for (size_t i = 0; i < count && spin && deadline_ns && spin_tries(&loop->spin); i++)
-                if (link_try_begin(&links[i]->lanes[0]))
-                        trials[on.link_count++] = &links[i]->lanes[0];
-        on.count = n;
+                if (link_try_begin(&links[i]->lanes.links[0]))
+                        trials[on.link_count++] = &links[i]->lanes.links[0];
         loop->asleep = true;
         lock_release(lock);
         if (deadline_ns)
                 sleep_in_poll(loop, &on, spin, deadline_ns, lock);
         else
-                poll(fds, n, 0);
+                poll(fds, on.count, 0);
         if (fds[0].revents || atomic_load(&loop->woken)) {
                 uint64_t ticks;
                 if (read(loop->wake_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
@@ -815,15 +764,15 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
         }
         lock_take(lock);
         loop->asleep = false;
-        end_trials(&on);
+        spin_end_trials(&on);
         if (fds[1].revents)
                 check_addresses(loop, links, count);
         for (size_t i = 0; i < count; i++) {
                 bool something = links[i]->more_in;
-                for (unsigned lane = 0; lane < lanes_used(links[i]); lane++)
-                        if (!links[i]->lane_threads[lane])
-                                something |= link_polled(&links[i]->lanes[lane], fds + first[i],
-                                                         first[i + 1] - first[i]) != 0;
+                for (unsigned lane = 0; lane < lanes_used(&links[i]->lanes); lane++) {
+                        struct link *k = lanes_own(&links[i]->lanes, lane);
+                        something |= k && link_polled(k, fds + first[i], first[i + 1] - first[i]);
+                }
                 links[i]->quiet = !something;
                 links[i]->there = something;
         }
@@ -852,18 +801,16 @@ static void loop_close(void *user, struct io_link *l, bool after_fork) REQUIRES(
                 /* The parent's connections and memory, half of it in use by threads that are not here:
                  * only the descriptors are ours. */
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)
-                        if (l->lanes[lane].conn && l->lanes[lane].conn->room_fd >= 0)
-                                close(l->lanes[lane]
+                        if (l->lanes.links[lane].conn && l->lanes.links[lane].conn->room_fd >= 0)
+                                close(l->lanes.links[lane]
                                               .conn->room_fd); /* of sockets the socket itself */
                 return;
         }
-        lanes_down(l);
-        for (unsigned lane = 1; lane < SESSION_LANES; lane++)
-                lane_thread_tell_stop(l->lane_threads[lane]);
+        disconnect(l);
+        lanes_stop(&l->lanes);
         if (l->wide) {
                 link_lock_release(&l->lock);
-                for (unsigned lane = 1; lane < SESSION_LANES; lane++)
-                        lane_thread_free(l->lane_threads[lane]);
+                lanes_join(&l->lanes);
                 link_lock_take(&l->lock);
         }
         link_free(l);
@@ -872,7 +819,7 @@ static void loop_close(void *user, struct io_link *l, bool after_fork) REQUIRES(
 static int loop_arena(void *user, struct io_link *l, uint64_t *ret_size)
 {
         (void)user;
-        return l->lanes[0].conn ? arena_storage(l->lanes[0].conn, ret_size) : -1;
+        return l->lanes.links[0].conn ? arena_storage(l->lanes.links[0].conn, ret_size) : -1;
 }
 
 static void loop_random(void *user, void *out, size_t size)

@@ -22,7 +22,7 @@ void peering_failed(struct server_loop *l, struct channel *c, int status, const 
         if (c->failed)
                 return;
         c->failed = true;
-        engine_peer_failed(l->engine, c->session, status, text);
+        engine_peer_failed(l->engine, c->lanes.session, status, text);
 }
 
 void peering_disconnected(struct channel *c)
@@ -30,7 +30,7 @@ void peering_disconnected(struct channel *c)
         struct target *t = c->target;
         log_info(LOG, "the connection with a peer is lost; %s",
                  t ? "it is tried again" : "it will try again");
-        engine_peer_disconnected(c->loop->engine, c->session);
+        engine_peer_disconnected(c->loop->engine, c->lanes.session);
         if (!t)
                 return;
         uint64_t now = clock_now_ns();
@@ -117,13 +117,13 @@ static int start_try(struct server_loop *l, struct channel *c)
         struct dialling *d = mem_zalloc(sizeof(*d));
         if (!d)
                 return SP_E_NOMEM;
-        if (c->try < session_generation(c->session))
-                c->try = session_generation(c->session);
+        if (c->try < session_generation(c->lanes.session))
+                c->try = session_generation(c->lanes.session);
         t->again_ns = UINT64_MAX;
         d->target = *t;
-        d->session = c->session;
+        d->session = c->lanes.session;
         d->generation = ++c->try;
-        d->next_seq = session_next_seq(c->session);
+        d->next_seq = session_next_seq(c->lanes.session);
         d->lanes = (unsigned)serving_option(l, CONFIG_peer_lanes);
         if (!d->lanes)
                 d->lanes = lane_thread_lanes(1);
@@ -150,7 +150,7 @@ static void peer_tell(struct server_loop *l, struct channel *c, const char *text
         if (t->tell_ns == UINT64_MAX || (t->reached && clock_now_ns() < t->tell_ns))
                 return;
         t->tell_ns = UINT64_MAX;
-        engine_peer_unreachable(l->engine, c->session, text);
+        engine_peer_unreachable(l->engine, c->lanes.session, text);
 }
 
 /* A try has failed. */
@@ -167,7 +167,7 @@ static void try_later(struct server_loop *l, struct channel *c, int status, cons
         unsigned max_ms = c->relayed_ms ? RELAYED_MAX_MS : RETRY_MAX_MS;
         t->again_ns = clock_now_ns() + dial_pause(pause_ms, max_ms) * 1000000ull;
         if (c->relayed_ms) /* each time: it is the other side's turn */
-                engine_peer_unreachable(l->engine, c->session, text);
+                engine_peer_unreachable(l->engine, c->lanes.session, text);
         else if (status != SP_E_LINK) /* it was there, and was cut: it may be there again soon */
                 peer_tell(l, c, text);
 }
@@ -223,7 +223,7 @@ void peering_relayed(void *user, struct session *s)
         struct server_loop *l = user;
         struct channel *c = channel_of(l, s);
         struct target *t = c ? c->target : NULL;
-        bool dialling = t && t->again_ns == UINT64_MAX && !c->lanes[0].conn;
+        bool dialling = t && t->again_ns == UINT64_MAX && !c->lanes.links[0].conn;
         if (!c)
                 return;
         channel_down(c);
@@ -254,13 +254,15 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
         if (!a->lane) {
                 channel_down(c);
                 channel_await(l, c);
-                (void)engine_peer_connected(l->engine, c->session);
+                (void)engine_peer_connected(l->engine, c->lanes.session);
         }
-        int r = link_up(&c->lanes[a->lane], c->session, a->lane, steal(a->conn), a->next_seq);
+        int r = link_up(&c->lanes.links[a->lane], c->lanes.session, a->lane, steal(a->conn),
+                        a->next_seq);
         if (!r)
-                link_pack(&c->lanes[a->lane], a->features, serving_option(l, CONFIG_compression));
+                link_pack(&c->lanes.links[a->lane], a->features,
+                          serving_option(l, CONFIG_compression));
         if (!r && !a->lane) {
-                r = session_resume(c->session, a->generation);
+                r = session_resume(c->lanes.session, a->generation);
                 engine_settle(l->engine);
         }
         if (r < 0) {
@@ -274,7 +276,7 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
         if (c->relayed_ms)
                 log_info(LOG,
                          "a peer that could not be reached is: the client need not relay any more");
-        engine_peer_direct(l->engine, c->session);
+        engine_peer_direct(l->engine, c->lanes.session);
         engine_settle(l->engine);
         c->relayed_ms = 0;
         t->reached = true;
@@ -287,7 +289,7 @@ void peering_settle(struct server_loop *l, struct arrival *a)
         struct channel *c = channel_of(l, a->session);
         const struct target *t = c ? c->target : NULL;
         bool given_up = !t || c->failed || a->generation != c->try || t->again_ns != UINT64_MAX;
-        if (c && !a->status && a->generation < session_generation(c->session))
+        if (c && !a->status && a->generation < session_generation(c->lanes.session))
                 a->status = SP_E_LINK; /* the other side has closed it: it is relayed anew */
         const char *text = a->text[0] ? a->text : status_text(a->status);
         if (!given_up && !a->status)

@@ -21,7 +21,7 @@ enum {
         EARLY_WAIT_MS = 8000,
         OUTPUT_MAX = 1 << 20, /* bytes of printf text in one message */
         FAREWELL_MS = 1000,
-        POLL_MAX = 2 + 2 * SESSION_LANES, /* entries of one channel, and ours */
+        POLL_MAX = 2 + LANES_POLL_MAX, /* entries of one channel, and ours */
 };
 
 /* ---- the engine's calls: any thread, lock held ---------------------------------------------- */
@@ -32,17 +32,17 @@ void serving_flush(void *user, struct session *s)
         struct channel *c = channel_of(l, s);
         if (!c)
                 return;
-        lane_threads_rouse(c->lane_threads, s);
+        lanes_rouse(&c->lanes);
         if (serving_on_thread(l)) {
                 /* Else it sends when it has received all that is there. */
-                if (l->completions.polls && link_can_send(&c->lanes[0]))
-                        (void)!link_flush(&c->lanes[0], LINK_BUDGET, NULL);
+                if (l->completions.polls && link_can_send(&c->lanes.links[0]))
+                        (void)!link_flush(&c->lanes.links[0], LINK_BUDGET, NULL);
                 return; /* losses are for flush_all */
         }
         bool more = false;
         for (unsigned lane = 0; lane < session_lanes_used(s); lane++) {
-                struct link *k = &c->lanes[lane];
-                if (!k->conn || c->lane_threads[lane])
+                struct link *k = lanes_own(&c->lanes, lane);
+                if (!k)
                         continue;
                 if (!k->blocked)
                         more |= link_flush(k, lane ? DIRECT_BULK_MAX : SIZE_MAX, NULL) != 0;
@@ -127,7 +127,7 @@ static void take_losses(struct server_loop *l)
 {
         list_each(c, &l->channels, struct channel, link)
         {
-                for (unsigned lane = 1; lane < session_lanes_used(c->session); lane++) {
+                for (unsigned lane = 1; lane < session_lanes_used(c->lanes.session); lane++) {
                         int status = c->broken[lane];
                         c->broken[lane] = 0;
                         if (status < 0)
@@ -142,28 +142,28 @@ static void tick(struct server_loop *l)
         uint64_t now = l->answer_ns ? clock_now_ns() : 0;
         list_each(c, &l->channels, struct channel, link)
         {
-                if (!now || !c->lanes[0].conn)
+                if (!now || !c->lanes.links[0].conn)
                         continue;
                 bool client = c == l->client;
-                int r = session_tick(c->session,
+                int r = session_tick(c->lanes.session,
                                      client ? SESSION_EXPECTS_NOTHING : SESSION_EXPECTS_ACKS,
                                      l->answer_ns, now);
                 if (r == 0)
                         continue;
                 log_warn(LOG, "%s: %s for %llu ms: the session drops the connection",
-                         client ? "the client" : "a peer", session_overdue(c->session),
+                         client ? "the client" : "a peer", session_overdue(c->lanes.session),
                          (unsigned long long)(l->answer_ns / 1000000));
                 channel_lost(l, c, 0, r);
         }
 }
 
 /* Of all channels. */
-static unsigned lanes_used(const struct server_loop *l)
+static unsigned most_lanes(const struct server_loop *l)
 {
         unsigned most = 0;
         list_each(c, &l->channels, struct channel, link)
         {
-                unsigned used = session_lanes_used(c->session);
+                unsigned used = lanes_used(&c->lanes);
                 most = used > most ? used : most;
         }
         return most;
@@ -173,14 +173,14 @@ static unsigned lanes_used(const struct server_loop *l)
 static bool flush_all(struct server_loop *l, bool bulk)
 {
         bool more = false;
-        unsigned lanes = bulk ? lanes_used(l) : 1;
+        unsigned lanes = bulk ? most_lanes(l) : 1;
         for (unsigned lane = 0; lane < lanes; lane++) {
                 list_each(c, &l->channels, struct channel, link)
                 {
-                        struct link *k = &c->lanes[lane];
-                        if (!k->conn || k->blocked || c->lane_threads[lane])
+                        struct link *k = lanes_own(&c->lanes, lane);
+                        if (!k || k->blocked)
                                 continue;
-                        const struct session_stats *stats = session_get_stats(c->session);
+                        const struct session_stats *stats = session_get_stats(c->lanes.session);
                         uint64_t sent = stats->bulk_sent;
                         int r = link_flush(k, LINK_BUDGET, &l->unlock);
                         if (stats->bulk_sent != sent)
@@ -192,14 +192,13 @@ static bool flush_all(struct server_loop *l, bool bulk)
                 }
         }
         if (bulk)
-                list_each(c, &l->channels, struct channel, link)
-                        lane_threads_rouse(c->lane_threads, c->session);
+                list_each(c, &l->channels, struct channel, link) lanes_rouse(&c->lanes);
         return more;
 }
 
 static void receive(struct server_loop *l, struct channel *c, unsigned lane)
 {
-        int r = link_receive(&c->lanes[lane], LINK_BUDGET, &l->unlock);
+        int r = link_receive(&c->lanes.links[lane], LINK_BUDGET, &l->unlock);
         engine_settle(l->engine);
         if (r < 0)
                 channel_lost(l, c, lane, r);
@@ -222,60 +221,58 @@ static bool wants_output(struct server_loop *l)
         return l->params.output_fd >= 0 && session_has_room(engine_session(l->engine));
 }
 
+/* Make room for the entries of one more channel, and ours. */
+static int watch_more(struct server_loop *l)
+{
+        struct spin_on *on = &l->watch.on;
+        size_t cap = 2 * l->watch.cap + POLL_MAX;
+        struct pollfd *fds = mem_realloc(on->fds, cap * sizeof(*fds));
+        on->fds = fds ? fds : on->fds;
+        struct conn **conns = mem_realloc(on->conns, cap * sizeof(*conns));
+        on->conns = conns ? conns : on->conns;
+        struct link **links = mem_realloc(on->links, cap * sizeof(*links));
+        on->links = links ? links : on->links;
+        if (!fds || !conns || !links)
+                return SP_E_NOMEM;
+        l->watch.cap = cap;
+        return 0;
+}
+
 /* Fill in the descriptors to poll; entry 0 is the mailbox, entry 1 the output. Returns 1 if there
  * is something to do at once: a thread left work while the lock was released for another lane, and
  * did not wake this one. Else 0 or SP_E_NOMEM. */
-static int collect(struct server_loop *l, size_t *ret_count)
+static int collect(struct server_loop *l)
 {
-        size_t n = 2;
+        struct spin_on *on = &l->watch.on;
         int ready = 0;
-        l->watch.conn_count = 0;
-        l->watch.fds[0] = (struct pollfd){ .fd = l->box->wake_fd, .events = POLLIN };
-        l->watch.fds[1] = (struct pollfd){ .fd = wants_output(l) ? l->params.output_fd : -1,
-                                           .events = POLLIN };
+        on->fds[0] = (struct pollfd){ .fd = l->box->wake_fd, .events = POLLIN };
+        on->fds[1] = (struct pollfd){ .fd = wants_output(l) ? l->params.output_fd : -1,
+                                      .events = POLLIN };
+        on->count = 2;
+        on->conn_count = 0;
         list_each(c, &l->channels, struct channel, link)
         {
-                if (n + 2 * SESSION_LANES > l->watch.fd_cap) {
-                        size_t cap = l->watch.fd_cap * 2;
-                        struct pollfd *more = mem_realloc(l->watch.fds, cap * sizeof(*more));
-                        if (!more)
-                                return SP_E_NOMEM;
-                        l->watch.fds = more;
-                        struct conn **conns = mem_realloc(l->watch.conns, cap * sizeof(*conns));
-                        if (!conns)
-                                return SP_E_NOMEM;
-                        l->watch.conns = conns;
-                        struct link **trials = mem_realloc(l->watch.trials, cap * sizeof(*trials));
-                        if (!trials)
-                                return SP_E_NOMEM;
-                        l->watch.trials = trials;
-                        l->watch.fd_cap = cap;
+                if (on->count + LANES_POLL_MAX > l->watch.cap && watch_more(l) < 0)
+                        return SP_E_NOMEM;
+                for (unsigned lane = 0; lane < lanes_used(&c->lanes); lane++) {
+                        const struct link *k = lanes_own(&c->lanes, lane);
+                        ready |= c->broken[lane] < 0 || (k && link_can_send(k));
                 }
-                for (unsigned lane = 0; lane < session_lanes_used(c->session); lane++) {
-                        ready |= c->broken[lane] < 0;
-                        if (c->lane_threads[lane])
-                                continue;
-                        ready |= link_can_send(&c->lanes[lane]) || link_is_due(&c->lanes[lane]);
-                        int added = link_poll(&c->lanes[lane], &l->watch.fds[n]);
-                        if (added && c->lanes[lane].conn->ops->peek)
-                                l->watch.conns[l->watch.conn_count++] = c->lanes[lane].conn;
-                        n += (size_t)added;
-                }
+                ready |= lanes_poll(&c->lanes, on);
         }
-        *ret_count = n;
         return ready;
 }
 
-static void serve(struct server_loop *l, size_t count)
+static void serve(struct server_loop *l)
 {
-        unsigned lanes = lanes_used(l);
+        unsigned lanes = most_lanes(l);
         for (unsigned lane = 0; lane < lanes; lane++) {
                 list_each(c, &l->channels, struct channel, link)
                 {
-                        if (c->lane_threads[lane])
+                        struct link *k = lanes_own(&c->lanes, lane);
+                        if (!k)
                                 continue;
-                        struct link *k = &c->lanes[lane];
-                        unsigned can = link_polled(k, l->watch.fds + 2, count - 2);
+                        unsigned can = link_polled(k, l->watch.on.fds + 2, l->watch.on.count - 2);
                         if (can & CONN_OUT)
                                 k->blocked = false;
                         if (can & CONN_IN && !l->over)
@@ -317,7 +314,7 @@ static void farewell(struct server_loop *l)
                 begin_farewell(l, SP_E_GONE, text);
         if (l->farewell.until_ns == UINT64_MAX)
                 return;
-        struct link *k = l->client ? &l->client->lanes[0] : NULL;
+        struct link *k = l->client ? &l->client->lanes.links[0] : NULL;
         if (k && k->conn && !k->blocked)
                 (void)!link_flush(k, SIZE_MAX, NULL);
         if (!k || !k->conn || clock_now_ns() >= l->farewell.until_ns)
@@ -349,8 +346,8 @@ static uint64_t next_deadline(struct server_loop *l)
         }
         list_each(c, &l->channels, struct channel, link)
         {
-                if (c->lanes[0].conn && session_deadline(c->session) < d)
-                        d = session_deadline(c->session);
+                if (c->lanes.links[0].conn && session_deadline(c->lanes.session) < d)
+                        d = session_deadline(c->lanes.session);
                 if (c->target && c->target->again_ns < d)
                         d = c->target->again_ns;
                 if (c->target && c->target->tell_ns < d)
@@ -377,41 +374,34 @@ static void begin_trials(struct server_loop *l)
                 return;
         list_each(c, &l->channels, struct channel, link)
         {
-                if (link_try_begin(&c->lanes[0]))
-                        l->watch.trials[l->watch.trial_count++] = &c->lanes[0];
+                if (link_try_begin(&c->lanes.links[0]))
+                        l->watch.on.links[l->watch.on.link_count++] = &c->lanes.links[0];
         }
 }
 
-static void end_trials(struct server_loop *l)
-{
-        while (l->watch.trial_count)
-                link_try_end(l->watch.trials[--l->watch.trial_count]);
-}
-
 /* Without the engine's lock. */
-static int look(struct server_loop *l, size_t count)
+static int look(const struct spin_on *on)
 {
-        int n = poll(l->watch.fds, count, 0);
-        return n ? n : spin_peek(l->watch.conns, l->watch.conn_count);
+        int n = poll(on->fds, on->count, 0);
+        return n ? n : spin_peek(on->conns, on->conn_count);
 }
 
-static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
+static int sleep_in_poll(struct server_loop *l, uint64_t deadline)
 {
-        int n = spin_poll(&l->spin, &(struct spin_on){ l->watch.fds, count, l->watch.conns,
-                                                       l->watch.conn_count, l->watch.trials,
-                                                       l->watch.trial_count });
+        struct spin_on *on = &l->watch.on;
+        int n = spin_poll(&l->spin, on);
         if (n)
                 return n;
-        if (l->watch.trial_count) {
+        if (on->link_count) {
                 engine_lock(l->engine);
-                end_trials(l);
+                spin_end_trials(&l->watch.on);
                 engine_unlock(l->engine);
         }
         atomic_store(&l->completions.sleeps, true);
         if (l->spin.also)
                 engine_poll(l->engine, true);
-        TRACE_SPAN(poll, count);
-        n = poll(l->watch.fds, count, clock_poll_ms(deadline));
+        TRACE_SPAN(poll, on->count);
+        n = poll(on->fds, on->count, clock_poll_ms(deadline));
         atomic_store(&l->completions.sleeps, false);
         spin_slept(&l->spin);
         /* The loop's thread notices the completion of commands submitted from now on. So no other
@@ -425,7 +415,7 @@ static int sleep_in_poll(struct server_loop *l, size_t count, uint64_t deadline)
  * before it was attached, the first one or a later one. */
 static void await_client(struct server_loop *l)
 {
-        if (!l->attach.heard || (l->client && l->client->lanes[0].conn)) {
+        if (!l->attach.heard || (l->client && l->client->lanes.links[0].conn)) {
                 l->linger_ns = UINT64_MAX;
                 return;
         }
@@ -444,7 +434,6 @@ static void *loop_thread(void *arg)
         l->self = thread_self();
         l->running = true;
         for (;;) {
-                size_t count = 0;
                 atomic_store_explicit(&l->life.answered,
                                       atomic_load_explicit(&l->life.asked, memory_order_relaxed),
                                       memory_order_relaxed);
@@ -456,7 +445,7 @@ static void *loop_thread(void *arg)
                 bool more = flush_all(l, true);
                 farewell(l);
                 await_client(l);
-                int r = l->over ? 0 : collect(l, &count);
+                int r = l->over ? 0 : collect(l);
                 if (r < 0)
                         serving_end(l, SP_E_NOMEM, "out of memory");
                 if (l->over)
@@ -467,20 +456,20 @@ static void *loop_thread(void *arg)
                 begin_trials(l);
                 engine_unlock(l->engine);
                 bool told = l->spin.also && poll_completions(l) == SPIN_FOUND;
-                int n = more || told ? look(l, count) : sleep_in_poll(l, count, deadline);
+                int n = more || told ? look(&l->watch.on) : sleep_in_poll(l, deadline);
                 engine_lock(l->engine);
                 l->asleep = false;
-                end_trials(l);
+                spin_end_trials(&l->watch.on);
                 /* A link is due for reading, though poll(2) finds nothing, when a send on it failed. */
                 if (n < 0 || (!n && r <= 0))
                         continue;
-                if (l->watch.fds[0].revents) {
+                if (l->watch.on.fds[0].revents) {
                         eventfd_t v;
                         (void)!eventfd_read(l->box->wake_fd, &v);
                 }
-                if (l->watch.fds[1].revents)
+                if (l->watch.on.fds[1].revents)
                         take_output(l);
-                serve(l, count);
+                serve(l);
         }
         flush_all(l, false);
         list_each(c, &l->channels, struct channel, link) channel_down(c);
@@ -525,11 +514,9 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         }
         list_init(&l->channels);
         list_init(&l->early);
-        l->watch.fd_cap = POLL_MAX;
-        l->watch.fds = mem_alloc(l->watch.fd_cap * sizeof(*l->watch.fds));
-        l->watch.conns = mem_alloc(l->watch.fd_cap * sizeof(*l->watch.conns));
-        l->watch.trials = mem_alloc(l->watch.fd_cap * sizeof(struct link *));
-        int r = l->watch.fds && l->watch.conns && l->watch.trials ? box_new(&l->box) : SP_E_NOMEM;
+        int r = watch_more(l);
+        if (!r)
+                r = box_new(&l->box);
         if (!r && params->output_fd >= 0 && fcntl(params->output_fd, F_SETFL, O_NONBLOCK) < 0)
                 r = SP_E_INVAL;
         if (!r)
@@ -566,14 +553,12 @@ static void lane_threads_end(struct server_loop *l)
         engine_lock(l->engine);
         list_each(c, &l->channels, struct channel, link)
         {
-                for (unsigned i = 1; i < SESSION_LANES; i++)
-                        lane_thread_tell_stop(c->lane_threads[i]);
+                lanes_stop(&c->lanes);
         }
         engine_unlock(l->engine);
         list_each(c, &l->channels, struct channel, link)
         {
-                for (unsigned i = 1; i < SESSION_LANES; i++)
-                        c->lane_threads[i] = lane_thread_free(c->lane_threads[i]);
+                lanes_join(&c->lanes);
         }
 }
 
@@ -605,9 +590,9 @@ struct server_loop *server_loop_free(struct server_loop *l)
         box_unref(l->box);
         if (l->params.output_fd >= 0)
                 close(l->params.output_fd);
-        mem_free(l->watch.fds);
-        mem_free(l->watch.conns);
-        mem_free(l->watch.trials);
+        mem_free(l->watch.on.fds);
+        mem_free(l->watch.on.conns);
+        mem_free(l->watch.on.links);
         if (l->arena.fd >= 0)
                 close(l->arena.fd);
         arena_unmap_bounce(&l->arena.bounce);

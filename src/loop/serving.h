@@ -7,11 +7,9 @@
 #include "base/list.h"
 #include "engine/engine.h"
 #include "loop/arena.h"
-#include "loop/lane_thread.h"
-#include "loop/link.h"
+#include "loop/lanes.h"
 #include "loop/mailbox.h"
 #include "loop/server_loop.h"
-#include "loop/spin.h"
 #include "os/thread.h"
 #include "transport/address.h"
 
@@ -20,11 +18,8 @@ struct wire_hello;
 /* One of the engine's sessions with its connections. Lives as long as the loop. */
 struct channel {
         struct list link;
-        struct session *session;
         struct server_loop *loop;
-        struct link lanes[SESSION_LANES];
-        struct lane_thread
-                *lane_threads[SESSION_LANES]; /* NULL: the loop's thread moves the lane */
+        struct lanes lanes;
         int broken
                 [SESSION_LANES]; /* negative: the error that a lane thread found, for the loop's thread */
         bool failed;             /* the engine was told that this peer is lost */
@@ -97,15 +92,10 @@ struct server_loop {
 
         /* The descriptors that the thread sleeps on (server_loop.c). */
         struct {
-                struct pollfd *fds;
-                size_t fd_cap;
-                /* The conns among them that can be peeked at; no other thread closes such a conn.
-                 * Room for fd_cap. */
-                struct conn **conns;
-                size_t conn_count;
-                /* Links that the thread receives from while it spins. Room for fd_cap. */
-                struct link **trials;
-                size_t trial_count;
+                /* No other thread closes its conns. The thread receives from its links while it
+                 * spins. Each array has room for `cap` entries. */
+                struct spin_on on;
+                size_t cap;
         } watch;
 
         struct spin spin;

@@ -224,6 +224,12 @@ int spin_poll(struct spin *s, const struct spin_on *on)
         return r ? r : arm_all(on->conns, on->conn_count);
 }
 
+void spin_end_trials(struct spin_on *on)
+{
+        while (on->link_count)
+                link_try_end(on->links[--on->link_count]);
+}
+
 void spin_slept(struct spin *s)
 {
         if (!s->max_ns)

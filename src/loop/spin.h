@@ -53,9 +53,9 @@ struct spin_on {
         nfds_t count;
         /* Conns that can be peeked at, and links that can be tried (link_try_begin). Their entries
          * are among `fds`. */
-        struct conn *const *conns;
+        struct conn **conns;
         size_t conn_count;
-        struct link *const *links;
+        struct link **links;
         size_t link_count;
         bool due; /* an event is due: somebody waits for it */
 };
@@ -108,6 +108,9 @@ static inline bool spin_tries(const struct spin *s)
  * the conns or links has something. Negative: `also` has found something. 0: nothing yet; the conns
  * are armed, so the thread may sleep. */
 int spin_poll(struct spin *s, const struct spin_on *on);
+
+/* End the trials of all links of `on`, with their sessions' lock held: they are polled no more. */
+void spin_end_trials(struct spin_on *on);
 
 /* Called after the sleep that followed. The next bound depends on how long it was. */
 void spin_slept(struct spin *s);
