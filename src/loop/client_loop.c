@@ -680,28 +680,18 @@ static enum spin_also is_woken(void *user)
 static void sleep_in_poll(struct client_loop *loop, struct spin_on *on, bool spin,
                           uint64_t deadline_ns, struct lock *lock) EXCLUDES(*lock)
 {
-        struct pollfd *fds = on->fds;
-        nfds_t n = on->count;
-        if (spin_poll(spin ? &loop->spin : &loop->still, on))
+        struct spin *s = spin ? &loop->spin : &loop->still;
+        if (spin_poll(s, on))
                 return;
         if (on->link_count) {
                 lock_take(lock);
                 spin_end_trials(on);
                 lock_release(lock);
         }
-        TRACE_SPAN(sleep, n);
-        struct timespec left, *timeout = NULL;
-        if (deadline_ns != UINT64_MAX) {
-                uint64_t now = clock_now_ns();
-                uint64_t ns = deadline_ns > now ? deadline_ns - now : 0;
-                left = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-                timeout = &left;
-        }
-        if (ppoll(fds, n, timeout, NULL) < 0)
-                for (nfds_t i = 0; i < n; i++)
-                        fds[i].revents = POLLIN; /* interrupted: look at all */
-        if (spin)
-                spin_slept(&loop->spin);
+        TRACE_SPAN(sleep, on->count);
+        if (spin_sleep(s, on, deadline_ns) < 0)
+                for (nfds_t i = 0; i < on->count; i++)
+                        on->fds[i].revents = POLLIN; /* interrupted: look at all */
 }
 
 /* Addresses have changed: drop connections whose address is gone. Hurry connections that are being

@@ -92,15 +92,12 @@ static void sleep_in_poll(struct lane_thread *c) REQUIRES(*c->params.lock)
         struct conn *conn = link_look_begin(p->link);
         c->asleep = true;
         link_lock_release(c->params.lock);
-        int r = spin_poll(&c->spin, &(struct spin_on){ .fds = fds,
-                                                       .count = n,
-                                                       .conns = &conn,
-                                                       .conn_count = conn != NULL });
+        struct spin_on on = { .fds = fds, .count = n, .conns = &conn, .conn_count = conn != NULL };
+        int r = spin_poll(&c->spin, &on);
         if (!r && (!conn || look_away(c))) {
                 TRACE_SPAN(poll, n);
-                if (poll(fds, n, -1) < 0 && errno != EINTR)
+                if (spin_sleep(&c->spin, &on, UINT64_MAX) < 0 && errno != EINTR)
                         sched_yield();
-                spin_slept(&c->spin);
         }
         if (fds[0].revents) {
                 eventfd_t v;

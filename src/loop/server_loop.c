@@ -401,9 +401,8 @@ static int sleep_in_poll(struct server_loop *l, uint64_t deadline)
         if (l->spin.also)
                 engine_poll(l->engine, true);
         TRACE_SPAN(poll, on->count);
-        n = poll(on->fds, on->count, clock_poll_ms(deadline));
+        n = spin_sleep(&l->spin, on, deadline);
         atomic_store(&l->completions.sleeps, false);
-        spin_slept(&l->spin);
         /* The loop's thread notices the completion of commands submitted from now on. So no other
          * thread has to be woken. */
         if (l->spin.also)

@@ -22,6 +22,10 @@ enum {
         LOOKS_SOON = 4,           /* the same, while `also` is due, too */
         BACKOFF_MAX = 256,        /* waits */
         ENGAGED = 8,              /* times the bound, while the other side copies */
+        EXPECT_SHARE = 16,        /* anticipate by this share of the wait, */
+        EXPECT_MIN_NS = 1000000,  /* of waits of this length */
+        EXPECT_MAX_NS = 200000000,
+        LEAD_MAX_NS = 2000000,
 };
 
 unsigned spin_cores;
@@ -230,15 +234,82 @@ void spin_end_trials(struct spin_on *on)
                 link_try_end(on->links[--on->link_count]);
 }
 
+/* ---- sleeping -------------------------------------------------------------------------------- */
+
+static int sleep_until(const struct spin_on *on, uint64_t deadline_ns)
+{
+        struct timespec left, *timeout = NULL;
+        if (deadline_ns != UINT64_MAX) {
+                uint64_t now = clock_now_ns();
+                uint64_t ns = deadline_ns > now ? deadline_ns - now : 0;
+                left = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+                timeout = &left;
+        }
+        return ppoll(on->fds, on->count, timeout, NULL);
+}
+
+static uint64_t lead_ns(const struct spin *s)
+{
+        uint64_t lead = s->expect.wait_ns / EXPECT_SHARE;
+        return lead < LEAD_MAX_NS ? lead : LEAD_MAX_NS;
+}
+
+/* Spin until `until_ns`, or until another thread wants the core. The conns are armed, and their owners
+ * may close them meanwhile, so it polls the descriptors alone. */
+static int watch(const struct spin_on *on, uint64_t until_ns)
+{
+        TRACE_SPAN(spin, until_ns);
+        long before = preempted();
+        int r;
+        do
+                r = poll(on->fds, on->count, 0);
+        while (!r && clock_now_ns() < until_ns && preempted() == before);
+        return r;
+}
+
+/* Sleep until shortly before the event that is expected, and spin. 0: it has not come. */
+static int anticipate(const struct spin *s, const struct spin_on *on, uint64_t deadline_ns)
+{
+        uint64_t at = s->began_ns + s->expect.wait_ns, lead = lead_ns(s);
+        if (!s->expect.wait_ns || at + lead >= deadline_ns || clock_now_ns() >= at - lead)
+                return 0;
+        int r = sleep_until(on, at - lead);
+        return r ? r : watch(on, at + lead);
+}
+
+/* Two waits of about the same length let expect a third. Short waits in between do not count. */
+static void expect(struct spin *s, uint64_t took)
+{
+        if (s->yields || took < EXPECT_MIN_NS)
+                return;
+        uint64_t last = s->expect.last_ns;
+        uint64_t differ = took > last ? took - last : last - took;
+        s->expect.last_ns = took;
+        s->expect.wait_ns = took < EXPECT_MAX_NS && differ < took / EXPECT_SHARE ? took : 0;
+}
+
 void spin_slept(struct spin *s)
 {
         if (!s->max_ns)
                 return;
         uint64_t took = clock_now_ns() - s->began_ns;
+        expect(s, took);
         if (s->gave_up && !s->backoff && took < 2 * s->max_ns)
                 s->backoff = BACKOFF_LATE;
         /* Waking up takes about as long as spinning may. */
         s->now_ns = took < 2 * s->max_ns ? s->max_ns : s->now_ns / 2;
         s->backoff -= s->backoff > 0 && !s->yields;
         s->long_budget = !s->yields && !s->backoff && took / SPIN_LONG_BUDGET < s->max_ns;
+}
+
+int spin_sleep(struct spin *s, const struct spin_on *on, uint64_t deadline_ns)
+{
+        int r = anticipate(s, on, deadline_ns);
+        bool expected = r > 0;
+        if (!r)
+                r = sleep_until(on, deadline_ns);
+        spin_slept(s);
+        if (expected)
+                s->now_ns = s->max_ns; /* the next events may come soon */
+        return r;
 }

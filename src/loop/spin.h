@@ -11,7 +11,12 @@
  *
  * The bound is SPIN_LONG_BUDGET times longer for an event that is due: commands run, and the last
  * ones took no longer than that. It is longer, too, while the other side copies bytes through the
- * bounce buffer (conn_is_engaged). */
+ * bounce buffer (conn_is_engaged).
+ *
+ * Anticipation. A program that runs kernels of ten milliseconds sleeps as long each time. A core that
+ * wakes up from such a sleep is slow: it needs some 60 us to wake up, and executes the first
+ * commands at a third of its speed. So spin_sleep wakes up a little earlier than the last two sleeps
+ * ended, and spins until the event comes. */
 #ifndef SPANCL_LOOP_SPIN_H
 #define SPANCL_LOOP_SPIN_H
 
@@ -39,6 +44,10 @@ struct spin {
         unsigned colocated; /* waits on the same core as the other side (spin.c) */
         bool gave_up;       /* the present wait's yielding found nothing */
         bool yields;        /* the core is yielded after each poll */
+        struct {
+                uint64_t last_ns; /* how long the last long wait took */
+                uint64_t wait_ns; /* how long the next one is expected to take; 0: not known */
+        } expect;
         atomic_bool shared; /* spin_share */
         uint64_t began_ns;
         atomic_uint kicks; /* spin_kick */
@@ -112,7 +121,11 @@ int spin_poll(struct spin *s, const struct spin_on *on);
 /* End the trials of all links of `on`, with their sessions' lock held: they are polled no more. */
 void spin_end_trials(struct spin_on *on);
 
-/* Called after the sleep that followed. The next bound depends on how long it was. */
+/* Sleep until a descriptor of `on` has an event, or until deadline_ns (UINT64_MAX: for ever); spin_poll
+ * has returned 0 before. Returns ppoll(2)'s result. */
+int spin_sleep(struct spin *s, const struct spin_on *on, uint64_t deadline_ns);
+
+/* After a sleep: the next bound depends on how long it took. spin_sleep calls it. */
 void spin_slept(struct spin *s);
 
 #endif

@@ -127,6 +127,66 @@ TEST(with_two_cores_it_yields_unless_others_want_them)
         close(fds[1]);
 }
 
+static void *write_later(void *fd)
+{
+        struct timespec ms = { 0, 3000000 };
+        nanosleep(&ms, NULL);
+        (void)!write(*(int *)fd, "x", 1);
+        return fd;
+}
+
+static int sleep_for_a_write(struct spin *s, const struct spin_on *on, int fd)
+{
+        pthread_t thread;
+        char byte;
+        s->now_ns = 0;
+        assert_int_equal(spin_poll(s, on), 0);
+        assert_int_equal(pthread_create(&thread, NULL, write_later, &fd), 0);
+        int r = spin_sleep(s, on, UINT64_MAX);
+        pthread_join(thread, NULL);
+        assert_int_equal(read(on->fds[0].fd, &byte, 1), 1);
+        return r;
+}
+
+TEST(it_expects_a_third_wait_as_long_as_two)
+{
+        int fds[2];
+        struct pollfd p = reader(fds);
+        struct spin_on on = { .fds = &p, .count = 1 };
+        struct spin s;
+        spin_init(&s, 1000, 8);
+        for (int tries = 0; tries < 1000 && !s.expect.wait_ns; tries++)
+                assert_int_equal(sleep_for_a_write(&s, &on, fds[1]), 1);
+        assert_true(s.expect.wait_ns >= 3000000);
+
+        /* Too early, too late or never, the event is found. */
+        const uint64_t expected[] = { 1500000, 3000000, 100000000, 3000000000 };
+        for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+                s.expect.wait_ns = expected[i];
+                assert_int_equal(sleep_for_a_write(&s, &on, fds[1]), 1);
+                /* If it came as expected, the next wait spins. */
+                if (i == 2 || i == 3)
+                        assert_true(s.now_ns == s.max_ns);
+        }
+        s.expect.wait_ns = 2000000;
+        assert_int_equal(spin_poll(&s, &on), 0);
+        assert_int_equal(spin_sleep(&s, &on, s.began_ns + 4000000), 0);
+        s.expect.wait_ns = 2000000;
+        assert_int_equal(spin_poll(&s, &on), 0);
+        assert_int_equal(spin_sleep(&s, &on, 0), 0);
+
+        s.expect.wait_ns = 5000000;
+        s.expect.last_ns = 90000000; /* the waits differ */
+        assert_int_equal(sleep_for_a_write(&s, &on, fds[1]), 1);
+        assert_true(s.expect.wait_ns == 0 || s.expect.wait_ns > 80000000);
+        spin_init(&s, 1000, 2); /* somebody else needs the core */
+        for (int i = 0; i < 4; i++)
+                assert_int_equal(sleep_for_a_write(&s, &on, fds[1]), 1);
+        assert_true(s.expect.wait_ns == 0);
+        close(fds[0]);
+        close(fds[1]);
+}
+
 static atomic_bool parted;
 
 static void *yield_to_others(void *unused)
@@ -255,6 +315,7 @@ int main(void)
                 cmocka_unit_test(it_looks_at_other_things_in_turn),
                 cmocka_unit_test(it_never_spins_with_too_few_cores_or_when_told_not_to),
                 cmocka_unit_test(with_two_cores_it_yields_unless_others_want_them),
+                cmocka_unit_test(it_expects_a_third_wait_as_long_as_two),
                 cmocka_unit_test(it_sleeps_once_where_both_sides_yield_to_each_other),
                 cmocka_unit_test(long_waits_make_it_stop_and_a_short_one_begin_again),
                 cmocka_unit_test(a_due_event_is_waited_for_with_the_long_budget),
