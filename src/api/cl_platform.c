@@ -8,6 +8,7 @@
 #include "core/client.h"
 #include "core/command/khr_command_buffer.h"
 #include "core/device.h"
+#include "core/platform.h"
 
 /* Extensions that the platform has beside those of its devices. */
 static const cl_name_version extensions[] = {
@@ -116,8 +117,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform,
         case CL_PLATFORM_NUMERIC_VERSION:
                 return reply_value(reply, cl_version, CL_MAKE_VERSION(3, 0, 0));
         case CL_PLATFORM_NAME:
-        case CL_PLATFORM_VENDOR:
                 return reply_string(reply, "SpanCL");
+        case CL_PLATFORM_VENDOR:
+                return reply_string(reply, platform_vendor());
         case CL_PLATFORM_EXTENSIONS:
                 return reply_extensions(platform, false, reply);
         case CL_PLATFORM_EXTENSIONS_WITH_VERSION:

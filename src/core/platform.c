@@ -1,6 +1,7 @@
 #include "core/platform.h"
 
 #include "base/mem.h"
+#include "config/variables.h"
 #include "core/handle.h"
 
 int platform_new(struct client *c, cl_platform_id *ret)
@@ -20,4 +21,9 @@ void platform_free(cl_platform_id p)
                 return;
         p->h.type = 0;
         mem_free(p);
+}
+
+const char *platform_vendor(void)
+{
+        return config_text(CONFIG_platform_vendor);
 }

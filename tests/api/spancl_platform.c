@@ -56,6 +56,12 @@ static void platform(struct api *a)
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_NAME, 0, NULL, &size));
         CHECK(size == 7);
         EXPECT(CL_INVALID_VALUE, clGetPlatformInfo(a->platform, CL_PLATFORM_NAME, 6, text, NULL));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_VENDOR, sizeof(text), text, NULL));
+        CHECK(!strcmp(text, "SpanCL"));
+        CHECK(!setenv("SPANCL_PLATFORM_VENDOR", "Somebody", 1));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_VENDOR, sizeof(text), text, NULL));
+        CHECK(!strcmp(text, "Somebody"));
+        CHECK(!unsetenv("SPANCL_PLATFORM_VENDOR"));
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_NAME, 7, text, NULL));
         CHECK(!strcmp(text, "SpanCL"));
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_VERSION, sizeof(text), text, NULL));
