@@ -1,11 +1,11 @@
 #include "loop/serving.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "session/hello.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
@@ -96,7 +96,7 @@ static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane
         int r = shm_offer(conn, lane ? SHARED_BULK : SHARED_MESSAGES, arena ? ARENA_SIZE : 0);
         int fd = !r && arena ? arena_storage(*conn, &size) : -1;
         if (fd >= 0) {
-                l->arena.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+                l->arena.fd = file_duplicate(fd);
                 l->arena.size = size;
                 arena_map_bounce(*conn, &l->arena.bounce);
         }

@@ -1,6 +1,5 @@
 #include "loop/serving.h"
 
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +38,7 @@ void channel_await(struct server_loop *l, struct channel *c)
 {
         while (lanes_busy(&c->lanes)) {
                 engine_unlock(l->engine);
-                sched_yield();
+                thread_yield();
                 engine_lock(l->engine);
         }
 }

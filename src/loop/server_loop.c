@@ -1,16 +1,14 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "loop/serving.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/thread.h"
 #include "os/vm.h"
+#include "os/wakeup.h"
 #include "session/hello.h"
 #include "trace/trace.h"
 
@@ -57,9 +55,7 @@ static void on_output(void *user, struct buf *text)
         struct server_loop *l = user;
         for (size_t got = 0; got < OUTPUT_MAX;) {
                 uint8_t chunk[16 << 10];
-                ssize_t n = read(l->params.output_fd, chunk, sizeof(chunk));
-                if (n < 0 && errno == EINTR)
-                        continue;
+                int64_t n = file_read(l->params.output_fd, chunk, sizeof(chunk));
                 if (n <= 0)
                         return;
                 if (buf_put(text, chunk, (size_t)n) < 0) {
@@ -401,7 +397,7 @@ static int sleep_in_poll(struct server_loop *l, uint64_t deadline)
         if (l->spin.also)
                 engine_poll(l->engine, true);
         TRACE_SPAN(poll, on->count);
-        n = poll(on->fds, on->count, clock_poll_ms(deadline));
+        n = poll_until(on->fds, on->count, deadline);
         atomic_store(&l->completions.sleeps, false);
         spin_slept(&l->spin);
         /* The loop's thread notices the completion of commands submitted from now on. So no other
@@ -463,10 +459,8 @@ static void *loop_thread(void *arg)
                 /* A link is due for reading, though poll(2) finds nothing, when a send on it failed. */
                 if (n < 0 || (!n && r <= 0))
                         continue;
-                if (l->watch.on.fds[0].revents) {
-                        eventfd_t v;
-                        (void)!eventfd_read(l->box->wake_fd, &v);
-                }
+                if (l->watch.on.fds[0].revents)
+                        wakeup_clear(l->box->wake_fd);
                 if (l->watch.on.fds[1].revents)
                         take_output(l);
                 serve(l);
@@ -498,7 +492,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         struct server_loop *l = mem_zalloc(sizeof(*l));
         if (!l) {
                 if (params->output_fd >= 0)
-                        close(params->output_fd);
+                        file_close(params->output_fd);
                 return SP_E_NOMEM;
         }
         l->params = *params;
@@ -517,7 +511,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         int r = watch_more(l);
         if (!r)
                 r = box_new(&l->box);
-        if (!r && params->output_fd >= 0 && fcntl(params->output_fd, F_SETFL, O_NONBLOCK) < 0)
+        if (!r && params->output_fd >= 0 && !file_never_wait(params->output_fd))
                 r = SP_E_INVAL;
         if (!r)
                 r = engine_new(
@@ -589,12 +583,12 @@ struct server_loop *server_loop_free(struct server_loop *l)
         }
         box_unref(l->box);
         if (l->params.output_fd >= 0)
-                close(l->params.output_fd);
+                file_close(l->params.output_fd);
         mem_free(l->watch.on.fds);
         mem_free(l->watch.on.conns);
         mem_free(l->watch.on.links);
         if (l->arena.fd >= 0)
-                close(l->arena.fd);
+                file_close(l->arena.fd);
         arena_unmap_bounce(&l->arena.bounce);
         mem_free(l);
         return NULL;

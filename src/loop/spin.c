@@ -1,8 +1,5 @@
 #include "loop/spin.h"
 
-#include <sched.h>
-#include <sys/resource.h>
-
 #include "base/relax.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -62,13 +59,6 @@ static bool try_links(const struct spin_on *on)
         return false;
 }
 
-/* The number of times that other threads took the core from this one. */
-static long preempted(void)
-{
-        struct rusage u;
-        return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
-}
-
 /* ---- with two cores ------------------------------------------------------------------------- */
 
 static int look(struct spin *s, const struct spin_on *on, bool everywhere)
@@ -107,16 +97,16 @@ static int spin_and_yield(struct spin *s, const struct spin_on *on)
         TRACE_SPAN(spin, s->now_ns);
         uint64_t from = s->began_ns, now = from;
         unsigned every = on->conn_count || on->link_count ? YIELD_LOOKS : 1;
-        long before = preempted();
+        long before = thread_preemptions();
         unsigned kicks = atomic_load_explicit(&s->kicks, memory_order_relaxed);
         for (unsigned looks = 0; now - from < s->now_ns; looks++) {
                 int r = look(s, on, looks % every == 0);
                 if (r) {
-                        part(s, looks, (unsigned long)(preempted() - before));
+                        part(s, looks, (unsigned long)(thread_preemptions() - before));
                         return r;
                 }
                 uint64_t then = now;
-                sched_yield();
+                thread_yield();
                 now = clock_now_ns();
                 if (now - then > OFF_CORE_MAX_NS) {
                         s->backoff = BACKOFF_OFF_CORE;
@@ -147,7 +137,7 @@ static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigne
 {
         uint64_t now = clock_now_ns();
         unsigned kicked = atomic_load_explicit(&s->kicks, memory_order_relaxed);
-        if (kicked != *kicks && preempted() == before) {
+        if (kicked != *kicks && thread_preemptions() == before) {
                 *kicks = kicked;
                 s->began_ns = now;
                 s->now_ns = s->max_ns;
@@ -157,7 +147,7 @@ static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigne
                 return true;
         bool may = (due && s->long_budget && took / SPIN_LONG_BUDGET < s->max_ns) ||
                    (took / ENGAGED < s->max_ns && is_engaged(on));
-        return may && preempted() == before;
+        return may && thread_preemptions() == before;
 }
 
 static int spin(struct spin *s, const struct spin_on *on)
@@ -192,14 +182,14 @@ static int spin(struct spin *s, const struct spin_on *on)
                 }
                 looks = 0;
                 if (before < 0)
-                        before = preempted();
+                        before = thread_preemptions();
                 int r = poll(on->fds, on->count, 0);
                 if (r)
                         return r;
                 if (!is_early(s, on, soon || on->due, &kicks, before))
                         break;
         }
-        if (preempted() != before) {
+        if (thread_preemptions() != before) {
                 s->now_ns = 0;
                 s->long_budget = false;
                 s->backoff = s->backoff_next;
