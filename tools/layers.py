@@ -52,7 +52,7 @@ HEADERS = {
     "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",
             "proto/wire.h", "session/session.h"},
 }
-PORTABLE = {"core", "engine", "session", "proto", "api"}
+PORTABLE = {"core", "engine", "session", "proto", "api", "loop"}
 STANDARD = {f"{name}.h" for name in
             "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"
             " stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar"

@@ -1,7 +1,5 @@
 #include "loop/arena.h"
 
-#include <sys/mman.h>
-
 #include "os/vm.h"
 
 int arena_storage(const struct conn *c, uint64_t *ret_size)
@@ -23,7 +21,7 @@ void arena_map_bounce(const struct conn *c, struct arena_bounce *ret)
         ret->base = (void *)(uintptr_t)address;
         ret->size = ARENA_BOUNCE;
         /* A child of this process has no part in it. */
-        (void)madvise(ret->base, ret->size, MADV_DONTFORK);
+        vm_keep_from_children(address, ARENA_BOUNCE);
 }
 
 void arena_use_bounce(const struct arena_bounce *s, unsigned lane, struct conn *c)

@@ -1,11 +1,11 @@
 #include "loop/serving.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "session/hello.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
@@ -90,13 +90,14 @@ static int answer(struct conn *conn, const struct wire_hello_reply *m)
 
 /* `clients`: with the memory in common, too. */
 static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane, bool clients)
+        REQUIRES(l->lock)
 {
         uint64_t size;
         bool arena = clients && !lane && l->arena.fd < 0;
         int r = shm_offer(conn, lane ? SHARED_BULK : SHARED_MESSAGES, arena ? ARENA_SIZE : 0);
         int fd = !r && arena ? arena_storage(*conn, &size) : -1;
         if (fd >= 0) {
-                l->arena.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+                l->arena.fd = file_duplicate(fd);
                 l->arena.size = size;
                 arena_map_bounce(*conn, &l->arena.bounce);
         }
@@ -201,7 +202,7 @@ static void refuse(struct conn *conn, int status, const char *text)
 }
 
 /* A connection that came. Keeps it for later when it is a peer not announced yet. */
-static void greet(struct server_loop *l, struct arrival *a, size_t *early)
+static void greet(struct server_loop *l, struct arrival *a, size_t *early) REQUIRES(l->lock)
 {
         struct wire_hello m;
         struct session *s;

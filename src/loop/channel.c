@@ -1,6 +1,5 @@
 #include "loop/serving.h"
 
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,9 +37,9 @@ void channel_down(struct channel *c)
 void channel_await(struct server_loop *l, struct channel *c)
 {
         while (lanes_busy(&c->lanes)) {
-                engine_unlock(l->engine);
-                sched_yield();
-                engine_lock(l->engine);
+                serving_unlock(l);
+                thread_yield();
+                serving_lock(l);
         }
 }
 
@@ -95,7 +94,7 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
 
 /* Received data goes to the device, and with it commands that wait for the data. A polling thread
  * notices their completion soonest, so wake or extend its polling. */
-static void await_end(struct server_loop *l)
+static void await_end(struct server_loop *l) REQUIRES(l->lock)
 {
         if (!atomic_load_explicit(&l->completions.looks, memory_order_relaxed))
                 return;
@@ -105,7 +104,7 @@ static void await_end(struct server_loop *l)
 }
 
 /* Called on a lane thread. */
-static void carried(void *user, struct link *link, int status)
+static void carried(void *user, struct link *link, int status) LOCK_UNCHECKED
 {
         struct channel *c = user;
         struct server_loop *l = c->loop;
@@ -120,7 +119,7 @@ static void carried(void *user, struct link *link, int status)
 }
 
 /* Several peers at the same time compete for the cores, so each gets fewer lanes. */
-static void share_lanes(struct server_loop *l)
+static void share_lanes(struct server_loop *l) REQUIRES(l->lock)
 {
         size_t peers = 0;
         if (serving_option(l, CONFIG_peer_lanes))
@@ -145,7 +144,7 @@ void channel_carry(struct server_loop *l, struct channel *c, unsigned up)
                 share_lanes(l);
         if (up > 1 && lane_thread_takes(c->lanes.links[up].conn))
                 lanes_carry(&c->lanes, up,
-                            (struct lane_thread_params){ .lock = &l->unlock,
+                            (struct lane_thread_params){ .lock = &l->lock,
                                                          .spin_ns = l->spin_ns,
                                                          .moved = carried,
                                                          .user = c });

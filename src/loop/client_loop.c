@@ -1,13 +1,9 @@
 /* The client's side of the outside world: core/link/io.h over sockets, poll(2) and threads. */
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "backend/backend.h"
 #include "base/log.h"
@@ -18,12 +14,15 @@
 #include "loop/arena.h"
 #include "loop/dial.h"
 #include "loop/lanes.h"
-#include "loop/own_address.h"
 #include "loop/server_loop.h"
 #include "os/clock.h"
 #include "os/condition.h"
+#include "os/file.h"
+#include "os/random.h"
 #include "os/thread.h"
+#include "os/wakeup.h"
 #include "trace/trace.h"
+#include "transport/own_address.h"
 #include "transport/tls.h"
 
 enum {
@@ -746,9 +745,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
         else
                 poll(fds, on.count, 0);
         if (fds[0].revents || atomic_load(&loop->woken)) {
-                uint64_t ticks;
-                if (read(loop->wake_fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
-                        log_debug("client", "can't read an eventfd: error %d", errno);
+                wakeup_clear(loop->wake_fd);
                 /* A thread that found it still set meant this wait, which has ended. */
                 atomic_store(&loop->woken, false);
         }
@@ -771,11 +768,8 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
 static void loop_wake(void *user)
 {
         struct client_loop *loop = user;
-        uint64_t one = 1;
-        if (atomic_exchange(&loop->woken, true))
-                return;
-        if (write(loop->wake_fd, &one, sizeof(one)) < 0)
-                log_debug("client", "can't write to an eventfd: error %d", errno);
+        if (!atomic_exchange(&loop->woken, true))
+                wakeup_set(loop->wake_fd);
 }
 
 /* ---- the rest ------------------------------------------------------------------------------- */
@@ -792,8 +786,9 @@ static void loop_close(void *user, struct io_link *l, bool after_fork) REQUIRES(
                  * only the descriptors are ours. */
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)
                         if (l->lanes.links[lane].conn && l->lanes.links[lane].conn->room_fd >= 0)
-                                close(l->lanes.links[lane]
-                                              .conn->room_fd); /* of sockets the socket itself */
+                                file_close(
+                                        l->lanes.links[lane]
+                                                .conn->room_fd); /* of sockets the socket itself */
                 return;
         }
         disconnect(l);
@@ -814,33 +809,18 @@ static int loop_arena(void *user, struct io_link *l, uint64_t *ret_size)
 
 static void loop_random(void *user, void *out, size_t size)
 {
-        uint8_t *p = out;
-        while (size) {
-                ssize_t n = getrandom(p, size, 0);
-                if (n < 0 && errno != EINTR) {
-                        log_error("client", "no random numbers: error %d", errno);
-                        abort(); /* keys that can be guessed are worse */
-                }
-                if (n > 0) {
-                        p += n;
-                        size -= (size_t)n;
-                }
-        }
+        (void)user;
+        if (random_fill(out, size))
+                return;
+        log_error("client", "no random numbers: error %d", errno);
+        abort(); /* keys that can be guessed are worse */
 }
 
 static void loop_output(void *user, const void *text, size_t size)
 {
-        const char *p = text;
+        (void)user;
         fflush(stdout);
-        while (size) {
-                ssize_t n = write(STDOUT_FILENO, p, size);
-                if (n < 0 && errno != EINTR)
-                        return;
-                if (n > 0) {
-                        p += n;
-                        size -= (size_t)n;
-                }
-        }
+        (void)!file_write_all(FILE_STDOUT, text, size);
 }
 
 const struct client_io client_io_loop = {
@@ -887,7 +867,7 @@ int client_io_loop_new(void **ret)
         loop->checks = (enum checking)configured(CONFIG_client_checksum, CHECKING_AUTO);
         loop->share = configured(CONFIG_client_share, 0) == 1;
         loop->timeout_ms = (int)configured(CONFIG_connect_timeout, 10000);
-        loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        loop->wake_fd = wakeup_new();
         if (loop->wake_fd < 0) {
                 mem_free(loop);
                 return SP_E_LIMIT;
@@ -908,8 +888,8 @@ void client_io_loop_free(void *user)
         struct client_loop *loop = user;
         if (!loop)
                 return;
-        close(loop->wake_fd);
+        file_close(loop->wake_fd);
         if (loop->address_fd >= 0)
-                close(loop->address_fd);
+                file_close(loop->address_fd);
         mem_free(loop);
 }

@@ -3,15 +3,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "loop/own_address.h"
 #include "os/clock.h"
 #include "session/hello.h"
 #include "transport/address.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
+#include "transport/own_address.h"
 #include "transport/tls.h"
 
 enum { TIMEOUT_DEFAULT_MS = 10000 };
@@ -278,13 +277,6 @@ int loop_hello(const struct dial_params *p, struct conn *conn, struct conn **ret
         return hello_until(p, conn, ret, reply, deadline_of(p));
 }
 
-/* Is the other end of the Unix socket of this user, or root? */
-static bool is_own(const struct conn *c)
-{
-        unsigned uid;
-        return conn_user(c, &uid) && (uid == geteuid() || !uid);
-}
-
 int loop_connect(const struct dial_params *p, struct conn **ret, struct dial_reply *reply)
 {
         uint64_t deadline = deadline_of(p);
@@ -296,7 +288,7 @@ int loop_connect(const struct dial_params *p, struct conn **ret, struct dial_rep
                 loop_explain(p, r, reply);
                 return r;
         }
-        if (p->own_user && !is_own(conn)) {
+        if (p->own_user && !conn_is_own_user(conn)) {
                 conn_close(conn);
                 snprintf(reply->text, sizeof(reply->text), "another user listens there");
                 return SP_E_AUTH;

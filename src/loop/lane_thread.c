@@ -1,13 +1,12 @@
 #include "loop/lane_thread.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "loop/spin.h"
+#include "os/file.h"
 #include "os/thread.h"
+#include "os/wakeup.h"
 #include "trace/trace.h"
 
 enum {
@@ -97,12 +96,10 @@ static void sleep_in_poll(struct lane_thread *c) REQUIRES(*c->params.lock)
         if (!r && (!conn || look_away(c))) {
                 TRACE_SPAN(poll, n);
                 if (spin_sleep(&c->spin, &on, UINT64_MAX) < 0 && errno != EINTR)
-                        sched_yield();
+                        thread_yield();
         }
-        if (fds[0].revents) {
-                eventfd_t v;
-                (void)!eventfd_read(c->wake_fd, &v);
-        }
+        if (fds[0].revents)
+                wakeup_clear(c->wake_fd);
         link_lock_take(c->params.lock);
         if (r && conn)
                 link_try_end(p->link);
@@ -130,7 +127,7 @@ int lane_thread_start(const struct lane_thread_params *params, struct lane_threa
         if (!c)
                 return SP_E_NOMEM;
         c->params = *params;
-        c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        c->wake_fd = wakeup_new();
         if (c->wake_fd < 0) {
                 mem_free(c);
                 return SP_E_LIMIT;
@@ -139,7 +136,7 @@ int lane_thread_start(const struct lane_thread_params *params, struct lane_threa
         spin_never_yield(&c->spin); /* what many threads copy does not come sooner by their turns */
         int r = thread_start(&c->thread, false, run, c);
         if (r < 0) {
-                close(c->wake_fd);
+                file_close(c->wake_fd);
                 mem_free(c);
                 return r;
         }
@@ -152,8 +149,7 @@ void lane_thread_rouse(struct lane_thread *c)
         if (!c->asleep)
                 return;
         c->asleep = false;
-        while (eventfd_write(c->wake_fd, 1) < 0 && errno == EINTR)
-                ;
+        wakeup_set(c->wake_fd);
 }
 
 void lane_thread_tell_stop(struct lane_thread *c)
@@ -169,7 +165,7 @@ struct lane_thread *lane_thread_free(struct lane_thread *c)
         if (!c)
                 return NULL;
         thread_join(c->thread);
-        close(c->wake_fd);
+        file_close(c->wake_fd);
         mem_free(c);
         return NULL;
 }

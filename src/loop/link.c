@@ -1,14 +1,13 @@
 #include "loop/link.h"
 
-#include <sched.h>
-
 #include "base/log.h"
 #include "base/lz4.h"
 #include "base/mem.h"
-#include "loop/own_address.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "trace/trace.h"
 #include "transport/fabric.h"
+#include "transport/own_address.h"
 
 enum {
         PIECES = 16,
@@ -95,7 +94,7 @@ void link_halt(struct link *l)
 {
         l->doomed = l->conn != NULL;
         while (atomic_load_explicit(&l->copying, memory_order_acquire))
-                sched_yield();
+                thread_yield();
 }
 
 /* Is the link still there after the lock was released? Else it is taken down now. */

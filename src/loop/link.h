@@ -12,11 +12,11 @@
 #ifndef SPANCL_LOOP_LINK_H
 #define SPANCL_LOOP_LINK_H
 
-#include <poll.h>
 #include <stdatomic.h>
 
 #include "loop/compression.h"
 #include "os/lock.h"
+#include "os/poll.h"
 #include "session/session.h"
 #include "transport/transport.h"
 

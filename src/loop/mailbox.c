@@ -1,15 +1,12 @@
 #include "loop/mailbox.h"
 
-#include <errno.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include "base/mem.h"
+#include "os/file.h"
+#include "os/wakeup.h"
 
 void box_wake(struct mailbox *box)
 {
-        while (eventfd_write(box->wake_fd, 1) < 0 && errno == EINTR)
-                ;
+        wakeup_set(box->wake_fd);
 }
 
 struct arrival *arrival_free(struct arrival *a)
@@ -49,7 +46,7 @@ struct mailbox *box_unref(struct mailbox *box)
         if (!last)
                 return NULL;
         arrivals_free(&box->arrivals);
-        close(box->wake_fd);
+        file_close(box->wake_fd);
         lock_fini(&box->lock);
         mem_free(box);
         return NULL;
@@ -60,7 +57,7 @@ int box_new(struct mailbox **ret)
         struct mailbox *box = mem_zalloc(sizeof(*box));
         if (!box)
                 return SP_E_NOMEM;
-        box->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        box->wake_fd = wakeup_new();
         if (box->wake_fd < 0) {
                 mem_free(box);
                 return SP_E_LIMIT;

@@ -111,7 +111,7 @@ static void *dial_thread(void *arg)
         return NULL;
 }
 
-static int start_try(struct server_loop *l, struct channel *c)
+static int start_try(struct server_loop *l, struct channel *c) REQUIRES(l->lock)
 {
         struct target *t = c->target;
         struct dialling *d = mem_zalloc(sizeof(*d));
@@ -144,7 +144,7 @@ static int start_try(struct server_loop *l, struct channel *c)
 
 /* Notify the client that the peer can't be reached. The first time at once, because the way may
  * never work; later after a while. */
-static void peer_tell(struct server_loop *l, struct channel *c, const char *text)
+static void peer_tell(struct server_loop *l, struct channel *c, const char *text) REQUIRES(l->lock)
 {
         struct target *t = c->target;
         if (t->tell_ns == UINT64_MAX || (t->reached && clock_now_ns() < t->tell_ns))
@@ -155,6 +155,7 @@ static void peer_tell(struct server_loop *l, struct channel *c, const char *text
 
 /* A try has failed. */
 static void try_later(struct server_loop *l, struct channel *c, int status, const char *text)
+        REQUIRES(l->lock)
 {
         struct target *t = c->target;
         channel_down(c);
@@ -172,7 +173,7 @@ static void try_later(struct server_loop *l, struct channel *c, int status, cons
                 peer_tell(l, c, text);
 }
 
-static void try_now(struct server_loop *l, struct channel *c)
+static void try_now(struct server_loop *l, struct channel *c) REQUIRES(l->lock)
 {
         int r = start_try(l, c);
         if (r < 0)
@@ -180,7 +181,8 @@ static void try_now(struct server_loop *l, struct channel *c)
 }
 
 void peering_dial(void *user, struct session *s, uint64_t peer, const char *host, unsigned port,
-                  const char *local_path, const uint64_t session_id[2], const uint64_t token[2])
+                  const char *local_path, const uint64_t session_id[2],
+                  const uint64_t token[2]) LOCK_UNCHECKED
 {
         struct server_loop *l = user;
         struct channel *c = channel_of(l, s);
@@ -207,7 +209,7 @@ void peering_dial(void *user, struct session *s, uint64_t peer, const char *host
                 address_put(&at, t->local_path);
 }
 
-void peering_hang_up(void *user, struct session *s)
+void peering_hang_up(void *user, struct session *s) LOCK_UNCHECKED
 {
         struct server_loop *l = user;
         struct channel *c = channel_of(l, s);
@@ -218,7 +220,7 @@ void peering_hang_up(void *user, struct session *s)
         c->target = NULL;
 }
 
-void peering_relayed(void *user, struct session *s)
+void peering_relayed(void *user, struct session *s) LOCK_UNCHECKED
 {
         struct server_loop *l = user;
         struct channel *c = channel_of(l, s);
@@ -249,6 +251,7 @@ void peering_see_to(struct server_loop *l)
 
 /* A connection that this side dialled is there. */
 static void peer_reached(struct server_loop *l, struct channel *c, struct arrival *a)
+        REQUIRES(l->lock)
 {
         struct target *t = c->target;
         if (!a->lane) {

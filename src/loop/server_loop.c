@@ -1,16 +1,14 @@
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "loop/serving.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/thread.h"
 #include "os/vm.h"
+#include "os/wakeup.h"
 #include "session/hello.h"
 #include "trace/trace.h"
 
@@ -26,7 +24,7 @@ enum {
 
 /* ---- the engine's calls: any thread, lock held ---------------------------------------------- */
 
-void serving_flush(void *user, struct session *s)
+void serving_flush(void *user, struct session *s) LOCK_UNCHECKED
 {
         struct server_loop *l = user;
         struct channel *c = channel_of(l, s);
@@ -52,14 +50,12 @@ void serving_flush(void *user, struct session *s)
                 serving_rouse(l);
 }
 
-static void on_output(void *user, struct buf *text)
+static void on_output(void *user, struct buf *text) LOCK_UNCHECKED
 {
         struct server_loop *l = user;
         for (size_t got = 0; got < OUTPUT_MAX;) {
                 uint8_t chunk[16 << 10];
-                ssize_t n = read(l->params.output_fd, chunk, sizeof(chunk));
-                if (n < 0 && errno == EINTR)
-                        continue;
+                int64_t n = file_read(l->params.output_fd, chunk, sizeof(chunk));
                 if (n <= 0)
                         return;
                 if (buf_put(text, chunk, (size_t)n) < 0) {
@@ -123,7 +119,7 @@ static const struct engine_ops ops_output = {
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 /* Take the losses that lane threads found. */
-static void take_losses(struct server_loop *l)
+static void take_losses(struct server_loop *l) REQUIRES(l->lock)
 {
         list_each(c, &l->channels, struct channel, link)
         {
@@ -137,7 +133,7 @@ static void take_losses(struct server_loop *l)
 }
 
 /* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
-static void tick(struct server_loop *l)
+static void tick(struct server_loop *l) REQUIRES(l->lock)
 {
         uint64_t now = l->answer_ns ? clock_now_ns() : 0;
         list_each(c, &l->channels, struct channel, link)
@@ -170,7 +166,7 @@ static unsigned most_lanes(const struct server_loop *l)
 }
 
 /* Send what there is, messages before bulk. True: more can be sent at once. */
-static bool flush_all(struct server_loop *l, bool bulk)
+static bool flush_all(struct server_loop *l, bool bulk) REQUIRES(l->lock)
 {
         bool more = false;
         unsigned lanes = bulk ? most_lanes(l) : 1;
@@ -182,7 +178,7 @@ static bool flush_all(struct server_loop *l, bool bulk)
                                 continue;
                         const struct session_stats *stats = session_get_stats(c->lanes.session);
                         uint64_t sent = stats->bulk_sent;
-                        int r = link_flush(k, LINK_BUDGET, &l->unlock);
+                        int r = link_flush(k, LINK_BUDGET, &l->lock);
                         if (stats->bulk_sent != sent)
                                 engine_settle(l->engine); /* a transfer may have ended */
                         if (r == SP_E_BUSY)
@@ -196,9 +192,9 @@ static bool flush_all(struct server_loop *l, bool bulk)
         return more;
 }
 
-static void receive(struct server_loop *l, struct channel *c, unsigned lane)
+static void receive(struct server_loop *l, struct channel *c, unsigned lane) REQUIRES(l->lock)
 {
-        int r = link_receive(&c->lanes.links[lane], LINK_BUDGET, &l->unlock);
+        int r = link_receive(&c->lanes.links[lane], LINK_BUDGET, &l->lock);
         engine_settle(l->engine);
         if (r < 0)
                 channel_lost(l, c, lane, r);
@@ -207,7 +203,7 @@ static void receive(struct server_loop *l, struct channel *c, unsigned lane)
 }
 
 /* Text that came without a completion behind it. */
-static void take_output(struct server_loop *l)
+static void take_output(struct server_loop *l) REQUIRES(l->lock)
 {
         auto_clean(buf_fini) struct buf text = { 0 };
         on_output(l, &text);
@@ -216,7 +212,7 @@ static void take_output(struct server_loop *l)
                 log_warn(LOG, "text that kernels printed is lost");
 }
 
-static bool wants_output(struct server_loop *l)
+static bool wants_output(struct server_loop *l) REQUIRES(l->lock)
 {
         return l->params.output_fd >= 0 && session_has_room(engine_session(l->engine));
 }
@@ -241,7 +237,7 @@ static int watch_more(struct server_loop *l)
 /* Fill in the descriptors to poll; entry 0 is the mailbox, entry 1 the output. Returns 1 if there
  * is something to do at once: a thread left work while the lock was released for another lane, and
  * did not wake this one. Else 0 or SP_E_NOMEM. */
-static int collect(struct server_loop *l)
+static int collect(struct server_loop *l) REQUIRES(l->lock)
 {
         struct spin_on *on = &l->watch.on;
         int ready = 0;
@@ -263,7 +259,7 @@ static int collect(struct server_loop *l)
         return ready;
 }
 
-static void serve(struct server_loop *l)
+static void serve(struct server_loop *l) REQUIRES(l->lock)
 {
         unsigned lanes = most_lanes(l);
         for (unsigned lane = 0; lane < lanes; lane++) {
@@ -284,7 +280,7 @@ static void serve(struct server_loop *l)
 }
 
 /* Notify the client that the session ends. */
-static void begin_farewell(struct server_loop *l, int status, const char *text)
+static void begin_farewell(struct server_loop *l, int status, const char *text) REQUIRES(l->lock)
 {
         if (l->farewell.until_ns != UINT64_MAX)
                 return;
@@ -299,7 +295,7 @@ static void begin_farewell(struct server_loop *l, int status, const char *text)
 /* After the order to stop: notify the client, and wait until it closes the connection. If this side
  * closed first, with unread bytes of the client, the last message would be lost (RFC 1122,
  * 4.2.2.13). */
-static void farewell(struct server_loop *l)
+static void farewell(struct server_loop *l) REQUIRES(l->lock)
 {
         char text[256];
         bool stop = false;
@@ -322,7 +318,7 @@ static void farewell(struct server_loop *l)
 }
 
 /* The session has taken more than it may have. */
-static void expire(struct server_loop *l)
+static void expire(struct server_loop *l) REQUIRES(l->lock)
 {
         uint64_t deadline = engine_deadline(l->engine);
         if (deadline == UINT64_MAX || deadline > clock_now_ns() ||
@@ -333,7 +329,7 @@ static void expire(struct server_loop *l)
                 begin_farewell(l, r, "a command ran for longer than this server allows");
 }
 
-static uint64_t next_deadline(struct server_loop *l)
+static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock)
 {
         uint64_t d = l->linger_ns < l->farewell.until_ns ? l->linger_ns : l->farewell.until_ns;
         uint64_t engine = engine_deadline(l->engine);
@@ -368,7 +364,7 @@ static enum spin_also poll_completions(void *loop)
 }
 
 /* With the lock, which is then released while it spins. */
-static void begin_trials(struct server_loop *l)
+static void begin_trials(struct server_loop *l) REQUIRES(l->lock)
 {
         if (!spin_tries(&l->spin))
                 return;
@@ -386,16 +382,16 @@ static int look(const struct spin_on *on)
         return n ? n : spin_peek(on->conns, on->conn_count);
 }
 
-static int sleep_in_poll(struct server_loop *l, uint64_t deadline)
+static int sleep_in_poll(struct server_loop *l, uint64_t deadline) EXCLUDES(l->lock)
 {
         struct spin_on *on = &l->watch.on;
         int n = spin_poll(&l->spin, on);
         if (n)
                 return n;
         if (on->link_count) {
-                engine_lock(l->engine);
+                serving_lock(l);
                 spin_end_trials(&l->watch.on);
-                engine_unlock(l->engine);
+                serving_unlock(l);
         }
         atomic_store(&l->completions.sleeps, true);
         if (l->spin.also)
@@ -412,7 +408,7 @@ static int sleep_in_poll(struct server_loop *l, uint64_t deadline)
 
 /* However lane 0 came to be down, it is waited for as long as `linger` says: also when its connection was lost
  * before it was attached, the first one or a later one. */
-static void await_client(struct server_loop *l)
+static void await_client(struct server_loop *l) REQUIRES(l->lock)
 {
         if (!l->attach.heard || (l->client && l->client->lanes.links[0].conn)) {
                 l->linger_ns = UINT64_MAX;
@@ -429,7 +425,7 @@ static void *loop_thread(void *arg)
 {
         struct server_loop *l = arg;
         thread_name("spancl-loop");
-        engine_lock(l->engine);
+        serving_lock(l);
         l->self = thread_self();
         l->running = true;
         for (;;) {
@@ -453,26 +449,24 @@ static void *loop_thread(void *arg)
                 uint64_t deadline = next_deadline(l);
                 l->asleep = true;
                 begin_trials(l);
-                engine_unlock(l->engine);
+                serving_unlock(l);
                 bool told = l->spin.also && poll_completions(l) == SPIN_FOUND;
                 int n = more || told ? look(&l->watch.on) : sleep_in_poll(l, deadline);
-                engine_lock(l->engine);
+                serving_lock(l);
                 l->asleep = false;
                 spin_end_trials(&l->watch.on);
                 /* A link is due for reading, though poll(2) finds nothing, when a send on it failed. */
                 if (n < 0 || (!n && r <= 0))
                         continue;
-                if (l->watch.on.fds[0].revents) {
-                        eventfd_t v;
-                        (void)!eventfd_read(l->box->wake_fd, &v);
-                }
+                if (l->watch.on.fds[0].revents)
+                        wakeup_clear(l->box->wake_fd);
                 if (l->watch.on.fds[1].revents)
                         take_output(l);
                 serve(l);
         }
         flush_all(l, false);
         list_each(c, &l->channels, struct channel, link) channel_down(c);
-        engine_unlock(l->engine);
+        serving_unlock(l);
         log_info(LOG, "the session is over: %s", l->end.text);
         if (l->params.ended)
                 l->params.ended(l->params.user,
@@ -497,7 +491,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         struct server_loop *l = mem_zalloc(sizeof(*l));
         if (!l) {
                 if (params->output_fd >= 0)
-                        close(params->output_fd);
+                        file_close(params->output_fd);
                 return SP_E_NOMEM;
         }
         l->params = *params;
@@ -516,7 +510,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         int r = watch_more(l);
         if (!r)
                 r = box_new(&l->box);
-        if (!r && params->output_fd >= 0 && fcntl(params->output_fd, F_SETFL, O_NONBLOCK) < 0)
+        if (!r && params->output_fd >= 0 && !file_never_wait(params->output_fd))
                 r = SP_E_INVAL;
         if (!r)
                 r = engine_new(
@@ -532,7 +526,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                         },
                         &l->engine);
         if (!r) {
-                l->unlock = (struct link_lock){ lock_engine, unlock_engine, l->engine };
+                l->lock = (struct link_lock){ lock_engine, unlock_engine, l->engine };
                 r = thread_start(&l->thread, false, loop_thread, l);
                 l->started = !r;
         }
@@ -545,16 +539,16 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
 }
 
 /* The loop's thread has ended. */
-static void lane_threads_end(struct server_loop *l)
+static void lane_threads_end(struct server_loop *l) EXCLUDES(l->lock)
 {
         if (!l->engine)
                 return;
-        engine_lock(l->engine);
+        serving_lock(l);
         list_each(c, &l->channels, struct channel, link)
         {
                 lanes_stop(&c->lanes);
         }
-        engine_unlock(l->engine);
+        serving_unlock(l);
         list_each(c, &l->channels, struct channel, link)
         {
                 lanes_join(&c->lanes);
@@ -566,9 +560,9 @@ struct server_loop *server_loop_free(struct server_loop *l)
         if (!l)
                 return NULL;
         if (l->started) {
-                engine_lock(l->engine);
+                serving_lock(l);
                 serving_end(l, SP_E_GONE, "the server ends");
-                engine_unlock(l->engine);
+                serving_unlock(l);
                 box_wake(l->box);
                 thread_join(l->thread);
         }
@@ -588,12 +582,12 @@ struct server_loop *server_loop_free(struct server_loop *l)
         }
         box_unref(l->box);
         if (l->params.output_fd >= 0)
-                close(l->params.output_fd);
+                file_close(l->params.output_fd);
         mem_free(l->watch.on.fds);
         mem_free(l->watch.on.conns);
         mem_free(l->watch.on.links);
         if (l->arena.fd >= 0)
-                close(l->arena.fd);
+                file_close(l->arena.fd);
         arena_unmap_bounce(&l->arena.bounce);
         mem_free(l);
         return NULL;
@@ -630,14 +624,14 @@ int server_loop_connect(struct server_loop *l, const struct dial_params *p, stru
                 snprintf(reply->text, sizeof(reply->text), "in-process: %s", status_text(r));
                 return r;
         }
-        engine_lock(l->engine);
+        serving_lock(l);
         r = attaching_admit(l, &m, &s, &text);
         if (!r)
                 r = attaching_attach(l, &m, s, pair[1], reply);
         else
                 conn_close(pair[1]);
         serving_rouse(l);
-        engine_unlock(l->engine);
+        serving_unlock(l);
         reply->received_ns = clock_now_ns();
         if (r < 0) {
                 snprintf(reply->text, sizeof(reply->text), "in-process: %s",
@@ -666,9 +660,9 @@ void server_loop_share(struct server_loop *l, bool shared)
 
 int server_loop_links(struct server_loop *l, struct buf *ret)
 {
-        engine_lock(l->engine);
+        serving_lock(l);
         int r = engine_get_links(l->engine, ret);
-        engine_unlock(l->engine);
+        serving_unlock(l);
         return r;
 }
 

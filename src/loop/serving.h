@@ -47,7 +47,7 @@ struct server_loop {
         uint64_t spin_ns; /* how long the thread may poll for messages before it sleeps (spin.h) */
         struct engine *engine;
         struct mailbox *box;
-        struct link_lock unlock;
+        struct link_lock lock; /* the engine's */
         thread_id thread;
         bool started;
 
@@ -120,6 +120,17 @@ static inline uint64_t serving_option(const struct server_loop *l, enum config_i
         return config_option_number(l->params.options, id);
 }
 
+/* The engine's lock, by the name that clang checks. */
+static inline void serving_lock(struct server_loop *l) ACQUIRE(l->lock) LOCK_UNCHECKED
+{
+        engine_lock(l->engine);
+}
+
+static inline void serving_unlock(struct server_loop *l) RELEASE(l->lock) LOCK_UNCHECKED
+{
+        engine_unlock(l->engine);
+}
+
 /* All of the following: engine's lock held. */
 
 /* ---- server_loop.c -------------------------------------------------------------------------- */
@@ -129,45 +140,47 @@ void serving_flush(void *user, struct session *s);
 
 /* ---- channel.c ------------------------------------------------------------------------------ */
 
-bool serving_on_thread(const struct server_loop *l);
+bool serving_on_thread(const struct server_loop *l) REQUIRES(l->lock);
 
 /* Wake the loop's thread if it sleeps. */
-void serving_rouse(struct server_loop *l);
+void serving_rouse(struct server_loop *l) REQUIRES(l->lock);
 
 /* End the session; the first call counts. */
-void serving_end(struct server_loop *l, int status, const char *fmt, ...)
+void serving_end(struct server_loop *l, int status, const char *fmt, ...) REQUIRES(l->lock)
         __attribute__((format(printf, 3, 4)));
 
 /* The channel of the session, made if there is none. NULL: out of memory. */
-struct channel *channel_of(struct server_loop *l, struct session *s);
+struct channel *channel_of(struct server_loop *l, struct session *s) REQUIRES(l->lock);
 
 /* Close its connections. */
 void channel_down(struct channel *c);
 
 /* Wait for threads that copy bytes of lanes that are down already. They copy without the lock and
  * never block, so they are done soon. The lock is released meanwhile. */
-void channel_await(struct server_loop *l, struct channel *c);
+void channel_await(struct server_loop *l, struct channel *c) REQUIRES(l->lock);
 
 /* A connection of `c` is lost, or its session has ended. Called on the loop's thread. It may poll
  * for the other threads. */
-void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status);
+void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
+        REQUIRES(l->lock);
 
 /* Lane `up` came up: choose the thread that moves it. */
-void channel_carry(struct server_loop *l, struct channel *c, unsigned up);
+void channel_carry(struct server_loop *l, struct channel *c, unsigned up) REQUIRES(l->lock);
 
 /* ---- attaching.c: on the loop's thread, and in process -------------------------------------- */
 
 /* Decide on a hello. 0 with the session and lane; SP_E_AGAIN: a peer that is not announced yet;
  * else the reason to refuse it, with a text. */
 SP_NODISCARD int attaching_admit(struct server_loop *l, const struct wire_hello *m,
-                                 struct session **ret, const char **ret_text);
+                                 struct session **ret, const char **ret_text) REQUIRES(l->lock);
 
 /* Attach `conn` (taken over) to a lane. With `reply`, in process, the answer goes there. */
 SP_NODISCARD int attaching_attach(struct server_loop *l, const struct wire_hello *m,
-                                  struct session *s, struct conn *conn, struct dial_reply *reply);
+                                  struct session *s, struct conn *conn, struct dial_reply *reply)
+        REQUIRES(l->lock);
 
 /* Handle all arrivals in the mailbox. */
-void attaching_take(struct server_loop *l);
+void attaching_take(struct server_loop *l) REQUIRES(l->lock);
 
 /* ---- peering.c ------------------------------------------------------------------------------ */
 
@@ -178,16 +191,17 @@ void peering_hang_up(void *user, struct session *s);
 void peering_relayed(void *user, struct session *s);
 
 /* The session with a peer has ended. */
-void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text);
+void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text)
+        REQUIRES(l->lock);
 
 /* The connections with a peer are lost. The side that dialled the peer dials again, unless its
  * session ends. */
 void peering_disconnected(struct channel *c);
 
 /* Take the result of dialling; takes `a` over. */
-void peering_settle(struct server_loop *l, struct arrival *a);
+void peering_settle(struct server_loop *l, struct arrival *a) REQUIRES(l->lock);
 
 /* Handle peers that are due for a new try, or were unreachable for too long. */
-void peering_see_to(struct server_loop *l);
+void peering_see_to(struct server_loop *l) REQUIRES(l->lock);
 
 #endif

@@ -1,8 +1,5 @@
 #include "loop/spin.h"
 
-#include <sched.h>
-#include <sys/resource.h>
-
 #include "base/relax.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -66,13 +63,6 @@ static bool try_links(const struct spin_on *on)
         return false;
 }
 
-/* The number of times that other threads took the core from this one. */
-static long preempted(void)
-{
-        struct rusage u;
-        return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
-}
-
 /* ---- with two cores ------------------------------------------------------------------------- */
 
 static int look(struct spin *s, const struct spin_on *on, bool everywhere)
@@ -111,16 +101,16 @@ static int spin_and_yield(struct spin *s, const struct spin_on *on)
         TRACE_SPAN(spin, s->now_ns);
         uint64_t from = s->began_ns, now = from;
         unsigned every = on->conn_count || on->link_count ? YIELD_LOOKS : 1;
-        long before = preempted();
+        long before = thread_preemptions();
         unsigned kicks = atomic_load_explicit(&s->kicks, memory_order_relaxed);
         for (unsigned looks = 0; now - from < s->now_ns; looks++) {
                 int r = look(s, on, looks % every == 0);
                 if (r) {
-                        part(s, looks, (unsigned long)(preempted() - before));
+                        part(s, looks, (unsigned long)(thread_preemptions() - before));
                         return r;
                 }
                 uint64_t then = now;
-                sched_yield();
+                thread_yield();
                 now = clock_now_ns();
                 if (now - then > OFF_CORE_MAX_NS) {
                         s->backoff = BACKOFF_OFF_CORE;
@@ -151,7 +141,7 @@ static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigne
 {
         uint64_t now = clock_now_ns();
         unsigned kicked = atomic_load_explicit(&s->kicks, memory_order_relaxed);
-        if (kicked != *kicks && preempted() == before) {
+        if (kicked != *kicks && thread_preemptions() == before) {
                 *kicks = kicked;
                 s->began_ns = now;
                 s->now_ns = s->max_ns;
@@ -161,7 +151,7 @@ static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigne
                 return true;
         bool may = (due && s->long_budget && took / SPIN_LONG_BUDGET < s->max_ns) ||
                    (took / ENGAGED < s->max_ns && is_engaged(on));
-        return may && preempted() == before;
+        return may && thread_preemptions() == before;
 }
 
 static int spin(struct spin *s, const struct spin_on *on)
@@ -196,14 +186,14 @@ static int spin(struct spin *s, const struct spin_on *on)
                 }
                 looks = 0;
                 if (before < 0)
-                        before = preempted();
+                        before = thread_preemptions();
                 int r = poll(on->fds, on->count, 0);
                 if (r)
                         return r;
                 if (!is_early(s, on, soon || on->due, &kicks, before))
                         break;
         }
-        if (preempted() != before) {
+        if (thread_preemptions() != before) {
                 s->now_ns = 0;
                 s->long_budget = false;
                 s->backoff = s->backoff_next;
@@ -236,18 +226,6 @@ void spin_end_trials(struct spin_on *on)
 
 /* ---- sleeping -------------------------------------------------------------------------------- */
 
-static int sleep_until(const struct spin_on *on, uint64_t deadline_ns)
-{
-        struct timespec left, *timeout = NULL;
-        if (deadline_ns != UINT64_MAX) {
-                uint64_t now = clock_now_ns();
-                uint64_t ns = deadline_ns > now ? deadline_ns - now : 0;
-                left = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-                timeout = &left;
-        }
-        return ppoll(on->fds, on->count, timeout, NULL);
-}
-
 static uint64_t lead_ns(const struct spin *s)
 {
         uint64_t lead = s->expect.wait_ns / EXPECT_SHARE;
@@ -259,11 +237,11 @@ static uint64_t lead_ns(const struct spin *s)
 static int watch(const struct spin_on *on, uint64_t until_ns)
 {
         TRACE_SPAN(spin, until_ns);
-        long before = preempted();
+        long before = thread_preemptions();
         int r;
         do
                 r = poll(on->fds, on->count, 0);
-        while (!r && clock_now_ns() < until_ns && preempted() == before);
+        while (!r && clock_now_ns() < until_ns && thread_preemptions() == before);
         return r;
 }
 
@@ -273,7 +251,7 @@ static int anticipate(const struct spin *s, const struct spin_on *on, uint64_t d
         uint64_t at = s->began_ns + s->expect.wait_ns, lead = lead_ns(s);
         if (!s->expect.wait_ns || at + lead >= deadline_ns || clock_now_ns() >= at - lead)
                 return 0;
-        int r = sleep_until(on, at - lead);
+        int r = poll_until(on->fds, on->count, at - lead);
         return r ? r : watch(on, at + lead);
 }
 
@@ -307,7 +285,7 @@ int spin_sleep(struct spin *s, const struct spin_on *on, uint64_t deadline_ns)
         int r = anticipate(s, on, deadline_ns);
         bool expected = r > 0;
         if (!r)
-                r = sleep_until(on, deadline_ns);
+                r = poll_until(on->fds, on->count, deadline_ns);
         spin_slept(s);
         if (expected)
                 s->now_ns = s->max_ns; /* the next events may come soon */

@@ -77,6 +77,11 @@ bool file_write_all(int fd, const void *data, size_t size)
         return true;
 }
 
+bool file_never_wait(int fd)
+{
+        return fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
+}
+
 void file_touch(int fd)
 {
         (void)futimens(fd, NULL);

@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 
+enum { FILE_STDOUT = 1 }; /* the program's standard output */
+
 /* Open a regular file for reading. `follow`: the path may be a symbolic link. Never waits, as
  * opening a FIFO may. Returns the descriptor, or -1. */
 SP_NODISCARD int file_open(const char *path, bool follow, uint64_t *ret_size);
@@ -31,6 +33,9 @@ SP_NODISCARD int64_t file_read(int fd, void *ret, size_t size);
 /* Read or write all `size` bytes, or return false. */
 SP_NODISCARD bool file_read_all(int fd, void *ret, size_t size);
 SP_NODISCARD bool file_write_all(int fd, const void *data, size_t size);
+
+/* Have reads and writes of it return at once, never wait. */
+SP_NODISCARD bool file_never_wait(int fd);
 
 /* Set the time of the file's last change to now. */
 void file_touch(int fd);

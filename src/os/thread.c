@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 static int start(thread_id *ret, const pthread_attr_t *attr, void *(*run)(void *arg), void *arg)
 {
@@ -60,6 +61,17 @@ thread_id thread_self(void)
 bool thread_is_self(thread_id t)
 {
         return pthread_equal(t, pthread_self());
+}
+
+void thread_yield(void)
+{
+        sched_yield();
+}
+
+long thread_preemptions(void)
+{
+        struct rusage u;
+        return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
 }
 
 unsigned thread_cores(void)

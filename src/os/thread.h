@@ -25,6 +25,12 @@ void thread_name(const char *name);
 thread_id thread_self(void);
 bool thread_is_self(thread_id t);
 
+/* Let other threads have this core. */
+void thread_yield(void);
+
+/* The number of times that other threads took the core from this one; 0 if it is not known. */
+long thread_preemptions(void);
+
 /* The number of cores that this thread may run on; 0: it is not known. */
 unsigned thread_cores(void);
 

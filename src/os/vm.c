@@ -66,6 +66,11 @@ int vm_empty_file(int fd, uint64_t offset, size_t size)
                        : 0;
 }
 
+void vm_keep_from_children(uint64_t at, size_t size)
+{
+        (void)madvise((void *)(uintptr_t)at, size, MADV_DONTFORK);
+}
+
 void vm_close(uint64_t at, size_t size)
 {
         (void)mprotect((void *)(uintptr_t)at, size, PROT_NONE);

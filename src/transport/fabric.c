@@ -19,15 +19,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/lock.h"
+#include "os/thread.h"
+#include "os/wakeup.h"
 
 #define LOG "fabric"
 
@@ -736,8 +736,7 @@ static void rouse(struct fabric *f) REQUIRES(f->lock)
         if (!f->asleep || !f->rma || (!look(f) && !must_poll(f)))
                 return;
         f->asleep = false;
-        while (eventfd_write(f->bell, 1) < 0 && errno == EINTR)
-                ;
+        wakeup_set(f->bell);
 }
 
 static ssize_t fabric_sendv(struct conn *c, const struct iovec *iov, int n)
@@ -852,7 +851,7 @@ static bool fabric_peek(struct conn *c, bool arm)
         }
         lock_release(&f->lock);
         if (yield)
-                sched_yield(); /* the other side may need this core for it */
+                thread_yield(); /* the other side may need this core for it */
         return found;
 }
 
@@ -860,11 +859,10 @@ static unsigned fabric_polled(struct conn *c, bool reported)
 {
         struct fabric *f = container_of(c, struct fabric, base);
         unsigned found;
-        eventfd_t v;
         lock_take(&f->lock);
         f->asleep = false;
         if (reported)
-                (void)!eventfd_read(f->bell, &v);
+                wakeup_clear(f->bell);
         if (f->rma)
                 (void)!go_on(f);
         if (f->rma)
@@ -915,7 +913,7 @@ static int set_up(struct fabric *f)
 {
         struct epoll_event in = { .events = EPOLLIN };
         f->epoll = epoll_create1(EPOLL_CLOEXEC);
-        f->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        f->bell = wakeup_new();
         if (f->epoll < 0 || f->bell < 0 || epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->bell, &in) < 0 ||
             epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->inner->fd, &in) < 0 ||
             (rma_fd(f->rma) >= 0 && epoll_ctl(f->epoll, EPOLL_CTL_ADD, rma_fd(f->rma), &in) < 0))

@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "os/file.h"
 #include "os/lock.h"
+#include "os/wakeup.h"
 #include "transport/transport.h"
 
 enum {
@@ -56,25 +56,12 @@ struct end {
         struct list queued; /* listener's */
 };
 
-static void event_set(int fd)
-{
-        while (eventfd_write(fd, 1) < 0 && errno == EINTR)
-                ;
-}
-
-static void event_clear(int fd)
-{
-        eventfd_t v;
-        while (eventfd_read(fd, &v) < 0 && errno == EINTR)
-                ;
-}
-
 static void wake_receiver(struct pipe *p)
 {
         if (!p->receiver_idle)
                 return;
         p->receiver_idle = false;
-        event_set(p->data_fd);
+        wakeup_set(p->data_fd);
 }
 
 static void wake_sender(struct pipe *p)
@@ -82,7 +69,7 @@ static void wake_sender(struct pipe *p)
         if (!p->sender_idle)
                 return;
         p->sender_idle = false;
-        event_set(p->room_fd);
+        wakeup_set(p->room_fd);
 }
 
 static void receiver_idles(struct pipe *p)
@@ -90,14 +77,14 @@ static void receiver_idles(struct pipe *p)
         if (p->receiver_idle)
                 return;
         p->receiver_idle = true;
-        event_clear(p->data_fd);
+        wakeup_clear(p->data_fd);
 }
 
 static ssize_t sender_idles(struct pipe *p)
 {
         if (!p->sender_idle) {
                 p->sender_idle = true;
-                event_clear(p->room_fd);
+                wakeup_clear(p->room_fd);
         }
         return SP_E_AGAIN;
 }
@@ -247,9 +234,9 @@ static void pair_free(struct pair *p)
         for (int i = 0; i < 2; i++) {
                 mem_free(p->pipes[i].ring);
                 if (p->pipes[i].data_fd >= 0)
-                        close(p->pipes[i].data_fd);
+                        file_close(p->pipes[i].data_fd);
                 if (p->pipes[i].room_fd >= 0)
-                        close(p->pipes[i].room_fd);
+                        file_close(p->pipes[i].room_fd);
         }
         lock_fini(&p->lock);
         mem_free(p);
@@ -277,8 +264,8 @@ static int pipe_init(struct pipe *p, bool rendezvous)
 {
         p->rendezvous = rendezvous;
         p->receiver_idle = p->sender_idle = true;
-        p->data_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        p->room_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        p->data_fd = wakeup_new();
+        p->room_fd = wakeup_new();
         if (p->data_fd < 0 || p->room_fd < 0)
                 return SP_E_LIMIT;
         if (rendezvous)
@@ -370,7 +357,7 @@ static int inproc_connect(const char *address, int timeout_ms, struct conn **ret
         if (l && l->queued < BACKLOG_MAX) {
                 list_append(&l->queue, &container_of(pair[1], struct end, base)->queued);
                 l->queued++;
-                event_set(l->base.fd);
+                wakeup_set(l->base.fd);
         } else {
                 r = l ? SP_E_TIMEOUT : SP_E_REFUSED;
         }
@@ -397,7 +384,7 @@ static int inproc_listen(const char *address, struct listener **ret)
         list_init(&l->queue);
         l->base.ops = &transport_inproc;
         memcpy(l->base.address, address, len);
-        l->base.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        l->base.fd = wakeup_new();
         if (l->base.fd < 0) {
                 mem_free(l);
                 return SP_E_LIMIT;
@@ -409,7 +396,7 @@ static int inproc_listen(const char *address, struct listener **ret)
                 list_append(&listeners, &l->link);
         lock_release(&listeners_lock);
         if (r < 0) {
-                close(l->base.fd);
+                file_close(l->base.fd);
                 mem_free(l);
                 return r;
         }
@@ -430,7 +417,7 @@ static int inproc_accept(struct listener *base, struct conn **ret)
                 r = 0;
         }
         if (list_empty(&l->queue))
-                event_clear(base->fd);
+                wakeup_clear(base->fd);
         lock_release(&listeners_lock);
         return r;
 }
@@ -446,7 +433,7 @@ static void inproc_listener_close(struct listener *base)
                 list_remove(&e->queued);
                 conn_close(&e->base);
         }
-        close(base->fd);
+        file_close(base->fd);
         mem_free(l);
 }
 

@@ -92,6 +92,12 @@ bool conn_user(const struct conn *c, unsigned *ret)
         return true;
 }
 
+bool conn_is_own_user(const struct conn *c)
+{
+        unsigned uid;
+        return conn_user(c, &uid) && (uid == geteuid() || !uid);
+}
+
 int conn_from_fd(int fd, struct conn **ret)
 {
         struct sockaddr_storage a;

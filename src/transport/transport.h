@@ -20,13 +20,13 @@
 #ifndef SPANCL_TRANSPORT_TRANSPORT_H
 #define SPANCL_TRANSPORT_TRANSPORT_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 #include "base/bytes.h"
+#include "os/iovec.h"
+#include "os/poll.h"
 
 struct conn;
 struct listener;
@@ -160,6 +160,9 @@ SP_NODISCARD int conn_from_fd(int fd, struct conn **ret);
 /* The number of the user whose process is at the other end. False: the transport or the system does
  * not tell. */
 bool conn_user(const struct conn *c, unsigned *ret);
+
+/* Is the other end of the Unix socket this process's user, or root? */
+bool conn_is_own_user(const struct conn *c);
 
 /* Export a conn to another process: of a socket, or with TLS. This call appends the conn's state to
  * `ret`; the caller sends it beside the conn's `fd`, and conn_import makes a conn of both. Then

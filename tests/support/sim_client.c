@@ -351,7 +351,7 @@ static int io_receive(void *user, struct io_link *io)
 }
 
 static void io_wait(void *user, struct io_link *const *links, size_t count, bool due,
-                    uint64_t deadline_ns, struct lock *lock)
+                    uint64_t deadline_ns, struct lock *lock) REQUIRES(*lock)
 {
         struct sim *sim = user;
         for (;;) {

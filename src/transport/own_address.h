@@ -1,8 +1,8 @@
 /* Changes of this host's network addresses. Connections from an address that is gone are lost,
  * though the system does not say so for a long time. A host that was unreachable may be reachable
  * now. */
-#ifndef SPANCL_LOOP_OWN_ADDRESS_H
-#define SPANCL_LOOP_OWN_ADDRESS_H
+#ifndef SPANCL_TRANSPORT_OWN_ADDRESS_H
+#define SPANCL_TRANSPORT_OWN_ADDRESS_H
 
 #include <stdbool.h>
 

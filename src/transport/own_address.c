@@ -1,4 +1,4 @@
-#include "loop/own_address.h"
+#include "transport/own_address.h"
 
 #include <ifaddrs.h>
 #include <linux/netlink.h>
