@@ -469,7 +469,7 @@ static cl_int check_config(cl_command_buffer_khr b, const struct mutable_dispatc
         return CL_SUCCESS;
 }
 
-static int change_kernel(cl_kernel k, const struct mutable_dispatch_config *m)
+static int change_kernel(cl_kernel k, const struct mutable_dispatch_config *m) REQUIRES(client_held)
 {
         int r = 0;
         for (cl_uint i = 0; i < m->num_args && !r; i++)
