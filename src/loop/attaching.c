@@ -200,7 +200,7 @@ static void refuse(struct conn *conn, int status, const char *text)
 }
 
 /* A connection that came. Keeps it for later when it is a peer not announced yet. */
-static void greet(struct server_loop *l, struct arrival *a, size_t *early)
+static void greet(struct server_loop *l, struct arrival *a, size_t *early) REQUIRES(engine_held)
 {
         struct wire_hello m;
         struct session *s;

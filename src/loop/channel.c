@@ -107,7 +107,7 @@ static void await_end(struct server_loop *l)
 }
 
 /* Called on a lane thread. */
-static void carried(void *user, struct link *link, int status)
+static void carried(void *user, struct link *link, int status) REQUIRES(engine_held)
 {
         struct channel *c = user;
         struct server_loop *l = c->loop;

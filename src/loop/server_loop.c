@@ -124,7 +124,7 @@ static const struct engine_ops ops_output = {
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 /* Take the losses that lane threads found. */
-static void take_losses(struct server_loop *l)
+static void take_losses(struct server_loop *l) REQUIRES(engine_held)
 {
         list_each(c, &l->channels, struct channel, link)
         {
@@ -138,7 +138,7 @@ static void take_losses(struct server_loop *l)
 }
 
 /* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
-static void tick(struct server_loop *l)
+static void tick(struct server_loop *l) REQUIRES(engine_held)
 {
         uint64_t now = l->answer_ns ? clock_now_ns() : 0;
         list_each(c, &l->channels, struct channel, link)
@@ -171,7 +171,7 @@ static unsigned lanes_used(const struct server_loop *l)
 }
 
 /* Send what there is, messages before bulk. True: more can be sent at once. */
-static bool flush_all(struct server_loop *l, bool bulk)
+static bool flush_all(struct server_loop *l, bool bulk) REQUIRES(engine_held)
 {
         bool more = false;
         unsigned lanes = bulk ? lanes_used(l) : 1;
@@ -198,7 +198,7 @@ static bool flush_all(struct server_loop *l, bool bulk)
         return more;
 }
 
-static void receive(struct server_loop *l, struct channel *c, unsigned lane)
+static void receive(struct server_loop *l, struct channel *c, unsigned lane) REQUIRES(engine_held)
 {
         int r = link_receive(&c->lanes[lane], LINK_BUDGET, &l->unlock);
         engine_settle(l->engine);
@@ -209,7 +209,7 @@ static void receive(struct server_loop *l, struct channel *c, unsigned lane)
 }
 
 /* Text that came without a completion behind it. */
-static void take_output(struct server_loop *l)
+static void take_output(struct server_loop *l) REQUIRES(engine_held)
 {
         auto_clean(buf_fini) struct buf text = { 0 };
         on_output(l, &text);
@@ -218,7 +218,7 @@ static void take_output(struct server_loop *l)
                 log_warn(LOG, "text that kernels printed is lost");
 }
 
-static bool wants_output(struct server_loop *l)
+static bool wants_output(struct server_loop *l) REQUIRES(engine_held)
 {
         return l->params.output_fd >= 0 && session_has_room(engine_session(l->engine));
 }
@@ -226,7 +226,7 @@ static bool wants_output(struct server_loop *l)
 /* Fill in the descriptors to poll; entry 0 is the mailbox, entry 1 the output. Returns 1 if there
  * is something to do at once: a thread left work while the lock was released for another lane, and
  * did not wake this one. Else 0 or SP_E_NOMEM. */
-static int collect(struct server_loop *l, size_t *ret_count)
+static int collect(struct server_loop *l, size_t *ret_count) REQUIRES(engine_held)
 {
         size_t n = 2;
         int ready = 0;
@@ -267,7 +267,7 @@ static int collect(struct server_loop *l, size_t *ret_count)
         return ready;
 }
 
-static void serve(struct server_loop *l, size_t count)
+static void serve(struct server_loop *l, size_t count) REQUIRES(engine_held)
 {
         unsigned lanes = lanes_used(l);
         for (unsigned lane = 0; lane < lanes; lane++) {
@@ -289,6 +289,7 @@ static void serve(struct server_loop *l, size_t count)
 
 /* Notify the client that the session ends. */
 static void begin_farewell(struct server_loop *l, int status, const char *text)
+        REQUIRES(engine_held)
 {
         if (l->farewell.until_ns != UINT64_MAX)
                 return;
@@ -303,7 +304,7 @@ static void begin_farewell(struct server_loop *l, int status, const char *text)
 /* After the order to stop: notify the client, and wait until it closes the connection. If this side
  * closed first, with unread bytes of the client, the last message would be lost (RFC 1122,
  * 4.2.2.13). */
-static void farewell(struct server_loop *l)
+static void farewell(struct server_loop *l) REQUIRES(engine_held)
 {
         char text[256];
         bool stop = false;
@@ -326,7 +327,7 @@ static void farewell(struct server_loop *l)
 }
 
 /* The session has taken more than it may have. */
-static void expire(struct server_loop *l)
+static void expire(struct server_loop *l) REQUIRES(engine_held)
 {
         uint64_t deadline = engine_deadline(l->engine);
         if (deadline == UINT64_MAX || deadline > clock_now_ns() ||
@@ -337,7 +338,7 @@ static void expire(struct server_loop *l)
                 begin_farewell(l, r, "a command ran for longer than this server allows");
 }
 
-static uint64_t next_deadline(struct server_loop *l)
+static uint64_t next_deadline(struct server_loop *l) REQUIRES(engine_held)
 {
         uint64_t d = l->linger_ns < l->farewell.until_ns ? l->linger_ns : l->farewell.until_ns;
         uint64_t engine = engine_deadline(l->engine);
@@ -495,12 +496,12 @@ static void *loop_thread(void *arg)
 
 /* ---- public --------------------------------------------------------------------------------- */
 
-static void lock_engine(void *user)
+static void lock_engine(void *user) ACQUIRE(engine_held)
 {
         engine_lock(user);
 }
 
-static void unlock_engine(void *user)
+static void unlock_engine(void *user) RELEASE(engine_held)
 {
         engine_unlock(user);
 }

@@ -157,11 +157,12 @@ void channel_down(struct channel *c);
 
 /* Wait for threads that copy bytes of lanes that are down already. They copy without the lock and
  * never block, so they are done soon. The lock is released meanwhile. */
-void channel_await(struct server_loop *l, struct channel *c);
+void channel_await(struct server_loop *l, struct channel *c) REQUIRES(engine_held);
 
 /* A connection of `c` is lost, or its session has ended. Called on the loop's thread. It may poll
  * for the other threads. */
-void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status);
+void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
+        REQUIRES(engine_held);
 
 /* Lane `up` came up: choose the thread that moves it. */
 void channel_carry(struct server_loop *l, struct channel *c, unsigned up);
@@ -171,14 +172,15 @@ void channel_carry(struct server_loop *l, struct channel *c, unsigned up);
 /* Decide on a hello. 0 with the session and lane; SP_E_AGAIN: a peer that is not announced yet;
  * else the reason to refuse it, with a text. */
 SP_NODISCARD int attaching_admit(struct server_loop *l, const struct wire_hello *m,
-                                 struct session **ret, const char **ret_text);
+                                 struct session **ret, const char **ret_text) REQUIRES(engine_held);
 
 /* Attach `conn` (taken over) to a lane. With `reply`, in process, the answer goes there. */
 SP_NODISCARD int attaching_attach(struct server_loop *l, const struct wire_hello *m,
-                                  struct session *s, struct conn *conn, struct dial_reply *reply);
+                                  struct session *s, struct conn *conn, struct dial_reply *reply)
+        REQUIRES(engine_held);
 
 /* Handle all arrivals in the mailbox. */
-void attaching_take(struct server_loop *l);
+void attaching_take(struct server_loop *l) REQUIRES(engine_held);
 
 /* ---- peering.c ------------------------------------------------------------------------------ */
 
@@ -189,16 +191,17 @@ void peering_hang_up(void *user, struct session *s);
 void peering_relayed(void *user, struct session *s);
 
 /* The session with a peer has ended. */
-void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text);
+void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text)
+        REQUIRES(engine_held);
 
 /* The connections with a peer are lost. The side that dialled the peer dials again, unless its
  * session ends. */
-void peering_disconnected(struct channel *c);
+void peering_disconnected(struct channel *c) REQUIRES(engine_held);
 
 /* Take the result of dialling; takes `a` over. */
-void peering_settle(struct server_loop *l, struct arrival *a);
+void peering_settle(struct server_loop *l, struct arrival *a) REQUIRES(engine_held);
 
 /* Handle peers that are due for a new try, or were unreachable for too long. */
-void peering_see_to(struct server_loop *l);
+void peering_see_to(struct server_loop *l) REQUIRES(engine_held);
 
 #endif
