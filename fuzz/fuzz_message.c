@@ -100,6 +100,7 @@ static int feed_frame(struct session *s, unsigned lane, struct frame *f, const v
 
 /* One message of the input to session s, or one instruction. */
 static int one(struct engine *e, struct session **s, uint64_t *now, uint8_t *msg, size_t size)
+        REQUIRES(engine_held)
 {
         unsigned id = wire_message_id(msg), k = id & 0xFF;
         switch (id & 0xFF00) {

@@ -48,6 +48,20 @@ static cl_int check_queues(const struct command_buffer_params *p)
         return CL_SUCCESS;
 }
 
+/* Can the device of each queue synchronize with that of the first? */
+static bool can_sync(const struct command_buffer_params *p)
+{
+        struct client *c = p->queues[0]->context->client;
+        cl_device_id first = p->queues[0]->device;
+        bool r = true;
+        client_lock(c);
+        for (cl_uint i = 1; i < p->queue_count && r; i++)
+                r = p->queues[i]->device == first ||
+                    command_buffer_can_sync(first, p->queues[i]->device);
+        client_unlock(c);
+        return r;
+}
+
 static cl_command_buffer_khr create(cl_uint num_queues, const cl_command_queue *queues,
                                     const cl_command_buffer_properties_khr *properties,
                                     cl_int *errcode_ret)
@@ -61,10 +75,8 @@ static cl_command_buffer_khr create(cl_uint num_queues, const cl_command_queue *
         /* "CL_INCOMPATIBLE_COMMAND_QUEUE_KHR if the platform does not support the
          * CL_COMMAND_BUFFER_PLATFORM_UNIVERSAL_SYNC_KHR capability, and any device associated with a
          * command-queue in queues cannot natively synchronize with the other devices." */
-        for (cl_uint i = 1; i < num_queues && e == CL_SUCCESS; i++)
-                if (queues[0]->device != queues[i]->device &&
-                    !command_buffer_can_sync(queues[0]->device, queues[i]->device))
-                        e = CL_INCOMPATIBLE_COMMAND_QUEUE_KHR;
+        if (e == CL_SUCCESS && !can_sync(&p))
+                e = CL_INCOMPATIBLE_COMMAND_QUEUE_KHR;
         /* "CL_INVALID_PROPERTY if values specified in properties are valid but are not supported by
          * all the devices associated with command-queues in queues". A recording contains the
          * migrations between domains, so a command buffer with several domains can't be mutable.
@@ -457,7 +469,7 @@ static cl_int check_config(cl_command_buffer_khr b, const struct mutable_dispatc
         return CL_SUCCESS;
 }
 
-static int change_kernel(cl_kernel k, const struct mutable_dispatch_config *m)
+static int change_kernel(cl_kernel k, const struct mutable_dispatch_config *m) REQUIRES(client_held)
 {
         int r = 0;
         for (cl_uint i = 0; i < m->num_args && !r; i++)

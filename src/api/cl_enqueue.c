@@ -93,9 +93,8 @@ static cl_int check_local_size(cl_kernel k, cl_device_id d, cl_uint dims, const 
 }
 
 /* Check the arguments of k for a launch on d. Arguments that passed the last check (kernel_right),
- * and the objects that they name, are not checked again. `some`: arguments may be missing. Lock
- * held. */
-static cl_int check_args(cl_device_id d, cl_kernel k, bool some)
+ * and the objects that they name, are not checked again. `some`: arguments may be missing. */
+static cl_int check_args(cl_device_id d, cl_kernel k, bool some) REQUIRES(client_held)
 {
         uint64_t right = kernel_right(k, d);
         if (right == k->version)

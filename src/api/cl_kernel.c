@@ -54,9 +54,8 @@ CL_API_ENTRY cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char
         return k;
 }
 
-/* Lock held. */
 static int create_all(cl_program p, cl_uint num_kernels, cl_kernel *kernels,
-                      cl_uint *num_kernels_ret)
+                      cl_uint *num_kernels_ret) REQUIRES(client_held)
 {
         if (!program_is_built(p))
                 return CL_INVALID_PROGRAM_EXECUTABLE;

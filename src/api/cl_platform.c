@@ -45,7 +45,7 @@ static cl_version version_of(cl_device_id d, const char *name, size_t size)
 }
 
 /* "Each extension that is supported by all devices associated with this platform must be reported here." */
-static int put_common(struct buf *versions, struct client *c)
+static int put_common(struct buf *versions, struct client *c) REQUIRES(client_held)
 {
         const cl_device_id *all;
         cl_uint count, have;

@@ -538,8 +538,8 @@ static struct bytes binary_of(const struct _cl_program *p, cl_uint i)
         return p->binaries ? p->binaries[i] : bytes_of(NULL, 0);
 }
 
-/* Lock held. */
 static cl_int reply_binaries(cl_program p, cl_program_info name, struct reply reply)
+        REQUIRES(client_held)
 {
         size_t entry = name == CL_PROGRAM_BINARIES ? sizeof(unsigned char *) : sizeof(size_t);
         if (reply.value && reply.size < p->device_count * entry)
@@ -564,8 +564,8 @@ static cl_int reply_binaries(cl_program p, cl_program_info name, struct reply re
         return CL_SUCCESS;
 }
 
-/* Lock held. */
 static cl_int reply_executable(cl_program p, cl_program_info name, struct reply reply)
+        REQUIRES(client_held)
 {
         /* CL_INVALID_PROGRAM_EXECUTABLE if there is no executable built for at least one device. */
         if (!program_is_built(p))
@@ -641,6 +641,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
 }
 
 static cl_int reply_build(cl_program p, cl_uint i, cl_program_build_info name, struct reply reply)
+        REQUIRES(client_held)
 {
         const struct device_build *d = p->build ? &p->build->devices[i] : NULL;
         cl_build_status status = d ? d->status : CL_BUILD_NONE;

@@ -12,8 +12,8 @@ enum {
         ON_DEVICE = CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT,
 };
 
-/* Lock held. */
 static int device_queue(cl_context x, const struct queue_params *params, cl_command_queue *ret)
+        REQUIRES(client_held)
 {
         /* "If CL_QUEUE_ON_DEVICE_DEFAULT is specified [...] will return the default device queue that has
          * already been created and increment its retain count by 1." */

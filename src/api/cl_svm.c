@@ -304,7 +304,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMigrateMem(
 
 /* "The SVM pointer value specified as the argument value can be the pointer returned by clSVMAlloc or can
  * be a pointer offset into the SVM region"; also right behind it, where an array ends. */
-static bool is_svm_value(cl_context x, const void *value)
+static bool is_svm_value(cl_context x, const void *value) REQUIRES(client_held)
 {
         return svm_find(x, value) || svm_find(x, (const uint8_t *)value - 1);
 }

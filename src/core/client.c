@@ -17,12 +17,12 @@
 
 /* ---- the lock, ids, time -------------------------------------------------------------------- */
 
-void client_lock(struct client *c)
+void client_lock(struct client *c) LOCK_UNCHECKED
 {
         lock_take(&c->lock);
 }
 
-void client_unlock(struct client *c)
+void client_unlock(struct client *c) LOCK_UNCHECKED
 {
         lock_release(&c->lock);
 }
@@ -69,7 +69,7 @@ void client_flush(struct client *c)
                 server_send(c->servers[i]);
 }
 
-static bool client_receive(struct client *c)
+static bool client_receive(struct client *c) REQUIRES(client_held)
 {
         bool got = false;
         servers_refuse(c);
@@ -119,20 +119,15 @@ bool client_poll(struct client *c)
 }
 
 /* Sleep while another thread receives. */
-static void wait_for_receiver(struct client *c, uint64_t deadline_ns) REQUIRES(c->lock)
+static void wait_for_receiver(struct client *c, uint64_t deadline_ns) REQUIRES(client_held)
 {
         client_flush(c);
         if (c->wait.progress_pumping && c->wait.sleeping)
                 c->io->wake(c->io_user);
-        if (deadline_ns == UINT64_MAX) {
-                condition_wait(&c->wait.changed, &c->lock);
-                return;
-        }
-        condition_wait_until(&c->wait.changed, &c->lock, deadline_ns);
+        client_sleep(c, &c->wait.changed, deadline_ns);
 }
 
 bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns)
-        REQUIRES(c->lock)
 {
         TRACE_SPAN(wait, c->wait.waiters);
         c->wait.waiters++;
@@ -155,14 +150,14 @@ bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uin
         return r;
 }
 
-void client_wait(struct client *c, bool (*done)(void *arg), void *arg) REQUIRES(c->lock)
+void client_wait(struct client *c, bool (*done)(void *arg), void *arg)
 {
         client_wait_until(c, done, arg, UINT64_MAX);
 }
 
 /* ---- servers and devices -------------------------------------------------------------------- */
 
-static int read_config(struct client *c)
+static int read_config(struct client *c) REQUIRES(client_held)
 {
         if (c->specs.list || c->specs.misconfigured)
                 return c->specs.list ? 0 : SP_E_INVAL; /* client_new's, or read before */
@@ -179,7 +174,7 @@ static int read_config(struct client *c)
         return 0;
 }
 
-static void collect_devices(struct client *c)
+static void collect_devices(struct client *c) REQUIRES(client_held)
 {
         cl_uint n = 0;
         for (unsigned i = 0; i < c->server_count; i++)
@@ -194,14 +189,13 @@ static void collect_devices(struct client *c)
         }
 }
 
-static bool connect_finished(void *arg)
+static bool connect_finished(void *arg) REQUIRES(client_held)
 {
         struct client *c = arg;
         return c->connected;
 }
 
 void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_count)
-        REQUIRES(c->lock)
 {
         /* The lock is released while it waits for answers: others wait until it has finished. */
         if (!c->connected && c->connecting)
@@ -241,7 +235,7 @@ static void init_locks(struct client *c)
         condition_init(&c->progress.cond);
 }
 
-int client_new(const struct client_params *params, struct client **ret)
+int client_new(const struct client_params *params, struct client **ret) LOCK_UNCHECKED
 {
         struct client *c = mem_zalloc(sizeof(*c));
         if (!c)
@@ -337,7 +331,7 @@ static void fork_parent(void) LOCK_UNCHECKED
 /* The parent goes on using its connections; the child closes its descriptors and starts anew. Its
  * objects from before the fork are of no use, as with other implementations; they are left alone, since
  * the application still holds them. */
-static void fork_child(void)
+static void fork_child(void) LOCK_UNCHECKED
 {
         trace_stop(); /* the file is the parent's */
         if (global) {

@@ -49,51 +49,53 @@ cl_platform_id client_platform(struct client *c);
  * call that needs devices. NULL: out of memory. Thread-safe. After fork() the child gets a new one. */
 struct client *client_get(void);
 
-void client_lock(struct client *c);
-void client_unlock(struct client *c);
+void client_lock(struct client *c) ACQUIRE(client_held);
+void client_unlock(struct client *c) RELEASE(client_held);
 
 /* Return false if no server is configured and the default one is not there. The check connects to
  * the default server; it does not connect to others. */
 bool client_has_platform(struct client *c);
 
 /* All devices of all servers, in the order of SPANCL_SERVERS; connects when needed. A server that can't
- * be reached is logged and has none. Lock held. */
-void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_count);
+ * be reached is logged and has none. */
+void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_count)
+        REQUIRES(client_held);
 
 /* CLOCK_MONOTONIC (virtual in the simulator), ns. */
 uint64_t client_now_ns(struct client *c);
 
-/* ---- for core's own files; all with the lock held ---------------------------------------------- */
+/* ---- for core's own files --------------------------------------------------------------------- */
 
-/* A new object id (proto/object_id.h). Lock held. */
-uint64_t client_new_id(struct client *c, enum object_type type);
+/* A new object id (proto/object_id.h). */
+uint64_t client_new_id(struct client *c, enum object_type type) REQUIRES(client_held);
 
 /* Wait until done(arg) returns true. The wait sends unsent messages; it receives and dispatches on
- * this thread when no other thread does. Lock held; released while it sleeps. */
-void client_wait(struct client *c, bool (*done)(void *arg), void *arg);
+ * this thread when no other thread does. Releases the lock while it sleeps. */
+void client_wait(struct client *c, bool (*done)(void *arg), void *arg) REQUIRES(client_held);
 
-/* The memory object or sampler at this address, which may be any value; NULL: there is none. Lock held. */
-struct handle *client_object(struct client *c, const void *address);
+/* The memory object or sampler at this address, which may be any value; NULL: there is none. */
+struct handle *client_object(struct client *c, const void *address) REQUIRES(client_held);
 
-/* Every context, from its creation until it is freed. Lock held. */
-struct list *client_contexts(struct client *c);
+/* Every context, from its creation until it is freed. */
+struct list *client_contexts(struct client *c) REQUIRES(client_held);
 
 /* As client_wait, but not longer than until deadline_ns. True: done. */
-bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns);
+bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uint64_t deadline_ns)
+        REQUIRES(client_held);
 
 /* Something has changed that a waiting thread may check. */
-void client_changed(struct client *c);
+void client_changed(struct client *c) REQUIRES(client_held);
 
 /* Receive what is there without waiting (and send what is unsent). True: something was received. */
-bool client_poll(struct client *c);
+bool client_poll(struct client *c) REQUIRES(client_held);
 
 /* Send what is unsent on all servers. */
-void client_flush(struct client *c);
+void client_flush(struct client *c) REQUIRES(client_held);
 
 /* One round of the receiver: send, then receive. If nothing came and `done` (may be NULL) does not
  * return true, sleep until the deadline, and receive again. The caller has checked that no thread
  * is `pumping`. */
 void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg), void *arg,
-                 uint64_t deadline_ns);
+                 uint64_t deadline_ns) REQUIRES(client_held);
 
 #endif

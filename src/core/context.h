@@ -16,29 +16,28 @@ struct context_params {
         void *notify_data;
 };
 
-/* SP_E_NOMEM. Lock held. */
-SP_NODISCARD int context_new(struct client *c, const struct context_params *params,
-                             cl_context *ret);
+/* SP_E_NOMEM. */
+SP_NODISCARD int context_new(struct client *c, const struct context_params *params, cl_context *ret)
+        REQUIRES(client_held);
 
-/* Call fn(context, user_data) when the context is destroyed, the last registered first. SP_E_NOMEM.
- * Lock held. */
+/* Call fn(context, user_data) when the context is destroyed, the last registered first. SP_E_NOMEM. */
 SP_NODISCARD int context_on_destroy(cl_context x, void(CL_CALLBACK *fn)(cl_context, void *),
-                                    void *user_data);
+                                    void *user_data) REQUIRES(client_held);
 
 /* The context's own object for a device (struct _cl_device_id); NULL: it has none. */
 cl_device_id context_device(cl_context x, const struct _cl_device_id *d);
 bool context_has_device(cl_context x, const struct _cl_device_id *d);
 
-void context_hold(cl_context x);
-void context_unhold(cl_context x);
+void context_hold(cl_context x) REQUIRES(client_held);
+void context_unhold(cl_context x) REQUIRES(client_held);
 
 /* Notify the application of an error that concerns the whole context. The progress thread calls the
- * context's callback. Lock held. */
-void context_notify(cl_context x, const char *text);
+ * context's callback. */
+void context_notify(cl_context x, const char *text) REQUIRES(client_held);
 
 /* The same for every context that has a device of the server. */
-void contexts_notify(const struct server *s, const char *text);
-void contexts_server_lost(struct server *s, const struct server_loss *loss);
+void contexts_notify(const struct server *s, const char *text) REQUIRES(client_held);
+void contexts_server_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);
 
 /* Does any context have a device there? */
 bool contexts_use(const struct server *s);

@@ -598,6 +598,7 @@ void device_unhold(cl_device_id d)
 }
 
 static int sub_device_new(cl_device_id parent, struct bytes info, cl_device_id *ret)
+        REQUIRES(client_held)
 {
         struct buf own = { 0 };
         cl_device_id d;
@@ -621,7 +622,7 @@ static int sub_device_new(cl_device_id parent, struct bytes info, cl_device_id *
 
 /* Make the devices of an answer. On failure none stays. */
 static cl_int take_sub_devices(cl_device_id parent, struct bytes info, cl_device_id **ret,
-                               cl_uint *ret_count)
+                               cl_uint *ret_count) REQUIRES(client_held)
 {
         struct info_entry e;
         cl_uint count = 0, made = 0;

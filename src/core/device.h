@@ -38,24 +38,25 @@ static inline bool context_accepts(const struct _cl_context *x, enum device_acce
  * CL_DEVICE_BUILT_IN_KERNELS (';')? */
 bool device_list_has(const char *list, char separator, const char *name, size_t name_size);
 
-/* Is the device available, as far as its server has said up to now? Lock held. */
-bool device_is_available(const struct _cl_device_id *d);
+/* Is the device available, as far as its server has said up to now? */
+bool device_is_available(const struct _cl_device_id *d) REQUIRES(client_held);
 
-/* The device that stands for this one now: objects made from now on use it. Lock held. */
-cl_device_id device_present(const struct _cl_device_id *d);
+/* The device that stands for this one now: objects made from now on use it. */
+cl_device_id device_present(const struct _cl_device_id *d) REQUIRES(client_held);
 
 /* Call fn(d, available, user_data) when that changes; NULL: not any more. When this returns, the
- * earlier callback is not called any more, unless this call comes from within it. Lock held; may be
- * released meanwhile. */
-void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data);
+ * earlier callback is not called any more, unless this call comes from within it. May release
+ * the lock meanwhile. */
+void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data) REQUIRES(client_held);
 
 /* Is it the same physical device, as far as can be told? */
 bool device_is_same(const struct _cl_device_id *a, const struct _cl_device_id *b);
 
 /* Divide a device: `properties` is one valid property without the final 0. *ret are all devices that the
- * server made, each with a reference of the application; mem_free it. A cl_int. Lock held. */
+ * server made, each with a reference of the application; mem_free it. A cl_int. */
 cl_int device_partition(cl_device_id d, const cl_device_partition_property *properties,
-                        size_t property_count, cl_device_id **ret, cl_uint *ret_count);
+                        size_t property_count, cl_device_id **ret, cl_uint *ret_count)
+        REQUIRES(client_held);
 
 /* Apply the masks to an INFO_DEVICE block: append the values that remain, changed where they must
  * be. For device_new and tests. SP_E_NOMEM. */
@@ -67,7 +68,7 @@ SP_NODISCARD int device_new(struct client *c, struct server *s, struct bytes inf
                             cl_device_id *ret);
 void device_free(cl_device_id d);
 
-void device_hold(cl_device_id d);
-void device_unhold(cl_device_id d);
+void device_hold(cl_device_id d) REQUIRES(client_held);
+void device_unhold(cl_device_id d) REQUIRES(client_held);
 
 #endif

@@ -1,8 +1,7 @@
 /* Handles: the part of every object that the application and the ICD loader know. Any thread.
  *
  * Each family's header declares NAME_hold and NAME_unhold over h.holds; those of root devices do
- * nothing. The last *_unhold frees the object, and sends `release` to the servers that know it. Lock
- * held in both. */
+ * nothing. The last *_unhold frees the object, and sends `release` to the servers that know it. */
 #ifndef SPANCL_CORE_HANDLE_H
 #define SPANCL_CORE_HANDLE_H
 

@@ -12,12 +12,18 @@
 
 #include "base/list.h"
 #include "core/memory/placement.h"
+#include "os/lock.h"
 #include "proto/args.h"
 #include "proto/image.h"
 #include "proto/info.h"
 
 struct client;
 struct server;
+
+/* The client's lock as clang's analysis sees it: it does not know that all objects lead to the same
+ * client. There is no such object. REQUIRES(client_held) marks a function that is called with the
+ * lock held, which client_lock takes. */
+extern struct lock client_held;
 
 /* Type tags; the values are random so that a wrong pointer is noticed. Zeroed when freed. */
 enum handle_type {

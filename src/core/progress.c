@@ -19,7 +19,7 @@ enum {
 };
 
 /* Has it to receive, because nobody else does? */
-static bool must_pump(const struct client *c)
+static bool must_pump(const struct client *c) REQUIRES(client_held)
 {
         if (c->wait.waiters || c->wait.pumping)
                 return false;
@@ -34,14 +34,14 @@ static bool must_pump(const struct client *c)
 }
 
 /* Servers are watched while nobody else receives; not at once, since waking up for each wait costs. */
-static bool must_watch(struct client *c, uint64_t waits)
+static bool must_watch(struct client *c, uint64_t waits) REQUIRES(client_held)
 {
         return c->progress.watchers && c->connected && !c->wait.waiters && !c->wait.pumping &&
                c->wait.count == waits;
 }
 
 /* When the oldest unsent message was left; 0: all is sent. */
-static uint64_t unsent_since(const struct client *c)
+static uint64_t unsent_since(const struct client *c) REQUIRES(client_held)
 {
         uint64_t oldest = 0;
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -53,27 +53,27 @@ static uint64_t unsent_since(const struct client *c)
 }
 
 /* Run deferred calls; the lock is released meanwhile. True: there were some. */
-static bool run_deferred(struct client *c) REQUIRES(c->lock)
+static bool run_deferred(struct client *c) REQUIRES(client_held)
 {
         if (list_empty(&c->progress.deferred))
                 return false;
         struct deferred *d = list_entry(c->progress.deferred.next, struct deferred, link);
         list_remove(&d->link);
         c->progress.calling = true;
-        lock_release(&c->lock);
+        client_unlock(c);
         {
                 TRACE_SPAN(callback, 0);
                 d->fn(d);
         }
-        lock_take(&c->lock);
+        client_lock(c);
         c->progress.calling = false;
         return true;
 }
 
-static void nap(struct client *c, uint64_t ns) REQUIRES(c->lock)
+static void nap(struct client *c, uint64_t ns) REQUIRES(client_held)
 {
         uint64_t until = c->io->now_ns(c->io_user) + ns;
-        condition_wait_until(&c->progress.cond, &c->lock, until);
+        client_sleep(c, &c->progress.cond, until);
 }
 
 static void *progress_run(void *user)
@@ -81,7 +81,7 @@ static void *progress_run(void *user)
         struct client *c = user;
         unsigned naps = 0;
         uint64_t waits = 0;
-        lock_take(&c->lock);
+        client_lock(c);
         while (!c->progress.stop) {
                 if (run_deferred(c)) {
                         naps = 0;
@@ -116,7 +116,7 @@ static void *progress_run(void *user)
                 if (c->progress.watchers)
                         nap(c, WATCH_NS);
                 else
-                        condition_wait(&c->progress.cond, &c->lock);
+                        client_sleep(c, &c->progress.cond, UINT64_MAX);
                 /* The thread that woke it has something for it. */
                 bool woken = !c->progress.idle;
                 c->progress.idle = false;
@@ -124,7 +124,7 @@ static void *progress_run(void *user)
                 if (!woken && must_watch(c, waits))
                         client_pump(c, true, NULL, NULL, UINT64_MAX);
         }
-        lock_release(&c->lock);
+        client_unlock(c);
         return NULL;
 }
 
@@ -162,7 +162,7 @@ void progress_relieve(struct client *c)
                 progress_wake(c);
 }
 
-void progress_stop(struct client *c) REQUIRES(c->lock)
+void progress_stop(struct client *c)
 {
         c->progress.stop = true;
         if (!c->progress.started)
@@ -175,9 +175,10 @@ void progress_stop(struct client *c) REQUIRES(c->lock)
         }
         condition_signal(&c->progress.cond);
         c->io->wake(c->io_user);
-        lock_release(&c->lock);
-        thread_join(c->progress.thread);
-        lock_take(&c->lock);
+        thread_id thread = c->progress.thread;
+        client_unlock(c);
+        thread_join(thread);
+        client_lock(c);
         c->progress.started = false;
 }
 
@@ -200,7 +201,7 @@ void client_defer(struct client *c, struct deferred *d, void (*fn)(struct deferr
 
 bool client_step(struct client *c)
 {
-        lock_take(&c->lock);
+        client_lock(c);
         bool did = false;
         while (run_deferred(c))
                 did = true;
@@ -212,6 +213,6 @@ bool client_step(struct client *c)
         servers_tick(c);
         did |= client_poll(c);
         did |= !list_empty(&c->progress.deferred);
-        lock_release(&c->lock);
+        client_unlock(c);
         return did;
 }

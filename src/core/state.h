@@ -1,5 +1,5 @@
-/* The state that core's files share: struct client. Private to core/. Everything is guarded by the
- * client's lock. */
+/* The state that core's files share: struct client. Private to core/. GUARDED_BY marks the fields
+ * that the client's lock guards. */
 #ifndef SPANCL_CORE_STATE_H
 #define SPANCL_CORE_STATE_H
 
@@ -24,20 +24,21 @@ struct client {
                 const struct server_spec *list;
                 size_t count;
                 bool misconfigured; /* that was logged */
-        } specs;
-        unsigned server_count;
-        struct server *servers[CLIENT_SERVERS_MAX];
-        bool connecting, connected; /* tries to, tried to */
-        bool closing;
+        } specs GUARDED_BY(client_held);
+        unsigned server_count GUARDED_BY(client_held);
+        struct server *servers[CLIENT_SERVERS_MAX] GUARDED_BY(client_held);
+        bool connecting GUARDED_BY(client_held); /* tries to */
+        bool connected GUARDED_BY(client_held);  /* tried to */
+        bool closing GUARDED_BY(client_held);
         struct {
                 cl_device_id *list;
                 cl_uint count;
-        } devices;
-        uint64_t next_id; /* one counter for all types */
+        } devices GUARDED_BY(client_held);
+        uint64_t next_id GUARDED_BY(client_held); /* one counter for all types */
         struct {
                 struct map all; /* memory objects and samplers, by their address (client_object) */
                 uint64_t gone;  /* counts those of them, and queues, that are there no more */
-        } objects;
+        } objects GUARDED_BY(client_held);
         struct {
                 struct condition
                         changed;  /* something was dispatched, or the receiver's place is free */
@@ -46,10 +47,10 @@ struct client {
                 bool pumping;     /* a thread receives */
                 bool progress_pumping; /* it is the progress thread */
                 bool sleeping;         /* in io->wait */
-        } wait;
-        struct client *abandoned_next;
+        } wait GUARDED_BY(client_held);
+        struct client *abandoned_next; /* guarded by client.c's global lock */
 
-        struct list contexts; /* context.c */
+        struct list contexts GUARDED_BY(client_held); /* context.c */
 
         /* progress.c */
         struct {
@@ -61,42 +62,42 @@ struct client {
                 struct list deferred;
                 unsigned interests; /* callbacks that wait for a server's word */
                 unsigned watchers;  /* device watches: notify when servers go and come */
-        } progress;
+        } progress GUARDED_BY(client_held);
 
-        struct map requests; /* link/request.c */
-        uint64_t relayed;    /* link/peers.c: the last peer_relay's number */
+        struct map requests GUARDED_BY(client_held); /* link/request.c */
+        uint64_t relayed GUARDED_BY(client_held); /* link/peers.c: the last peer_relay's number */
         /* link/disconnected.c */
         struct {
                 uint64_t reconnect_ns, wait_ns, answer_ns; /* struct client_params */
                 unsigned count;                            /* servers that are disconnected */
-        } disconnected;
+        } disconnected GUARDED_BY(client_held);
         /* link/new_session.c */
         struct {
                 bool due;            /* to be tried again by servers_begin_sessions */
                 struct list retired; /* servers */
-        } sessions;
+        } sessions GUARDED_BY(client_held);
         /* link/availability.c */
         struct {
                 cl_device_id telling; /* the callback about it runs */
                 thread_id teller;
-        } availability;
+        } availability GUARDED_BY(client_held);
 
-        struct map queues; /* command/queue.c */
-        struct buf
-                args; /* command/launch.c: room for a launch's, while it is put into its message */
+        struct map queues GUARDED_BY(client_held); /* command/queue.c */
+        struct buf args GUARDED_BY(
+                client_held); /* command/launch.c: room for a launch's, while it is put into its message */
         /* command/event.c */
         struct {
                 struct map pending;
                 struct list followers; /* events whose turn has come */
                 bool following;        /* a thread works them off */
-        } events;
+        } events GUARDED_BY(client_held);
         /* command/transfer.c */
         struct {
                 struct map incoming;     /* struct incoming */
                 struct list outgoing;    /* struct outgoing, all */
                 struct list host_copies; /* struct host_copy that are to be made */
                 uint64_t moving;         /* bytes that go to all servers and come from them */
-        } transfers;
+        } transfers GUARDED_BY(client_held);
 
         /* memory/migration.c */
         struct {
@@ -104,7 +105,7 @@ struct client {
                 uint64_t small
                         [64]; /* a ring of small ones, whose completion is not notified; 0: none */
                 unsigned next_small;
-        } migrations;
+        } migrations GUARDED_BY(client_held);
         /* memory/svm.c */
         struct {
                 struct server *
@@ -112,7 +113,7 @@ struct client {
                 struct server *sharer; /* the one in this process that uses the client's memory */
                 unsigned base;         /* where addresses are looked for */
                 uint64_t offset;
-        } svm;
+        } svm GUARDED_BY(client_held);
         /* memory/storage.c */
         struct arena {
                 struct server *server; /* that has it, too; NULL: there is none */
@@ -121,11 +122,18 @@ struct client {
                 struct range_set free;
                 unsigned used;        /* struct storage of buffers */
                 struct list released; /* struct storage that the server may still use */
-        } arena;
+        } arena GUARDED_BY(client_held);
 };
 
-/* For clang, which sees the lock only here. */
-void client_lock(struct client *c) ACQUIRE(c->lock);
-void client_unlock(struct client *c) RELEASE(c->lock);
+/* Sleep until the condition is signalled, or until a time of clock_now_ns (UINT64_MAX: no limit).
+ * The lock is released meanwhile. */
+static inline void client_sleep(struct client *c, struct condition *until, uint64_t deadline_ns)
+        REQUIRES(client_held) LOCK_UNCHECKED
+{
+        if (deadline_ns == UINT64_MAX)
+                condition_wait(until, &c->lock);
+        else
+                condition_wait_until(until, &c->lock, deadline_ns);
+}
 
 #endif

@@ -45,7 +45,7 @@ static void put_link(struct report *r, const char *from, const char *to, uint64_
                 messages, bytes, bulk);
 }
 
-static const char *peer_name(const struct client *c, uint64_t peer)
+static const char *peer_name(const struct client *c, uint64_t peer) REQUIRES(client_held)
 {
         for (unsigned i = 0; i < c->server_count; i++)
                 if (c->servers[i]->peers.id == peer)
@@ -55,6 +55,7 @@ static const char *peer_name(const struct client *c, uint64_t peer)
 
 /* The links between servers, each from its sending side. */
 static void put_peers(struct report *r, const struct server *s, const struct buf *info)
+        REQUIRES(client_held)
 {
         struct info_entry e;
         for (struct bytes b = bytes_of(info->data, info->size); info_next(&b, &e);) {
@@ -98,7 +99,7 @@ static bool all_answered(void *arg)
         return true;
 }
 
-static void ask(struct server *s, struct asked *a)
+static void ask(struct server *s, struct asked *a) REQUIRES(client_held)
 {
         struct session *session = server_session(s);
         if (!session)
@@ -111,7 +112,7 @@ static void ask(struct server *s, struct asked *a)
                 request_done(s->client, a->request.id, CL_OUT_OF_HOST_MEMORY, (struct bytes){ 0 });
 }
 
-static void write_report(struct client *c, FILE *out)
+static void write_report(struct client *c, FILE *out) REQUIRES(client_held)
 {
         struct report r = { .out = out };
         uint64_t waits = c->wait.count;

@@ -42,6 +42,7 @@ static int put_own(void *user, const struct trace_thread *t)
 
 /* One INFO_TRACE_THREAD of a server, brought to the client's clock. */
 static void put_remote(struct timeline *out, const struct server *s, struct bytes block)
+        REQUIRES(client_held)
 {
         unsigned process = CLIENT_PROCESS + 1 + s->index;
         struct bytes name = { 0 }, records = { 0 };
@@ -64,6 +65,7 @@ static void put_remote(struct timeline *out, const struct server *s, struct byte
 }
 
 static void put_server(struct timeline *out, const struct server *s, const struct buf *info)
+        REQUIRES(client_held)
 {
         struct info_entry e;
         timeline_process(out, CLIENT_PROCESS + 1 + s->index, server_name(s));
@@ -78,7 +80,7 @@ static bool is_done(void *request)
 }
 
 /* One server after the other: their answers are large. */
-static void ask(struct timeline *out, struct server *s)
+static void ask(struct timeline *out, struct server *s) REQUIRES(client_held)
 {
         struct client *c = s->client;
         struct session *session = s->spec->in_process ? NULL : server_session(s);

@@ -1,4 +1,4 @@
-/* SPANCL_TRACE: one timeline of the client and its servers, written when the program ends. Lock held. */
+/* SPANCL_TRACE: one timeline of the client and its servers, written when the program ends. */
 #ifndef SPANCL_CORE_TRACING_H
 #define SPANCL_CORE_TRACING_H
 
@@ -6,7 +6,7 @@
 
 /* Record if SPANCL_TRACE is set; on a server that has just been connected; and write it all. */
 void tracing_start(void);
-void tracing_server(struct server *s);
-void tracing_write(struct client *c);
+void tracing_server(struct server *s) REQUIRES(client_held);
+void tracing_write(struct client *c) REQUIRES(client_held);
 
 #endif

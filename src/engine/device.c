@@ -66,6 +66,7 @@ static int put_device(struct engine *e, unsigned number, struct buf *out)
 }
 
 static void answer(struct peer *p, uint64_t request, int status, struct buf *info)
+        REQUIRES(engine_held)
 {
         peer_send(p, server_info, .request = request, .status = status,
                   .devices = bytes_of(info->data, status < 0 ? 0 : info->size));

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "engine/lock.h"
 #include "proto/wire.h"
 
 struct engine;
@@ -23,8 +24,10 @@ void engine_device_unref(struct engine *e, struct sub_device *s);
 /* Free all sub-devices, at the session's end. */
 void engine_device_free_all(struct engine *e);
 
-int engine_handle_server_info_query(void *user, const struct wire_server_info_query *m);
-int engine_handle_device_partition(void *user, const struct wire_device_partition *m);
+int engine_handle_server_info_query(void *user, const struct wire_server_info_query *m)
+        REQUIRES(engine_held);
+int engine_handle_device_partition(void *user, const struct wire_device_partition *m)
+        REQUIRES(engine_held);
 int engine_handle_device_release(void *user, const struct wire_device_release *m);
 
 #endif

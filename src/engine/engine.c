@@ -18,7 +18,7 @@
 #include "os/thread.h"
 #include "trace/trace.h"
 
-struct engine *engine_free(struct engine *e)
+struct engine *engine_free(struct engine *e) LOCK_UNCHECKED
 {
         if (!e)
                 return NULL;
@@ -88,7 +88,7 @@ static void on_broken(void *user, const char *text)
                 e->params.ops->broken(e->params.user, text);
 }
 
-int engine_new(const struct engine_params *params, struct engine **ret)
+int engine_new(const struct engine_params *params, struct engine **ret) LOCK_UNCHECKED
 {
         struct engine *made = mem_zalloc(sizeof(*made));
         if (!made)
@@ -156,7 +156,7 @@ int engine_new(const struct engine_params *params, struct engine **ret)
         return 0;
 }
 
-void engine_lock(struct engine *e)
+void engine_lock(struct engine *e) LOCK_UNCHECKED
 {
         enum { PAUSES = 4 };
         for (unsigned i = 0; i < e->lock_tries; i++) {
@@ -168,7 +168,7 @@ void engine_lock(struct engine *e)
         lock_take(&e->lock);
 }
 
-void engine_unlock(struct engine *e)
+void engine_unlock(struct engine *e) LOCK_UNCHECKED
 {
         lock_release(&e->lock);
 }
@@ -219,7 +219,7 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret)
         engine_transfer_count_staging(e, &ret->staging, &ret->staging_free);
 }
 
-static void flush_queues(struct engine *e)
+static void flush_queues(struct engine *e) REQUIRES(engine_held)
 {
         while (!list_empty(&e->objects.dirty_queues)) {
                 struct queue *q = list_entry(e->objects.dirty_queues.next, struct queue, dirty);
@@ -234,7 +234,7 @@ static void flush_queues(struct engine *e)
 }
 
 /* Send to the peers. True: sending has completed transfers, which lets commands go on. */
-static bool flush_peers(struct engine *e)
+static bool flush_peers(struct engine *e) REQUIRES(engine_held)
 {
         bool dirty = false;
         /* Serve the servers first, since their devices wait, then the client. */
@@ -266,7 +266,7 @@ void engine_settle(struct engine *e)
 
 /* ---- messages about the engine itself ------------------------------------------------------- */
 
-static int handle_close(void *user, const struct wire_close *m)
+static int handle_close(void *user, const struct wire_close *m) REQUIRES(engine_held)
 {
         struct peer *p = user;
         (void)m;

@@ -12,6 +12,7 @@
 
 #include "backend/backend.h"
 #include "engine/limits.h"
+#include "engine/lock.h"
 #include "session/session.h"
 
 struct engine;
@@ -77,60 +78,63 @@ struct engine_params {
 /* Opens the backend. SP_E_NODEV, SP_E_NOMEM. No lock needed. */
 SP_NODISCARD int engine_new(const struct engine_params *params, struct engine **ret);
 
-/* Stops: waits for builds and commands in flight, then frees all. No lock held. NULL is allowed. */
-struct engine *engine_free(struct engine *e);
+/* Stops: waits for builds and commands in flight, then frees all. NULL is allowed. */
+struct engine *engine_free(struct engine *e) EXCLUDES(engine_held);
 
-void engine_lock(struct engine *e);
-void engine_unlock(struct engine *e);
+void engine_lock(struct engine *e) ACQUIRE(engine_held);
+void engine_unlock(struct engine *e) RELEASE(engine_held);
 
 /* The session with the client. */
-struct session *engine_session(struct engine *e);
+struct session *engine_session(struct engine *e) REQUIRES(engine_held);
 
 /* The session with the peer that presents `token`, which the client announced. NULL: there is none
  * (yet). */
-struct session *engine_peer_session(struct engine *e, const uint64_t token[2]);
+struct session *engine_peer_session(struct engine *e, const uint64_t token[2])
+        REQUIRES(engine_held);
 
 /* All sessions: the i-th (0 is the client's), NULL past the end. */
-struct session *engine_session_at(struct engine *e, size_t i);
+struct session *engine_session_at(struct engine *e, size_t i) REQUIRES(engine_held);
 
 /* The session with that peer has ended: commands that wait for the peer fail, and the engine
  * notifies the client. */
-void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text);
+void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text)
+        REQUIRES(engine_held);
 
 /* The peer can't be reached for now. The engine notifies the client, which may find another way or
  * have the other side try. */
-void engine_peer_unreachable(struct engine *e, struct session *s, const char *text);
+void engine_peer_unreachable(struct engine *e, struct session *s, const char *text)
+        REQUIRES(engine_held);
 
 /* Lane 0 of a peer has a connection: from now on the client does not relay its lanes. Return true
  * if the client relayed them. Then the other side may have acknowledged more since its hello
  * (session_acked_seq). */
-bool engine_peer_connected(struct engine *e, struct session *s);
+bool engine_peer_connected(struct engine *e, struct session *s) REQUIRES(engine_held);
 /* All lanes that this side has dialled are connected. If the client relayed them, the engine
  * notifies it. */
-void engine_peer_direct(struct engine *e, struct session *s);
+void engine_peer_direct(struct engine *e, struct session *s) REQUIRES(engine_held);
 /* The connections with a peer are lost. If the other side believes that there never were any, the
  * client still relays. */
-void engine_peer_disconnected(struct engine *e, struct session *s);
+void engine_peer_disconnected(struct engine *e, struct session *s) REQUIRES(engine_held);
 
 /* Call this after each batch of bytes received on any lane of any of the engine's sessions. It
  * starts what was enqueued (clFlush). It calls ops->flush for each session that has something to
  * send or whose bulk lane may receive again (session_lane_want). */
-void engine_settle(struct engine *e);
+void engine_settle(struct engine *e) REQUIRES(engine_held);
 
-/* Report completions on this thread (backend_ops.poll). No lock held. */
-enum backend_polled engine_poll(struct engine *e, bool last);
+/* Report completions on this thread (backend_ops.poll). */
+enum backend_polled engine_poll(struct engine *e, bool last) EXCLUDES(engine_held);
 
 /* The time at which engine_expire has to be called at the latest, in ns of ops->now_ns; UINT64_MAX:
  * never. */
-uint64_t engine_deadline(struct engine *e);
+uint64_t engine_deadline(struct engine *e) REQUIRES(engine_held);
 
 /* Answer builds that take longer than the limits allow. SP_E_LIMIT: a command takes longer, which
  * nothing can stop. The engine has notified the client that all commands failed, and the session is
  * over. */
-SP_NODISCARD int engine_expire(struct engine *e, uint64_t now_ns);
+SP_NODISCARD int engine_expire(struct engine *e, uint64_t now_ns) REQUIRES(engine_held);
 
 /* Has the client closed the session (regular end)? */
-bool engine_closed(struct engine *e);
+bool engine_closed(struct engine *e) REQUIRES(engine_held);
 
 /* The backend, for tests. */
 struct backend *engine_backend(struct engine *e);
@@ -151,9 +155,9 @@ struct engine_counts {
         /* Bytes of staging memory, and how many of them are not in use. */
         size_t staging, staging_free;
 };
-void engine_get_counts(struct engine *e, struct engine_counts *ret);
+void engine_get_counts(struct engine *e, struct engine_counts *ret) REQUIRES(engine_held);
 
 /* Append an INFO_LINK record for each link, the client's first. SP_E_NOMEM. */
-SP_NODISCARD int engine_get_links(struct engine *e, struct buf *ret);
+SP_NODISCARD int engine_get_links(struct engine *e, struct buf *ret) REQUIRES(engine_held);
 
 #endif

@@ -120,7 +120,7 @@ void engine_limit_free(struct engine *e)
 
 /* Notify the client, before the session ends, that the commands that are left fail: nobody can wait
  * for them. */
-static void give_up_commands(struct engine *e)
+static void give_up_commands(struct engine *e) REQUIRES(engine_held)
 {
         struct event *ev;
         for (size_t pos = 0; (ev = map_next(&e->events.table, &pos));)

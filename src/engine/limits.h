@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "config/options.h"
+#include "engine/lock.h"
 
 enum engine_limit {
         LIMIT_OBJECTS,   /* OpenCL objects: more can't be used */
@@ -31,10 +32,11 @@ struct engine;
 struct queue;
 
 /* Would the session exceed the limit with `more` beside what it `has`? Logs the first time. */
-bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t has, uint64_t more);
+bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t has, uint64_t more)
+        REQUIRES(engine_held);
 
 /* A native command of the queue was submitted; or is complete. */
-void engine_limit_begin(struct queue *q);
+void engine_limit_begin(struct queue *q) REQUIRES(engine_held);
 void engine_limit_end(struct queue *q);
 void engine_limit_free(struct engine *e);
 

@@ -41,7 +41,7 @@ void engine_object_unref(struct object *o)
 /* Hold the buffer until the untracked commands in flight complete. They hold nothing themselves,
  * since the backend keeps their buffers, but the client wants to be notified when they no longer
  * use it. */
-static int keep_for_untracked(struct buffer *b)
+static int keep_for_untracked(struct buffer *b) REQUIRES(engine_held)
 {
         bool asked = b->object.request || (b->parent && b->parent->object.request) ||
                      (b->svm && b->svm->object.request);
@@ -81,7 +81,7 @@ static bool replicas_grow(void **array, size_t *count, unsigned domain, size_t s
 /* ---- buffers and images --------------------------------------------------------------------- */
 
 /* Count `size` bytes more towards the session's limit, and in *charged. */
-static cl_int storage_take(struct engine *e, uint64_t size, uint64_t *charged)
+static cl_int storage_take(struct engine *e, uint64_t size, uint64_t *charged) REQUIRES(engine_held)
 {
         if (engine_limit_exceeded(e, LIMIT_STORAGE, e->objects.storage, size))
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
@@ -90,13 +90,13 @@ static cl_int storage_take(struct engine *e, uint64_t size, uint64_t *charged)
         return CL_SUCCESS;
 }
 
-static void storage_give(struct engine *e, uint64_t size, uint64_t *charged)
+static void storage_give(struct engine *e, uint64_t size, uint64_t *charged) REQUIRES(engine_held)
 {
         e->objects.storage -= size;
         *charged -= size;
 }
 
-static void buffer_free(struct object *o)
+static void buffer_free(struct object *o) REQUIRES(engine_held)
 {
         struct buffer *b = container_of(o, struct buffer, object);
         for (size_t i = 0; i < b->replica_count; i++)
@@ -122,7 +122,7 @@ struct buffer_params {
         cl_uint packet_size, packets;
 };
 
-static int buffer_new(struct engine *e, const struct buffer_params *params)
+static int buffer_new(struct engine *e, const struct buffer_params *params) REQUIRES(engine_held)
 {
         struct buffer *b = mem_zalloc(sizeof(*b));
         struct buffer *parent = params->parent;
@@ -178,6 +178,7 @@ static uint64_t storage_of(const struct buffer *b)
 }
 
 static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_buffer **ret)
+        REQUIRES(engine_held)
 {
         struct engine *e = b->object.engine;
         struct backend_buffer *parent = NULL;
@@ -307,7 +308,7 @@ int engine_handle_image_create(void *user, const struct wire_image_create *m)
 
 /* ---- shared virtual memory ------------------------------------------------------------------ */
 
-static void svm_free(struct object *o)
+static void svm_free(struct object *o) REQUIRES(engine_held)
 {
         struct svm *s = container_of(o, struct svm, object);
         if (s->native)
@@ -317,7 +318,7 @@ static void svm_free(struct object *o)
 }
 
 static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *ret_status,
-                   uint64_t *ret_address)
+                   uint64_t *ret_address) REQUIRES(engine_held)
 {
         struct svm *s = mem_zalloc(sizeof(*s));
         if (!s)
@@ -454,7 +455,7 @@ int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m
 
 /* ---- queues --------------------------------------------------------------------------------- */
 
-static void queue_free(struct object *o)
+static void queue_free(struct object *o) REQUIRES(engine_held)
 {
         struct queue *q = container_of(o, struct queue, object);
         list_remove(&q->dirty);

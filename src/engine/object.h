@@ -18,14 +18,14 @@ struct object {
 /* Put a new object, with one reference, into the table, which takes that reference over. Beyond the
  * session's limits it is marked `excess`, and commands that use it fail. SP_E_PROTO: the id is
  * taken; SP_E_NOMEM, SP_E_LIMIT. On failure the caller still owns it. */
-SP_NODISCARD int engine_object_add(struct engine *e, struct object *o);
+SP_NODISCARD int engine_object_add(struct engine *e, struct object *o) REQUIRES(engine_held);
 
 /* NULL: unknown. The type is in the id. */
 struct object *engine_object_find(struct engine *e, uint64_t id);
 
 void engine_object_ref(struct object *o);
 /* NULL is allowed. */
-void engine_object_unref(struct object *o);
+void engine_object_unref(struct object *o) REQUIRES(engine_held);
 
 /* ---- buffers and images --------------------------------------------------------------------- */
 
@@ -60,7 +60,7 @@ struct buffer *engine_buffer_find(struct engine *e, uint64_t id);
 /* Give the buffer's storage in a domain, made now if it is missing. Fails with the native error of
  * its creation; the next call tries again. */
 SP_NODISCARD cl_int engine_buffer_native(struct buffer *b, unsigned domain,
-                                         struct backend_buffer **ret);
+                                         struct backend_buffer **ret) REQUIRES(engine_held);
 
 static inline bool engine_buffer_is_pipe(const struct buffer *b)
 {
@@ -153,7 +153,7 @@ struct queue *engine_device_queue_find(struct engine *e, uint64_t id);
 
 /* Make a queue in the table, without a native one. SP_E_PROTO, SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_queue_new(struct engine *e, uint64_t id, uint64_t device,
-                                  struct queue **ret);
+                                  struct queue **ret) REQUIRES(engine_held);
 
 /* Make a queue beside `q`: for the same device and with the same id, but not in the table, and
  * without a native one. SP_E_NOMEM. */
@@ -162,16 +162,21 @@ SP_NODISCARD int engine_queue_like(struct queue *q, struct queue **ret);
 /* Something was submitted to the queue: engine_settle will flush it. */
 void engine_queue_dirty(struct queue *q);
 
-int engine_handle_buffer_create(void *user, const struct wire_buffer_create *m);
-int engine_handle_sub_buffer_create(void *user, const struct wire_sub_buffer_create *m);
-int engine_handle_pipe_create(void *user, const struct wire_pipe_create *m);
-int engine_handle_image_create(void *user, const struct wire_image_create *m);
-int engine_handle_svm_create(void *user, const struct wire_svm_create *m);
-int engine_handle_storage_create(void *user, const struct wire_storage_create *m);
-int engine_handle_svm_buffer_create(void *user, const struct wire_svm_buffer_create *m);
-int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m);
-int engine_handle_queue_create(void *user, const struct wire_queue_create *m);
+int engine_handle_buffer_create(void *user, const struct wire_buffer_create *m)
+        REQUIRES(engine_held);
+int engine_handle_sub_buffer_create(void *user, const struct wire_sub_buffer_create *m)
+        REQUIRES(engine_held);
+int engine_handle_pipe_create(void *user, const struct wire_pipe_create *m) REQUIRES(engine_held);
+int engine_handle_image_create(void *user, const struct wire_image_create *m) REQUIRES(engine_held);
+int engine_handle_svm_create(void *user, const struct wire_svm_create *m) REQUIRES(engine_held);
+int engine_handle_storage_create(void *user, const struct wire_storage_create *m)
+        REQUIRES(engine_held);
+int engine_handle_svm_buffer_create(void *user, const struct wire_svm_buffer_create *m)
+        REQUIRES(engine_held);
+int engine_handle_sampler_create(void *user, const struct wire_sampler_create *m)
+        REQUIRES(engine_held);
+int engine_handle_queue_create(void *user, const struct wire_queue_create *m) REQUIRES(engine_held);
 int engine_handle_queue_set_default(void *user, const struct wire_queue_set_default *m);
-int engine_handle_release(void *user, const struct wire_release *m);
+int engine_handle_release(void *user, const struct wire_release *m) REQUIRES(engine_held);
 
 #endif

@@ -8,6 +8,7 @@ enum { VALUE_MAX = 64 }; /* as in kernel_answer */
 /* Give the kernel of a domain with its current arguments. The answer does not depend on objects, so
  * one that the client has released meanwhile is left out. */
 static cl_int prepare(struct kernel *k, unsigned domain, struct backend_kernel **ret)
+        REQUIRES(engine_held)
 {
         struct object **objects = mem_zalloc((k->arg_count + 1) * sizeof(*objects));
         struct value **values = mem_zalloc((k->arg_count + 1) * sizeof(*values));
@@ -34,7 +35,7 @@ struct query {
         size_t input[6], input_count;
 };
 
-static cl_int ask(const struct query *q, uint8_t *value)
+static cl_int ask(const struct query *q, uint8_t *value) REQUIRES(engine_held)
 {
         struct kernel *k = q->kernel;
         struct engine *e = k->object.engine;
@@ -48,7 +49,7 @@ static cl_int ask(const struct query *q, uint8_t *value)
                                    q->input_count, (size_t)q->size, value);
 }
 
-static void answer(const struct query *q)
+static void answer(const struct query *q) REQUIRES(engine_held)
 {
         uint8_t value[VALUE_MAX] = { 0 };
         cl_int status = ask(q, value);

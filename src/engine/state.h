@@ -1,6 +1,6 @@
 /* The state that the engine's files share: struct engine, the limits, and engine_run, which works
- * off the consequences of a message or a completion. Private to engine/. engine.lock guards
- * everything except the fields that are marked immutable. */
+ * off the consequences of a message or a completion. Private to engine/. GUARDED_BY marks
+ * the fields that the engine's lock guards; the others are immutable. */
 #ifndef SPANCL_ENGINE_STATE_H
 #define SPANCL_ENGINE_STATE_H
 
@@ -13,7 +13,7 @@
 #include "engine/program/build.h"
 #include "engine/program/content.h"
 #include "engine/transfer/staging.h"
-#include "os/lock.h"
+#include "os/condition.h"
 
 /* The most that one client may make the engine hold. Beyond these limits its session ends with
  * SP_E_LIMIT, unless said otherwise. */
@@ -123,12 +123,12 @@ struct engine_limit_state {
 
 /* program/ */
 struct engine_programs {
-        struct builder builder;        /* build.c */
-        struct content_store contents; /* content.c */
+        struct builder builder GUARDED_BY(engine_held);        /* build.c */
+        struct content_store contents GUARDED_BY(engine_held); /* content.c */
         struct cache *cache;           /* cached_build.c; immutable; NULL: none */
         struct cache_key *device_keys; /* cached_build.c; NULL: there is no cache */
-        struct pool value_pool;        /* kernel.c: for small ones */
-        bool prints;                   /* program.c: a program may use printf */
+        struct pool value_pool GUARDED_BY(engine_held); /* kernel.c: for small ones */
+        bool prints GUARDED_BY(engine_held);            /* program.c: a program may use printf */
 };
 
 /* Fields without a file in their comment are engine.c's. */
@@ -143,28 +143,36 @@ struct engine {
         struct lock lock;
         unsigned lock_tries; /* engine_lock: before it sleeps */
         /* The error that ends the client's session, found outside its messages; 0: none. */
-        int status;
-        bool closed;       /* the client said close */
-        bool closing;      /* engine_free runs: the engine starts nothing */
-        uint64_t activity; /* counts what arrives */
+        int status GUARDED_BY(engine_held);
+        bool closed GUARDED_BY(engine_held);       /* the client said close */
+        bool closing GUARDED_BY(engine_held);      /* engine_free runs: the engine starts nothing */
+        uint64_t activity GUARDED_BY(engine_held); /* counts what arrives */
 
-        struct map sub_devices; /* device.c: those that the client may name, by number */
-        struct engine_peers peers;
-        struct engine_objects objects;
-        struct engine_events events;
-        struct engine_commands commands;
-        struct engine_completion completion;
-        struct engine_transfers transfers;
-        struct engine_limit_state limits;
+        struct map sub_devices
+                GUARDED_BY(engine_held); /* device.c: those that the client may name, by number */
+        struct engine_peers peers GUARDED_BY(engine_held);
+        struct engine_objects objects GUARDED_BY(engine_held);
+        struct engine_events events GUARDED_BY(engine_held);
+        struct engine_commands commands GUARDED_BY(engine_held);
+        struct engine_completion completion GUARDED_BY(engine_held);
+        struct engine_transfers transfers GUARDED_BY(engine_held);
+        struct engine_limit_state limits GUARDED_BY(engine_held);
         struct engine_programs programs;
 };
 
-/* For clang, which sees the lock only here. */
-void engine_lock(struct engine *e) ACQUIRE(e->lock);
-void engine_unlock(struct engine *e) RELEASE(e->lock);
+/* Sleep until the condition is signalled, or until a time of clock_now_ns (UINT64_MAX: no limit).
+ * The lock is released meanwhile. Return false if the time is over. */
+static inline bool engine_sleep(struct engine *e, struct condition *until, uint64_t deadline_ns)
+        REQUIRES(engine_held) LOCK_UNCHECKED
+{
+        if (deadline_ns != UINT64_MAX)
+                return condition_wait_until(until, &e->lock, deadline_ns);
+        condition_wait(until, &e->lock);
+        return true;
+}
 
 /* Run the commands that became ready. Handlers and completions call it last; nothing that it calls
  * calls it again. */
-void engine_run(struct engine *e);
+void engine_run(struct engine *e) REQUIRES(engine_held);
 
 #endif

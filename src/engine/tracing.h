@@ -3,9 +3,10 @@
 #ifndef SPANCL_ENGINE_TRACING_H
 #define SPANCL_ENGINE_TRACING_H
 
+#include "engine/lock.h"
 #include "proto/wire.h"
 
 int engine_handle_trace_start(void *user, const struct wire_trace_start *m);
-int engine_handle_trace_query(void *user, const struct wire_trace_query *m);
+int engine_handle_trace_query(void *user, const struct wire_trace_query *m) REQUIRES(engine_held);
 
 #endif

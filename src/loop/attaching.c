@@ -90,7 +90,7 @@ static int answer(struct conn *conn, const struct wire_hello_reply *m)
 
 /* `clients`: with the memory in common, too. */
 static int offer_memory(struct server_loop *l, struct conn **conn, unsigned lane, bool clients)
-        REQUIRES(l->lock)
+        REQUIRES(l->lock, engine_held)
 {
         uint64_t size;
         bool arena = clients && !lane && l->arena.fd < 0;
@@ -202,7 +202,8 @@ static void refuse(struct conn *conn, int status, const char *text)
 }
 
 /* A connection that came. Keeps it for later when it is a peer not announced yet. */
-static void greet(struct server_loop *l, struct arrival *a, size_t *early) REQUIRES(l->lock)
+static void greet(struct server_loop *l, struct arrival *a, size_t *early)
+        REQUIRES(l->lock, engine_held)
 {
         struct wire_hello m;
         struct session *s;

@@ -94,7 +94,7 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
 
 /* Received data goes to the device, and with it commands that wait for the data. A polling thread
  * notices their completion soonest, so wake or extend its polling. */
-static void await_end(struct server_loop *l) REQUIRES(l->lock)
+static void await_end(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         if (!atomic_load_explicit(&l->completions.looks, memory_order_relaxed))
                 return;
@@ -119,7 +119,7 @@ static void carried(void *user, struct link *link, int status) LOCK_UNCHECKED
 }
 
 /* Several peers at the same time compete for the cores, so each gets fewer lanes. */
-static void share_lanes(struct server_loop *l) REQUIRES(l->lock)
+static void share_lanes(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         size_t peers = 0;
         if (serving_option(l, CONFIG_peer_lanes))

@@ -111,7 +111,7 @@ static void *dial_thread(void *arg)
         return NULL;
 }
 
-static int start_try(struct server_loop *l, struct channel *c) REQUIRES(l->lock)
+static int start_try(struct server_loop *l, struct channel *c) REQUIRES(l->lock, engine_held)
 {
         struct target *t = c->target;
         struct dialling *d = mem_zalloc(sizeof(*d));
@@ -144,7 +144,8 @@ static int start_try(struct server_loop *l, struct channel *c) REQUIRES(l->lock)
 
 /* Notify the client that the peer can't be reached. The first time at once, because the way may
  * never work; later after a while. */
-static void peer_tell(struct server_loop *l, struct channel *c, const char *text) REQUIRES(l->lock)
+static void peer_tell(struct server_loop *l, struct channel *c, const char *text)
+        REQUIRES(l->lock, engine_held)
 {
         struct target *t = c->target;
         if (t->tell_ns == UINT64_MAX || (t->reached && clock_now_ns() < t->tell_ns))
@@ -155,7 +156,7 @@ static void peer_tell(struct server_loop *l, struct channel *c, const char *text
 
 /* A try has failed. */
 static void try_later(struct server_loop *l, struct channel *c, int status, const char *text)
-        REQUIRES(l->lock)
+        REQUIRES(l->lock, engine_held)
 {
         struct target *t = c->target;
         channel_down(c);
@@ -173,7 +174,7 @@ static void try_later(struct server_loop *l, struct channel *c, int status, cons
                 peer_tell(l, c, text);
 }
 
-static void try_now(struct server_loop *l, struct channel *c) REQUIRES(l->lock)
+static void try_now(struct server_loop *l, struct channel *c) REQUIRES(l->lock, engine_held)
 {
         int r = start_try(l, c);
         if (r < 0)
@@ -251,7 +252,7 @@ void peering_see_to(struct server_loop *l)
 
 /* A connection that this side dialled is there. */
 static void peer_reached(struct server_loop *l, struct channel *c, struct arrival *a)
-        REQUIRES(l->lock)
+        REQUIRES(l->lock, engine_held)
 {
         struct target *t = c->target;
         if (!a->lane) {

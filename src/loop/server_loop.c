@@ -119,7 +119,7 @@ static const struct engine_ops ops_output = {
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 /* Take the losses that lane threads found. */
-static void take_losses(struct server_loop *l) REQUIRES(l->lock)
+static void take_losses(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         list_each(c, &l->channels, struct channel, link)
         {
@@ -133,7 +133,7 @@ static void take_losses(struct server_loop *l) REQUIRES(l->lock)
 }
 
 /* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
-static void tick(struct server_loop *l) REQUIRES(l->lock)
+static void tick(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         uint64_t now = l->answer_ns ? clock_now_ns() : 0;
         list_each(c, &l->channels, struct channel, link)
@@ -166,7 +166,7 @@ static unsigned most_lanes(const struct server_loop *l)
 }
 
 /* Send what there is, messages before bulk. True: more can be sent at once. */
-static bool flush_all(struct server_loop *l, bool bulk) REQUIRES(l->lock)
+static bool flush_all(struct server_loop *l, bool bulk) REQUIRES(l->lock, engine_held)
 {
         bool more = false;
         unsigned lanes = bulk ? most_lanes(l) : 1;
@@ -192,7 +192,8 @@ static bool flush_all(struct server_loop *l, bool bulk) REQUIRES(l->lock)
         return more;
 }
 
-static void receive(struct server_loop *l, struct channel *c, unsigned lane) REQUIRES(l->lock)
+static void receive(struct server_loop *l, struct channel *c, unsigned lane)
+        REQUIRES(l->lock, engine_held)
 {
         int r = link_receive(&c->lanes.links[lane], LINK_BUDGET, &l->lock);
         engine_settle(l->engine);
@@ -203,7 +204,7 @@ static void receive(struct server_loop *l, struct channel *c, unsigned lane) REQ
 }
 
 /* Text that came without a completion behind it. */
-static void take_output(struct server_loop *l) REQUIRES(l->lock)
+static void take_output(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         auto_clean(buf_fini) struct buf text = { 0 };
         on_output(l, &text);
@@ -212,7 +213,7 @@ static void take_output(struct server_loop *l) REQUIRES(l->lock)
                 log_warn(LOG, "text that kernels printed is lost");
 }
 
-static bool wants_output(struct server_loop *l) REQUIRES(l->lock)
+static bool wants_output(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         return l->params.output_fd >= 0 && session_has_room(engine_session(l->engine));
 }
@@ -237,7 +238,7 @@ static int watch_more(struct server_loop *l)
 /* Fill in the descriptors to poll; entry 0 is the mailbox, entry 1 the output. Returns 1 if there
  * is something to do at once: a thread left work while the lock was released for another lane, and
  * did not wake this one. Else 0 or SP_E_NOMEM. */
-static int collect(struct server_loop *l) REQUIRES(l->lock)
+static int collect(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         struct spin_on *on = &l->watch.on;
         int ready = 0;
@@ -259,7 +260,7 @@ static int collect(struct server_loop *l) REQUIRES(l->lock)
         return ready;
 }
 
-static void serve(struct server_loop *l) REQUIRES(l->lock)
+static void serve(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         unsigned lanes = most_lanes(l);
         for (unsigned lane = 0; lane < lanes; lane++) {
@@ -280,7 +281,8 @@ static void serve(struct server_loop *l) REQUIRES(l->lock)
 }
 
 /* Notify the client that the session ends. */
-static void begin_farewell(struct server_loop *l, int status, const char *text) REQUIRES(l->lock)
+static void begin_farewell(struct server_loop *l, int status, const char *text)
+        REQUIRES(l->lock, engine_held)
 {
         if (l->farewell.until_ns != UINT64_MAX)
                 return;
@@ -295,7 +297,7 @@ static void begin_farewell(struct server_loop *l, int status, const char *text) 
 /* After the order to stop: notify the client, and wait until it closes the connection. If this side
  * closed first, with unread bytes of the client, the last message would be lost (RFC 1122,
  * 4.2.2.13). */
-static void farewell(struct server_loop *l) REQUIRES(l->lock)
+static void farewell(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         char text[256];
         bool stop = false;
@@ -318,7 +320,7 @@ static void farewell(struct server_loop *l) REQUIRES(l->lock)
 }
 
 /* The session has taken more than it may have. */
-static void expire(struct server_loop *l) REQUIRES(l->lock)
+static void expire(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         uint64_t deadline = engine_deadline(l->engine);
         if (deadline == UINT64_MAX || deadline > clock_now_ns() ||
@@ -329,7 +331,7 @@ static void expire(struct server_loop *l) REQUIRES(l->lock)
                 begin_farewell(l, r, "a command ran for longer than this server allows");
 }
 
-static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock)
+static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         uint64_t d = l->linger_ns < l->farewell.until_ns ? l->linger_ns : l->farewell.until_ns;
         uint64_t engine = engine_deadline(l->engine);
@@ -364,7 +366,7 @@ static enum spin_also poll_completions(void *loop)
 }
 
 /* With the lock, which is then released while it spins. */
-static void begin_trials(struct server_loop *l) REQUIRES(l->lock)
+static void begin_trials(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         if (!spin_tries(&l->spin))
                 return;
@@ -382,7 +384,7 @@ static int look(const struct spin_on *on)
         return n ? n : spin_peek(on->conns, on->conn_count);
 }
 
-static int sleep_in_poll(struct server_loop *l, uint64_t deadline) EXCLUDES(l->lock)
+static int sleep_in_poll(struct server_loop *l, uint64_t deadline) EXCLUDES(l->lock, engine_held)
 {
         struct spin_on *on = &l->watch.on;
         int n = spin_poll(&l->spin, on);
@@ -408,7 +410,7 @@ static int sleep_in_poll(struct server_loop *l, uint64_t deadline) EXCLUDES(l->l
 
 /* However lane 0 came to be down, it is waited for as long as `linger` says: also when its connection was lost
  * before it was attached, the first one or a later one. */
-static void await_client(struct server_loop *l) REQUIRES(l->lock)
+static void await_client(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         if (!l->attach.heard || (l->client && l->client->lanes.links[0].conn)) {
                 l->linger_ns = UINT64_MAX;
@@ -476,12 +478,12 @@ static void *loop_thread(void *arg)
 
 /* ---- public --------------------------------------------------------------------------------- */
 
-static void lock_engine(void *user)
+static void lock_engine(void *user) ACQUIRE(engine_held)
 {
         engine_lock(user);
 }
 
-static void unlock_engine(void *user)
+static void unlock_engine(void *user) RELEASE(engine_held)
 {
         engine_unlock(user);
 }
@@ -539,7 +541,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
 }
 
 /* The loop's thread has ended. */
-static void lane_threads_end(struct server_loop *l) EXCLUDES(l->lock)
+static void lane_threads_end(struct server_loop *l) EXCLUDES(l->lock, engine_held)
 {
         if (!l->engine)
                 return;

@@ -121,12 +121,13 @@ static inline uint64_t serving_option(const struct server_loop *l, enum config_i
 }
 
 /* The engine's lock, by the name that clang checks. */
-static inline void serving_lock(struct server_loop *l) ACQUIRE(l->lock) LOCK_UNCHECKED
+static inline void serving_lock(struct server_loop *l) ACQUIRE(l->lock, engine_held) LOCK_UNCHECKED
 {
         engine_lock(l->engine);
 }
 
-static inline void serving_unlock(struct server_loop *l) RELEASE(l->lock) LOCK_UNCHECKED
+static inline void serving_unlock(struct server_loop *l)
+        RELEASE(l->lock, engine_held) LOCK_UNCHECKED
 {
         engine_unlock(l->engine);
 }
@@ -140,47 +141,49 @@ void serving_flush(void *user, struct session *s);
 
 /* ---- channel.c ------------------------------------------------------------------------------ */
 
-bool serving_on_thread(const struct server_loop *l) REQUIRES(l->lock);
+bool serving_on_thread(const struct server_loop *l) REQUIRES(l->lock, engine_held);
 
 /* Wake the loop's thread if it sleeps. */
-void serving_rouse(struct server_loop *l) REQUIRES(l->lock);
+void serving_rouse(struct server_loop *l) REQUIRES(l->lock, engine_held);
 
 /* End the session; the first call counts. */
-void serving_end(struct server_loop *l, int status, const char *fmt, ...) REQUIRES(l->lock)
-        __attribute__((format(printf, 3, 4)));
+void serving_end(struct server_loop *l, int status, const char *fmt, ...)
+        REQUIRES(l->lock, engine_held) __attribute__((format(printf, 3, 4)));
 
 /* The channel of the session, made if there is none. NULL: out of memory. */
-struct channel *channel_of(struct server_loop *l, struct session *s) REQUIRES(l->lock);
+struct channel *channel_of(struct server_loop *l, struct session *s) REQUIRES(l->lock, engine_held);
 
 /* Close its connections. */
 void channel_down(struct channel *c);
 
 /* Wait for threads that copy bytes of lanes that are down already. They copy without the lock and
  * never block, so they are done soon. The lock is released meanwhile. */
-void channel_await(struct server_loop *l, struct channel *c) REQUIRES(l->lock);
+void channel_await(struct server_loop *l, struct channel *c) REQUIRES(l->lock, engine_held);
 
 /* A connection of `c` is lost, or its session has ended. Called on the loop's thread. It may poll
  * for the other threads. */
 void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
-        REQUIRES(l->lock);
+        REQUIRES(l->lock, engine_held);
 
 /* Lane `up` came up: choose the thread that moves it. */
-void channel_carry(struct server_loop *l, struct channel *c, unsigned up) REQUIRES(l->lock);
+void channel_carry(struct server_loop *l, struct channel *c, unsigned up)
+        REQUIRES(l->lock, engine_held);
 
 /* ---- attaching.c: on the loop's thread, and in process -------------------------------------- */
 
 /* Decide on a hello. 0 with the session and lane; SP_E_AGAIN: a peer that is not announced yet;
  * else the reason to refuse it, with a text. */
 SP_NODISCARD int attaching_admit(struct server_loop *l, const struct wire_hello *m,
-                                 struct session **ret, const char **ret_text) REQUIRES(l->lock);
+                                 struct session **ret, const char **ret_text)
+        REQUIRES(l->lock, engine_held);
 
 /* Attach `conn` (taken over) to a lane. With `reply`, in process, the answer goes there. */
 SP_NODISCARD int attaching_attach(struct server_loop *l, const struct wire_hello *m,
                                   struct session *s, struct conn *conn, struct dial_reply *reply)
-        REQUIRES(l->lock);
+        REQUIRES(l->lock, engine_held);
 
 /* Handle all arrivals in the mailbox. */
-void attaching_take(struct server_loop *l) REQUIRES(l->lock);
+void attaching_take(struct server_loop *l) REQUIRES(l->lock, engine_held);
 
 /* ---- peering.c ------------------------------------------------------------------------------ */
 
@@ -192,16 +195,16 @@ void peering_relayed(void *user, struct session *s);
 
 /* The session with a peer has ended. */
 void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text)
-        REQUIRES(l->lock);
+        REQUIRES(l->lock, engine_held);
 
 /* The connections with a peer are lost. The side that dialled the peer dials again, unless its
  * session ends. */
-void peering_disconnected(struct channel *c);
+void peering_disconnected(struct channel *c) REQUIRES(engine_held);
 
 /* Take the result of dialling; takes `a` over. */
-void peering_settle(struct server_loop *l, struct arrival *a) REQUIRES(l->lock);
+void peering_settle(struct server_loop *l, struct arrival *a) REQUIRES(l->lock, engine_held);
 
 /* Handle peers that are due for a new try, or were unreachable for too long. */
-void peering_see_to(struct server_loop *l) REQUIRES(l->lock);
+void peering_see_to(struct server_loop *l) REQUIRES(l->lock, engine_held);
 
 #endif

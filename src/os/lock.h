@@ -1,8 +1,9 @@
 /* A lock: a mutex whose use clang checks (-Wthread-safety). gcc sees plain functions.
  *
  * A function that is called with a lock held says REQUIRES(x->lock) in its declaration, and one that
- * takes it itself EXCLUDES(x->lock). clang 14 has no GUARDED_BY for members of C structures: comments
- * say what a lock guards. */
+ * takes it itself EXCLUDES(x->lock). Where many kinds of objects share one lock, a global name stands
+ * for it, as client_held does in core/object.h. In C, GUARDED_BY takes only such a name, not another
+ * member of the structure: for other locks, comments say what a lock guards. */
 #ifndef SPANCL_OS_LOCK_H
 #define SPANCL_OS_LOCK_H
 
@@ -15,12 +16,13 @@
 #define LOCK_ATTRIBUTE(x)
 #endif
 
+#define GUARDED_BY(x)    LOCK_ATTRIBUTE(guarded_by(x))
 #define REQUIRES(...)    LOCK_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define EXCLUDES(...)    LOCK_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define ACQUIRE(...)     LOCK_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define TRY_ACQUIRE(...) LOCK_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
 #define RELEASE(...)     LOCK_ATTRIBUTE(release_capability(__VA_ARGS__))
-/* The function takes or releases a lock that only it knows to be held. */
+/* The function takes or releases a lock that only it knows to be held, or no other thread runs. */
 #define LOCK_UNCHECKED LOCK_ATTRIBUTE(no_thread_safety_analysis)
 
 struct LOCK_ATTRIBUTE(capability("lock")) lock {

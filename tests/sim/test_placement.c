@@ -116,8 +116,11 @@ TEST(a_relayed_session_ends_with_its_server)
                 assert_true(r == CL_SUCCESS || r == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
                 assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
                 sim_run(s.sim, 1000000000);
-                assert_int_equal(sim_client(s.sim)->progress.interests,
-                                 0); /* the progress thread has nothing to do */
+                struct client *c = sim_client(s.sim);
+                client_lock(c);
+                unsigned interests = c->progress.interests;
+                client_unlock(c);
+                assert_int_equal(interests, 0); /* the progress thread has nothing to do */
                 setup_end(&s);
         }
         log_threshold = before;

@@ -61,7 +61,7 @@ static void earlier(uint64_t at, uint64_t *t)
         *t = at < *t ? at : *t;
 }
 
-uint64_t sim_next_event(const struct sim *sim)
+uint64_t sim_next_event(const struct sim *sim) LOCK_UNCHECKED
 {
         uint64_t t = SIM_NEVER;
         for (unsigned k = 0; k < sim->link_count; k++)

@@ -78,7 +78,7 @@ static int hear_early(struct session *there, const struct buf *early, size_t siz
 }
 
 /* A try to reach the server again: a hello may get lost on its way there, or its answer on its way back. */
-static void redialled(struct sim *sim, struct io_link *io)
+static void redialled(struct sim *sim, struct io_link *io) LOCK_UNCHECKED
 {
         struct sim_server *s = io->server;
         uint64_t generation = io->generation++;
@@ -289,7 +289,7 @@ static bool is_of(const struct sim_link *l, const struct io_link *io)
         return l->end[0].session == io->session && !l->end[0].server;
 }
 
-static int io_reconnect(void *user, struct io_link *io, uint64_t until_ns)
+static int io_reconnect(void *user, struct io_link *io, uint64_t until_ns) LOCK_UNCHECKED
 {
         struct sim *sim = user;
         for (unsigned k = 0; k < sim->link_count; k++)

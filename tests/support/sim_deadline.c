@@ -40,7 +40,8 @@ static uint64_t came(const struct sim_link *l, int i)
         return l->lane ? l->pipe[!i].passed : session_get_stats(s)->messages_received;
 }
 
-static void note(const struct sim *sim, struct sim_quiet *q, uint64_t progress, uint64_t ns)
+static void note(const struct sim *sim, struct sim_quiet *q, uint64_t progress,
+                 uint64_t ns) LOCK_UNCHECKED
 {
         bool same = q->progress == progress && q->call == sim->client->wait.count;
         *q = (struct sim_quiet){ progress, sim->client->wait.count, ns + (same ? q->ns : 0) };

@@ -120,7 +120,7 @@ static void begin(struct sim *sim, struct dial *d)
 }
 
 /* `refused`: it may never be that way. */
-static void fail(struct sim *sim, struct dial *d, bool refused)
+static void fail(struct sim *sim, struct dial *d, bool refused) REQUIRES(engine_held)
 {
         d->step = DIAL_BEGINS;
         d->at = SIM_NEVER;
@@ -134,7 +134,7 @@ static void fail(struct sim *sim, struct dial *d, bool refused)
                 engine_peer_unreachable(d->from->engine, d->session, "nobody there");
 }
 
-static void arrive(struct sim *sim, struct dial *d)
+static void arrive(struct sim *sim, struct dial *d) REQUIRES(engine_held)
 {
         struct sim_server *to = d->to;
         unsigned way = SIM_SERVERS_MAX * d->from->index + to->index;
@@ -168,7 +168,7 @@ static void arrive(struct sim *sim, struct dial *d)
         d->at = sim->now + any_delay(sim);
 }
 
-static void end(struct sim *sim, struct dial *d)
+static void end(struct sim *sim, struct dial *d) REQUIRES(engine_held)
 {
         struct sim_link *l = link_of(sim, d);
         struct end mine = { d->session, d->from };
@@ -198,7 +198,7 @@ static void end(struct sim *sim, struct dial *d)
         d->relayed = false;
 }
 
-void sim_dial_step(struct sim *sim, struct dial *d)
+void sim_dial_step(struct sim *sim, struct dial *d) LOCK_UNCHECKED /* two engines */
 {
         struct sim_server *from = d->from, *to = d->to;
         struct sim_server *first = from->index < to->index ? from : to;

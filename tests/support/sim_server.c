@@ -24,7 +24,7 @@ static const struct engine_ops engine_ops = {
         .now_ns = sim_server_now,
 };
 
-void sim_server_client_gone(struct sim_server *s)
+void sim_server_client_gone(struct sim_server *s) LOCK_UNCHECKED
 {
         struct sim *sim = s->sim;
         s->away = true;
@@ -39,6 +39,7 @@ void sim_server_client_gone(struct sim_server *s)
 /* A link of the server ends. If it was the client's, the session waits for nobody here; if a
  * peer's, the engine is notified. */
 static void server_link_lost(struct sim_server *s, struct sim_link *l, int i, int status)
+        REQUIRES(engine_held)
 {
         struct sim *sim = s->sim;
         struct session *session = l->end[i].session;
@@ -65,7 +66,7 @@ static void server_link_lost(struct sim_server *s, struct sim_link *l, int i, in
 
 /* One round at the server: take in a portion of the bytes that have arrived on each link, then
  * send its output. True: something was taken in. */
-static bool serve_once(struct sim_server *s)
+static bool serve_once(struct sim_server *s) REQUIRES(engine_held)
 {
         struct sim *sim = s->sim;
         bool progress = false;
@@ -183,7 +184,7 @@ void sim_server_check_empty(struct sim *sim, struct sim_server *s)
                          n.commands_running);
 }
 
-void sim_server_print(const struct sim_server *s)
+void sim_server_print(const struct sim_server *s) LOCK_UNCHECKED
 {
         struct engine_counts n;
         engine_get_counts(s->engine, &n);

@@ -226,7 +226,7 @@ static size_t pump_node(struct node *n)
 }
 
 /* Between the engines. */
-static size_t pump_peers(struct world *w)
+static size_t pump_peers(struct world *w) LOCK_UNCHECKED /* two engines */
 {
         struct node *a = &w->nodes[0], *b = &w->nodes[1];
         if (w->count < 2 || !a->dialled)

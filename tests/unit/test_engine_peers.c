@@ -267,7 +267,9 @@ static void lose_peer(struct world *w)
 TEST(what_came_in_part_of_a_lost_peer_is_let_go_of)
 {
         struct world *w = two_servers(8 * MIB);
+        engine_lock(w->nodes[1].engine);
         struct session *there = engine_peer_session(w->nodes[1].engine, w->nodes[0].token);
+        engine_unlock(w->nodes[1].engine);
         struct iovec out[8], in[2];
         w->nodes[0].bulk_cut = true;
         send(w, 0, buffer_read, .event = EVENT(1), .queue = QUEUE(2), .buffer = BUFFER(1),

@@ -40,7 +40,9 @@ TEST(queries_are_answered)
         assert_int_equal(info_u64(block, INFO_LINK_MESSAGES_RECEIVED, 0), 3);
         send(w, 0, close, .status = 0);
         pump(w);
+        engine_lock(n->engine);
         assert_true(engine_closed(n->engine));
+        engine_unlock(n->engine);
         world_free(w);
 }
 

@@ -207,7 +207,7 @@ static size_t deliver(struct session *from, struct session *to, unsigned lane)
         return size;
 }
 
-static void lane_up(struct node *n, unsigned lane)
+static void lane_up(struct node *n, unsigned lane) LOCK_UNCHECKED
 {
         assert_int_equal(session_lane_up(n->client, lane, 0), 0);
         assert_int_equal(session_lane_up(engine_session(n->engine), lane, 0), 0);
@@ -217,7 +217,9 @@ TEST(a_lane_that_is_late_to_hear_that_it_sent_does_not_stop_a_read)
 {
         struct world *w = world_new(1);
         struct node *n = &w->nodes[0];
+        engine_lock(n->engine);
         struct session *s = engine_session(n->engine);
+        engine_unlock(n->engine);
         size_t size = 40 * MIB;
         bool died = false;
         make_objects(w, 0, size);

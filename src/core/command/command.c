@@ -11,7 +11,7 @@
 #include "core/link/server.h"
 #include "core/status.h"
 
-static bool has_room(void *arg)
+static bool has_room(void *arg) REQUIRES(client_held)
 {
         struct server *s = arg;
         return server_refuses(s) || session_has_room(server_session(s));
@@ -23,7 +23,7 @@ void command_wait_room(struct server *s)
                 client_wait(s->client, has_room, s);
 }
 
-int command_begin(struct command *m, const struct enqueue *q) ACQUIRE(m->client->lock)
+int command_begin(struct command *m, const struct enqueue *q)
 {
         m->span = trace_begin(TRACE_enqueue, 0);
         m->client = q->queue->context->client;
@@ -55,7 +55,7 @@ int command_begin(struct command *m, const struct enqueue *q) ACQUIRE(m->client-
 }
 
 /* A message has no room for more: one marker for them all. */
-static int fold_waits(struct command *m)
+static int fold_waits(struct command *m) REQUIRES(client_held)
 {
         uint64_t id = client_new_id(m->client, OBJECT_EVENT);
         int r = session_send(m->session, marker, .event = id, .queue = m->enqueue->queue->id,
@@ -86,7 +86,7 @@ int command_wait_for(struct command *m, uint64_t event)
 }
 
 /* Does the client itself have to do something before the command may be complete? */
-static bool comes_later(const struct command *m)
+static bool comes_later(const struct command *m) REQUIRES(client_held)
 {
         for (cl_uint i = 0; i < m->enqueue->wait_count; i++)
                 if (event_lags(m->enqueue->waits[i]))
@@ -94,7 +94,7 @@ static bool comes_later(const struct command *m)
         return queue_lags(m->queue, m->behind_all);
 }
 
-static int follow(struct command *m)
+static int follow(struct command *m) REQUIRES(client_held)
 {
         int r = queue_follow(m->queue, m->event, m->behind_all);
         for (cl_uint i = 0; i < m->enqueue->wait_count && r == 0; i++)
@@ -144,7 +144,7 @@ int command_send_nothing(struct command *m)
 }
 
 /* The result of a blocking command. Errors of commands before it are not the call's own. */
-static cl_int blocking_status(const struct command *m)
+static cl_int blocking_status(const struct command *m) REQUIRES(client_held)
 {
         if (m->event->status < 0)
                 return m->event->status;
@@ -154,7 +154,7 @@ static cl_int blocking_status(const struct command *m)
         return CL_DEVICE_NOT_AVAILABLE;
 }
 
-cl_int command_end(struct command *m, int r, bool wait) RELEASE(m->client->lock)
+cl_int command_end(struct command *m, int r, bool wait)
 {
         cl_int status = status_to_cl(r);
         if (m->enqueue->record)

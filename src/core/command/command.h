@@ -1,5 +1,5 @@
-/* A command on its way to a queue: the steps that all commands have in common. Lock held from
- * command_begin to command_end.
+/* A command on its way to a queue: the steps that all commands have in common. The lock is held
+ * from command_begin to command_end.
  *
  *     command_begin, command_use for what it reads and writes, command_ready, its message,
  *     command_wrote for what it writes, command_end
@@ -34,14 +34,14 @@ struct command {
 
 /* Take the lock, wait for room, make the wait list known to the server. command_end follows, also
  * after an error. */
-SP_NODISCARD int command_begin(struct command *m, const struct enqueue *q);
-/* Wait until the server's session takes more. Lock held; released while it waits. */
-void command_wait_room(struct server *s);
-SP_NODISCARD int command_wait_for(struct command *m, uint64_t event);
+SP_NODISCARD int command_begin(struct command *m, const struct enqueue *q) ACQUIRE(client_held);
+/* Wait until the server's session takes more. Releases the lock while it waits. */
+void command_wait_room(struct server *s) REQUIRES(client_held);
+SP_NODISCARD int command_wait_for(struct command *m, uint64_t event) REQUIRES(client_held);
 
 /* All bytes are brought: give the command its id and, if the application wants it or `event`, its
  * event. */
-SP_NODISCARD int command_ready(struct command *m, bool event);
+SP_NODISCARD int command_ready(struct command *m, bool event) REQUIRES(client_held);
 
 /* The fields of its message. */
 static inline uint64_t command_flags(const struct command *m)
@@ -57,19 +57,19 @@ static inline struct wire_u64s command_waits(const struct command *m)
 }
 
 /* Its message is a marker with these further flags. */
-SP_NODISCARD int command_send_marker(struct command *m, uint64_t flags);
+SP_NODISCARD int command_send_marker(struct command *m, uint64_t flags) REQUIRES(client_held);
 
 /* Without a wait list a marker waits for everything before it. So if the list is empty, add the id of no
  * command, which for the server is one that is complete. */
-SP_NODISCARD int command_wait_for_nothing(struct command *m);
+SP_NODISCARD int command_wait_for_nothing(struct command *m) REQUIRES(client_held);
 
 /* Send a command that does nothing but wait for its wait list and the events that command_use
  * added. */
-SP_NODISCARD int command_send_nothing(struct command *m);
+SP_NODISCARD int command_send_nothing(struct command *m) REQUIRES(client_held);
 
 /* `r` < 0: the command could not be sent. Otherwise it is now the queue's last command; it is sent
  * soon, and if `wait`, waited for. Hands its event out and releases the lock. Returns the result of
  * the API call. */
-cl_int command_end(struct command *m, int r, bool wait);
+cl_int command_end(struct command *m, int r, bool wait) RELEASE(client_held);
 
 #endif

@@ -33,7 +33,7 @@ void recorded_free(cl_mutable_command_khr c)
         handle_free(&c->h, sizeof(*c));
 }
 
-static void buffer_free(cl_command_buffer_khr b)
+static void buffer_free(cl_command_buffer_khr b) REQUIRES(client_held)
 {
         recorded_memory_free(b);
         for (size_t i = 0; i < b->count; i++)
@@ -76,7 +76,7 @@ static int send_create(cl_command_buffer_khr b, struct session *session)
 }
 
 static void slot_init(struct _cl_command_queue *slot, cl_context x, cl_device_id d,
-                      cl_command_queue_properties properties)
+                      cl_command_queue_properties properties) REQUIRES(client_held)
 {
         slot->context = x;
         slot->device = d;
@@ -86,7 +86,7 @@ static void slot_init(struct _cl_command_queue *slot, cl_context x, cl_device_id
 }
 
 /* The slots that queue_side has queues for: one for each domain. */
-static void take_domains(cl_command_buffer_khr b)
+static void take_domains(cl_command_buffer_khr b) REQUIRES(client_held)
 {
         cl_context x = b->context;
         for (cl_uint i = 0; i < b->queue_count; i++) {
@@ -106,6 +106,7 @@ static void take_domains(cl_command_buffer_khr b)
 
 /* Allocate room for the params, and copy them. */
 static int take_params(cl_command_buffer_khr b, const struct command_buffer_params *params)
+        REQUIRES(client_held)
 {
         size_t n = params->queue_count;
         b->queue_count = params->queue_count;
@@ -212,7 +213,7 @@ cl_command_buffer_state_khr command_buffer_state(const struct _cl_command_buffer
 
 /* ---- recording ------------------------------------------------------------------------------ */
 
-static int take_launch(cl_mutable_command_khr c, const struct recorder *r)
+static int take_launch(cl_mutable_command_khr c, const struct recorder *r) REQUIRES(client_held)
 {
         c->kernel = r->kernel;
         kernel_hold(c->kernel);
@@ -267,7 +268,7 @@ void recorded_append(cl_mutable_command_khr c)
         b->summed = false;
 }
 
-static int command_new(struct recorder *r, cl_command_type type)
+static int command_new(struct recorder *r, cl_command_type type) REQUIRES(client_held)
 {
         cl_mutable_command_khr c = recorded_alloc(r->buffer, type);
         if (!c)
@@ -342,6 +343,7 @@ void record_end(struct command *m, int r)
 /* ---- running -------------------------------------------------------------------------------- */
 
 static int send_run(struct command *m, cl_command_buffer_khr b, const cl_command_queue *queues)
+        REQUIRES(client_held)
 {
         uint64_t few[8], *ids = few;
         cl_uint count = slot_count(b);
@@ -403,7 +405,7 @@ int command_change(cl_mutable_command_khr c)
         return 0;
 }
 
-static void forget_change(cl_mutable_command_khr c)
+static void forget_change(cl_mutable_command_khr c) REQUIRES(client_held)
 {
         list_remove(&c->changed);
         memory_uses_fini(&c->next_uses);
@@ -419,7 +421,7 @@ void command_buffer_abort(cl_command_buffer_khr b)
 }
 
 /* Note the memory uses of the changed launch, whose objects are thereby declared at the server. */
-static int change_uses(cl_mutable_command_khr c)
+static int change_uses(cl_mutable_command_khr c) REQUIRES(client_held)
 {
         struct recorder r = { .buffer = c->buffer, .uses = &c->next_uses };
         struct enqueue q = { .queue = c->queue, .record = &r };
@@ -466,7 +468,7 @@ static int send_change(cl_mutable_command_khr c, struct session *session)
         return r;
 }
 
-static void take_change(cl_mutable_command_khr c)
+static void take_change(cl_mutable_command_khr c) REQUIRES(client_held)
 {
         list_remove(&c->changed);
         memory_uses_fini(&c->uses);

@@ -111,16 +111,16 @@ struct command_buffer_params {
 };
 
 /* May one command buffer have queues on both devices? */
-bool command_buffer_can_sync(cl_device_id a, cl_device_id b);
+bool command_buffer_can_sync(cl_device_id a, cl_device_id b) REQUIRES(client_held);
 
-/* SP_E_NOMEM, SP_E_GONE. Lock held. */
+/* SP_E_NOMEM, SP_E_GONE. */
 SP_NODISCARD int command_buffer_new(const struct command_buffer_params *params,
-                                    cl_command_buffer_khr *ret);
-/* Its last hold went. Lock held. */
-void command_buffer_unhold(cl_command_buffer_khr b);
+                                    cl_command_buffer_khr *ret) REQUIRES(client_held);
+/* Its last hold went. */
+void command_buffer_unhold(cl_command_buffer_khr b) REQUIRES(client_held);
 
-/* No more commands. SP_E_NOMEM, SP_E_GONE. Lock held. */
-SP_NODISCARD int command_buffer_finalize(cl_command_buffer_khr b);
+/* No more commands. SP_E_NOMEM, SP_E_GONE. */
+SP_NODISCARD int command_buffer_finalize(cl_command_buffer_khr b) REQUIRES(client_held);
 
 cl_command_buffer_state_khr command_buffer_state(const struct _cl_command_buffer_khr *b);
 
@@ -131,22 +131,22 @@ cl_int enqueue_command_buffer(const struct enqueue *q, cl_command_buffer_khr b,
 /* ---- changes -------------------------------------------------------------------------------- */
 
 /* Make command->next a copy of ->now, unless it is one already. Changes to it take effect with
- * command_buffer_commit. SP_E_NOMEM. Lock held. */
-SP_NODISCARD int command_change(cl_mutable_command_khr command);
+ * command_buffer_commit. SP_E_NOMEM. */
+SP_NODISCARD int command_change(cl_mutable_command_khr command) REQUIRES(client_held);
 
-/* Apply all changes; on failure, none. SP_E_NOMEM, SP_E_GONE. Lock held. */
-SP_NODISCARD int command_buffer_commit(cl_command_buffer_khr b);
+/* Apply all changes; on failure, none. SP_E_NOMEM, SP_E_GONE. */
+SP_NODISCARD int command_buffer_commit(cl_command_buffer_khr b) REQUIRES(client_held);
 
-/* Forget all changes. Lock held. */
-void command_buffer_abort(cl_command_buffer_khr b);
+/* Forget all changes. */
+void command_buffer_abort(cl_command_buffer_khr b) REQUIRES(client_held);
 
 /* ---- for command.c: its steps while q->record ------------------------------------------------ */
 
-SP_NODISCARD int record_begin(struct command *m);
+SP_NODISCARD int record_begin(struct command *m) REQUIRES(client_held);
 /* A message has no room for more waits: one recorded marker for them all. */
-SP_NODISCARD int record_fold_waits(struct command *m);
-SP_NODISCARD int record_ready(struct command *m);
-void record_end(struct command *m, int r);
+SP_NODISCARD int record_fold_waits(struct command *m) REQUIRES(client_held);
+SP_NODISCARD int record_ready(struct command *m) REQUIRES(client_held);
+void record_end(struct command *m, int r) REQUIRES(client_held);
 
 /* ---- for recorded_memory.c ------------------------------------------------------------------ */
 
@@ -160,6 +160,6 @@ static inline uint64_t recorded_number(size_t number)
  * NULL: no memory. */
 cl_mutable_command_khr recorded_alloc(cl_command_buffer_khr b, cl_command_type type);
 void recorded_append(cl_mutable_command_khr c);
-void recorded_free(cl_mutable_command_khr c);
+void recorded_free(cl_mutable_command_khr c) REQUIRES(client_held);
 
 #endif

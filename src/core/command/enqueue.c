@@ -20,10 +20,10 @@ static bool goes_direct(const struct enqueue *q, cl_mem mem, size_t size)
                storage_is_here(mem_root(mem)->storage, q->queue->device);
 }
 
-/* Copy with the lock held, so that no other thread can enqueue meanwhile. False: another thread has
+/* Copy under the lock, so that no other thread can enqueue meanwhile. False: another thread has
  * enqueued a command already, which would run during the copy. */
 static bool copy_direct(struct command *m, cl_mem mem, size_t offset, void *read_to,
-                        const void *write_from, size_t size)
+                        const void *write_from, size_t size) REQUIRES(client_held)
 {
         struct range at = mem_range(mem, offset, size);
         uint8_t *bytes = mem_host(mem, offset);

@@ -16,7 +16,7 @@
 #include "core/status.h"
 #include "trace/trace.h"
 
-static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type)
+static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type) REQUIRES(client_held)
 {
         cl_event e = mem_zalloc(sizeof(*e));
         if (!e)
@@ -59,7 +59,7 @@ int event_follow(cl_event e, cl_event first)
 }
 
 /* e is complete: its followers' turn. One after the other, however long the chain. */
-static void release_followers(cl_event e)
+static void release_followers(cl_event e) REQUIRES(client_held)
 {
         struct client *c = e->context->client;
         list_each(f, &e->followers, struct follower, link)
@@ -128,7 +128,7 @@ void event_hold(cl_event e)
 }
 
 /* Notify the servers in the set `to` of e's completion. */
-static void event_tell(cl_event e, uint64_t to)
+static void event_tell(cl_event e, uint64_t to) REQUIRES(client_held)
 {
         struct client *c = e->context->client;
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -194,7 +194,7 @@ static void callback_run(struct deferred *call)
 }
 
 /* The callback is due: hand it to the progress thread. */
-static void callback_defer(cl_event e, struct event_callback *cb)
+static void callback_defer(cl_event e, struct event_callback *cb) REQUIRES(client_held)
 {
         cb->event = e;
         cb->status = e->status < 0 ? e->status : cb->type;
@@ -341,6 +341,7 @@ int event_set_user(cl_event e, cl_int status)
 
 /* When the command ran, in the client's clock and in order whatever the clocks' error. */
 static void take_times(cl_event e, const struct server *s, const uint64_t times[3], bool timed)
+        REQUIRES(client_held)
 {
         uint64_t now = client_now_ns(s->client), last = e->queued_ns;
         cl_ulong *to[3] = { &e->submit_ns, &e->start_ns, &e->end_ns };
@@ -499,7 +500,7 @@ struct wait {
 };
 
 /* Is one of them of a server that is disconnected? */
-static bool any_refused(const struct wait *w)
+static bool any_refused(const struct wait *w) REQUIRES(client_held)
 {
         for (cl_uint i = 0; i < w->count; i++)
                 if (!event_is_done(w->events[i]) && event_is_settled(w->events[i]))
@@ -507,7 +508,7 @@ static bool any_refused(const struct wait *w)
         return false;
 }
 
-static bool all_done(void *arg)
+static bool all_done(void *arg) REQUIRES(client_held)
 {
         struct wait *w = arg;
         w->refused = w->client->disconnected.count && any_refused(w);

@@ -17,6 +17,7 @@
 /* The arguments of a launch have been checked. In a recorded launch, objects that a later change
  * will replace may not exist any more. */
 static bool arg_is_alive(const struct command *m, const struct _cl_kernel *k, cl_uint i)
+        REQUIRES(client_held)
 {
         return !m->enqueue->record || kernel_arg_is_alive(k, i);
 }
@@ -30,7 +31,7 @@ static bool arg_is_written(const struct _cl_kernel *k, cl_uint i)
 }
 
 /* The arguments that the server does not have yet. */
-static int changed_args(const struct command *m, cl_kernel k, struct buf *ret)
+static int changed_args(const struct command *m, cl_kernel k, struct buf *ret) REQUIRES(client_held)
 {
         uint64_t sent = k->sent[m->server->index];
         for (cl_uint i = 0; i < k->info->arg_count; i++) {
@@ -47,7 +48,7 @@ static int changed_args(const struct command *m, cl_kernel k, struct buf *ret)
 
 /* The allocation that an argument points into. An address right behind one is one of it, too: a kernel may
  * be told where to stop. */
-static cl_mem svm_arg(cl_kernel k, const struct kernel_arg *a)
+static cl_mem svm_arg(cl_kernel k, const struct kernel_arg *a) REQUIRES(client_held)
 {
         if (!a->version || a->arg.kind != ARG_SVM)
                 return NULL;
@@ -65,6 +66,7 @@ static inline bool kernel_reaches(const struct _cl_kernel *k)
 /* Do something with all allocations that the kernel may reach by pointers other than its arguments. Device allocations
  * that all lie in one place stay there, so that there is nothing to be known of them. */
 static int each_reached(struct command *m, cl_kernel k, int (*fn)(struct command *m, cl_mem svm))
+        REQUIRES(client_held)
 {
         cl_context x = k->program->context;
         int r = 0;
@@ -84,7 +86,7 @@ static int each_reached(struct command *m, cl_kernel k, int (*fn)(struct command
         return r;
 }
 
-static int use_reached(struct command *m, cl_mem svm)
+static int use_reached(struct command *m, cl_mem svm) REQUIRES(client_held)
 {
         return command_use(m, svm, mem_all(svm), true);
 }
@@ -124,7 +126,7 @@ static bool svm_is_written(const struct _cl_mem *svm, const struct kernel_arg_in
         return !info || !info->read_only || may_hold_pointers(info->type_name);
 }
 
-static int wrote_reached(struct command *m, cl_mem svm)
+static int wrote_reached(struct command *m, cl_mem svm) REQUIRES(client_held)
 {
         return svm_is_written(svm, NULL) ? command_wrote(m, svm, mem_all(svm)) : 0;
 }
@@ -143,7 +145,7 @@ int command_wrote_args(struct command *m, cl_kernel k)
 }
 
 static int send_kernel(struct command *m, cl_kernel k, cl_uint dims, const size_t *offset,
-                       const size_t *global, const size_t *local)
+                       const size_t *global, const size_t *local) REQUIRES(client_held)
 {
         uint64_t values[3][3];
         for (cl_uint i = 0; i < dims; i++) {
@@ -182,8 +184,8 @@ cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const 
         return command_end(&m, r, false);
 }
 
-/* Lock held; released while it waits. */
-static cl_int ask_launch(cl_event e, bool *ret_judged)
+/* Releases the lock while it waits. */
+static cl_int ask_launch(cl_event e, bool *ret_judged) REQUIRES(client_held)
 {
         struct server *s = e->server;
         struct session *session = server_session(s);

@@ -14,10 +14,10 @@ cl_int enqueue_kernel_judged(const struct enqueue *q, cl_kernel k, cl_uint dims,
                              const size_t *offset, const size_t *global, const size_t *local,
                              bool *ret_judged);
 
-/* ---- for core's own files; lock held --------------------------------------------------------- */
+/* ---- for core's own files -------------------------------------------------------------------- */
 
 /* command_use and command_wrote for all memory that a launch of k may use, and may have written. */
-SP_NODISCARD int command_use_args(struct command *m, cl_kernel k);
-SP_NODISCARD int command_wrote_args(struct command *m, cl_kernel k);
+SP_NODISCARD int command_use_args(struct command *m, cl_kernel k) REQUIRES(client_held);
+SP_NODISCARD int command_wrote_args(struct command *m, cl_kernel k) REQUIRES(client_held);
 
 #endif

@@ -221,7 +221,7 @@ struct finish {
         uint64_t id;
 };
 
-static bool is_finished(void *arg)
+static bool is_finished(void *arg) REQUIRES(client_held)
 {
         struct finish *f = arg;
         if (server_refuses(f->queue->device->server))
@@ -251,6 +251,7 @@ int queue_watch_event(cl_command_queue q, struct session *session, uint64_t even
 
 /* The event of the last command, or one that stands in for it, watched; held. */
 static int watch_last(cl_command_queue q, struct session *session, cl_event *ret)
+        REQUIRES(client_held)
 {
         cl_event e = map_get(&q->context->client->events.pending, q->last_event);
         int r;
@@ -279,6 +280,7 @@ static int watch_last(cl_command_queue q, struct session *session, cl_event *ret
 /* Enqueue a marker behind everything, for queues whose last command does not imply the others. *ret
  * is held. */
 static int watch_marker(cl_command_queue q, struct session *session, cl_event *ret)
+        REQUIRES(client_held)
 {
         cl_event e;
         uint64_t id = client_new_id(q->context->client, OBJECT_EVENT);
@@ -307,7 +309,7 @@ static bool last_tells(const struct _cl_command_queue *q)
 }
 
 /* The event that is complete when all that was enqueued up to now is, held; NULL: it already is. */
-static int queue_watch(cl_command_queue q, cl_event *ret)
+static int queue_watch(cl_command_queue q, cl_event *ret) REQUIRES(client_held)
 {
         struct session *session = server_session(q->device->server);
         *ret = NULL;
@@ -319,7 +321,7 @@ static int queue_watch(cl_command_queue q, cl_event *ret)
 }
 
 /* The caller holds the queue. */
-static cl_int wait_all(cl_command_queue q)
+static cl_int wait_all(cl_command_queue q) REQUIRES(client_held)
 {
         struct client *c = q->context->client;
         struct finish f = { q, NULL, 0 };

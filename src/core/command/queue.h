@@ -13,17 +13,18 @@ struct queue_params {
         size_t list_count;
 };
 
-/* SP_E_NOMEM, SP_E_GONE (the server is lost). Lock held. */
-SP_NODISCARD int queue_new(cl_context x, const struct queue_params *params, cl_command_queue *ret);
+/* SP_E_NOMEM, SP_E_GONE (the server is lost). */
+SP_NODISCARD int queue_new(cl_context x, const struct queue_params *params, cl_command_queue *ret)
+        REQUIRES(client_held);
 
-/* The default queue on a device in a context, or NULL. Lock held. */
-cl_command_queue queue_default(cl_context x, cl_device_id d);
+/* The default queue on a device in a context, or NULL. */
+cl_command_queue queue_default(cl_context x, cl_device_id d) REQUIRES(client_held);
 
-/* Make it the default one. SP_E_NOMEM, SP_E_GONE. Lock held. */
-SP_NODISCARD int queue_set_default(cl_command_queue q);
+/* Make it the default one. SP_E_NOMEM, SP_E_GONE. */
+SP_NODISCARD int queue_set_default(cl_command_queue q) REQUIRES(client_held);
 
-/* How many queues on the device there are. Lock held. */
-cl_uint queue_count_on_device(cl_device_id d);
+/* How many queues on the device there are. */
+cl_uint queue_count_on_device(cl_device_id d) REQUIRES(client_held);
 
 /* Is it a host queue, which takes commands from the application? */
 static inline bool queue_is_host(const struct _cl_command_queue *q)
@@ -31,40 +32,42 @@ static inline bool queue_is_host(const struct _cl_command_queue *q)
         return handle_is(q, HANDLE_QUEUE) && !(q->properties & CL_QUEUE_ON_DEVICE);
 }
 
-/* Submit what was enqueued. A cl_int. Lock held. */
-cl_int queue_flush(cl_command_queue q);
+/* Submit what was enqueued. A cl_int. */
+cl_int queue_flush(cl_command_queue q) REQUIRES(client_held);
 
 /* Wait until everything enqueued is complete. Returns the error of a command without an event that
- * failed since the last call that waited. A cl_int. Lock held. */
-cl_int queue_finish(cl_command_queue q);
+ * failed since the last call that waited. A cl_int. */
+cl_int queue_finish(cl_command_queue q) REQUIRES(client_held);
 
-/* The same for all queues of the context, but that errors stay with their queues. SP_E_NOMEM. Lock held. */
-SP_NODISCARD int queues_wait(cl_context x);
+/* The same for all queues of the context, but that errors stay with their queues. SP_E_NOMEM. */
+SP_NODISCARD int queues_wait(cl_context x) REQUIRES(client_held);
 
-/* The error of a command without an event, returned once. Lock held. */
-cl_int queue_take_error(cl_command_queue q);
+/* The error of a command without an event, returned once. */
+cl_int queue_take_error(cl_command_queue q) REQUIRES(client_held);
 
 static inline bool queue_in_order(const struct _cl_command_queue *q)
 {
         return !(q->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-/* ---- for core's own files; lock held ------------------------------------------------------------- */
+/* ---- for core's own files ------------------------------------------------------------------------ */
 
-void queue_hold(cl_command_queue q);
-void queue_unhold(cl_command_queue q);
+void queue_hold(cl_command_queue q) REQUIRES(client_held);
+void queue_unhold(cl_command_queue q) REQUIRES(client_held);
 
 /* Does anything lag that the next command of q has to come after? `all`: it is a marker or barrier without wait
  * list. */
-bool queue_lags(const struct _cl_command_queue *q, bool all);
+bool queue_lags(const struct _cl_command_queue *q, bool all) REQUIRES(client_held);
 /* e, the queue's newest, must not be complete before that. SP_E_NOMEM. */
-SP_NODISCARD int queue_follow(cl_command_queue q, cl_event e, bool all);
+SP_NODISCARD int queue_follow(cl_command_queue q, cl_event e, bool all) REQUIRES(client_held);
 
 /* Have the server notify the client when an event of the queue completes. If the message of the
  * last command has not left yet, the request goes into it. SP_E_NOMEM. */
-SP_NODISCARD int queue_watch_event(cl_command_queue q, struct session *session, uint64_t event);
+SP_NODISCARD int queue_watch_event(cl_command_queue q, struct session *session, uint64_t event)
+        REQUIRES(client_held);
 
 /* The side queue for migrations of a domain. SP_E_*. */
-SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uint64_t *ret_id);
+SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uint64_t *ret_id)
+        REQUIRES(client_held);
 
 #endif

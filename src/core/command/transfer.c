@@ -71,13 +71,13 @@ static const void *outgoing_at(struct session_bulk *b, uint64_t offset, size_t *
 /* Does a transfer go over the wide lanes? Lane 1 of every server is for threads that wait. A
  * transfer leaves it alone if no thread waits for its bytes (`aside`), or if enough bytes are on
  * their way already. */
-static bool goes_wide(const struct client *c, uint64_t size, bool aside)
+static bool goes_wide(const struct client *c, uint64_t size, bool aside) REQUIRES(client_held)
 {
         enum { SMALL = 256 << 10 };
         return size >= SMALL && (aside || c->transfers.moving + size >= SESSION_WIDE_DEFAULT);
 }
 
-static void outgoing_done(struct session_bulk *b, int status)
+static void outgoing_done(struct session_bulk *b, int status) REQUIRES(client_held)
 {
         struct outgoing *o = container_of(b, struct outgoing, bulk);
         o->client->transfers.moving -= o->bulk.total;
@@ -102,7 +102,7 @@ static void outgoing_done(struct session_bulk *b, int status)
 }
 
 static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct host_box from,
-                                     bool aside)
+                                     bool aside) REQUIRES(client_held)
 {
         struct outgoing *o = mem_zalloc(sizeof(*o));
         if (!o)
@@ -123,6 +123,7 @@ static struct outgoing *outgoing_new(struct client *c, uint64_t transfer, struct
 
 /* The message that announces it is sent. */
 static void outgoing_start(struct outgoing *o, struct server *s, struct session *session)
+        REQUIRES(client_held)
 {
         server_want_bulk(s, o->bulk.total);
         int r = session_bulk_send(session, &o->bulk, o->bulk.total);
@@ -163,7 +164,7 @@ static bool is_to_come(struct client *c, const struct host_box *box, bool writte
         return false;
 }
 
-static void outgoing_start_held(cl_event e)
+static void outgoing_start_held(cl_event e) REQUIRES(client_held)
 {
         struct outgoing *o = steal(e->held);
         struct session *session = server_session(e->server);
@@ -219,7 +220,7 @@ struct sending {
         struct sent sent;
 };
 
-static bool is_sent(void *arg)
+static bool is_sent(void *arg) REQUIRES(client_held)
 {
         const struct sending *w = arg;
         return w->sent.done || server_refuses(w->server);
@@ -277,7 +278,7 @@ static bool is_small(const struct host_box *b)
 
 /* Could bytes of a read come before those of one that it comes after, into the same memory? Not if all that
  * is to come from its server, as it itself, travels behind messages. */
-static bool may_overtake(const struct command *m, const struct host_box *to)
+static bool may_overtake(const struct command *m, const struct host_box *to) REQUIRES(client_held)
 {
         if (!m->event->before)
                 return false;
@@ -314,7 +315,7 @@ static void incoming_settle(const struct incoming *in)
         }
 }
 
-static void incoming_end(struct incoming *in, cl_int status)
+static void incoming_end(struct incoming *in, cl_int status) REQUIRES(client_held)
 {
         cl_event e = in->event;
         cl_mem keep = in->keep;
@@ -506,6 +507,7 @@ struct ids {
 
 /* Where the command's device has the bytes of `root`. */
 static unsigned command_domain(const struct command *m, const struct _cl_mem *root)
+        REQUIRES(client_held)
 {
         return mem_domain(root, m->queue->device);
 }
@@ -549,7 +551,7 @@ void arrival_failed(struct server *s, uint64_t event)
 /* Enqueue a marker behind these events. It fails if one of them fails; with `flags`
  * COMMAND_REGARDLESS it never does. */
 static int mark_behind(struct server *s, uint64_t queue, const struct ids *ids, uint64_t flags,
-                       uint64_t *ret)
+                       uint64_t *ret) REQUIRES(client_held)
 {
         if (!server_session(s))
                 return SP_E_GONE;
@@ -564,7 +566,7 @@ static int mark_behind(struct server *s, uint64_t queue, const struct ids *ids, 
 /* Replace a replica's writers by two markers when they are too many to name. All later users wait
  * for the first marker. It fails if bytes did not arrive, so that they do not start. Only commands
  * that need the other writers' bytes wait for the second. */
-static int collapse(cl_mem root, struct server *s, unsigned domain)
+static int collapse(cl_mem root, struct server *s, unsigned domain) REQUIRES(client_held)
 {
         struct replica *at = placement_find(&root->placement, s->index, domain);
         uint64_t queue, event;
@@ -640,19 +642,19 @@ static struct host_box host_part(const struct _cl_mem *root, struct range part)
 }
 
 /* Is it worth to follow how it goes? Between two servers there is nothing to choose. */
-static bool is_followed(const struct client *c, struct range part)
+static bool is_followed(const struct client *c, struct range part) REQUIRES(client_held)
 {
         return c->server_count > 2 && part.end - part.begin >= placement_chain_bytes;
 }
 
 /* The flags of the command that receives the brought bytes. */
-static uint64_t write_flags(const struct client *c, struct range part)
+static uint64_t write_flags(const struct client *c, struct range part) REQUIRES(client_held)
 {
         return is_followed(c, part) ? COMMAND_NOTIFY : 0;
 }
 
 static int bring_from_host(struct command *m, cl_mem root, struct range part, uint64_t id,
-                           uint64_t queue)
+                           uint64_t queue) REQUIRES(client_held)
 {
         struct ids waits = replica_waits(
                 placement_find(&root->placement, m->server->index, command_domain(m, root)), part,
@@ -714,7 +716,7 @@ static void ids_add(struct ids *ids, const struct ids *more)
  * something; NULL: none. */
 static int writers_of(cl_mem root, struct server *s, uint64_t queue, const struct replica *at,
                       struct range part, const struct replica *content, struct ids *ret,
-                      uint64_t *ret_flags)
+                      uint64_t *ret_flags) REQUIRES(client_held)
 {
         struct ids writers = replica_waits(at, part, WRITERS_OTHER);
         struct ids arrivals = replica_waits(at, part, WRITERS_ARRIVALS);
@@ -739,6 +741,7 @@ static int writers_of(cl_mem root, struct server *s, uint64_t queue, const struc
 
 static int bring_from_server(struct command *m, cl_mem root, struct range part, struct server *from,
                              unsigned from_domain, uint64_t id, uint64_t queue)
+        REQUIRES(client_held)
 {
         uint64_t from_queue, to_peer = PEER_SELF, from_peer = PEER_SELF, flags = 0;
         if (from != m->server) {
@@ -790,7 +793,7 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
 }
 
 /* Bring one part that one source has. */
-static int bring(struct command *m, cl_mem root, const struct share *share)
+static int bring(struct command *m, cl_mem root, const struct share *share) REQUIRES(client_held)
 {
         struct client *c = m->client;
         struct range part = share->part;
@@ -821,6 +824,7 @@ static int bring(struct command *m, cl_mem root, const struct share *share)
 
 /* Bring a part from `from`, and from other replicas if that is faster. */
 static int bring_part(struct command *m, cl_mem root, struct range part, const struct replica *from)
+        REQUIRES(client_held)
 {
         struct share shares[PLACEMENT_SHARES_MAX];
         unsigned count = migration_plan(m->server, root, part, from, shares);
@@ -831,7 +835,7 @@ static int bring_part(struct command *m, cl_mem root, struct range part, const s
 }
 
 /* Where it is used first; "failure to allocate memory for [...] objects specified as arguments" elsewhere. */
-static int use_pipe(struct command *m, cl_mem pipe)
+static int use_pipe(struct command *m, cl_mem pipe) REQUIRES(client_held)
 {
         unsigned domain = m->queue->device->domain;
         if (!pipe->pipe.server) {
@@ -844,7 +848,7 @@ static int use_pipe(struct command *m, cl_mem pipe)
 }
 
 /* Servers that can't be asked for anything, or can't reach that one. */
-static uint64_t avoided(const struct server *to)
+static uint64_t avoided(const struct server *to) REQUIRES(client_held)
 {
         const struct client *c = to->client;
         uint64_t all = to->peers.bad;
@@ -855,6 +859,7 @@ static uint64_t avoided(const struct server *to)
 }
 
 static int bring_stale(struct command *m, cl_mem root, unsigned domain, struct range r)
+        REQUIRES(client_held)
 {
         struct placement *p = &root->placement;
         uint32_t server = m->server->index;

@@ -9,7 +9,7 @@
 /* The next news for the application, in *available; false: there is none. An outage that is over
  * already is notified all the same. A call may have failed for it, or the application may have
  * queried meanwhile, and waits for the news. */
-static bool next_word(const cl_device_id d, bool *available)
+static bool next_word(const cl_device_id d, bool *available) REQUIRES(client_held)
 {
         *available = device_present(d)->available && !(d->watch.told && d->watch.gone);
         return d->watch.fn && *available != d->watch.told;
@@ -52,7 +52,7 @@ void device_changed(cl_device_id d)
         client_defer(d->client, &d->watch.call, tell);
 }
 
-static bool is_told(void *arg)
+static bool is_told(void *arg) REQUIRES(client_held)
 {
         cl_device_id d = arg;
         return d->client->availability.telling != d;

@@ -27,7 +27,7 @@ bool server_tries_in_vain(struct server *s)
         return s->disconnected.losses >= LOSSES_MAX;
 }
 
-static void tell(struct server *s, const char *what)
+static void tell(struct server *s, const char *what) REQUIRES(client_held)
 {
         char line[256];
         snprintf(line, sizeof(line), "SpanCL: the server %s %s", server_name(s), what);
@@ -48,7 +48,7 @@ void server_set_available(struct server *s, bool available)
         }
 }
 
-static void refuse(struct server *s)
+static void refuse(struct server *s) REQUIRES(client_held)
 {
         s->disconnected.refusing = true;
         server_set_available(s, false);

@@ -1,5 +1,5 @@
 /* The parts of the client that hear about servers. A part that keeps something for each server has a row
- * in the table of listeners.c, so that core/link/ need not know it. Lock held. */
+ * in the table of listeners.c, so that core/link/ need not know it. */
 #ifndef SPANCL_CORE_LISTENERS_H
 #define SPANCL_CORE_LISTENERS_H
 
@@ -13,15 +13,15 @@ struct server_loss {
 };
 
 /* All servers have been asked for their devices. */
-void servers_settled(struct client *c);
+void servers_settled(struct client *c) REQUIRES(client_held);
 
 /* The server is lost, its link carries nothing any more, and its devices are not available. */
-void server_tell_lost(struct server *s, const struct server_loss *loss);
+void server_tell_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);
 
 /* The devices of `s`, a new session, have taken the place of the earlier sessions' devices. */
-void server_tell_replaced(struct server *s);
+void server_tell_replaced(struct server *s) REQUIRES(client_held);
 
 /* Does anything still refer to this lost server by its number? */
-bool server_is_used(const struct server *s);
+bool server_is_used(const struct server *s) REQUIRES(client_held);
 
 #endif

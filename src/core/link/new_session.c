@@ -23,14 +23,14 @@ enum {
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 /* Does nothing know it by its number any more? */
-static bool is_forgotten(const struct server *s)
+static bool is_forgotten(const struct server *s) REQUIRES(client_held)
 {
         return s->state == SERVER_LOST && s->reaped && s->sessions.first->sessions.last != s &&
                !s->receiving && list_empty(&s->sub_devices) && !server_is_used(s);
 }
 
 /* The first one has the devices that the application knows. */
-static void retire(struct server *s)
+static void retire(struct server *s) REQUIRES(client_held)
 {
         struct client *c = s->client;
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -47,7 +47,7 @@ static void retire(struct server *s)
 }
 
 /* `quiet`: no call is in the midst of anything. CLIENT_SERVERS_MAX: there is none now. */
-static unsigned find_number(struct client *c, bool quiet)
+static unsigned find_number(struct client *c, bool quiet) REQUIRES(client_held)
 {
         if (c->server_count < CLIENT_SERVERS_MAX)
                 return c->server_count;
@@ -62,14 +62,14 @@ static unsigned find_number(struct client *c, bool quiet)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct server *s)
+static bool is_wanted(const struct server *s) REQUIRES(client_held)
 {
         const struct client *c = s->client;
         return c->io->open && c->disconnected.reconnect_ns && !c->closing && !s->spec->in_process &&
                s->sessions.first->sessions.last == s && s->sessions.first->device_count;
 }
 
-static int open_anew(struct server *s, bool quiet)
+static int open_anew(struct server *s, bool quiet) REQUIRES(client_held)
 {
         struct client *c = s->client;
         struct server *n;
@@ -135,7 +135,7 @@ static cl_device_id find_same(const struct server *first, const struct server *s
 
 /* Put the new session's devices in the place of those that the application knows. Devices that did
  * not come back stay unavailable. */
-static void take_place(struct server *s)
+static void take_place(struct server *s) REQUIRES(client_held)
 {
         struct server *first = s->sessions.first;
         for (cl_uint i = 0; i < first->device_count; i++)
@@ -168,7 +168,7 @@ static bool was_used(const struct _cl_context *x, const struct server *s)
         return false;
 }
 
-static void tell(struct server *s)
+static void tell(struct server *s) REQUIRES(client_held)
 {
         char line[256];
         log_warn("client", "the server %s is connected again, with a new session", server_name(s));
@@ -181,7 +181,7 @@ static void tell(struct server *s)
                 context_notify(x, line);
 }
 
-static void devices_came(struct request *q)
+static void devices_came(struct request *q) REQUIRES(client_held)
 {
         struct server *s = q->user;
         if (s->state == SERVER_UP) {

@@ -3,7 +3,7 @@
  *
  * Each session has a struct server of its own, with a number of its own, so that nothing of an
  * earlier session can reach it. Contexts, and all objects in them, stay with the devices that they
- * were made with, and so with that session. Lock held. */
+ * were made with, and so with that session. */
 #ifndef SPANCL_CORE_NEW_SESSION_H
 #define SPANCL_CORE_NEW_SESSION_H
 
@@ -11,10 +11,10 @@
 
 /* The server's session has ended: begin another one, with another struct server, if the server may
  * come back. */
-void server_begin_session(struct server *s);
+void server_begin_session(struct server *s) REQUIRES(client_held);
 /* Begin the sessions that server_begin_session had to put off. Called when no call is in the midst of anything. */
-void servers_begin_sessions(struct client *c);
+void servers_begin_sessions(struct client *c) REQUIRES(client_held);
 /* The receiver's part, while the session is being opened. True: something came. */
-bool server_opening(struct server *s);
+bool server_opening(struct server *s) REQUIRES(client_held);
 
 #endif

@@ -41,7 +41,7 @@ static int reach(const struct server_spec *dialler, const struct server_spec *ta
 }
 
 /* The server that `s` calls `peer`. NULL: none. */
-static struct server *peer_named(const struct server *s, uint64_t peer)
+static struct server *peer_named(const struct server *s, uint64_t peer) REQUIRES(client_held)
 {
         for (unsigned i = 0; i < s->client->server_count; i++)
                 if (s->client->servers[i]->peers.id == peer && s->client->servers[i] != s)
@@ -56,7 +56,7 @@ static void mark(uint64_t *a_set, uint64_t *b_set, const struct server *a, const
 }
 
 /* Have `dialler` connect to `target`. */
-static int introduce(struct server *dialler, struct server *target)
+static int introduce(struct server *dialler, struct server *target) REQUIRES(client_held)
 {
         struct client *c = dialler->client;
         struct session *to_dialler = server_session(dialler), *to_target = server_session(target);
@@ -79,7 +79,7 @@ static int introduce(struct server *dialler, struct server *target)
 }
 
 /* Begin to relay between a and b, or begin anew: both servers forget what was on its way. */
-static int relay_begin(struct server *a, struct server *b)
+static int relay_begin(struct server *a, struct server *b) REQUIRES(client_held)
 {
         struct session *to_a = server_session(a), *to_b = server_session(b);
         if (!to_a || !to_b)
@@ -97,7 +97,7 @@ static int relay_begin(struct server *a, struct server *b)
 }
 
 /* Relay everything that a and b exchange through this client from now on. */
-static int relay(struct server *a, struct server *b)
+static int relay(struct server *a, struct server *b) REQUIRES(client_held)
 {
         struct client *c = a->client;
         log_warn("client",
@@ -127,7 +127,7 @@ int server_introduce(struct server *a, struct server *b)
 
 /* `s` can't connect to `other`: let `other` connect, or else relay through this client. While the
  * client relays, both servers try in turn, because either way may open later. */
-static int find_way(struct server *s, struct server *other)
+static int find_way(struct server *s, struct server *other) REQUIRES(client_held)
 {
         uint64_t bit = 1ull << other->index;
         bool back = reach(other->spec, s->spec) > 0;
@@ -175,7 +175,7 @@ int peers_lost(void *user, const struct wire_peer_lost *m)
 
 /* Where a message of `s` for `peer` goes on to. NULL: it is lost meanwhile, or they reach each other. SP_E_PROTO: none
  * such. */
-static int relay_to(struct server *s, uint64_t peer, struct server **ret)
+static int relay_to(struct server *s, uint64_t peer, struct server **ret) REQUIRES(client_held)
 {
         struct server *other = peer_named(s, peer);
         if (!other)
@@ -185,7 +185,7 @@ static int relay_to(struct server *s, uint64_t peer, struct server **ret)
 }
 
 /* They do not need this client any more. */
-static void unrelay(struct server *a, struct server *b)
+static void unrelay(struct server *a, struct server *b) REQUIRES(client_held)
 {
         if (!a->peers.relays[b->index])
                 return;
@@ -195,7 +195,7 @@ static void unrelay(struct server *a, struct server *b)
 
 /* Notify the other servers, so that they do not wait for bytes of the lost one. It may not even
  * have connected to them yet. */
-static void tell_peers(struct server *s, int status)
+static void tell_peers(struct server *s, int status) REQUIRES(client_held)
 {
         struct client *c = s->client;
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -234,7 +234,7 @@ int peers_direct(void *user, const struct wire_peer_direct *m)
 }
 
 /* The message for `to` is in its outbox, or could not be put there. */
-static void passed(struct server *to, int r)
+static void passed(struct server *to, int r) REQUIRES(client_held)
 {
         if (r < 0) /* a gap in the other side's stream */
                 to->lost_status = r;

@@ -26,7 +26,7 @@ int request_begin(struct client *c, struct server *s, struct request *r)
         return 0;
 }
 
-static void finish(struct client *c, struct request *r, cl_int status)
+static void finish(struct client *c, struct request *r, cl_int status) REQUIRES(client_held)
 {
         map_del(&c->requests, r->id);
         r->status = status;

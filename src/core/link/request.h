@@ -1,4 +1,4 @@
-/* Requests: messages to a server that it answers. Lock held. */
+/* Requests: messages to a server that it answers. */
 #ifndef SPANCL_CORE_REQUEST_H
 #define SPANCL_CORE_REQUEST_H
 
@@ -17,17 +17,20 @@ struct request {
         void *user;
 };
 
-/* Register `r` with a fresh id, before its message is sent. SP_E_NOMEM. Lock held. */
-SP_NODISCARD int request_begin(struct client *c, struct server *s, struct request *r);
+/* Register `r` with a fresh id, before its message is sent. SP_E_NOMEM. */
+SP_NODISCARD int request_begin(struct client *c, struct server *s, struct request *r)
+        REQUIRES(client_held);
 
-/* Wait for the answer; afterwards `r` is no longer registered. Lock held. */
-void request_wait(struct client *c, struct request *r);
+/* Wait for the answer; afterwards `r` is no longer registered. */
+void request_wait(struct client *c, struct request *r) REQUIRES(client_held);
 
-void request_done(struct client *c, uint64_t id, cl_int status, struct bytes info);
+void request_done(struct client *c, uint64_t id, cl_int status, struct bytes info)
+        REQUIRES(client_held);
 /* An answer of that server: completes the request if this server was asked. */
-void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes info);
+void request_answered(struct server *s, uint64_t id, cl_int status, struct bytes info)
+        REQUIRES(client_held);
 /* The server does not answer: all requests to it complete with CL_DEVICE_NOT_AVAILABLE. */
-void requests_fail(struct server *s);
-void requests_server_lost(struct server *s, const struct server_loss *loss);
+void requests_fail(struct server *s) REQUIRES(client_held);
+void requests_server_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);
 
 #endif

@@ -29,7 +29,7 @@ enum {
 
 /* ---- messages from the server --------------------------------------------------------------- */
 
-static int on_server_info(void *user, const struct wire_server_info *m)
+static int on_server_info(void *user, const struct wire_server_info *m) REQUIRES(client_held)
 {
         struct server *s = user;
         cl_int status = m->status ? status_to_cl((int)m->status) : CL_SUCCESS;
@@ -37,7 +37,7 @@ static int on_server_info(void *user, const struct wire_server_info *m)
         return 0;
 }
 
-static int on_program_built(void *user, const struct wire_program_built *m)
+static int on_program_built(void *user, const struct wire_program_built *m) REQUIRES(client_held)
 {
         struct server *s = user;
         request_answered(s, m->request, status_to_cl((int)m->status), m->info);
@@ -45,6 +45,7 @@ static int on_program_built(void *user, const struct wire_program_built *m)
 }
 
 static int on_program_binaries(void *user, const struct wire_program_binaries *m)
+        REQUIRES(client_held)
 {
         struct server *s = user;
         request_answered(s, m->request, status_to_cl((int)m->status), m->parts);
@@ -52,20 +53,21 @@ static int on_program_binaries(void *user, const struct wire_program_binaries *m
 }
 
 static int on_program_inspected(void *user, const struct wire_program_inspected *m)
+        REQUIRES(client_held)
 {
         struct server *s = user;
         request_answered(s, m->request, status_to_cl((int)m->status), m->parts);
         return 0;
 }
 
-static int on_kernel_answer(void *user, const struct wire_kernel_answer *m)
+static int on_kernel_answer(void *user, const struct wire_kernel_answer *m) REQUIRES(client_held)
 {
         struct server *s = user;
         request_answered(s, m->request, status_to_cl((int)m->status), m->value);
         return 0;
 }
 
-static int on_launch_answer(void *user, const struct wire_launch_answer *m)
+static int on_launch_answer(void *user, const struct wire_launch_answer *m) REQUIRES(client_held)
 {
         struct server *s = user;
         const uint8_t submitted = (uint8_t)m->submitted;
@@ -73,7 +75,7 @@ static int on_launch_answer(void *user, const struct wire_launch_answer *m)
         return 0;
 }
 
-static int on_svm_created(void *user, const struct wire_svm_created *m)
+static int on_svm_created(void *user, const struct wire_svm_created *m) REQUIRES(client_held)
 {
         struct server *s = user;
         uint8_t address[8];
@@ -83,28 +85,28 @@ static int on_svm_created(void *user, const struct wire_svm_created *m)
         return 0;
 }
 
-static int on_released(void *user, const struct wire_released *m)
+static int on_released(void *user, const struct wire_released *m) REQUIRES(client_held)
 {
         struct server *s = user;
         request_answered(s, m->request, CL_SUCCESS, (struct bytes){ 0 });
         return 0;
 }
 
-static int on_stats(void *user, const struct wire_stats *m)
+static int on_stats(void *user, const struct wire_stats *m) REQUIRES(client_held)
 {
         struct server *s = user;
         request_answered(s, m->request, CL_SUCCESS, m->links);
         return 0;
 }
 
-static int on_trace(void *user, const struct wire_trace *m)
+static int on_trace(void *user, const struct wire_trace *m) REQUIRES(client_held)
 {
         struct server *s = user;
         request_answered(s, m->request, CL_SUCCESS, m->threads);
         return 0;
 }
 
-static int on_event_done(void *user, const struct wire_event_done *m)
+static int on_event_done(void *user, const struct wire_event_done *m) REQUIRES(client_held)
 {
         uint64_t times[3] = { 0 };
         if (m->status > 0 || m->status < INT32_MIN || (m->times.count && m->times.count != 3))
@@ -150,7 +152,7 @@ static int clock_ask(struct server *s)
         return r;
 }
 
-static int on_clock_reply(void *user, const struct wire_clock_reply *m)
+static int on_clock_reply(void *user, const struct wire_clock_reply *m) REQUIRES(client_held)
 {
         struct server *s = user;
         uint64_t now = client_now_ns(s->client);
@@ -333,7 +335,7 @@ static bool is_left(const struct server *s, const struct goodbye *g)
 }
 
 /* Is no server left that the goodbye must reach? */
-static bool all_gone(void *arg)
+static bool all_gone(void *arg) REQUIRES(client_held)
 {
         struct goodbye *g = arg;
         for (unsigned i = 0; i < g->client->server_count; i++)
@@ -405,7 +407,7 @@ int server_take_devices(struct server *s, struct buf *info)
         return 0;
 }
 
-static void ask_devices(struct server *s, struct request *q)
+static void ask_devices(struct server *s, struct request *q) REQUIRES(client_held)
 {
         if (request_begin(s->client, s, q) < 0) {
                 q->done = true;
@@ -616,7 +618,7 @@ struct round_trip {
         uint64_t ping;
 };
 
-static bool is_back(void *arg)
+static bool is_back(void *arg) REQUIRES(client_held)
 {
         const struct round_trip *t = arg;
         return t->server->clock.pongs >= t->ping || server_refuses(t->server);

@@ -1,4 +1,4 @@
-/* One session with a server, and its link. Lock held. */
+/* One session with a server, and its link. */
 #ifndef SPANCL_CORE_SERVER_H
 #define SPANCL_CORE_SERVER_H
 
@@ -95,7 +95,7 @@ struct server {
 
 /* The session to send on; NULL when the server is gone: then the call returns
  * CL_DEVICE_NOT_AVAILABLE. While it is disconnected, messages gather. */
-struct session *server_session(struct server *s);
+struct session *server_session(struct server *s) REQUIRES(client_held);
 
 /* Number of the server in the client, < CLIENT_SERVERS_MAX: its bit in `declared` and `imported`, its
  * index in kernel->sent. Immutable. */
@@ -104,60 +104,61 @@ const char *server_name(const struct server *s);
 
 /* Send a message that no thread waits for: now if the link is idle or enough has gathered,
  * otherwise with the next wait, flush or the progress thread. */
-void server_kick(struct server *s);
+void server_kick(struct server *s) REQUIRES(client_held);
 
 /* Send everything now. */
-void server_flush(struct server *s);
+void server_flush(struct server *s) REQUIRES(client_held);
 
 /* SP_E_NOMEM. */
 SP_NODISCARD int server_new(struct client *c, unsigned index, const struct server_spec *spec,
-                            struct server **ret);
-struct server *server_free(struct server *s, bool after_fork);
+                            struct server **ret) REQUIRES(client_held);
+struct server *server_free(struct server *s, bool after_fork) REQUIRES(client_held);
 
 /* In the child of a fork: close the descriptors; it is lost here. */
-void server_abandon(struct server *s);
+void server_abandon(struct server *s) REQUIRES(client_held);
 
 /* Connect to all servers and ask for their devices. A server that fails is logged and has no
  * devices. */
-void servers_connect(struct client *c);
+void servers_connect(struct client *c) REQUIRES(client_held);
 
 /* Lane 0 is up: ask for the devices. */
 struct io_connect;
-void server_connected(struct server *s, const struct io_connect *at, struct request *q);
+void server_connected(struct server *s, const struct io_connect *at, struct request *q)
+        REQUIRES(client_held);
 /* Make the devices of one answer; takes the memory of `info`. SP_E_NOMEM, SP_E_PROTO. */
-SP_NODISCARD int server_take_devices(struct server *s, struct buf *info);
+SP_NODISCARD int server_take_devices(struct server *s, struct buf *info) REQUIRES(client_held);
 
 /* Notify the servers that the client ends, and disconnect. `exiting`: the process ends. Servers
  * inside the process are then left alone, because the native implementations may have ended
  * already. */
-void servers_close(struct client *c, bool exiting);
+void servers_close(struct client *c, bool exiting) REQUIRES(client_held);
 
 /* The server is gone: complete its commands with errors, and notify the contexts. */
-void server_lost(struct server *s, int status, const char *text);
+void server_lost(struct server *s, int status, const char *text) REQUIRES(client_held);
 
 /* Called before calls that use the server return with errors: bytes on their way touch no memory of
  * the application any more. */
-void server_halt(struct server *s);
+void server_halt(struct server *s) REQUIRES(client_held);
 
 /* The connection is lost (SP_E_LINK), or the session has ended: disconnect the server, or give it
  * up. */
-void server_broken(struct server *s, int status);
+void server_broken(struct server *s, int status) REQUIRES(client_held);
 
 /* Send / receive without blocking; may lose the server. True: something was received. */
-void server_send(struct server *s);
-bool server_receive(struct server *s);
+void server_send(struct server *s) REQUIRES(client_held);
+bool server_receive(struct server *s) REQUIRES(client_held);
 
 /* Attach lanes for `size` bytes of bulk data that will not travel inline: several lanes if these
  * bytes, or all that move now, are many. */
-void server_want_bulk(struct server *s, uint64_t size);
+void server_want_bulk(struct server *s, uint64_t size) REQUIRES(client_held);
 
-/* Wait until the server has answered what was sent up to now. SP_E_*. Lock held, released meanwhile. */
-SP_NODISCARD int server_round_trip(struct server *s);
+/* Wait until the server has answered what was sent up to now. SP_E_*. Releases the lock while it waits. */
+SP_NODISCARD int server_round_trip(struct server *s) REQUIRES(client_held);
 
 /* A time of the server's clock in the client's. */
-uint64_t server_local_ns(const struct server *s, uint64_t remote_ns);
+uint64_t server_local_ns(const struct server *s, uint64_t remote_ns) REQUIRES(client_held);
 /* Ask for the server's clock if the last answer is old. Called just before a wait, so that the
  * answer is seen as soon as it comes. */
-void server_ask_clock(struct server *s);
+void server_ask_clock(struct server *s) REQUIRES(client_held);
 
 #endif

@@ -13,12 +13,11 @@ struct replica;
 CL_API_ENTRY cl_int CL_API_CALL clSetContentSizeBufferPoCL(cl_mem buffer,
                                                            cl_mem content_size_buffer);
 
-/* Lock held. */
-void content_size_set(cl_mem buffer, cl_mem size);
+void content_size_set(cl_mem buffer, cl_mem size) REQUIRES(client_held);
 
 /* The command reads `size` bytes of mem: bring the number, if there is one, to the command's
  * device, too. SP_E_*. */
-SP_NODISCARD int content_size_use(struct command *m, cl_mem mem, size_t size);
+SP_NODISCARD int content_size_use(struct command *m, cl_mem mem, size_t size) REQUIRES(client_held);
 
 /* Between command_ready and the command's own message. */
 SP_NODISCARD int content_size_send(struct command *m, cl_mem mem, size_t size);

@@ -15,6 +15,7 @@
 
 /* Make a mapping of m as in `what`. Its pointer becomes the application's memory at `offset` of m. */
 static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping *what)
+        REQUIRES(client_held)
 {
         struct mapping *map = mem_dup(what, sizeof(*what));
         if (!map)
@@ -50,7 +51,7 @@ static bool is_at_host(cl_mem root, struct range r)
 /* Is the view of the mapped memory worth remembering? Only mappings must change it, so it can't be
  * the application's own memory (CL_MEM_USE_HOST_PTR). And m must come after all commands that
  * placement knows to write there. */
-static bool keeps_view(const struct command *m, cl_mem mem, struct range r)
+static bool keeps_view(const struct command *m, cl_mem mem, struct range r) REQUIRES(client_held)
 {
         cl_mem root = mem_root(mem);
         bool ours = root->chunk || !root->host_ptr;
@@ -85,7 +86,7 @@ static struct operand operand_mapped(cl_mem mem, const struct mapping *map)
                                  .origin = map->origin };
 }
 
-static int send_read(struct command *m, cl_mem mem, const struct mapping *map)
+static int send_read(struct command *m, cl_mem mem, const struct mapping *map) REQUIRES(client_held)
 {
         int r = transfer_expect(m, mapped_box(mem, map), mem_root(mem));
         if (r < 0)
@@ -297,7 +298,7 @@ static int send_write(struct command *m, cl_mem mem, const struct mapping *map)
                                                 .region = map->region });
 }
 
-static int send_back(struct command *m, cl_mem mem, struct mapping map)
+static int send_back(struct command *m, cl_mem mem, struct mapping map) REQUIRES(client_held)
 {
         cl_mem root = mem_root(mem), used = mem_is_image(mem) ? mem : root;
         struct range at = mapped_range(mem, &map);

@@ -18,7 +18,7 @@
 
 enum { SHADOW_ALIGN = 4096 };
 
-static void destroy(cl_mem m)
+static void destroy(cl_mem m) REQUIRES(client_held)
 {
         while (m->destructors) {
                 struct destructor *d = m->destructors;
@@ -36,7 +36,7 @@ static void destroy(cl_mem m)
         handle_free(&m->h, sizeof(*m));
 }
 
-static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size)
+static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size) REQUIRES(client_held)
 {
         cl_mem m = mem_zalloc(sizeof(*m));
         if (!m)
@@ -51,7 +51,7 @@ static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size)
 }
 
 /* The end of a constructor, if not r < 0. */
-static int mem_finish(cl_mem m, int r, cl_mem *ret)
+static int mem_finish(cl_mem m, int r, cl_mem *ret) REQUIRES(client_held)
 {
         if (r == 0)
                 r = map_put(&m->context->client->objects.all, (uintptr_t)m, m);
@@ -76,7 +76,7 @@ static int take_properties(cl_mem m, const cl_mem_properties *list, size_t count
 }
 
 /* The initial data is where the device uses it. */
-static int storage_written(cl_mem m)
+static int storage_written(cl_mem m) REQUIRES(client_held)
 {
         struct server *s = m->storage->server;
         cl_context x = m->context;
@@ -217,8 +217,8 @@ void mem_hold(cl_mem m)
         atomic_fetch_add(&m->h.holds, 1);
 }
 
-/* Nobody has the object any more. Lock held. */
-static void bury(cl_mem m)
+/* Nobody has the object any more. */
+static void bury(cl_mem m) REQUIRES(client_held)
 {
         cl_context x = m->context;
         cl_mem parent = m->parent;
@@ -249,7 +249,7 @@ struct funeral {
         struct request requests[];
 };
 
-static void funeral_step(struct funeral *f)
+static void funeral_step(struct funeral *f) REQUIRES(client_held)
 {
         cl_mem m = f->mem;
         if (--f->open)
@@ -258,14 +258,14 @@ static void funeral_step(struct funeral *f)
         client_defer(m->context->client, &m->end, call_destructors);
 }
 
-static void server_let_go(struct request *r)
+static void server_let_go(struct request *r) REQUIRES(client_held)
 {
         buf_fini(&r->info);
         funeral_step(r->user);
 }
 
 /* Tell the servers. With `f`, they answer when their commands that use it are over. */
-static void release_at_servers(cl_mem m, struct funeral *f)
+static void release_at_servers(cl_mem m, struct funeral *f) REQUIRES(client_held)
 {
         struct client *c = m->context->client;
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -292,7 +292,7 @@ static void release_at_servers(cl_mem m, struct funeral *f)
 
 /* "After the memobj reference count becomes zero and commands queued for execution on a command-queue(s) that
  * use memobj have finished, the memory object is deleted." */
-static struct funeral *funeral_new(cl_mem m)
+static struct funeral *funeral_new(cl_mem m) REQUIRES(client_held)
 {
         unsigned servers = m->context->client->server_count;
         struct funeral *f = mem_zalloc(sizeof(*f) + servers * sizeof(f->requests[0]));
@@ -349,6 +349,7 @@ void mem_unhold(cl_mem m)
 }
 
 static int declare_in_place(cl_mem m, struct session *session, cl_mem_flags flags)
+        REQUIRES(client_held)
 {
         int r = storage_declare(m->storage, session);
         return r < 0 ? r

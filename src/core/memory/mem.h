@@ -14,17 +14,18 @@ struct buffer_params {
         size_t property_count;
 };
 
-/* SP_E_NOMEM. Lock held. */
-SP_NODISCARD int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret);
+/* SP_E_NOMEM. */
+SP_NODISCARD int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret)
+        REQUIRES(client_held);
 
 /* A memory object for an allocation of shared virtual memory (core/memory/svm.h). */
 SP_NODISCARD int mem_new_svm(cl_context x, cl_mem_flags flags, struct svm_chunk *chunk,
-                             size_t offset, size_t size, cl_mem *ret);
+                             size_t offset, size_t size, cl_mem *ret) REQUIRES(client_held);
 
 /* A sub-buffer of a buffer, or a buffer over an allocation of shared virtual memory, which is then
  * the parent. */
 SP_NODISCARD int mem_new_sub_buffer(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size,
-                                    cl_mem *ret);
+                                    cl_mem *ret) REQUIRES(client_held);
 
 struct image_params {
         cl_mem_flags flags; /* with the defaults filled in */
@@ -37,19 +38,21 @@ struct image_params {
 };
 
 SP_NODISCARD int mem_new_pipe(cl_context x, cl_mem_flags flags, cl_uint packet_size,
-                              cl_uint packets, cl_mem *ret);
+                              cl_uint packets, cl_mem *ret) REQUIRES(client_held);
 
-SP_NODISCARD int mem_new_image(cl_context x, const struct image_params *params, cl_mem *ret);
+SP_NODISCARD int mem_new_image(cl_context x, const struct image_params *params, cl_mem *ret)
+        REQUIRES(client_held);
 
-/* Call fn, on the progress thread, when the object is gone. SP_E_NOMEM. Lock held. */
-SP_NODISCARD int mem_on_destroy(cl_mem m, void(CL_CALLBACK *fn)(cl_mem, void *), void *user_data);
+/* Call fn, on the progress thread, when the object is gone. SP_E_NOMEM. */
+SP_NODISCARD int mem_on_destroy(cl_mem m, void(CL_CALLBACK *fn)(cl_mem, void *), void *user_data)
+        REQUIRES(client_held);
 
 /* The application's last reference went: drop the hold. If there are destructors, the progress
- * thread makes sure that the commands which still hold the object complete. Lock held. */
-void mem_release(cl_mem m);
+ * thread makes sure that the commands which still hold the object complete. */
+void mem_release(cl_mem m) REQUIRES(client_held);
 
-/* Make sure that the server knows the object. Lock held. */
-SP_NODISCARD int mem_declare(cl_mem m, struct server *s);
+/* Make sure that the server knows the object. */
+SP_NODISCARD int mem_declare(cl_mem m, struct server *s) REQUIRES(client_held);
 
 static inline bool mem_is_pipe(const struct _cl_mem *m)
 {
@@ -97,21 +100,22 @@ static inline struct range mem_all(const struct _cl_mem *m)
 
 /* The application's memory behind byte `offset` of m (of an image: with its pitches): host_ptr's or a
  * shadow made when first needed.
- * NULL: out of memory. Lock held. */
-void *mem_host(cl_mem m, size_t offset);
+ * NULL: out of memory. */
+void *mem_host(cl_mem m, size_t offset) REQUIRES(client_held);
 
 /* Are the bytes that the device uses those of mem_host? */
-bool mem_is_here(const struct _cl_mem *root, const struct _cl_device_id *d);
+bool mem_is_here(const struct _cl_mem *root, const struct _cl_device_id *d) REQUIRES(client_held);
 
 /* The number of the domain that stands for the place where a device has the bytes of `root`: domains of
  * one server have shared virtual memory in common. */
-unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d);
+unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d)
+        REQUIRES(client_held);
 
 /* Nothing reads the private copy of the initial data now: free it once a server has it all. */
 void mem_drop_initial(cl_mem root);
 
-void mem_hold(cl_mem m);
-void mem_unhold(cl_mem m);
+void mem_hold(cl_mem m) REQUIRES(client_held);
+void mem_unhold(cl_mem m) REQUIRES(client_held);
 
 /* The replicas of all memory objects on a lost server are gone. */
 void mems_server_lost(struct server *s, const struct server_loss *loss);

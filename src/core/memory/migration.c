@@ -88,7 +88,7 @@ static void migration_free(struct client *c, struct migration *f)
 
 /* The client is not notified when a small migration completes: it is remembered as long as there is
  * room. */
-static void remember_small(struct client *c, uint64_t event)
+static void remember_small(struct client *c, uint64_t event) REQUIRES(client_held)
 {
         uint64_t *at =
                 &c->migrations.small[c->migrations.next_small++ % array_size(c->migrations.small)];
@@ -126,7 +126,7 @@ void migration_begin(cl_mem root, const struct share *share, struct server *to, 
                 remember_small(c, event);
 }
 
-static cl_mem migration_root(struct client *c, const struct migration *f)
+static cl_mem migration_root(struct client *c, const struct migration *f) REQUIRES(client_held)
 {
         struct handle *h = client_object(c, f->root);
         cl_mem root = h && h->type == HANDLE_MEM ? (cl_mem)h : NULL;
@@ -135,7 +135,7 @@ static cl_mem migration_root(struct client *c, const struct migration *f)
 
 /* The migration is over; its source does not send it any more. Returns the placement, NULL: the
  * object does not exist any more. */
-static struct placement *landed(struct client *c, const struct migration *f)
+static struct placement *landed(struct client *c, const struct migration *f) REQUIRES(client_held)
 {
         cl_mem root = migration_root(c, f);
         if (root && f->told)
@@ -182,7 +182,7 @@ void migrations_avoid(struct server *to, uint64_t event)
         }
 }
 
-static int go(struct migration *f, cl_mem root, const struct way *way)
+static int go(struct migration *f, cl_mem root, const struct way *way) REQUIRES(client_held)
 {
         struct client *c = f->to->client;
         struct session *to = server_session(f->to);
@@ -219,7 +219,7 @@ static int go(struct migration *f, cl_mem root, const struct way *way)
 }
 
 /* Take the first way that works. */
-static int find_other(struct migration *f, cl_mem root)
+static int find_other(struct migration *f, cl_mem root) REQUIRES(client_held)
 {
         while (f->way_count) {
                 struct way way = f->ways[0];

@@ -11,7 +11,7 @@
 
 /* ---- what all of them do --------------------------------------------------------------------- */
 
-static int uses_add(struct memory_uses *u, const struct memory_use *use)
+static int uses_add(struct memory_uses *u, const struct memory_use *use) REQUIRES(client_held)
 {
         if (u->count == u->cap) {
                 size_t cap = u->cap ? u->cap * 2 : 4;
@@ -164,7 +164,7 @@ static int placement_of(cl_command_buffer_khr b, cl_mem root, struct placement *
 
 /* The slot that stands for a domain in which `root` is. */
 static struct _cl_command_queue *domain_slot(cl_command_buffer_khr b, const struct _cl_mem *root,
-                                             unsigned domain)
+                                             unsigned domain) REQUIRES(client_held)
 {
         struct _cl_command_queue *sides = b->slots + b->queue_count;
         for (cl_uint i = 0; i < b->domain_count; i++)
@@ -174,7 +174,7 @@ static struct _cl_command_queue *domain_slot(cl_command_buffer_khr b, const stru
 }
 
 static int wait_for_writers(struct command *m, const struct replica *at, struct range r,
-                            bool arrivals)
+                            bool arrivals) REQUIRES(client_held)
 {
         int e = 0;
         for (size_t i = 0; at && i < at->writer_count && !e; i++) {
@@ -200,7 +200,7 @@ static void waits_fini(struct command *m)
 
 /* One of the two commands of a migration; `m` has its wait list. */
 static int migrate_read(struct command *m, cl_command_buffer_khr b, cl_mem root, struct range part,
-                        unsigned from)
+                        unsigned from) REQUIRES(client_held)
 {
         cl_mutable_command_khr c = recorded_alloc(b, 0);
         int r = c ? transfer_bring_read(
@@ -219,7 +219,7 @@ static int migrate_read(struct command *m, cl_command_buffer_khr b, cl_mem root,
 }
 
 static int migrate_write(struct command *m, cl_command_buffer_khr b, cl_mem root, struct range part,
-                         unsigned to)
+                         unsigned to) REQUIRES(client_held)
 {
         cl_mutable_command_khr c = recorded_alloc(b, 0);
         int r = c ? uses_add(&c->uses, &(struct memory_use){ USE_COPIED, root, to, part })
@@ -241,7 +241,7 @@ static int migrate_write(struct command *m, cl_command_buffer_khr b, cl_mem root
 
 /* Record a migration of bytes that a recorded command has written in another domain. */
 static int migrate(struct command *m, cl_mem root, struct range part, struct placement *p,
-                   unsigned from, unsigned to)
+                   unsigned from, unsigned to) REQUIRES(client_held)
 {
         cl_command_buffer_khr b = m->enqueue->record->buffer;
         uint32_t server = m->server->index;
@@ -265,7 +265,7 @@ static int migrate(struct command *m, cl_mem root, struct range part, struct pla
 /* The counterpart of command_use within the recording: migrate stale bytes, and wait for their
  * writers. */
 static int migrate_all(struct command *m, cl_mem root, struct range range, unsigned domain,
-                       bool bring)
+                       bool bring) REQUIRES(client_held)
 {
         uint32_t server = m->server->index;
         struct placement *p;
@@ -315,11 +315,13 @@ int record_wrote(struct command *m, cl_mem mem, struct range range)
 /* A queue of the domain that m is to look like one of. With several queues no order of one says anything of
  * the others. */
 static cl_command_queue sum_queue(cl_command_buffer_khr b, const struct memory_sum *s)
+        REQUIRES(client_held)
 {
         return b->queue_count > 1 ? domain_slot(b, s->root, s->domain) : b->queues[0];
 }
 
 static int use_ranges(struct command *m, cl_mem root, const struct range_set *set, bool bring)
+        REQUIRES(client_held)
 {
         int r = 0;
         for (size_t i = 0; i < set->count && !r; i++)

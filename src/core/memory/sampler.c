@@ -32,7 +32,7 @@ int sampler_new(cl_context x, const struct sampler_desc *desc,
         return 0;
 }
 
-static void destroy(cl_sampler s)
+static void destroy(cl_sampler s) REQUIRES(client_held)
 {
         cl_context x = s->context;
         struct client *c = x->client;

@@ -5,7 +5,7 @@
  *
  * One server of the client shares the memory. The client divides it into parts. A part is reused
  * when the server has said that nothing uses it any more, since a buffer may be released before the
- * commands that use it have run. Everything with the lock held. */
+ * commands that use it have run. */
 #ifndef SPANCL_CORE_STORAGE_H
 #define SPANCL_CORE_STORAGE_H
 
@@ -23,20 +23,20 @@ struct storage {
 };
 
 /* All devices of all servers are known: find the server. */
-void storage_settle(struct client *c);
-void storage_fini(struct client *c);
+void storage_settle(struct client *c) REQUIRES(client_held);
+void storage_fini(struct client *c) REQUIRES(client_held);
 
 /* Does the client share its memory with that server? */
-bool storage_uses(const struct server *s);
+bool storage_uses(const struct server *s) REQUIRES(client_held);
 
 /* A part for a buffer of `size` bytes in the context; NULL: the buffer gets none. */
-struct storage *storage_new(cl_context x, size_t size);
+struct storage *storage_new(cl_context x, size_t size) REQUIRES(client_held);
 
 /* No buffer uses it any more. NULL is allowed. */
-struct storage *storage_free(struct storage *s);
+struct storage *storage_free(struct storage *s) REQUIRES(client_held);
 
 /* Before the buffer is declared at its server. */
-SP_NODISCARD int storage_declare(struct storage *s, struct session *session);
+SP_NODISCARD int storage_declare(struct storage *s, struct session *session) REQUIRES(client_held);
 
 /* Does that device work on it? */
 bool storage_is_here(const struct storage *s, const struct _cl_device_id *d);

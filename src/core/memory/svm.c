@@ -116,6 +116,7 @@ struct ask {
 };
 
 static void ask_send(struct ask *a, const struct svm_chunk *chunk, cl_device_id d)
+        REQUIRES(client_held)
 {
         struct client *c = d->client;
         struct session *session = server_session(d->server);
@@ -130,7 +131,7 @@ static void ask_send(struct ask *a, const struct svm_chunk *chunk, cl_device_id 
 }
 
 /* SP_E_BUSY: it can't be at that address. */
-static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s)
+static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s) REQUIRES(client_held)
 {
         if (!a->sent) /* the server is gone, and with it its devices; or disconnected, and will want it then */
                 return server_session(s) ? SP_E_GONE : 0;
@@ -153,7 +154,7 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s)
 }
 
 /* Have the servers release the chunk. */
-static void take_back(struct client *c, struct svm_chunk *chunk)
+static void take_back(struct client *c, struct svm_chunk *chunk) REQUIRES(client_held)
 {
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = chunk->servers & 1ull << i ? c->servers[i] : NULL;
@@ -165,7 +166,7 @@ static void take_back(struct client *c, struct svm_chunk *chunk)
         chunk->servers = 0;
 }
 
-static int ask_one(cl_context x, struct svm_chunk *chunk, struct server *s)
+static int ask_one(cl_context x, struct svm_chunk *chunk, struct server *s) REQUIRES(client_held)
 {
         struct ask a = { .sent = false };
         ask_send(&a, chunk, server_device(x, s));
@@ -174,7 +175,7 @@ static int ask_one(cl_context x, struct svm_chunk *chunk, struct server *s)
 }
 
 /* All but the one that was asked already, at the same time. */
-static int ask_others(cl_context x, struct svm_chunk *chunk)
+static int ask_others(cl_context x, struct svm_chunk *chunk) REQUIRES(client_held)
 {
         struct client *c = x->client;
         struct ask *all = mem_zalloc(CLIENT_SERVERS_MAX * sizeof(*all));
@@ -197,7 +198,7 @@ static int ask_others(cl_context x, struct svm_chunk *chunk)
 }
 
 /* Where to look next: there, or, if that was no good, elsewhere. */
-static uint64_t next_address(struct client *c, size_t size, bool elsewhere)
+static uint64_t next_address(struct client *c, size_t size, bool elsewhere) REQUIRES(client_held)
 {
         size_t count = array_size(bases);
         if (elsewhere)
@@ -207,7 +208,7 @@ static uint64_t next_address(struct client *c, size_t size, bool elsewhere)
         return c->svm.base == count ? 0 : bases[c->svm.base] + at;
 }
 
-static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again)
+static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again) REQUIRES(client_held)
 {
         struct client *c = x->client;
         struct server *address_owner = c->svm.address_owner;
@@ -235,7 +236,7 @@ static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again)
         return r;
 }
 
-static void chunk_free(cl_context x, struct svm_chunk *chunk)
+static void chunk_free(cl_context x, struct svm_chunk *chunk) REQUIRES(client_held)
 {
         take_back(x->client, chunk);
         vm_unmap(chunk->address, chunk->size);
@@ -246,7 +247,7 @@ static void chunk_free(cl_context x, struct svm_chunk *chunk)
 }
 
 /* Chunks that did not fit are given back at the end, so that the next try is another one. */
-static int chunk_agree(cl_context x, struct svm_chunk *chunk)
+static int chunk_agree(cl_context x, struct svm_chunk *chunk) REQUIRES(client_held)
 {
         struct svm_chunk tried[TRIES];
         unsigned count = 0;
@@ -263,6 +264,7 @@ static int chunk_agree(cl_context x, struct svm_chunk *chunk)
 }
 
 static int chunk_new(cl_context x, size_t size, bool usm, struct svm_chunk **ret)
+        REQUIRES(client_held)
 {
         struct svm_chunk *chunk = mem_zalloc(sizeof(*chunk));
         if (!chunk)
@@ -485,7 +487,7 @@ static cl_int enqueue_tail(const struct enqueue *q, struct event_tail *tail)
         return command_end(&m, r, q->blocking);
 }
 
-static void host_copy_run(struct event_tail *t, cl_event e, cl_int status)
+static void host_copy_run(struct event_tail *t, cl_event e, cl_int status) REQUIRES(client_held)
 {
         struct host_copy *copy = container_of(t, struct host_copy, tail);
         if (status == CL_SUCCESS)
@@ -539,7 +541,7 @@ static void freeing_call(struct deferred *d)
         client_unlock(c);
 }
 
-static void freeing_run(struct event_tail *t, cl_event e, cl_int status)
+static void freeing_run(struct event_tail *t, cl_event e, cl_int status) REQUIRES(client_held)
 {
         struct freeing *f = container_of(t, struct freeing, tail);
         if (status == CL_SUCCESS && f->fn) {

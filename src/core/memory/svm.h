@@ -7,7 +7,7 @@
  * (mem->usm).
  *
  * Client and servers agree on memory in chunks, of which allocations are parts: a chunk costs a
- * round trip, an allocation in it nothing. Everything with the lock held, except svm_settle. */
+ * round trip, an allocation in it nothing. */
 #ifndef SPANCL_CORE_SVM_H
 #define SPANCL_CORE_SVM_H
 
@@ -26,28 +26,28 @@ struct svm_chunk {
 };
 
 /* All devices of all servers are known: decide which devices share SVM (device->svm). */
-void svm_settle(struct client *c);
+void svm_settle(struct client *c) REQUIRES(client_held);
 
 /* The devices of `s`, a new session, take the place of the earlier sessions': it may choose the
  * addresses from now on. */
-void svm_server_replaced(struct server *s);
+void svm_server_replaced(struct server *s) REQUIRES(client_held);
 
 /* Does its device choose the addresses? */
-bool svm_uses(const struct server *s);
+bool svm_uses(const struct server *s) REQUIRES(client_held);
 
 /* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is
  * the address. The address is aligned for all data types, and to `align`, a power of two, if that
  * is not 0. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no common address
  * was found), SP_E_LIMIT (a device has no memory). */
 SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
-                           cl_device_id usm, cl_mem *ret);
+                           cl_device_id usm, cl_mem *ret) REQUIRES(client_held);
 
 /* Free the allocation that begins at `at` when nothing uses it any more. It must be a device
  * allocation if `usm`, else one of clSVMAlloc. False: there is none. */
-bool svm_free(cl_context x, const void *at, bool usm);
+bool svm_free(cl_context x, const void *at, bool usm) REQUIRES(client_held);
 
 /* The allocation with the byte at `at`; NULL: none. */
-cl_mem svm_find(cl_context x, const void *at);
+cl_mem svm_find(cl_context x, const void *at) REQUIRES(client_held);
 
 /* The same, but a device allocation or NULL, and without the lock. */
 cl_mem svm_find_usm(cl_context x, const void *at);
@@ -65,21 +65,21 @@ static inline size_t svm_offset(const struct _cl_mem *m)
 }
 
 /* Does the device of that server work on the application's own view? */
-bool svm_is_here(const struct _cl_mem *root, const struct server *s);
+bool svm_is_here(const struct _cl_mem *root, const struct server *s) REQUIRES(client_held);
 
 /* An allocation's last hold went. */
-void svm_ended(cl_mem m);
+void svm_ended(cl_mem m) REQUIRES(client_held);
 
 /* The context ends, and with it its chunks. */
-void svm_end(cl_context x);
+void svm_end(cl_context x) REQUIRES(client_held);
 
 bool svm_any(const struct _cl_context *x);
 
 /* Do all devices of the context that have SVM use one memory? */
-bool svm_in_one_place(const struct _cl_context *x);
+bool svm_in_one_place(const struct _cl_context *x) REQUIRES(client_held);
 
 /* Does the address lie in an allocation of another context? */
-bool svm_is_foreign(cl_context x, const void *at);
+bool svm_is_foreign(cl_context x, const void *at) REQUIRES(client_held);
 
 /* ---- commands: as those of core/command/enqueue.h --------------------------------------------------- */
 

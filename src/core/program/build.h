@@ -1,6 +1,6 @@
 /* The results of builds: for each device its status, log and options, and the kernels with their
  * arguments. They come from the servers' answers, and queries are answered from them without asking
- * again. Lock held in all functions. */
+ * again. */
 #ifndef SPANCL_CORE_BUILD_H
 #define SPANCL_CORE_BUILD_H
 
@@ -35,22 +35,25 @@ struct program_build {
 };
 
 /* All devices CL_BUILD_NONE; one hold. NULL: no memory. */
-struct program_build *program_build_new(cl_uint device_count);
-void program_build_hold(struct program_build *b);
-void program_build_unhold(struct program_build *b);
-void build_reply_unhold(struct build_reply *r);
+struct program_build *program_build_new(cl_uint device_count) REQUIRES(client_held);
+void program_build_hold(struct program_build *b) REQUIRES(client_held);
+void program_build_unhold(struct program_build *b) REQUIRES(client_held);
+void build_reply_unhold(struct build_reply *r) REQUIRES(client_held);
 
 /* Add the part of `reply` about the server's device number `device`. `made` is the binary type of a
  * successful build if the reply does not tell it. 1: done; 0: the reply has no such part;
  * SP_E_NOMEM. */
 SP_NODISCARD int device_build_take(struct device_build *d, uint64_t device,
-                                   struct build_reply *reply, cl_program_binary_type made);
+                                   struct build_reply *reply, cl_program_binary_type made)
+        REQUIRES(client_held);
 
 /* Copy the state of a device that a new build does not concern. SP_E_NOMEM. */
-SP_NODISCARD int device_build_copy(const struct device_build *old, struct device_build *d);
+SP_NODISCARD int device_build_copy(const struct device_build *old, struct device_build *d)
+        REQUIRES(client_held);
 
 /* Collect the kernels of all replies in `b`, for the devices whose state is from them. SP_E_NOMEM,
  * SP_E_PROTO. */
-SP_NODISCARD int program_build_take_kernels(const struct _cl_program *p, struct program_build *b);
+SP_NODISCARD int program_build_take_kernels(const struct _cl_program *p, struct program_build *b)
+        REQUIRES(client_held);
 
 #endif

@@ -27,8 +27,8 @@ struct content_name {
 };
 
 /* Name or include `data`, which is borrowed while *ret is used. May send it ahead in a message of
- * its own. SP_E_*. Lock held. */
+ * its own. SP_E_*. */
 SP_NODISCARD int content_name(struct server *s, struct bytes data, enum content_mode mode,
-                              struct content_name *ret);
+                              struct content_name *ret) REQUIRES(client_held);
 
 #endif

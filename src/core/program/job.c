@@ -137,7 +137,7 @@ static int job_include(struct program_job *j, const struct program_build_params 
 
 /* Prepare the source to be sent. If it differs from the servers' version, the program gets a new id
  * there. */
-static int job_source(struct program_job *j)
+static int job_source(struct program_job *j) REQUIRES(client_held)
 {
         cl_program p = j->program;
         struct buf *want = &j->include.source, *have = &p->sent_source;
@@ -156,6 +156,7 @@ static int job_source(struct program_job *j)
 }
 
 static int send_build(struct program_job *j, struct job_part *part, struct wire_u64s devices)
+        REQUIRES(client_held)
 {
         cl_program p = j->program;
         /* A server needs only the names of source and IL if the build is in its cache. */
@@ -182,6 +183,7 @@ static int send_build(struct program_job *j, struct job_part *part, struct wire_
 }
 
 static int send_link(struct program_job *j, struct job_part *part, struct wire_u64s devices)
+        REQUIRES(client_held)
 {
         cl_program p = j->program;
         struct buf inputs = { 0 };
@@ -208,7 +210,7 @@ static int send_link(struct program_job *j, struct job_part *part, struct wire_u
         return r;
 }
 
-static int part_send(struct program_job *j, struct job_part *part)
+static int part_send(struct program_job *j, struct job_part *part) REQUIRES(client_held)
 {
         cl_program p = j->program;
         struct buf devices = { 0 };
@@ -288,7 +290,7 @@ static bool tells_arg_info(const struct program_job *j, cl_uint i)
 
 /* Take the part about device i out of its server's answer; an empty reply has none. */
 static int take_device(struct program_job *j, struct job_part *part, cl_uint i,
-                       struct program_build *b)
+                       struct program_build *b) REQUIRES(client_held)
 {
         struct device_build *d = &b->devices[i];
         d->options = j->options ? mem_strdup(j->options) : NULL;
@@ -310,7 +312,7 @@ static int take_device(struct program_job *j, struct job_part *part, cl_uint i,
         return 0;
 }
 
-static int job_result(struct program_job *j, struct program_build **ret)
+static int job_result(struct program_job *j, struct program_build **ret) REQUIRES(client_held)
 {
         cl_program p = j->program;
         for (size_t n = 0; n < j->part_count; n++) {
@@ -345,7 +347,7 @@ static int job_result(struct program_job *j, struct program_build **ret)
 }
 
 /* All answers are there. */
-static void job_finish(struct program_job *j)
+static void job_finish(struct program_job *j) REQUIRES(client_held)
 {
         cl_program p = j->program;
         struct program_build *b = NULL;
@@ -380,7 +382,7 @@ static void job_call(struct deferred *d)
         job_free(j);
 }
 
-static void job_close(struct program_job *j)
+static void job_close(struct program_job *j) REQUIRES(client_held)
 {
         if (--j->open)
                 return;
@@ -404,7 +406,7 @@ static bool part_again(struct program_job *j, struct job_part *part)
         return part_begin(j, part);
 }
 
-static void part_done(struct request *r)
+static void part_done(struct request *r) REQUIRES(client_held)
 {
         struct job_part *part = container_of(r, struct job_part, request);
         if (!part_again(r->user, part))
@@ -412,7 +414,7 @@ static void part_done(struct request *r)
 }
 
 /* Ask a server. One that can't be asked has answered when this returns; false: without part_done. */
-static bool part_begin(struct program_job *j, struct job_part *part)
+static bool part_begin(struct program_job *j, struct job_part *part) REQUIRES(client_held)
 {
         struct client *c = j->program->context->client;
         int r = request_begin(c, part->server, &part->request);
@@ -428,7 +430,7 @@ static bool part_begin(struct program_job *j, struct job_part *part)
 }
 
 /* Ask all servers at once. */
-static void job_send(struct program_job *j)
+static void job_send(struct program_job *j) REQUIRES(client_held)
 {
         for (size_t n = 0; n < j->part_count; n++) {
                 struct job_part *part = &j->parts[n];
@@ -440,8 +442,8 @@ static void job_send(struct program_job *j)
         }
 }
 
-/* Do it. Lock held, also at the return; with a callback the job may be gone by then. */
-static int job_run(struct program_job *j)
+/* Do it. With a callback the job may be gone by then. */
+static int job_run(struct program_job *j) REQUIRES(client_held)
 {
         struct client *c = j->program->context->client;
         j->open = 1;
@@ -538,6 +540,7 @@ int program_build(cl_program p, const struct program_build_params *params)
  * device. In that case, no link is performed [...] All other cases will return a CL_INVALID_OPERATION
  * error." */
 static int link_covers(struct program_job *j, const struct program_link_params *params)
+        REQUIRES(client_held)
 {
         const struct _cl_program *p = j->program;
         for (cl_uint i = 0; i < p->device_count; i++) {
@@ -562,8 +565,7 @@ static int link_covers(struct program_job *j, const struct program_link_params *
         return 0;
 }
 
-/* Lock held. */
-static int link_start(cl_program p, const struct program_link_params *params)
+static int link_start(cl_program p, const struct program_link_params *params) REQUIRES(client_held)
 {
         struct program_job *j = job_new(p, JOB_LINK, params->options);
         if (!j)

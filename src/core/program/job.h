@@ -38,10 +38,10 @@ SP_NODISCARD int program_link(cl_context x, const struct program_link_params *pa
  * program_build. */
 SP_NODISCARD int program_ready(cl_program p);
 
-/* Is device i of the program's being built? Lock held. */
-bool program_in_progress(const struct _cl_program *p, cl_uint i);
+/* Is device i of the program's being built? */
+bool program_in_progress(const struct _cl_program *p, cl_uint i) REQUIRES(client_held);
 
-/* The options of the build in progress; NULL: none. Lock held. */
-const char *program_job_options(const struct _cl_program *p);
+/* The options of the build in progress; NULL: none. */
+const char *program_job_options(const struct _cl_program *p) REQUIRES(client_held);
 
 #endif

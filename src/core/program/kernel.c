@@ -39,7 +39,7 @@ int kernel_new(cl_program p, struct kernel_info *info, cl_kernel *ret)
         return 0;
 }
 
-static void destroy(cl_kernel k)
+static void destroy(cl_kernel k) REQUIRES(client_held)
 {
         cl_program p = k->program;
         for (cl_uint i = 0; i < p->device_count; i++) {
@@ -127,7 +127,7 @@ int kernel_declare(cl_kernel k, struct server *s)
 /* Guess the kind of an argument from its value. Some drivers do not tell it, or tell (for programs
  * from binaries) only that it takes something of a pointer's size. An OpenCL object taken for a
  * plain value would reach the driver as a wild pointer. */
-static enum arg_kind guess(struct client *c, size_t size, const void *value)
+static enum arg_kind guess(struct client *c, size_t size, const void *value) REQUIRES(client_held)
 {
         if (!value)
                 return ARG_LOCAL;
@@ -183,7 +183,7 @@ static int set(cl_kernel k, cl_uint index, const struct arg *arg, cl_mem mem, co
 
 /* "CL_INVALID_MEM_OBJECT if [...] does not point to a valid memory object"; "CL_INVALID_CONTEXT if the
  * context associated with kernel and an OpenCL object pointed to by arg_value are not the same." */
-static int check_mem(const struct _cl_kernel *k, cl_mem m)
+static int check_mem(const struct _cl_kernel *k, cl_mem m) REQUIRES(client_held)
 {
         const struct _cl_context *x = k->program->context;
         const struct handle *h = client_object(x->client, m);
@@ -192,7 +192,7 @@ static int check_mem(const struct _cl_kernel *k, cl_mem m)
         return m->context == x ? CL_SUCCESS : CL_INVALID_CONTEXT;
 }
 
-static int set_mem(cl_kernel k, cl_uint index, size_t size, const void *value)
+static int set_mem(cl_kernel k, cl_uint index, size_t size, const void *value) REQUIRES(client_held)
 {
         cl_mem m = NULL;
         /* CL_INVALID_ARG_SIZE if the argument is a memory object and arg_size is not sizeof(cl_mem). */
@@ -239,6 +239,7 @@ static bool takes_image(const struct kernel_arg_info *info, const struct image_d
 }
 
 static int set_image(cl_kernel k, cl_uint index, size_t size, const void *value)
+        REQUIRES(client_held)
 {
         cl_mem m = NULL;
         if (size != sizeof(m))
@@ -264,6 +265,7 @@ static int set_image(cl_kernel k, cl_uint index, size_t size, const void *value)
 }
 
 static int set_pipe(cl_kernel k, cl_uint index, size_t size, const void *value)
+        REQUIRES(client_held)
 {
         cl_mem m = NULL;
         if (size != sizeof(m))
@@ -302,6 +304,7 @@ static int set_queue(cl_kernel k, cl_uint index, size_t size, const void *value)
 }
 
 static int set_sampler(cl_kernel k, cl_uint index, size_t size, const void *value)
+        REQUIRES(client_held)
 {
         cl_sampler s = NULL;
         /* CL_INVALID_ARG_SIZE if arg_size != sizeof(cl_sampler) and the argument is a sampler. */
@@ -380,7 +383,7 @@ int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
 }
 
 /* Does its object, if it has one, still exist? Another one may have come to the same place. */
-static bool arg_is_alive(struct client *c, const struct kernel_arg *a)
+static bool arg_is_alive(struct client *c, const struct kernel_arg *a) REQUIRES(client_held)
 {
         const struct handle *h;
         if (a->mem) {
@@ -470,7 +473,7 @@ cl_ulong kernel_local_args(const struct _cl_kernel *k)
 /* ---- queries -------------------------------------------------------------------------------- */
 
 /* The arguments that the server does not have yet; it knows the buffers among all. */
-static int put_args(cl_kernel k, struct server *s, struct buf *out)
+static int put_args(cl_kernel k, struct server *s, struct buf *out) REQUIRES(client_held)
 {
         for (cl_uint i = 0; i < k->info->arg_count; i++) {
                 const struct kernel_arg *a = &k->args[i];
@@ -486,6 +489,7 @@ static int put_args(cl_kernel k, struct server *s, struct buf *out)
 }
 
 static int send_query(cl_kernel k, cl_uint i, const struct wire_kernel_query *query)
+        REQUIRES(client_held)
 {
         struct server *s = k->program->devices[i]->server;
         struct buf args = { 0 };

@@ -225,7 +225,7 @@ enum question { BINARIES, INSPECT };
 
 /* Ask a server about those of its devices that `want` names. */
 static int ask(cl_program p, struct server *s, enum question question, const bool *want,
-               struct buf *ret)
+               struct buf *ret) REQUIRES(client_held)
 {
         struct client *c = p->context->client;
         struct session *session = server_session(s);
@@ -286,6 +286,7 @@ static bool is_first_of_server(const struct _cl_program *p, const bool *want, cl
 
 /* For the time of a question the program and its build stay. */
 static int ask_all(cl_program p, enum question question, const bool *want, take_fn take, void *user)
+        REQUIRES(client_held)
 {
         const struct program_build *b = p->build;
         int r = 0;

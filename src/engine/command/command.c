@@ -12,7 +12,7 @@
 /* ---- making and ending ---------------------------------------------------------------------- */
 
 /* Release what the command holds, except memory that native parts in flight may use. */
-static void command_release(struct command *c)
+static void command_release(struct command *c) REQUIRES(engine_held)
 {
         if (c->queue)
                 engine_early_completion_left(c);
@@ -338,7 +338,7 @@ void engine_command_drained(struct queue *q)
 }
 
 /* The command is wholly submitted, or never will be: let the commands behind it go. */
-static void command_leave_queue(struct command *c)
+static void command_leave_queue(struct command *c) REQUIRES(engine_held)
 {
         struct queue *q = c->queue;
         list_remove(&c->held);
@@ -366,7 +366,7 @@ static void command_leave_queue(struct command *c)
 /* Answer a launch query. A launch that failed for another reason, for example with its wait list,
  * was never submitted. */
 static void answer_launch_query(struct engine *e, uint64_t request, const struct event *ev,
-                                bool submitted)
+                                bool submitted) REQUIRES(engine_held)
 {
         cl_int refused = ev ? ev->refused : CL_SUCCESS;
         peer_send(engine_client(e), launch_answer, .request = request, .status = refused,
@@ -374,7 +374,7 @@ static void answer_launch_query(struct engine *e, uint64_t request, const struct
 }
 
 /* Search the newest commands first: a client asks about the launch that it has just sent. */
-static struct command *find_command(struct engine *e, const struct event *ev)
+static struct command *find_command(struct engine *e, const struct event *ev) REQUIRES(engine_held)
 {
         for (struct list *l = e->commands.all.prev; l != &e->commands.all; l = l->prev) {
                 struct command *c = list_entry(l, struct command, link);

@@ -4,6 +4,7 @@
 
 #include "engine/command/command_state.h"
 #include "engine/command/event.h"
+#include "engine/lock.h"
 #include "engine/program/kernel.h"
 #include "engine/transfer/transfer.h"
 
@@ -109,10 +110,10 @@ struct command_params {
 
 /* A new command with its event, dependencies and queue. SP_E_PROTO, SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_command_new(struct engine *e, const struct command_params *params,
-                                    struct command **ret);
+                                    struct command **ret) REQUIRES(engine_held);
 
 /* The command's fields are filled in: submit or hold it. */
-void engine_command_enqueue(struct command *c);
+void engine_command_enqueue(struct command *c) REQUIRES(engine_held);
 
 /* Make the command fail with `status` instead of being executed, once all that it waits for is
  * complete. The first status counts. */
@@ -122,18 +123,19 @@ void engine_command_fail(struct command *c, cl_int status);
  * caller fills it in). It has room for the dependencies and arguments, and no event. SP_E_NOMEM,
  * SP_E_LIMIT. */
 SP_NODISCARD int engine_command_copy(struct queue *q, const struct command *like, size_t deps,
-                                     size_t args, struct command **ret);
-void engine_command_free(struct command *c);
+                                     size_t args, struct command **ret) REQUIRES(engine_held);
+void engine_command_free(struct command *c) REQUIRES(engine_held);
 
 /* Submit a marker to q at once: behind submitted commands, before held ones. It has no event yet. */
-SP_NODISCARD cl_int engine_command_marker(struct queue *q, struct command **ret);
+SP_NODISCARD cl_int engine_command_marker(struct queue *q, struct command **ret)
+        REQUIRES(engine_held);
 
 /* If the last command of its wait list is a write of the bytes that it reads, let the read follow
  * that write part by part. */
 void engine_command_follow(struct command *c);
 
 /* Add these events as dependencies; the command has room for them. */
-void engine_command_depend(struct command *c, struct wire_u64s waits);
+void engine_command_depend(struct command *c, struct wire_u64s waits) REQUIRES(engine_held);
 
 /* Does the command wait here until its dependencies complete, and not natively? */
 bool engine_command_waits_here(const struct command *c);
@@ -152,19 +154,19 @@ void engine_command_poke_launches(const struct program *p);
 
 /* It is wholly submitted, or never will be: it leaves its queue, and the commands behind it go on.
  * If no part of it is in flight, it completes. */
-void engine_command_submitted(struct command *c);
+void engine_command_submitted(struct command *c) REQUIRES(engine_held);
 
 /* Fewer commands of the queue are in flight: let a command go that waited for that. */
 void engine_command_drained(struct queue *q);
 
 /* Send the client the output of its kernels' printf. */
-void engine_command_output(struct engine *e);
+void engine_command_output(struct engine *e) REQUIRES(engine_held);
 
 /* Release the commands' native objects and references; parts in flight may still be reported. After
  * these reports, free the commands. */
-void engine_command_abandon_all(struct engine *e);
-void engine_command_free_all(struct engine *e);
+void engine_command_abandon_all(struct engine *e) REQUIRES(engine_held);
+void engine_command_free_all(struct engine *e) REQUIRES(engine_held);
 
-int engine_handle_launch_query(void *user, const struct wire_launch_query *m);
+int engine_handle_launch_query(void *user, const struct wire_launch_query *m) REQUIRES(engine_held);
 
 #endif

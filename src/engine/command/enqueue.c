@@ -42,7 +42,7 @@ static void take_args(struct command *c)
 
 /* Find the queue in which the launch can be untracked. NULL: there is none. */
 static struct queue *find_untracked(struct engine *e, const struct wire_kernel_launch *m,
-                                    struct chain_deps *ret)
+                                    struct chain_deps *ret) REQUIRES(engine_held)
 {
         struct queue *q = engine_queue_find(e, m->queue);
         ret->count = 0;
@@ -58,6 +58,7 @@ static struct queue *find_untracked(struct engine *e, const struct wire_kernel_l
 /* Submit the launch untracked: only its event's id is kept. False: nothing was done, the launch
  * needs a command. */
 static bool launch_untracked(struct kernel *k, const struct wire_kernel_launch *m)
+        REQUIRES(engine_held)
 {
         struct chain_deps deps;
         struct queue *q = find_untracked(k->object.engine, m, &deps);
@@ -179,7 +180,7 @@ int engine_handle_content_size(void *user, const struct wire_content_size *m)
 }
 
 /* If a content_size message came for this command, take it over. */
-static int take_content_size(struct command *c, const struct action *a)
+static int take_content_size(struct command *c, const struct action *a) REQUIRES(engine_held)
 {
         struct engine *e = c->queue->object.engine;
         bool taken =
@@ -251,6 +252,7 @@ static uint64_t box_step(const struct command *c, const struct kind *kind, uint6
 }
 
 static int take_bulk(struct command *c, const struct action *a, const struct kind *kind)
+        REQUIRES(engine_held)
 {
         struct engine *e = c->queue->object.engine;
         struct peer *p = a->peer == PEER_SELF ? NULL : engine_peer_find(e, a->peer);
@@ -285,7 +287,7 @@ static bool fits(const struct command *c)
                                        : 0);
 }
 
-static int action_enqueue(struct peer *from, const struct action *a)
+static int action_enqueue(struct peer *from, const struct action *a) REQUIRES(engine_held)
 {
         const struct kind *kind = &kinds[a->native.op];
         struct command *c;

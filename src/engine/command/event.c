@@ -76,7 +76,7 @@ static void event_free(struct event *ev)
         pool_put(&ev->engine->events.pool, ev);
 }
 
-static void event_forget(struct event *ev)
+static void event_forget(struct event *ev) REQUIRES(engine_held)
 {
         if (ev->id)
                 map_del(&ev->engine->events.table, ev->id);
@@ -96,6 +96,7 @@ void engine_event_discard(struct event *ev)
 
 /* Append to a list of remembered events and forget the oldest past `max`. */
 static void event_keep(struct event *ev, struct list *list, size_t *count, size_t max)
+        REQUIRES(engine_held)
 {
         list_append(list, &ev->link);
         if (++*count <= max)
@@ -107,7 +108,7 @@ static void event_keep(struct event *ev, struct list *list, size_t *count, size_
 /* Keep an event that its peer completed before its import. If there are too many, the oldest are
  * forgotten. A command would wait for a forgotten one for ever, so later imports from that peer up
  * to its id fail. */
-static void event_keep_early(struct event *ev)
+static void event_keep_early(struct event *ev) REQUIRES(engine_held)
 {
         struct engine *e = ev->engine;
         if (e->events.early_count == ENGINE_EARLY_MAX) {
@@ -196,14 +197,14 @@ void engine_event_submitted(struct event *ev, struct backend_event *native, unsi
         }
 }
 
-static void tell_subscribers(struct event *ev)
+static void tell_subscribers(struct event *ev) REQUIRES(engine_held)
 {
         for (struct subscriber *s = ev->subscribers; s; s = s->next)
                 if (!s->peer->lost)
                         peer_send(s->peer, event_done, .event = ev->id, .status = ev->status);
 }
 
-static void tell_client(const struct event *ev, const struct backend_times *t)
+static void tell_client(const struct event *ev, const struct backend_times *t) REQUIRES(engine_held)
 {
         uint64_t times[3] = { 0 };
         TRACE(told, ev->id);

@@ -4,6 +4,7 @@
 #ifndef SPANCL_ENGINE_EVENT_H
 #define SPANCL_ENGINE_EVENT_H
 
+#include "engine/lock.h"
 #include "engine/transfer/peer.h"
 
 enum event_state {
@@ -50,14 +51,16 @@ struct dependency {
 };
 
 /* Make an event in the table, HELD. SP_E_PROTO: it exists; SP_E_NOMEM, SP_E_LIMIT. */
-SP_NODISCARD int engine_event_new(struct engine *e, uint64_t id, struct event **ret);
+SP_NODISCARD int engine_event_new(struct engine *e, uint64_t id, struct event **ret)
+        REQUIRES(engine_held);
 
 /* Make an event without a name, HELD. Its command owns it until it is complete. */
-SP_NODISCARD int engine_event_new_nameless(struct engine *e, struct event **ret);
+SP_NODISCARD int engine_event_new_nameless(struct engine *e, struct event **ret)
+        REQUIRES(engine_held);
 /* Free an event whose command will never complete, and on which nothing waits. */
-void engine_event_discard(struct event *ev);
+void engine_event_discard(struct event *ev) REQUIRES(engine_held);
 
-struct event *engine_event_find(struct engine *e, uint64_t id);
+struct event *engine_event_find(struct engine *e, uint64_t id) REQUIRES(engine_held);
 
 /* Does the wait list name the event? A command that waits for itself would never be submitted. */
 bool engine_event_among(uint64_t id, struct wire_u64s waits);
@@ -65,7 +68,7 @@ bool engine_event_among(uint64_t id, struct wire_u64s waits);
 /* Make `d`, of a command in `domain`, wait for the event. 1: it waits; 0: the event was complete;
  * negative: the event failed, with that status. */
 SP_NODISCARD int engine_event_depend(struct engine *e, uint64_t id, unsigned domain,
-                                     struct dependency *d);
+                                     struct dependency *d) REQUIRES(engine_held);
 /* The same for an event that is not complete. */
 void engine_event_join(struct event *ev, unsigned domain, struct dependency *d);
 void engine_event_drop(struct dependency *d);
@@ -80,17 +83,19 @@ void engine_event_submitted(struct event *ev, struct backend_event *native, unsi
 
 /* Complete the event: notify its subscribers, make its dependents ready, and forget it, or keep it
  * as failed. `times` may be NULL. */
-void engine_event_complete(struct event *ev, cl_int status, const struct backend_times *times);
+void engine_event_complete(struct event *ev, cl_int status, const struct backend_times *times)
+        REQUIRES(engine_held);
 
 /* The peer is lost: events imported from it fail. */
-void engine_event_fail_origin(struct engine *e, uint64_t peer, cl_int status);
+void engine_event_fail_origin(struct engine *e, uint64_t peer, cl_int status) REQUIRES(engine_held);
 
 /* Free all events without notifications, and release their native events. */
-void engine_event_free_all(struct engine *e);
+void engine_event_free_all(struct engine *e) REQUIRES(engine_held);
 
-int engine_handle_event_import(void *user, const struct wire_event_import *m);
-int engine_handle_event_subscribe(void *user, const struct wire_event_subscribe *m);
-int engine_handle_event_watch(void *user, const struct wire_event_watch *m);
-int engine_handle_event_done(void *user, const struct wire_event_done *m);
+int engine_handle_event_import(void *user, const struct wire_event_import *m) REQUIRES(engine_held);
+int engine_handle_event_subscribe(void *user, const struct wire_event_subscribe *m)
+        REQUIRES(engine_held);
+int engine_handle_event_watch(void *user, const struct wire_event_watch *m) REQUIRES(engine_held);
+int engine_handle_event_done(void *user, const struct wire_event_done *m) REQUIRES(engine_held);
 
 #endif

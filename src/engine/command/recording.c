@@ -9,7 +9,7 @@ static struct recording *recording_find(struct engine *e, uint64_t id)
         return o ? container_of(o, struct recording, object) : NULL;
 }
 
-static void recording_free(struct object *o)
+static void recording_free(struct object *o) REQUIRES(engine_held)
 {
         struct recording *rec = container_of(o, struct recording, object);
         for (size_t i = 0; i < rec->count; i++)
@@ -185,7 +185,7 @@ static void join(struct command *c, struct event *ev)
 }
 
 /* Give the command the run's event, or a nameless one. */
-static int give_event(const struct run *x, struct command *c, bool last)
+static int give_event(const struct run *x, struct command *c, bool last) REQUIRES(engine_held)
 {
         if (!last)
                 return engine_event_new_nameless(x->engine, &c->event);
@@ -199,7 +199,7 @@ static int give_event(const struct run *x, struct command *c, bool last)
 }
 
 static int run_command(const struct run *x, struct queue *q, const struct command *like,
-                       size_t deps, bool last, struct command **ret)
+                       size_t deps, bool last, struct command **ret) REQUIRES(engine_held)
 {
         struct command *c;
         struct batch *b = x->batch;
@@ -222,7 +222,7 @@ static int run_command(const struct run *x, struct queue *q, const struct comman
 }
 
 /* Make a marker that waits for the run's wait list. All its commands wait for that marker. */
-static int run_first(const struct run *x)
+static int run_first(const struct run *x) REQUIRES(engine_held)
 {
         struct wire_u64s waits = x->message->waits;
         struct batch *b = x->batch;
@@ -257,6 +257,7 @@ static void skip_empty(struct command *c)
 }
 
 static int run_bulk(const struct run *x, const struct recorded *n, size_t i, struct command *c)
+        REQUIRES(engine_held)
 {
         if (n->bulk && !n->from)
                 return engine_transfer_local(x->engine, n->bulk, n->step, c, &x->open[i]);
@@ -265,7 +266,7 @@ static int run_bulk(const struct run *x, const struct recorded *n, size_t i, str
         return 0;
 }
 
-static int run_recorded(const struct run *x, size_t i)
+static int run_recorded(const struct run *x, size_t i) REQUIRES(engine_held)
 {
         struct recording *rec = x->recording;
         const struct recorded *n = &rec->commands[i];
@@ -291,7 +292,7 @@ static int run_recorded(const struct run *x, size_t i)
 }
 
 /* Add a command that has the run's event, if no recorded command comes after all others. */
-static int run_last(const struct run *x)
+static int run_last(const struct run *x) REQUIRES(engine_held)
 {
         struct recording *rec = x->recording;
         struct queue *q = run_queue(x, 0);
@@ -311,7 +312,7 @@ static int run_last(const struct run *x)
         return 0;
 }
 
-static int run_all(struct run *x)
+static int run_all(struct run *x) REQUIRES(engine_held)
 {
         struct recording *rec = x->recording;
         struct batch *b = mem_zalloc(sizeof(*b));
@@ -356,7 +357,7 @@ int engine_handle_recording_run(void *user, const struct wire_recording_run *m)
         return run_all(&x);
 }
 
-static int slot_new(struct recording *rec, uint64_t id, uint64_t device)
+static int slot_new(struct recording *rec, uint64_t id, uint64_t device) REQUIRES(engine_held)
 {
         struct engine *e = rec->object.engine;
         struct queue *q;
@@ -407,7 +408,7 @@ static int update_sizes(size_t out[3], const size_t **where, unsigned dims, stru
         return 0;
 }
 
-static int update_arg(struct command *c, const struct arg *a)
+static int update_arg(struct command *c, const struct arg *a) REQUIRES(engine_held)
 {
         struct value *v = engine_value_new(c->queue->object.engine, a);
         if (!v)
@@ -427,7 +428,7 @@ static int update_arg(struct command *c, const struct arg *a)
 }
 
 /* Replace the launch by one with room for all the arguments. */
-static int make_room(struct recorded *n, struct bytes args)
+static int make_room(struct recorded *n, struct bytes args) REQUIRES(engine_held)
 {
         struct arg a;
         struct command *larger;

@@ -48,7 +48,8 @@ struct batch {
 
 /* Add `c`, new, as the next command of the recording whose slot its queue is. SP_E_PROTO,
  * SP_E_NOMEM, SP_E_LIMIT. */
-SP_NODISCARD int engine_recording_add(struct command *c, const struct command_params *params);
+SP_NODISCARD int engine_recording_add(struct command *c, const struct command_params *params)
+        REQUIRES(engine_held);
 
 /* The command `c`, just recorded, gives (or takes) the bytes of transfer `id`. SP_E_PROTO,
  * SP_E_NOMEM. */
@@ -58,11 +59,14 @@ SP_NODISCARD int engine_recording_bulk(struct command *c, bool gives, uint64_t i
 /* The command `c` is complete. Return the command whose event completes now, and which is freed
  * then. That is c; or the batch's last command instead of c; or NULL, if the last one waits for
  * others. */
-struct command *engine_batch_finish(struct command *c);
+struct command *engine_batch_finish(struct command *c) REQUIRES(engine_held);
 void engine_batch_unref(struct batch *b);
 
-int engine_handle_recording_create(void *user, const struct wire_recording_create *m);
-int engine_handle_recording_run(void *user, const struct wire_recording_run *m);
-int engine_handle_recording_update(void *user, const struct wire_recording_update *m);
+int engine_handle_recording_create(void *user, const struct wire_recording_create *m)
+        REQUIRES(engine_held);
+int engine_handle_recording_run(void *user, const struct wire_recording_run *m)
+        REQUIRES(engine_held);
+int engine_handle_recording_update(void *user, const struct wire_recording_update *m)
+        REQUIRES(engine_held);
 
 #endif

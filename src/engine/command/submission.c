@@ -97,7 +97,7 @@ void engine_times_add(struct backend_times *sum, const struct backend_times *t)
 }
 
 /* Submit a read of the number of meaningful bytes. */
-static cl_int ask_content_size(struct command *c)
+static cl_int ask_content_size(struct command *c) REQUIRES(engine_held)
 {
         struct backend_command n = {
                 .op = BACKEND_READ,
@@ -115,7 +115,7 @@ static cl_int ask_content_size(struct command *c)
 
 /* The number of meaningful bytes is known: leave out the others if that pays. The size is cut in
  * steps, so that a cut transfer never travels inline. */
-static void take_answer(struct command *c)
+static void take_answer(struct command *c) REQUIRES(engine_held)
 {
         enum { STEP = 32 << 10 };
         struct backend_command *n = &c->desc.native;
@@ -134,7 +134,7 @@ static void take_answer(struct command *c)
 }
 
 /* The part brought the number of meaningful bytes, or bytes of the transfer. */
-static cl_int take_part(struct command *c, cl_int status)
+static cl_int take_part(struct command *c, cl_int status) REQUIRES(engine_held)
 {
         struct command_submission *s = &c->submission;
         struct transfer *t = s->transfer;
@@ -180,7 +180,7 @@ void engine_submission_part_complete(struct command *c, cl_int status,
 /* Let the command fail without being executed, but not before the commands that it comes after. The
  * client relies on the order of an in-order queue, and commands behind a barrier rely on that. A
  * command that waits for this one may rely on its wait list. */
-static void start_failed(struct command *c)
+static void start_failed(struct command *c) REQUIRES(engine_held)
 {
         struct queue *q = c->queue;
         bool ordered = q->running && (q->in_order || c->desc.is_barrier);
@@ -205,7 +205,7 @@ static uint8_t *host_bytes(const struct command *c)
 
 /* May the read be done on this thread? Only if nothing is in flight, and another thread would take
  * longer to do it and notify this one. */
-static bool may_be_now(const struct command *c)
+static bool may_be_now(const struct command *c) REQUIRES(engine_held)
 {
         enum { COPIED_MAX = 1 << 20 };
         uint64_t size =
@@ -226,7 +226,7 @@ static void take_box(struct backend_command *n, uint64_t total, uint64_t at, uin
 }
 
 /* Submit the part that begins at `sent`. */
-static cl_int submit_part(struct command *c)
+static cl_int submit_part(struct command *c) REQUIRES(engine_held)
 {
         struct command_submission *s = &c->submission;
         struct backend_command n = c->desc.native;
@@ -266,7 +266,7 @@ static uint64_t readable(const struct command *c)
 }
 
 /* Submit the parts of a read that there is room for. 1: all are submitted; 0: not yet. */
-static cl_int submit_read(struct command *c)
+static cl_int submit_read(struct command *c) REQUIRES(engine_held)
 {
         const struct transfer *t = c->submission.transfer;
         if (t->peer && t->peer->lost)
@@ -283,7 +283,7 @@ static cl_int submit_read(struct command *c)
 }
 
 /* Submit the parts of a write that have arrived. 1: all are submitted; 0: not yet. */
-static cl_int submit_write(struct command *c)
+static cl_int submit_write(struct command *c) REQUIRES(engine_held)
 {
         const struct transfer *t = c->submission.transfer;
         if (t->status < 0)
@@ -301,7 +301,7 @@ static cl_int submit_write(struct command *c)
 }
 
 /* Find the buffers' storage in the queue's domain. */
-static cl_int prepare_buffers(struct command *c)
+static cl_int prepare_buffers(struct command *c) REQUIRES(engine_held)
 {
         unsigned domain = c->queue->domain;
         cl_int status = CL_SUCCESS;
@@ -343,7 +343,7 @@ static void write_in_place(struct command *c)
 }
 
 /* Submit a command that has no transfer. */
-static cl_int submit_whole(struct command *c)
+static cl_int submit_whole(struct command *c) REQUIRES(engine_held)
 {
         cl_int status = CL_SUCCESS;
         if (c->desc.native.op == BACKEND_KERNEL)
@@ -353,7 +353,7 @@ static cl_int submit_whole(struct command *c)
         return status < 0 ? status : engine_submission_part(c, &c->desc.native);
 }
 
-static void submit_and_leave(struct command *c)
+static void submit_and_leave(struct command *c) REQUIRES(engine_held)
 {
         cl_int status = c->outcome.status < 0 ? c->outcome.status : submit_whole(c);
         if (status < 0 && c->outcome.status >= 0)

@@ -32,7 +32,7 @@ static bool continues_chain(struct queue *q, uint64_t event, struct wire_u64s wa
 /* Collect the native events of the waits that are not complete. The queue's order covers `newest`.
  * False: one of them can't be waited for natively. */
 static bool take_deps(struct queue *q, struct wire_u64s waits, uint64_t newest,
-                      struct chain_deps *ret)
+                      struct chain_deps *ret) REQUIRES(engine_held)
 {
         for (size_t i = 0; i < waits.count; i++) {
                 uint64_t id = wire_u64s_at(waits, i);

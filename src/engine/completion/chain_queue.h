@@ -20,7 +20,7 @@ struct chain_deps {
 
 /* Return the chain queue for the queue's next launch. NULL: the launch does not belong to a chain. */
 struct queue *engine_chain_take(struct queue *q, uint64_t event, struct wire_u64s waits,
-                                struct chain_deps *ret);
+                                struct chain_deps *ret) REQUIRES(engine_held);
 
 /* Make the next command submitted to the queue wait for its chain queue, too. */
 SP_NODISCARD cl_int engine_chain_join(struct queue *q);

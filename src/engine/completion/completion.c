@@ -24,7 +24,7 @@ void engine_completion_publish(struct command *c)
         engine_command_free(c);
 }
 
-static void done(struct command *c)
+static void done(struct command *c) REQUIRES(engine_held)
 {
         engine_command_set_state(c, COMMAND_DONE);
         bool failed_read = c->outcome.status < 0 && c->submission.transfer &&
@@ -46,7 +46,7 @@ void engine_completion_run(struct engine *e)
                 done(c);
 }
 
-static void complete_untracked(const struct command *c, cl_int status)
+static void complete_untracked(const struct command *c, cl_int status) REQUIRES(engine_held)
 {
         struct queue *q = c->queue->in_order ? c->queue : c->queue->chain_queue;
         if (c->outcome.untracked_before)
@@ -54,6 +54,7 @@ static void complete_untracked(const struct command *c, cl_int status)
 }
 
 static void part_complete(struct command *c, cl_int status, const struct backend_times *t)
+        REQUIRES(engine_held)
 {
         complete_untracked(c, status);
         if (c->outcome.stands_in && status >= 0)
@@ -67,7 +68,7 @@ static void part_complete(struct command *c, cl_int status, const struct backend
 
 /* The command is complete, so the commands coalesced with it are complete, too, and those coalesced
  * with these. Complete the oldest first. */
-static void complete_coalesced(struct command *c)
+static void complete_coalesced(struct command *c) REQUIRES(engine_held)
 {
         const struct backend_ops *be = c->queue->object.engine->be;
         struct list all;

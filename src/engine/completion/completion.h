@@ -22,14 +22,14 @@ void engine_completion_report(void *user, void *cookie, cl_int status,
 
 /* The command is in flight, but no part of it is: it is done now, or when all that it comes after
  * is. */
-void engine_completion_end(struct command *c);
+void engine_completion_end(struct command *c) REQUIRES(engine_held);
 
 /* Go on with the commands that completed early and are early no longer. Each may let another go
  * on. */
-void engine_completion_run(struct engine *e);
+void engine_completion_run(struct engine *e) REQUIRES(engine_held);
 
 /* The command is done: complete its event, or its batch's, and free it. A failed read to the client
  * comes here when its last byte is sent. */
-void engine_completion_publish(struct command *c);
+void engine_completion_publish(struct command *c) REQUIRES(engine_held);
 
 #endif

@@ -21,6 +21,6 @@ void engine_early_completion_check(struct command *c);
 void engine_early_completion_left(struct command *c);
 
 /* Take the next withheld command that is early no longer. NULL: there is none. */
-struct command *engine_early_completion_next(struct engine *e);
+struct command *engine_early_completion_next(struct engine *e) REQUIRES(engine_held);
 
 #endif

@@ -62,7 +62,7 @@ bool engine_untracked_submit(struct queue *q, uint64_t event, struct backend_com
         return true;
 }
 
-static void drop_oldest(struct queue *q)
+static void drop_oldest(struct queue *q) REQUIRES(engine_held)
 {
         struct engine *e = q->object.engine;
         struct untracked_entry *entry = entry_at(&q->untracked, q->untracked.first++);
@@ -74,14 +74,14 @@ static void drop_oldest(struct queue *q)
 }
 
 /* Release the queue when it has no untracked commands left. */
-static void let_go(struct queue *q)
+static void let_go(struct queue *q) REQUIRES(engine_held)
 {
         list_remove(&q->untracked.link);
         engine_object_unref(&q->object);
 }
 
 /* The untracked command with event `id` has failed: keep its event. */
-static void fail(struct queue *q, uint64_t id, cl_int status)
+static void fail(struct queue *q, uint64_t id, cl_int status) REQUIRES(engine_held)
 {
         struct engine *e = q->object.engine;
         struct event *ev;
@@ -125,7 +125,7 @@ void engine_untracked_passed(struct queue *q, uint64_t end, cl_int told)
 }
 
 /* Give entry `number` its event. A marker behind all submitted commands reports its completion. */
-static struct event *name(struct queue *q, uint64_t number)
+static struct event *name(struct queue *q, uint64_t number) REQUIRES(engine_held)
 {
         struct engine *e = q->object.engine;
         struct untracked_entry *entry = entry_at(&q->untracked, number);

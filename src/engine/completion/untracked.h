@@ -19,23 +19,24 @@ bool engine_untracked_allowed(const struct queue *q, uint64_t event);
 
 /* Submit the command. Its dependencies are those that the queue's order does not cover. False: it
  * could not be submitted, and nothing has changed. */
-bool engine_untracked_submit(struct queue *q, uint64_t event, struct backend_command *n);
+bool engine_untracked_submit(struct queue *q, uint64_t event, struct backend_command *n)
+        REQUIRES(engine_held);
 
 /* Give the event of an untracked command in flight, which is tracked from now on. NULL: there is
  * none of that id. */
-struct event *engine_untracked_find(struct engine *e, uint64_t id);
+struct event *engine_untracked_find(struct engine *e, uint64_t id) REQUIRES(engine_held);
 
 /* Make sure that the completion of the queue's untracked commands is reported. */
-void engine_untracked_cover(struct queue *q);
+void engine_untracked_cover(struct queue *q) REQUIRES(engine_held);
 
 /* Hold `b` until all untracked commands in flight are complete. SP_E_NOMEM. */
-SP_NODISCARD int engine_untracked_keep(struct buffer *b);
+SP_NODISCARD int engine_untracked_keep(struct buffer *b) REQUIRES(engine_held);
 
 /* The commands below number `end` are complete, because a command behind them completed with
  * `status`. */
-void engine_untracked_passed(struct queue *q, uint64_t end, cl_int status);
+void engine_untracked_passed(struct queue *q, uint64_t end, cl_int status) REQUIRES(engine_held);
 
 /* Forget all untracked commands, without notifications. */
-void engine_untracked_abandon(struct engine *e);
+void engine_untracked_abandon(struct engine *e) REQUIRES(engine_held);
 
 #endif

@@ -39,16 +39,15 @@ void engine_builder_fini(struct builder *b)
         condition_fini(&b->unshared);
 }
 
-/* This thread stops reading the program. Lock held. */
-static void program_unshare(struct program *p)
+/* This thread stops reading the program. */
+static void program_unshare(struct program *p) REQUIRES(engine_held)
 {
         p->shared--;
         condition_broadcast(&p->object.engine->programs.builder.unshared);
         engine_object_unref(&p->object);
 }
 
-/* Lock held. */
-static struct build *build_free(struct build *b)
+static struct build *build_free(struct build *b) REQUIRES(engine_held)
 {
         if (!b)
                 return NULL;
@@ -71,7 +70,7 @@ static struct build *build_free(struct build *b)
 
 /* ---- telling early -------------------------------------------------------------------------- */
 
-static void tell(struct build *b)
+static void tell(struct build *b) REQUIRES(engine_held)
 {
         peer_send(engine_client(b->engine), program_built, .request = b->request,
                   .status = b->status, .info = bytes_of(b->info.data, b->info.size));
@@ -112,8 +111,8 @@ static void tell_early(struct build *b)
         engine_unlock(b->engine);
 }
 
-/* Let the launches and kernel queries go on that waited for the native programs. Lock held. */
-static void program_loaded(struct build *b)
+/* Let the launches and kernel queries go on that waited for the native programs. */
+static void program_loaded(struct build *b) REQUIRES(engine_held)
 {
         struct program *p = b->program;
         for (size_t i = 0; i < b->part_count; i++)
@@ -165,7 +164,7 @@ static void build_run(struct build *b)
 
 /* ---- keeping -------------------------------------------------------------------------------- */
 
-static void store_free(struct store *s)
+static void store_free(struct store *s) REQUIRES(engine_held)
 {
         engine_object_unref(&s->program->object);
         engine_part_fini(&s->part);
@@ -208,8 +207,8 @@ static bool is_stored(const struct builder *b, const struct cache_key *key)
 }
 
 /* Queue the parts just built for the cache. They are put there when there is nothing else to do:
- * some implementations need as long to make a binary as to build it. Lock held. */
-static void stores_add(struct build *b)
+ * some implementations need as long to make a binary as to build it. */
+static void stores_add(struct build *b) REQUIRES(engine_held)
 {
         struct builder *builder = &b->engine->programs.builder;
         for (size_t i = 0; i < b->part_count; i++) {
@@ -231,8 +230,8 @@ static void stores_add(struct build *b)
         }
 }
 
-/* Drop the program's waiting stores, as it is about to be built anew. Lock held. */
-static void stores_drop(struct program *p)
+/* Drop the program's waiting stores, as it is about to be built anew. */
+static void stores_drop(struct program *p) REQUIRES(engine_held)
 {
         struct builder *b = &p->object.engine->programs.builder;
         list_each(s, &b->stores, struct store, link)
@@ -271,7 +270,7 @@ static void store_run(struct engine *e, struct store *s)
 }
 
 /* The lock is released meanwhile. */
-static void store_one(struct engine *e, struct store *s) REQUIRES(e->lock)
+static void store_one(struct engine *e, struct store *s) REQUIRES(engine_held)
 {
         struct program *p = s->program;
         stores_take(&e->programs.builder, s);
@@ -285,7 +284,7 @@ static void store_one(struct engine *e, struct store *s) REQUIRES(e->lock)
 }
 
 /* Wait for a job. If something waits for the cache, wait for a quiet time instead and store it. */
-static void builder_rest(struct engine *e) REQUIRES(e->lock)
+static void builder_rest(struct engine *e) REQUIRES(engine_held)
 {
         struct builder *b = &e->programs.builder;
         bool quiet = false;
@@ -294,10 +293,10 @@ static void builder_rest(struct engine *e) REQUIRES(e->lock)
         b->idle++;
         if (watch) {
                 b->watched = true;
-                quiet = !condition_wait_until(&b->wake, &e->lock, until_ns);
+                quiet = !engine_sleep(e, &b->wake, until_ns);
                 b->watched = false;
         } else {
-                condition_wait(&b->wake, &e->lock);
+                engine_sleep(e, &b->wake, UINT64_MAX);
         }
         b->idle--;
         struct store *s = stores_first(b);
@@ -308,8 +307,7 @@ static void builder_rest(struct engine *e) REQUIRES(e->lock)
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-/* Lock held. */
-static void build_done(struct build *b)
+static void build_done(struct build *b) REQUIRES(engine_held)
 {
         list_remove(&b->link);
         if (b->told)
@@ -348,7 +346,7 @@ static cl_int overdue_answer(const struct build *b, struct buf *info)
                                : CL_BUILD_PROGRAM_FAILURE;
 }
 
-static void answer_overdue(struct build *b)
+static void answer_overdue(struct build *b) REQUIRES(engine_held)
 {
         struct buf info = { 0 };
         cl_int status = overdue_answer(b, &info);
@@ -358,7 +356,7 @@ static void answer_overdue(struct build *b)
 }
 
 /* Fail the waiting builds if no thread will be free again. */
-static void fail_queued(struct builder *b)
+static void fail_queued(struct builder *b) REQUIRES(engine_held)
 {
         while (!list_empty(&b->jobs)) {
                 struct build *job = list_entry(b->jobs.next, struct build, link);
@@ -427,7 +425,7 @@ static void *builder_main(void *arg)
                 job->began_ns = e->params.ops->now_ns(e->params.user);
                 list_append(&b->working, &job->link);
                 while (!is_ready(job))
-                        condition_wait(&b->unshared, &e->lock);
+                        engine_sleep(e, &b->unshared, UINT64_MAX);
                 job->program->busy = true;
                 engine_unlock(e);
                 build_run(job);
@@ -440,7 +438,7 @@ static void *builder_main(void *arg)
         return NULL;
 }
 
-void engine_builder_stop(struct engine *e)
+void engine_builder_stop(struct engine *e) LOCK_UNCHECKED
 {
         struct builder *b = &e->programs.builder;
         engine_lock(e);
@@ -474,9 +472,8 @@ static bool start_thread(struct engine *e)
         return true;
 }
 
-/* Queue the build and start a thread for it if needed. False: no thread could be started. Lock
- * held. */
-static bool builder_start(struct engine *e, struct build *job)
+/* Queue the build and start a thread for it if needed. False: no thread could be started. */
+static bool builder_start(struct engine *e, struct build *job) REQUIRES(engine_held)
 {
         struct builder *b = &e->programs.builder;
         if (b->job_count >= BUILD_QUEUE_MAX)
@@ -505,7 +502,7 @@ static bool is_whole(const struct program *p, const struct part *part)
 
 /* Name the part in the compile cache. The inputs of a link are complete: they are shared, and not
  * being built. */
-static bool part_key(struct build *b, struct part *p)
+static bool part_key(struct build *b, struct part *p) REQUIRES(engine_held)
 {
         const struct engine *e = b->engine;
         if (e->params.in_process && is_dear(e, p->domain))
@@ -517,7 +514,7 @@ static bool part_key(struct build *b, struct part *p)
 }
 
 /* Sort the devices by domain. */
-static cl_int take_devices(struct build *b, struct wire_u64s devices)
+static cl_int take_devices(struct build *b, struct wire_u64s devices) REQUIRES(engine_held)
 {
         struct engine *e = b->engine;
         struct program *p = b->program;
@@ -594,7 +591,7 @@ static struct build *build_new(struct engine *e, uint64_t request, bool is_link)
         return b;
 }
 
-static void build_start(struct build *b)
+static void build_start(struct build *b) REQUIRES(engine_held)
 {
         if (!b->status && b->engine->params.single_threaded)
                 build_run(b);

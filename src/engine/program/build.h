@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/list.h"
+#include "engine/lock.h"
 #include "os/condition.h"
 #include "os/thread.h"
 #include "proto/wire.h"
@@ -39,17 +40,17 @@ struct builder {
 
 struct engine;
 
-/* See engine_deadline, engine_expire. Lock held. */
-uint64_t engine_builder_deadline(struct engine *e);
-void engine_builder_expire(struct engine *e, uint64_t now_ns);
+/* See engine_deadline, engine_expire. */
+uint64_t engine_builder_deadline(struct engine *e) REQUIRES(engine_held);
+void engine_builder_expire(struct engine *e, uint64_t now_ns) REQUIRES(engine_held);
 
 void engine_builder_init(struct builder *b);
-/* Wait for the builds at work, drop the waiting ones, and put what waits for it into the cache.
- * Lock not held. */
-void engine_builder_stop(struct engine *e);
+/* Wait for the builds at work, drop the waiting ones, and put what waits for it into the cache. */
+void engine_builder_stop(struct engine *e) EXCLUDES(engine_held);
 void engine_builder_fini(struct builder *b);
 
-int engine_handle_program_link(void *user, const struct wire_program_link *m);
-int engine_handle_program_build(void *user, const struct wire_program_build *m);
+int engine_handle_program_link(void *user, const struct wire_program_link *m) REQUIRES(engine_held);
+int engine_handle_program_build(void *user, const struct wire_program_build *m)
+        REQUIRES(engine_held);
 
 #endif

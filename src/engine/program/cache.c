@@ -61,8 +61,7 @@ int cache_new(const char *folder, uint64_t limit_bytes, struct cache **ret)
         return 0;
 }
 
-/* Lock held. */
-static void entry_free(struct cache *c, struct entry *e)
+static void entry_free(struct cache *c, struct entry *e) REQUIRES(c->lock)
 {
         list_remove(&e->link);
         c->bytes -= e->value.size;
@@ -70,7 +69,7 @@ static void entry_free(struct cache *c, struct entry *e)
         mem_free(e);
 }
 
-struct cache *cache_free(struct cache *c)
+struct cache *cache_free(struct cache *c) LOCK_UNCHECKED
 {
         if (!c)
                 return NULL;
@@ -84,8 +83,7 @@ struct cache *cache_free(struct cache *c)
 
 /* ---- in memory ------------------------------------------------------------------------------ */
 
-/* Lock held. */
-static struct entry *entry_find(struct cache *c, const struct cache_key *key)
+static struct entry *entry_find(struct cache *c, const struct cache_key *key) REQUIRES(c->lock)
 {
         list_each(e, &c->entries, struct entry, link)
         {

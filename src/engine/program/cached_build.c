@@ -105,7 +105,7 @@ static void key_begin(const struct engine *e, const char *action, struct blake2b
 
 /* Add the devices and finish the key. */
 static bool key_end(struct engine *e, const unsigned *devices, size_t device_count,
-                    struct blake2b *b, struct cache_key *ret)
+                    struct blake2b *b, struct cache_key *ret) REQUIRES(engine_held)
 {
         if (!e->programs.device_keys && cached_build_prepare(e) < 0)
                 return false;

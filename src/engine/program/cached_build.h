@@ -20,20 +20,19 @@ SP_NODISCARD int build_input_copy(const struct build_input *from, struct build_i
 void build_input_fini(struct build_input *in);
 
 /* Make the keys of the backend's devices, which takes some milliseconds. Called at the start,
- * before anything waits, or when a key is first needed. Lock held, or no other thread has the
- * engine yet. SP_E_NOMEM. */
-SP_NODISCARD int cached_build_prepare(struct engine *e);
+ * before anything waits, or when a key is first needed. SP_E_NOMEM. */
+SP_NODISCARD int cached_build_prepare(struct engine *e) REQUIRES(engine_held);
 
 /* Make the key of a build or compile for all devices that the program has in a domain. False: it
- * must not be cached. Lock held. */
+ * must not be cached. */
 bool cached_build_key(struct program *p, const struct build_input *in, const unsigned *devices,
-                      size_t device_count, struct cache_key *ret);
+                      size_t device_count, struct cache_key *ret) REQUIRES(engine_held);
 
 /* Make the key of a link. False: it must not be cached, for instance because the origin of an input
- * is not known. Lock held. */
+ * is not known. */
 bool cached_build_link_key(struct engine *e, struct program *const *inputs, size_t input_count,
                            const char *options, unsigned domain, const unsigned *devices,
-                           size_t device_count, struct cache_key *ret);
+                           size_t device_count, struct cache_key *ret) REQUIRES(engine_held);
 
 /* A build's value in the cache; the other fields are views of `value`. */
 struct cached_build {

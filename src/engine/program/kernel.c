@@ -17,7 +17,7 @@ static void replica_drop(struct kernel *k, struct kernel_replica *r)
         *r = (struct kernel_replica){ 0 };
 }
 
-static void kernel_free(struct object *o)
+static void kernel_free(struct object *o) REQUIRES(engine_held)
 {
         struct kernel *k = container_of(o, struct kernel, object);
         for (size_t i = 0; i < k->program->replica_count; i++)
@@ -153,7 +153,7 @@ static bool unpoints(const struct kernel_replica *r, struct value **values, size
 }
 
 static cl_int arg_set(struct kernel *k, unsigned domain, struct backend_kernel *native,
-                      struct value *v, struct object *o)
+                      struct value *v, struct object *o) REQUIRES(engine_held)
 {
         struct backend_buffer *buffer = NULL;
         struct backend_sampler *sampler = NULL;

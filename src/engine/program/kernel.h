@@ -52,13 +52,14 @@ SP_NODISCARD cl_int engine_arg_object(struct engine *e, const struct arg *a, str
 /* Give the kernel in a domain, with `values` set. `objects`: the objects that values name. */
 SP_NODISCARD cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **values,
                                           struct object **objects, size_t count,
-                                          struct backend_kernel **ret);
+                                          struct backend_kernel **ret) REQUIRES(engine_held);
 
 /* The same with the kernel's current values. Objects that were looked up before are not looked up
  * again. */
 SP_NODISCARD cl_int engine_kernel_current(struct kernel *k, unsigned domain,
-                                          struct backend_kernel **ret);
+                                          struct backend_kernel **ret) REQUIRES(engine_held);
 
-int engine_handle_kernel_create(void *user, const struct wire_kernel_create *m);
+int engine_handle_kernel_create(void *user, const struct wire_kernel_create *m)
+        REQUIRES(engine_held);
 
 #endif

@@ -28,7 +28,7 @@ void engine_program_replace(struct program *p, unsigned domain, struct backend_p
         r->named = false;
 }
 
-static void program_free(struct object *o)
+static void program_free(struct object *o) REQUIRES(engine_held)
 {
         struct program *p = container_of(o, struct program, object);
         o->engine->objects.programs--;

@@ -55,7 +55,8 @@ struct program *engine_program_find(struct engine *e, uint64_t id);
 /* Make a program of `kind` for some devices of the engine, in the table; without parts. SP_E_PROTO,
  * SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_program_new(struct engine *e, uint64_t id, unsigned kind,
-                                    struct wire_u64s devices, struct program **ret);
+                                    struct wire_u64s devices, struct program **ret)
+        REQUIRES(engine_held);
 
 /* Give the content that a message names or holds, for the caller to unref. NULL: the message names
  * it, and it is not here. SP_E_PROTO: it does both; SP_E_NOMEM. */
@@ -80,8 +81,11 @@ SP_NODISCARD cl_int engine_program_native(struct program *p, unsigned domain,
 bool engine_program_has(const struct program *p, uint64_t device);
 
 int engine_handle_content(void *user, const struct wire_content *m);
-int engine_handle_program_create(void *user, const struct wire_program_create *m);
-int engine_handle_program_inspect(void *user, const struct wire_program_inspect *m);
-int engine_handle_program_binaries_query(void *user, const struct wire_program_binaries_query *m);
+int engine_handle_program_create(void *user, const struct wire_program_create *m)
+        REQUIRES(engine_held);
+int engine_handle_program_inspect(void *user, const struct wire_program_inspect *m)
+        REQUIRES(engine_held);
+int engine_handle_program_binaries_query(void *user, const struct wire_program_binaries_query *m)
+        REQUIRES(engine_held);
 
 #endif

@@ -7,7 +7,7 @@
 #include "engine/transfer/transfer.h"
 #include "trace/trace.h"
 
-static int take_message(void *user, struct bytes msg)
+static int take_message(void *user, struct bytes msg) REQUIRES(engine_held)
 {
         struct peer *p = user;
         struct engine *e = p->engine;
@@ -125,7 +125,7 @@ struct session *engine_session_at(struct engine *e, size_t i)
 }
 
 /* Give up the peer: fail commands that wait for it, and drop the data for it. */
-static void lose(struct peer *p)
+static void lose(struct peer *p) REQUIRES(engine_held)
 {
         p->lost = true;
         engine_relay_end(p);
@@ -143,7 +143,7 @@ struct peer *engine_peer_of(struct engine *e, const struct session *s)
         return NULL;
 }
 
-static void tell(struct peer *p, int status, const char *text)
+static void tell(struct peer *p, int status, const char *text) REQUIRES(engine_held)
 {
         struct bytes why = bytes_str(text ? text : "");
         if (why.size > 1024)

@@ -89,7 +89,7 @@ int engine_handle_relay_hello(void *user, const struct wire_relay_hello *m)
 
 /* Find a relayed peer. NULL: it is lost, or the bytes are of an ended relay, since not all sides
  * know of its end yet. */
-static int relay_of(struct engine *e, uint64_t id, struct peer **ret)
+static int relay_of(struct engine *e, uint64_t id, struct peer **ret) REQUIRES(engine_held)
 {
         struct peer *p = engine_peer_find(e, id);
         if (!p || !id)
@@ -205,14 +205,14 @@ void engine_relay_receive_all(struct engine *e)
         }
 }
 
-static void send_piece(struct peer *p, unsigned lane, struct bytes piece)
+static void send_piece(struct peer *p, unsigned lane, struct bytes piece) REQUIRES(engine_held)
 {
         peer_send(engine_client(p->engine), relay_data, .peer = p->id, .lane = lane, .data = piece);
         session_lane_sent(p->session, lane, piece.size);
         p->relay->lanes[lane].room -= piece.size;
 }
 
-static void send_all(struct peer *p, unsigned lane)
+static void send_all(struct peer *p, unsigned lane) REQUIRES(engine_held)
 {
         size_t *room = &p->relay->lanes[lane].room;
         struct iovec iov[PIECES];

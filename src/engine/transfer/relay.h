@@ -16,13 +16,13 @@ void engine_relay_end(struct peer *p);
 
 /* The connections with a relayed peer are lost, or given up. If the client does not know that there
  * were any, it relays again. */
-void engine_relay_again(struct peer *p);
+void engine_relay_again(struct peer *p) REQUIRES(engine_held);
 
 /* Hand the bytes received for relayed peers to their sessions, as far as these take them. */
-void engine_relay_receive_all(struct engine *e);
+void engine_relay_receive_all(struct engine *e) REQUIRES(engine_held);
 
 /* Put the bytes that relayed peers' sessions send into the client's session, as far as the other
  * side has room. */
-void engine_relay_send_all(struct engine *e);
+void engine_relay_send_all(struct engine *e) REQUIRES(engine_held);
 
 #endif

@@ -24,7 +24,7 @@ void engine_reroute_settled(struct command *c)
 }
 
 /* Start the write again with all of the bytes; bytes written already are the same. */
-static void begin_again(struct command *c, struct transfer *next)
+static void begin_again(struct command *c, struct transfer *next) REQUIRES(engine_held)
 {
         struct transfer *old = c->submission.transfer;
         old->writer = NULL;
@@ -48,7 +48,7 @@ static struct transfer *find_orphaned(struct engine *e, uint64_t event)
         return NULL;
 }
 
-static int reroute(struct transfer *t, const struct wire_transfer_reroute *m)
+static int reroute(struct transfer *t, const struct wire_transfer_reroute *m) REQUIRES(engine_held)
 {
         struct engine *e = t->engine;
         struct command *c = t->writer; /* NULL: it is complete */

@@ -30,7 +30,7 @@ enum {
 static_assert(STAGING_CHUNK % FRAME_PLAIN_MAX == 0 && PART_MIN % FRAME_PLAIN_MAX == 0,
               "chunks and parts are whole packed frames");
 
-static void *bounce_get(void *user)
+static void *bounce_get(void *user) REQUIRES(engine_held)
 {
         struct engine *e = user;
         uint64_t size = 0;
@@ -41,7 +41,7 @@ static void *bounce_get(void *user)
         return base + e->transfers.bounced - STAGING_SLAB;
 }
 
-static void bounce_put(void *user, void *slab)
+static void bounce_put(void *user, void *slab) REQUIRES(engine_held)
 {
         struct engine *e = user;
         (void)slab; /* the last one */
@@ -76,7 +76,7 @@ static struct staging *staging_of(struct engine *e, unsigned domain)
         return s->be || s->slab_count ? s : &e->transfers.staging;
 }
 
-static bool may_have_chunk(const struct transfer *t)
+static bool may_have_chunk(const struct transfer *t) REQUIRES(engine_held)
 {
         uint64_t has = t->engine->transfers.bytes;
         if (t->in.early) /* these have a limit of their own */
@@ -86,7 +86,7 @@ static bool may_have_chunk(const struct transfer *t)
         return !engine_limit_exceeded(t->engine, LIMIT_TRANSFERS, has, t->memory.chunk_size);
 }
 
-static uint8_t *chunk_get(struct transfer *t)
+static uint8_t *chunk_get(struct transfer *t) REQUIRES(engine_held)
 {
         struct engine *e = t->engine;
         t->memory.lack = CL_OUT_OF_RESOURCES;
@@ -103,7 +103,7 @@ static uint8_t *chunk_get(struct transfer *t)
         return chunk;
 }
 
-static void chunk_put(struct transfer *t, uint8_t **chunk)
+static void chunk_put(struct transfer *t, uint8_t **chunk) REQUIRES(engine_held)
 {
         struct engine *e = t->engine;
         if (!*chunk)
@@ -118,7 +118,7 @@ static void chunk_put(struct transfer *t, uint8_t **chunk)
 /* Is there no room for the bytes at `offset` now, but will there be? Room comes only from bytes on
  * their way to the client or the device. Transfers that wait for other commands do not count, since
  * those may wait for this one. */
-static bool over_quota(const struct transfer *t, uint64_t offset)
+static bool over_quota(const struct transfer *t, uint64_t offset) REQUIRES(engine_held)
 {
         const struct engine *e = t->engine;
         uint64_t max = e->params.limits.max[LIMIT_TRANSFERS];
@@ -235,7 +235,7 @@ static int transfer_set_total(struct transfer *t, uint64_t total, uint64_t step)
         return t->memory.chunks ? 0 : SP_E_NOMEM;
 }
 
-static void transfer_unref(struct transfer *t)
+static void transfer_unref(struct transfer *t) REQUIRES(engine_held)
 {
         if (--t->refs)
                 return;
@@ -254,6 +254,7 @@ static void transfer_unref(struct transfer *t)
 /* Make a transfer. `user`: the command that uses its memory; NULL: not known yet. */
 static int transfer_new(struct engine *e, const struct command *user, struct peer *peer,
                         uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
+        REQUIRES(engine_held)
 {
         if (e->transfers.count >= ENGINE_TRANSFERS_MAX)
                 return SP_E_LIMIT;
@@ -279,6 +280,7 @@ static int transfer_new(struct engine *e, const struct command *user, struct pee
 /* Make a transfer in the table, which takes over its reference. */
 static int transfer_enter(struct engine *e, const struct command *user, struct peer *peer,
                           uint64_t id, uint64_t total, uint64_t step, struct transfer **ret)
+        REQUIRES(engine_held)
 {
         struct transfer *t;
         int r = transfer_new(e, user, peer, id, total, step, &t);
@@ -293,14 +295,14 @@ static int transfer_enter(struct engine *e, const struct command *user, struct p
         return 0;
 }
 
-static void let_go_of_target(struct transfer *t)
+static void let_go_of_target(struct transfer *t) REQUIRES(engine_held)
 {
         if (t->memory.target_of)
                 engine_object_unref(&steal(t->memory.target_of)->object);
 }
 
 /* Remove the transfer from the table: no message will name its id any more. */
-static void transfer_leave_table(struct transfer *t)
+static void transfer_leave_table(struct transfer *t) REQUIRES(engine_held)
 {
         let_go_of_target(t);
         map_del(&t->engine->transfers.table, t->id);
@@ -320,6 +322,7 @@ static void transfer_fail(struct transfer *t, cl_int status)
 
 /* Take over a transfer that came before its command, as inlined data or a failure. */
 static int adopt_early(struct transfer *t, struct peer *from, uint64_t total, uint64_t step)
+        REQUIRES(engine_held)
 {
         struct engine *e = t->engine;
         if (t->peer != from)
@@ -477,6 +480,7 @@ void engine_transfer_leave(struct transfer *t, struct command *c)
 /* ---- outgoing ------------------------------------------------------------------------------- */
 
 static const void *bulk_at(struct session_bulk *b, uint64_t offset, size_t *ret_len)
+        REQUIRES(engine_held)
 {
         static const uint8_t zeros[4096];
         struct transfer *t = container_of(b, struct transfer, out.bulk);
@@ -490,7 +494,7 @@ static const void *bulk_at(struct session_bulk *b, uint64_t offset, size_t *ret_
         return p;
 }
 
-static void bulk_passed(struct session_bulk *b, uint64_t offset)
+static void bulk_passed(struct session_bulk *b, uint64_t offset) REQUIRES(engine_held)
 {
         struct transfer *t = container_of(b, struct transfer, out.bulk);
         if (offset < t->out.good)
@@ -499,7 +503,7 @@ static void bulk_passed(struct session_bulk *b, uint64_t offset)
                 engine_command_poke(t->reader); /* it may read on */
 }
 
-static void bulk_done(struct session_bulk *b, int status)
+static void bulk_done(struct session_bulk *b, int status) REQUIRES(engine_held)
 {
         struct transfer *t = container_of(b, struct transfer, out.bulk);
         (void)status;
@@ -512,7 +516,7 @@ static void bulk_done(struct session_bulk *b, int status)
         transfer_unref(t);
 }
 
-static cl_int bulk_start(struct transfer *t, uint64_t ready)
+static cl_int bulk_start(struct transfer *t, uint64_t ready) REQUIRES(engine_held)
 {
         t->out.bulk = (struct session_bulk){
                 .transfer = t->id,
@@ -581,6 +585,7 @@ bool engine_transfer_abort(struct transfer *t, cl_int status)
 
 /* Place inlined data of a peer whose command has not come from the client yet: keep all of it. */
 static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len, void **ret)
+        REQUIRES(engine_held)
 {
         struct engine *e = p->engine;
         struct transfer *t;
@@ -719,7 +724,7 @@ void engine_transfer_cut(struct transfer *t, uint64_t size)
 }
 
 /* Cut a transfer whose command has not come yet. */
-static int cut_early(struct peer *p, const struct wire_transfer_cut *m)
+static int cut_early(struct peer *p, const struct wire_transfer_cut *m) REQUIRES(engine_held)
 {
         struct engine *e = p->engine;
         struct transfer *t;

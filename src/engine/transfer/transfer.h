@@ -75,20 +75,21 @@ struct transfer {
  * SP_E_PROTO: the id is in use, or the sizes differ; SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id,
                                         uint64_t total, uint64_t step, struct command *writer,
-                                        struct transfer **ret);
+                                        struct transfer **ret) REQUIRES(engine_held);
 
 /* For a read: the same to `to`, NULL: to a write of this server. */
 SP_NODISCARD int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id,
                                        uint64_t total, uint64_t step, struct command *reader,
-                                       struct transfer **ret);
+                                       struct transfer **ret) REQUIRES(engine_held);
 
 /* The same for a run of a recording, which knows both commands. The read comes first, and the
  * caller shares the transfer until the write adopts it. SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int engine_transfer_local(struct engine *e, uint64_t total, uint64_t step,
-                                       struct command *reader, struct transfer **ret);
+                                       struct command *reader, struct transfer **ret)
+        REQUIRES(engine_held);
 void engine_transfer_adopt(struct transfer *t, struct command *writer);
 /* There will be no write. */
-void engine_transfer_disown(struct transfer *t);
+void engine_transfer_disown(struct transfer *t) REQUIRES(engine_held);
 
 /* Receive the transfer's bytes straight into `target`, in memory of `b`. This is done only if none
  * has come yet and the sender is the client, which neither fails half-way nor sends them again. */
@@ -99,10 +100,12 @@ void engine_transfer_taken(struct transfer *t);
 
 /* Return the memory of the bytes from `offset` on, made when needed, and in *ret_len how many of
  * them are there in one piece. NULL: out of memory, or beyond the session's limit (t->lack). */
-uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len);
+uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len)
+        REQUIRES(engine_held);
 
 /* The same for one part. */
-uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret_len);
+uint8_t *engine_transfer_part(struct transfer *t, uint64_t offset, uint64_t *ret_len)
+        REQUIRES(engine_held);
 
 /* Up to which byte may the reader read now? For a peer, as far as the session has room to send
  * soon; for a local transfer, not far ahead of the writer. */
@@ -110,50 +113,53 @@ uint64_t engine_transfer_window(const struct transfer *t);
 
 /* Has the session no room for the next bytes of this read, while other transfers will free some?
  * Then the read is poked when there is room. */
-bool engine_transfer_over_quota(struct command *c);
+bool engine_transfer_over_quota(struct command *c) REQUIRES(engine_held);
 
 /* Memory may be free again: commands and lanes that wait for room try again. */
-void engine_transfer_uncrowd(struct engine *e);
+void engine_transfer_uncrowd(struct engine *e) REQUIRES(engine_held);
 
 /* Bytes below `offset` are not needed any more. */
-void engine_transfer_pass(struct transfer *t, uint64_t offset);
+void engine_transfer_pass(struct transfer *t, uint64_t offset) REQUIRES(engine_held);
 
 /* The reader has read `ready` bytes: send them on. */
-SP_NODISCARD cl_int engine_transfer_progress(struct transfer *t, uint64_t ready);
+SP_NODISCARD cl_int engine_transfer_progress(struct transfer *t, uint64_t ready)
+        REQUIRES(engine_held);
 
 /* The reader will read only `size` bytes, of which none were sent. The other end is notified. */
-void engine_transfer_cut(struct transfer *t, uint64_t size);
+void engine_transfer_cut(struct transfer *t, uint64_t size) REQUIRES(engine_held);
 
 /* The reader failed; the other end is notified. True: bytes are still being sent to the client. The
  * reader is done, and its completion is published when they have gone out. */
-bool engine_transfer_abort(struct transfer *t, cl_int status);
+bool engine_transfer_abort(struct transfer *t, cl_int status) REQUIRES(engine_held);
 
 /* Give the times when the bytes for `writer` came. False: not all came, or not from a server. */
 bool engine_transfer_times(const struct transfer *t, const struct command *writer,
                            struct backend_times *ret);
 
 /* A command that used the transfer is complete. */
-void engine_transfer_leave(struct transfer *t, struct command *c);
+void engine_transfer_leave(struct transfer *t, struct command *c) REQUIRES(engine_held);
 
 /* The peer is lost: transfers from and to it fail. */
-void engine_transfer_fail_peer(struct peer *p, cl_int status);
+void engine_transfer_fail_peer(struct peer *p, cl_int status) REQUIRES(engine_held);
 
 /* Release buffers: no lane receives any more. After the backend is closed, free the rest. */
-void engine_transfer_abandon_all(struct engine *e);
-void engine_transfer_free_all(struct engine *e);
-void engine_transfer_init_staging(struct engine *e);
+void engine_transfer_abandon_all(struct engine *e) REQUIRES(engine_held);
+void engine_transfer_free_all(struct engine *e) REQUIRES(engine_held);
+void engine_transfer_init_staging(struct engine *e) REQUIRES(engine_held);
 void engine_transfer_free_staging(struct engine *e);
-void engine_transfer_count_staging(struct engine *e, size_t *ret_all, size_t *ret_free);
+void engine_transfer_count_staging(struct engine *e, size_t *ret_all, size_t *ret_free)
+        REQUIRES(engine_held);
 
 /* For struct session_ops. */
 int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
-                          void **ret);
+                          void **ret) REQUIRES(engine_held);
 int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
-                            uint64_t *ret_below);
+                            uint64_t *ret_below) REQUIRES(engine_held);
 
 int engine_transfer_restart(void *user);
 
-int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m);
-int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m);
+int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m) REQUIRES(engine_held);
+int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m)
+        REQUIRES(engine_held);
 
 #endif
