@@ -8,6 +8,7 @@
 #include "config/document.h"
 #include "config/options.h"
 #include "daemon/dialler/dialler.h"
+#include "daemon/exporter/exporter.h"
 #include "daemon/sandbox_test.h"
 #include "daemon/supervisor/birth.h"
 #include "daemon/supervisor/gate.h"
@@ -57,7 +58,7 @@ static void print_help(void)
 
 /* The part that this process plays: the supervisor, unless a member is set. */
 struct part {
-        bool pair, rotate, zygote, dialler, sandbox_test;
+        bool pair, rotate, zygote, dialler, exporter, sandbox_test;
         const char *scratch_dir, *owner; /* a worker's */
         const char *memory, *tasks;      /* the meter's limits */
 };
@@ -88,6 +89,8 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 return zygote_main(o);
         if (part->dialler)
                 return dialler_main(o);
+        if (part->exporter)
+                return exporter_main();
         if (part->memory)
                 return meter_main(o, part->memory, part->tasks);
         if (!part->scratch_dir)
@@ -101,6 +104,7 @@ int main(int argc, char **argv)
          *   a worker   "--worker SCRATCH_DIR OWNER"
          *   the zygote, from which workers are forked   "--zygote"
          *   the dialler, which makes links to other servers   "--dialler"
+         *   the exporter, which serves metrics   "--exporter"
          *   the meter, which measures sessions   "--meter MEMORY TASKS" */
         struct part part = { 0 };
         if (argc >= 4 && !strcmp(argv[1], "--worker")) {
@@ -119,6 +123,10 @@ int main(int argc, char **argv)
                 argv++;
         } else if (argc >= 2 && !strcmp(argv[1], "--dialler")) {
                 part.dialler = true;
+                argc--;
+                argv++;
+        } else if (argc >= 2 && !strcmp(argv[1], "--exporter")) {
+                part.exporter = true;
                 argc--;
                 argv++;
         } else if (argc >= 2 && !strcmp(argv[1], "sandbox-test")) {

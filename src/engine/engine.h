@@ -156,4 +156,7 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret);
 /* Append an INFO_LINK record for each link, the client's first. SP_E_NOMEM. */
 SP_NODISCARD int engine_get_links(struct engine *e, struct buf *ret);
 
+/* Append an INFO_SESSION record. SP_E_NOMEM. */
+SP_NODISCARD int engine_get_usage(struct engine *e, struct buf *ret);
+
 #endif

@@ -681,10 +681,12 @@ void server_loop_share(struct server_loop *l, bool shared)
         spin_share(&l->spin, shared);
 }
 
-int server_loop_links(struct server_loop *l, struct buf *ret)
+int server_loop_stats(struct server_loop *l, struct buf *ret)
 {
         engine_lock(l->engine);
-        int r = engine_get_links(l->engine, ret);
+        int r = engine_get_usage(l->engine, ret);
+        if (!r)
+                r = engine_get_links(l->engine, ret);
         engine_unlock(l->engine);
         return r;
 }

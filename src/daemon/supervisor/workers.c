@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
@@ -104,6 +105,7 @@ static bool has_company(const struct supervisor *s, const struct worker *worker)
 static void worker_free(struct supervisor *s, struct worker *w)
 {
         list_remove(&w->link);
+        pending_worker_ended(s, w);
         child_log_close(&w->log, name_of(w), clock_now_ns());
         if (w->control >= 0)
                 close(w->control);
@@ -350,6 +352,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                             "spancld's log");
                 health_doubt(s);
         }
+        s->counts.lost += busy && !s->stopping && (unclean || w->over || crashed);
         worker_free(s, w);
         if (busy && !s->stopping)
                 health_session_ended(s);
@@ -571,7 +574,7 @@ bool workers_reap(struct supervisor *s)
                                 worker_hear(s, w);
                 }
                 pid_t pid = waitpid(info.si_pid, &status, 0);
-                if (dialler_ended(s, pid, status) || meter_ended(s, pid))
+                if (dialler_ended(s, pid, status) || meter_ended(s, pid) || exporter_ended(s, pid))
                         continue;
                 if (pid == s->spawner.zygote_pid)
                         s->spawner.zygote_pid = 0;

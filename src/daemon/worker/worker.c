@@ -199,7 +199,7 @@ static int tell_links(struct worker *w, uint64_t number)
 {
         auto_clean(buf_fini) struct buf links = { 0 }, out = { 0 };
         struct info_entry e;
-        int r = server_loop_links(w->loop, &links);
+        int r = server_loop_stats(w->loop, &links);
         struct bytes left = bytes_of(links.data, links.size);
         bool more = !r;
         while (more && !r) {
