@@ -50,6 +50,9 @@ enum control_kind {
         CONTROL_HEALTH = 'B',
         /* The session is in a driver's call that does not return; the worker ends. */
         CONTROL_STUCK = 'O',
+        /* The session is over. Three numbers of 8 bytes: bytes sent and received, and the most that
+         * its buffers held; then the reason as text. */
+        CONTROL_ENDED = 'E',
 };
 
 enum {

@@ -71,6 +71,7 @@ enum info_key {
         INFO_SESSION = 0x10150, /* block */
         INFO_SESSION_MEMORY,    /* u64: bytes of its buffers, images and shared virtual memory */
         INFO_SESSION_PROGRAMS,  /* u64 */
+        INFO_SESSION_PEAK,      /* u64: the most that INFO_SESSION_MEMORY was */
 
         /* session_stats, from the supervisor, whose number `process` is; `name` is empty */
         INFO_SERVER = 0x10158,      /* block */

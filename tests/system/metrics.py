@@ -2,6 +2,7 @@
 """metrics.py BUILD [NAME...]: claims about spancld --metrics, over real processes. Each function is one claim."""
 
 import os
+import re
 import signal
 import socket
 import stat
@@ -104,6 +105,62 @@ def devices_and_refusals_are_counted():
         top = subprocess.run([str(BUILD / "bin/spancl"), "top", "--once"], env=s.servers.environment(),
                              capture_output=True, text=True, timeout=HANG_S, check=False)
         assert " of 1 sessions; since its start 1 sessions, 0 lost, " in top.stdout, top.stdout + top.stderr
+
+
+def audit(s, count):
+    """The fields of the latest of so many audit lines."""
+    lines = lambda: [x for x in s.log().splitlines() if x.startswith("spancl[audit] info: session ")]
+    wait_for(lambda: len(lines()) == count, s.log)
+    return {k: a or b for k, a, b in re.findall(r'(\w+)=(?:"([^"]*)"|(\S+))', lines()[-1])}
+
+
+def each_session_leaves_an_audit_line():
+    with Served("localhost:0", "--linger", "0") as s:
+        client = s.session()
+        client.communicate("\n", timeout=HANG_S)
+        line = audit(s, 1)
+        assert line["program"] == "system_sick" and line["client"] == "", line
+        assert re.fullmatch(r"(127\.0\.0\.1|\[::1\]):\d+", line["from"]), line
+        assert int(line["buffers_peak_bytes"]) >= 4096 and int(line["received_bytes"]) > 0, line
+        assert int(line["sent_bytes"]) >= 4096 and int(line["memory_peak_bytes"]) > 1 << 20, line
+        assert float(line["seconds"]) > 0 and float(line["cpu_seconds"]) > 0 and line["end"], line
+        client = s.session()
+        worker = int(audit_worker(s))
+        os.kill(worker, signal.SIGKILL)
+        line = audit(s, 2)
+        assert line["worker"] == str(worker) and line["end"] == "its process ended by signal 9", line
+        assert "sent_bytes" not in line
+        client.kill()
+        client.communicate()
+
+
+def audit_worker(s):
+    """The worker of the latest session."""
+    line = [x for x in s.log().splitlines() if "takes a new session (system_sick" in x][-1]
+    return line.split("worker ")[1].split()[0]
+
+
+def names_of_programs_forge_no_audit_line():
+    with Served("localhost:0", "--linger", "0") as s:
+        name = Path(s.servers.folder.name) / 'a" end="x\nspancl[audit] info: session y\x1b['
+        name.symlink_to(BUILD / "bin/system_sick")
+        subprocess.run([str(name), "0"], env=s.servers.environment(), input="\n", text=True, timeout=HANG_S, check=True,
+                       stdout=subprocess.DEVNULL)
+        line = audit(s, 1)
+        assert line["program"].startswith("a' end='x") and "\x1b" not in s.log(), line
+        assert line["end"] not in ("x", ""), line
+
+
+def refused_clients_are_warned_about_at_a_limited_rate():
+    with Served("localhost:0", "--sessions", "1") as s:
+        client = s.session()
+        begin = time.monotonic()
+        for _ in range(20):
+            subprocess.run([str(BUILD / "bin/spancl"), "list", "--quick"], env=s.servers.environment(),
+                           capture_output=True, timeout=HANG_S, check=False)
+        lines = s.log().count("warn: a connection from 127.0.0.1:")
+        assert 10 <= lines <= 11 + time.monotonic() - begin, s.log()
+        client.communicate(timeout=HANG_S)
 
 
 def a_session_that_dies_is_counted_as_lost():

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
 #include "daemon/supervisor/time_slice.h"
 #include "daemon/supervisor/workers.h"
@@ -69,7 +70,7 @@ static void refuse(struct supervisor *s, struct pending *v, int status, const ch
                 .text = bytes_str(text),
         };
         report_refused(s, status);
-        log_info(LOG, "a connection was refused: %s", text);
+        audit_refused(s, v, text);
         if (hello_put_reply(&out, &m) < 0)
                 return;
         struct iovec iov = { out.data, out.size };
@@ -306,6 +307,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 return ROUTED_WAIT;
         w->state = WORKER_BUSY;
         s->counts.begun++;
+        audit_begin(w, v);
         w->id[0] = m.session_hi;
         w->id[1] = m.session_lo;
         snprintf(w->name, sizeof(w->name), "%.*s", (int)m.name.size, (const char *)m.name.data);

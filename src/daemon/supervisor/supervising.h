@@ -71,6 +71,16 @@ enum worker_state {
         WORKER_CHECKING, /* it checks a device and never has a session (daemon/supervisor/health.h) */
 };
 
+/* The session's line in the log (daemon/supervisor/audit.h). */
+struct audit {
+        uint64_t begun_ns;
+        char client[KEYS_NAME_MAX + 1]; /* as the list of clients names it; "": it has no name */
+        char from[80];                  /* its address or user */
+        bool told;                      /* the worker sent the following */
+        uint64_t sent, received, buffers_peak; /* bytes */
+        char why[128];
+};
+
 struct worker {
         struct source source, log_source, calls_source;
         struct list link;
@@ -95,11 +105,12 @@ struct worker {
         uint64_t measured;      /* its number at the meter; 0: not measured */
         uint64_t control_inode; /* of the worker's end */
         bool open;              /* the meter may inspect it */
-        bool over;              /* it exceeded a limit, and the log says so */
-        bool told;              /* it sent why it can't serve, or its check's result */
-        bool stuck;             /* it reported a driver's call that never returns */
-        bool short_slices;      /* its threads have short slices (daemon/supervisor/time_slice.h) */
-        bool gone;              /* its control socket is closed; SIGCHLD will follow */
+        struct audit audit;
+        bool over;         /* it exceeded a limit, and the log says so */
+        bool told;         /* it sent why it can't serve, or its check's result */
+        bool stuck;        /* it reported a driver's call that never returns */
+        bool short_slices; /* its threads have short slices (daemon/supervisor/time_slice.h) */
+        bool gone;         /* its control socket is closed; SIGCHLD will follow */
 };
 
 struct dialler_process {
@@ -156,6 +167,8 @@ struct counts {
         uint64_t begun; /* sessions */
         uint64_t lost;  /* sessions that ended by a crash or over a limit */
         uint64_t refused[REFUSED_COUNT];
+        uint64_t warn_due_ns; /* when the log would have told of all refusals at its rate */
+        uint64_t unwarned;    /* refusals since, of which the log does not tell */
 };
 
 struct supervisor {

@@ -290,6 +290,8 @@ int engine_get_usage(struct engine *e, struct buf *ret)
                 r = info_put_u64(ret, INFO_SESSION_MEMORY, e->objects.storage);
         if (!r)
                 r = info_put_u64(ret, INFO_SESSION_PROGRAMS, e->objects.programs);
+        if (!r)
+                r = info_put_u64(ret, INFO_SESSION_PEAK, e->objects.storage_peak);
         if (r < 0)
                 return r;
         info_end(ret, mark);
