@@ -1,4 +1,4 @@
-/* What the exporter of metrics parses. The first byte of the input chooses what the rest is:
+/* Input of the exporter of metrics. The first byte chooses the kind of the rest:
  * - 0: the first bytes of an HTTP connection (daemon/exporter/http.h), which come in two parts, too;
  * - 1: a program's name of 16 bytes, and a session's records (daemon/exporter/metrics.h). */
 #include "fuzz/target.h"

@@ -1,6 +1,8 @@
 /* spancld: lends the OpenCL devices of this host to SpanCL clients. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -63,6 +65,30 @@ struct part {
         const char *memory, *tasks;      /* the meter's limits */
 };
 
+/* Return true if standard error is systemd's journal: JOURNAL_STREAM has its device and inode. */
+static bool is_journal(void)
+{
+        const char *text = getenv("JOURNAL_STREAM");
+        char own[64];
+        struct stat st;
+        if (!text || fstat(STDERR_FILENO, &st) < 0)
+                return false;
+        snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)st.st_dev,
+                 (unsigned long long)st.st_ino);
+        return !strcmp(text, own);
+}
+
+/* Choose the form of the log. Other processes than these write to the supervisor, which writes their
+ * lines in this form. */
+static void choose_format(const struct config_options *o, const struct part *part)
+{
+        uint64_t wanted = config_option_number(o, CONFIG_log_format);
+        if (part->pair || part->sandbox_test || part->zygote || part->dialler || part->exporter ||
+            part->scratch_dir)
+                return;
+        log_format = wanted ? (enum log_format)wanted : is_journal() ? LOG_JOURNAL : LOG_TEXT;
+}
+
 static int run(struct config_options *o, int argc, char **argv, const struct part *part)
 {
         if (config_option_flag(o, CONFIG_help)) {
@@ -73,6 +99,7 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 printf("spancld %s\n", SPANCL_VERSION);
                 return 0;
         }
+        choose_format(o, part);
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
         tls_by_kernel = config_option_number(o, CONFIG_ktls) == 0;

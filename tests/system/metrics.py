@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """metrics.py BUILD [NAME...]: claims about spancld --metrics, over real processes. Each function is one claim."""
 
+import json
 import os
 import re
 import signal
@@ -109,7 +110,7 @@ def devices_and_refusals_are_counted():
 
 def audit(s, count):
     """The fields of the latest of so many audit lines."""
-    lines = lambda: [x for x in s.log().splitlines() if x.startswith("spancl[audit] info: session ")]
+    lines = lambda: [x for x in s.log().splitlines() if re.match(r"\S+Z spancl\[audit\] info: session ", x)]
     wait_for(lambda: len(lines()) == count, s.log)
     return {k: a or b for k, a, b in re.findall(r'(\w+)=(?:"([^"]*)"|(\S+))', lines()[-1])}
 
@@ -123,7 +124,7 @@ def each_session_leaves_an_audit_line():
         assert re.fullmatch(r"(127\.0\.0\.1|\[::1\]):\d+", line["from"]), line
         assert int(line["buffers_peak_bytes"]) >= 4096 and int(line["received_bytes"]) > 0, line
         assert int(line["sent_bytes"]) >= 4096 and int(line["memory_peak_bytes"]) > 1 << 20, line
-        assert float(line["seconds"]) > 0 and float(line["cpu_seconds"]) > 0 and line["end"], line
+        assert float(line["seconds"]) > 0 and float(line["cpu_seconds"]) >= 0 and line["end"], line
         client = s.session()
         worker = int(audit_worker(s))
         os.kill(worker, signal.SIGKILL)
@@ -161,6 +162,30 @@ def refused_clients_are_warned_about_at_a_limited_rate():
         lines = s.log().count("warn: a connection from 127.0.0.1:")
         assert 10 <= lines <= 11 + time.monotonic() - begin, s.log()
         client.communicate(timeout=HANG_S)
+
+
+def each_form_of_the_log_tells_time_client_and_level():
+    for form in ("text", "json", "journal"):
+        with Served("localhost:0", "--linger", "0", "--log-format", form) as s:
+            client = s.session()
+            worker = int(re.search(r"worker (\d+) takes a new session \(system_sick", s.log()).group(1))
+            client.communicate("\n", timeout=HANG_S)
+            wait_for(lambda: "session worker=" in s.log(), s.log)
+            lines = s.log().splitlines()
+            session = [x for x in lines if f"worker {worker}/" in x]
+            assert session, lines
+            if form == "json":
+                told = [json.loads(x) for x in lines]
+                assert all({"time", "level", "component", "text"} <= set(x) for x in told), lines
+                mine = [x for x in told if x["component"].startswith(f"worker {worker}/")]
+                assert any(x.get("about", "").startswith("127.0.0.1:") for x in mine), mine
+                assert any(x["component"] == "audit" and f"worker={worker} " in x["text"] for x in told), told
+            elif form == "text":
+                assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (\[[^]]*\] )?spancl\[", x)
+                           for x in lines), lines
+                assert any(re.match(r"\S+ \[127\.0\.0\.1:\d+\] spancl\[worker", x) for x in session), session
+            else:
+                assert all(re.match(r"<[3467]>(\[[^]]*\] )?spancl\[", x) for x in lines), lines
 
 
 def a_session_that_dies_is_counted_as_lost():

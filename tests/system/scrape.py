@@ -11,7 +11,7 @@ KINDS = ("counter", "gauge")
 
 def address_in(log):
     """Where a server with --log info says that it serves metrics: a tuple or a path."""
-    where = re.findall(r"metrics are served on (\S+)", log)[-1].removeprefix("unix:")
+    where = re.findall(r'metrics are served on ([^\s"]+)', log)[-1].removeprefix("unix:")
     host, _, port = where.rpartition(":")
     return where if where.startswith("/") else (host.strip("[]"), int(port))
 

@@ -55,6 +55,10 @@ void audit_begin(struct worker *w, const struct pending *v)
         w->audit = (struct audit){ .begun_ns = clock_now_ns() };
         snprintf(w->audit.client, sizeof(w->audit.client), "%s", v->grant.client);
         put_address(v->conn, w->audit.from, sizeof(w->audit.from));
+        snprintf(w->audit.about, sizeof(w->audit.about), "%s%s%s", w->audit.client,
+                 *w->audit.client ? " " : "", w->audit.from);
+        bytes_tame(w->audit.about, sizeof(w->audit.about));
+        w->log.about = w->audit.about;
 }
 
 void audit_hear(struct worker *w, const struct control *c)
@@ -100,7 +104,7 @@ void audit_end(const struct worker *w, const struct rusage *used, const char *wh
                          " buffers_peak_bytes=%" PRIu64,
                          a.sent, a.received, a.buffers_peak);
         log_info("audit",
-                 "session worker=%d program=\"%s\" client=\"%s\" from=\"%s\" seconds=%.1f "
+                 "session worker=%d program=\"%s\" client=\"%s\" from=\"%s\" seconds=%.3f "
                  "cpu_seconds=%.2f memory_peak_bytes=%" PRIu64 "%s end=\"%s\"",
                  (int)w->pid, quotable(name, sizeof(name)), quotable(a.client, sizeof(a.client)),
                  a.from, (double)(clock_now_ns() - a.begun_ns) / 1e9,

@@ -76,6 +76,7 @@ struct audit {
         uint64_t begun_ns;
         char client[KEYS_NAME_MAX + 1]; /* as the list of clients names it; "": it has no name */
         char from[80];                  /* its address or user */
+        char about[384];                /* both, for each line of the session */
         bool told;                      /* the worker sent the following */
         uint64_t sent, received, buffers_peak; /* bytes */
         char why[128];
