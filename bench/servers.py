@@ -45,6 +45,14 @@ def is_meter(pid):
         return False
 
 
+def is_exporter(pid):
+    """It serves metrics."""
+    try:
+        return b"--exporter" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def every_child(pid):
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -67,7 +75,7 @@ def is_janitor(pid):
 
 def children(pid):
     """A server's workers."""
-    others = (is_zygote, is_dialler, is_janitor, is_check, is_meter)
+    others = (is_zygote, is_dialler, is_janitor, is_check, is_meter, is_exporter)
     return [p for p in every_child(pid) if not any(other(p) for other in others)]
 
 

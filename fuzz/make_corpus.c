@@ -375,6 +375,69 @@ static void diallers(void)
         buf_fini(&b);
 }
 
+/* Put the records of a session, or of the server. */
+static void put_session(struct buf *b)
+{
+        size_t mark;
+        need(info_begin(b, INFO_SESSION, &mark) == 0);
+        need(info_put_u64(b, INFO_SESSION_MEMORY, 4096) == 0);
+        info_end(b, mark);
+        need(info_begin(b, INFO_LINK, &mark) == 0);
+        need(info_put_u64(b, INFO_LINK_PEER, 1) == 0);
+        need(info_put_u64(b, INFO_LINK_BYTES_SENT, UINT64_MAX) == 0);
+        need(info_put_u64(b, INFO_LINK_BULK_SENT, 7) == 0);
+        info_end(b, mark);
+}
+
+static void put_server(struct buf *b)
+{
+        size_t mark, inner;
+        need(info_begin(b, INFO_SERVER, &mark) == 0);
+        need(info_put_u64(b, INFO_SERVER_SESSIONS_BEGUN, 3) == 0);
+        need(info_begin(b, INFO_SERVER_REFUSED, &inner) == 0);
+        need(info_put(b, INFO_SERVER_REASON, "a\"b\\c\n", 7) == 0);
+        need(info_put_u64(b, INFO_SERVER_COUNT, 9) == 0);
+        info_end(b, inner);
+        info_end(b, mark);
+        need(info_begin(b, INFO_HEALTH, &mark) == 0);
+        need(info_put_u64(b, INFO_HEALTH_STATE, INFO_HEALTH_OUT_OF_SERVICE) == 0);
+        need(info_put(b, INFO_HEALTH_NAME, "\"\\\x1b", 3) == 0);
+        info_end(b, mark);
+}
+
+/* Input of the exporter of metrics; fuzz_metrics.c explains the first byte. */
+static void metrics(void)
+{
+        static const char *const requests[] = {
+                "GET /metrics HTTP/1.1\r\nHost: localhost:9779\r\nAccept: */*\r\n\r\n",
+                "GET /metrics?x HTTP/1.0\n\n",
+                "GET / HTTP/1.1\r\n\r\n",
+                "POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+                "GET  /metrics HTTP/2\r\n\r\n",
+                "\x16\x03\x01",
+        };
+        struct buf b = { 0 };
+        for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+                char name[32];
+                b.size = 0;
+                need(buf_put(&b, "\0", 1) == 0);
+                need(buf_put(&b, requests[i], strlen(requests[i])) == 0);
+                snprintf(name, sizeof(name), "request_%zu", i);
+                save("metrics", name, &b);
+        }
+        for (unsigned server = 0; server < 2; server++) {
+                struct buf records = { 0 };
+                (server ? put_server : put_session)(&records);
+                b.size = 0;
+                need(buf_put(&b, "\1", 1) == 0);
+                need(buf_put(&b, "program \"\\\n\x9b\xff 12", 16) == 0);
+                need(buf_put(&b, records.data, records.size) == 0);
+                save("metrics", server ? "server" : "session", &b);
+                buf_fini(&records);
+        }
+        buf_fini(&b);
+}
+
 /* Records with checksums; what the bytes stand for: fuzz_records.c. */
 static void records(void)
 {
@@ -489,6 +552,7 @@ int main(int argc, char **argv)
         texts();
         local_path();
         diallers();
+        metrics();
         records();
         fabrics();
         child_logs();

@@ -83,6 +83,10 @@ static inline size_t bytes_pad8(size_t n)
  * could control a terminal or forge a log line. Returns `text`. */
 char *bytes_tame(char *text, size_t size);
 
+/* Return the size of the printable UTF-8 character at `p`, which has `left` bytes; 0: there is none.
+ * Characters that would begin a line, or reorder the text around them, do not count as printable. */
+size_t bytes_printable(const uint8_t *p, size_t left);
+
 /* A growable byte buffer that its holder owns. Zeroed memory is a valid, empty one. */
 struct buf {
         uint8_t *data;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -12,6 +13,7 @@
 
 _Atomic enum log_level log_threshold = LOG_WARN;
 _Atomic bool log_never_waits;
+enum log_format log_format;
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 
@@ -73,18 +75,115 @@ size_t log_head_parse(const char *line, size_t size, struct log_head *ret)
         return 0;
 }
 
+/* Write the time in UTC. */
+static void put_time(char out[32])
+{
+        struct timespec now;
+        struct tm tm;
+        clock_gettime(CLOCK_REALTIME, &now);
+        gmtime_r(&now.tv_sec, &tm);
+        size_t n = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &tm);
+        snprintf(out + n, 32 - n, ".%03uZ", (unsigned)(now.tv_nsec / 1000000) % 1000);
+}
+
+/* Append a text, quoted for JSON, as far as `end` permits. Returns the place behind it. */
+static char *quote(char *p, const char *end, struct bytes text)
+{
+        static const char digits[] = "0123456789abcdef";
+        const uint8_t *from = text.data;
+        enum { ROOM = 8 }; /* an escaped byte and the quote */
+        *p++ = '"';
+        for (size_t i = 0; i < text.size && end - p > ROOM;) {
+                size_t k = bytes_printable(from + i, text.size - i);
+                if (!k) {
+                        memcpy(p, "\\u00", 4);
+                        p[4] = digits[from[i] >> 4];
+                        p[5] = digits[from[i] & 15];
+                        p += 6;
+                        i++;
+                        continue;
+                }
+                if (from[i] == '"' || from[i] == '\\')
+                        *p++ = '\\';
+                if (from[i] == '\t') {
+                        memcpy(p, "\\t", 2);
+                        p += 2;
+                } else {
+                        memcpy(p, from + i, k);
+                        p += k;
+                }
+                i += k;
+        }
+        *p++ = '"';
+        return p;
+}
+
+static size_t compose_json(const struct log_line *line, char *out, const char *end)
+{
+        char time[32], *p = out;
+        put_time(time);
+        p += sprintf(p, "{\"time\":\"%s\",\"level\":\"%s\",\"component\":", time, line->level);
+        p = quote(p, out + LOG_LINE_MAX / 4, bytes_str(line->component));
+        if (line->about) {
+                p = stpcpy(p, ",\"about\":");
+                p = quote(p, out + LOG_LINE_MAX / 2, bytes_str(line->about));
+        }
+        p = stpcpy(p, ",\"text\":");
+        p = quote(p, end - 2, line->text);
+        p = stpcpy(p, "}\n");
+        return (size_t)(p - out);
+}
+
+/* The priority of syslog(3). */
+static int priority(const char *level)
+{
+        static const int priorities[] = { 3, 4, 6, 7 };
+        int i = log_level_parse(level);
+        return i < 0 ? 6 : priorities[i];
+}
+
+size_t log_compose(const struct log_line *line, char out[LOG_LINE_MAX])
+{
+        char time[32];
+        int n = 0;
+        switch (log_format) {
+        case LOG_JSON:
+                return compose_json(line, out, out + LOG_LINE_MAX);
+        case LOG_JOURNAL:
+                n = sprintf(out, "<%d>", priority(line->level));
+                break;
+        case LOG_TEXT:
+                put_time(time);
+                n = sprintf(out, "%s ", time);
+                break;
+        default:
+                break;
+        }
+        if (log_format != LOG_PLAIN && line->about)
+                n += snprintf(out + n, LOG_LINE_MAX / 4, "[%.512s] ", line->about);
+        n += snprintf(out + n, LOG_LINE_MAX / 4, "spancl[%.256s] %s: ", line->component,
+                      line->level);
+        size_t room = LOG_LINE_MAX - (size_t)n - 1;
+        size_t size = line->text.size < room ? line->text.size : room;
+        memcpy(out + n, line->text.data, size);
+        out[(size_t)n + size] = '\n';
+        return (size_t)n + size + 1;
+}
+
 void log_write(enum log_level level, const char *component, const char *fmt, ...)
 {
-        char line[1024];
-        int n = snprintf(line, sizeof(line), "spancl[%s] %s: ", component, level_names[level]);
+        char text[1024], out[LOG_LINE_MAX];
         va_list ap;
         va_start(ap, fmt);
-        int m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);
+        int m = vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
         if (m < 0)
                 return;
-        size_t len = strnlen(line, sizeof(line) - 2);
-        bytes_tame(line, len);
-        line[len++] = '\n';
-        log_put(line, len);
+        bytes_tame(text, sizeof(text));
+        const struct log_line line = {
+                .level = level_names[level],
+                .component = component,
+                .text = bytes_str(text),
+        };
+        log_put(out, log_compose(&line, out));
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/bytes.h"
+
 /* LOG_NONE is a threshold only: tests that provoke errors. */
 enum log_level { LOG_NONE = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -17,6 +19,28 @@ extern _Atomic bool log_never_waits;
 
 /* -1 for an unknown name. */
 int log_level_parse(const char *name);
+
+/* The form of the lines. LOG_PLAIN: as above, for clients and for processes whose log another one
+ * reads. The others are spancld's (--log-format). Set before other threads start. */
+enum log_format {
+        LOG_PLAIN,
+        LOG_TEXT,    /* the time in front, as 2026-01-31T12:00:00.123Z, and `about` in brackets */
+        LOG_JSON,    /* one object in each line: time, level, component, about, text */
+        LOG_JOURNAL, /* the priority in front, as sd-daemon(3) has it; the journal adds the time */
+};
+extern enum log_format log_format;
+
+enum { LOG_LINE_MAX = 4096 }; /* bytes of a line, which a pipe takes at once */
+
+/* The parts of a line. No text has control characters. */
+struct log_line {
+        const char *level, *component;
+        const char *about; /* the client that the line is about; NULL: none */
+        struct bytes text;
+};
+
+/* Write the line as `log_format` has it, with a newline. Returns its size. Too long texts are cut. */
+size_t log_compose(const struct log_line *line, char out[LOG_LINE_MAX]);
 
 void log_write(enum log_level level, const char *component, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));

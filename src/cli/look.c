@@ -81,6 +81,13 @@ int look_at(const struct server_spec *spec, int timeout_ms, bool quiet,
         return r;
 }
 
+bool look_is_service(const struct wire_session_stats *m)
+{
+        struct bytes found;
+        return info_find(m->links, INFO_OUT_OF_SERVICE, &found) ||
+               info_find(m->links, INFO_SERVER, &found) || info_find(m->links, INFO_HEALTH, &found);
+}
+
 bool look_print_service(const struct wire_session_stats *m)
 {
         char text[300];

@@ -10,6 +10,9 @@
 SP_NODISCARD int look_at(const struct server_spec *spec, int timeout_ms, bool quiet,
                          void (*each)(void *user, const struct wire_session_stats *m), void *user);
 
+/* Return true if the message is about the server or a device, not about a session. */
+bool look_is_service(const struct wire_session_stats *m);
+
 /* Print the message if it is about a device that new sessions do not get. Returns true if it is. */
 bool look_print_service(const struct wire_session_stats *m);
 

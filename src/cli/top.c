@@ -59,17 +59,62 @@ static void print_link(struct bytes link)
         print_fabric(link);
 }
 
+/* "3 h 12 min" */
+static const char *age_text(uint64_t ns, char out[32])
+{
+        uint64_t s = ns / 1000000000;
+        if (s < 60)
+                snprintf(out, 32, "%" PRIu64 " s", s);
+        else if (s < 3600)
+                snprintf(out, 32, "%" PRIu64 " min", s / 60);
+        else if (s < 86400)
+                snprintf(out, 32, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+        else
+                snprintf(out, 32, "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
+        return out;
+}
+
+/* Print the server's own counters. */
+static void print_server(struct bytes server)
+{
+        struct bytes left = server;
+        struct info_entry e;
+        uint64_t refused = 0;
+        char age[32];
+        while (info_next(&left, &e))
+                if (e.key == INFO_SERVER_REFUSED && !info_check(e.value))
+                        refused += info_u64(e.value, INFO_SERVER_COUNT, 0);
+        printf("  up %s, %" PRIu64 " of %" PRIu64 " sessions; since its start %" PRIu64
+               " sessions, %" PRIu64 " lost, %" PRIu64 " connections refused\n",
+               age_text(info_u64(server, INFO_SERVER_UP_NS, 0), age),
+               info_u64(server, INFO_SERVER_SESSIONS, 0),
+               info_u64(server, INFO_SERVER_SESSIONS_MAX, 0),
+               info_u64(server, INFO_SERVER_SESSIONS_BEGUN, 0),
+               info_u64(server, INFO_SERVER_SESSIONS_LOST, 0), refused);
+}
+
 static void print_session(void *last, const struct wire_session_stats *m)
 {
         uint64_t *process = last;
         struct bytes links = m->links;
         struct info_entry e;
-        char name[300];
+        struct bytes block;
+        char name[300], memory[16];
         if (look_print_service(m))
+                return;
+        if (info_find(m->links, INFO_SERVER, &block) && !info_check(block))
+                print_server(block);
+        if (look_is_service(m))
                 return;
         snprintf(name, sizeof(name), "%.*s", (int)m->name.size, (const char *)m->name.data);
         if (m->process != *process)
-                printf("  %s (worker %" PRIu64 ")\n", bytes_tame(name, sizeof(name)), m->process);
+                printf("  %s (worker %" PRIu64 ")", bytes_tame(name, sizeof(name)), m->process);
+        if (m->process != *process && info_find(m->links, INFO_SESSION, &block) &&
+            !info_check(block))
+                printf(", buffers of %s",
+                       size_text(info_u64(block, INFO_SESSION_MEMORY, 0), memory));
+        if (m->process != *process)
+                printf("\n");
         *process = m->process;
         while (info_next(&links, &e))
                 if (e.key == INFO_LINK && !info_check(e.value))

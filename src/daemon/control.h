@@ -28,6 +28,9 @@ enum control_kind {
         CONTROL_MEASURE = 'M',
         /* From the meter: a session's number and an enum meter_verdict, as text. */
         CONTROL_OVER = 'V',
+        /* To the exporter, as its first message: the listening socket. From the exporter: a query of
+         * statistics, with the socket that gets the answer. */
+        CONTROL_METRICS = 'X',
         /* To the zygote: a worker's end and its standard error; its folder, its devices and its
          * owner, each with a NUL. */
         CONTROL_FORK = 'W',
@@ -47,6 +50,9 @@ enum control_kind {
         CONTROL_HEALTH = 'B',
         /* The session is in a driver's call that does not return; the worker ends. */
         CONTROL_STUCK = 'O',
+        /* The session is over. Three numbers of 8 bytes: bytes sent and received, and the most that
+         * its buffers held; then the reason as text. */
+        CONTROL_ENDED = 'E',
 };
 
 enum {

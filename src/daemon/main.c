@@ -1,6 +1,8 @@
 /* spancld: lends the OpenCL devices of this host to SpanCL clients. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -8,6 +10,7 @@
 #include "config/document.h"
 #include "config/options.h"
 #include "daemon/dialler/dialler.h"
+#include "daemon/exporter/exporter.h"
 #include "daemon/sandbox_test.h"
 #include "daemon/supervisor/birth.h"
 #include "daemon/supervisor/gate.h"
@@ -57,10 +60,34 @@ static void print_help(void)
 
 /* The part that this process plays: the supervisor, unless a member is set. */
 struct part {
-        bool pair, rotate, zygote, dialler, sandbox_test;
+        bool pair, rotate, zygote, dialler, exporter, sandbox_test;
         const char *scratch_dir, *owner; /* a worker's */
         const char *memory, *tasks;      /* the meter's limits */
 };
+
+/* Return true if standard error is systemd's journal: JOURNAL_STREAM has its device and inode. */
+static bool is_journal(void)
+{
+        const char *text = getenv("JOURNAL_STREAM");
+        char own[64];
+        struct stat st;
+        if (!text || fstat(STDERR_FILENO, &st) < 0)
+                return false;
+        snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)st.st_dev,
+                 (unsigned long long)st.st_ino);
+        return !strcmp(text, own);
+}
+
+/* Choose the form of the log. Other processes than these write to the supervisor, which writes their
+ * lines in this form. */
+static void choose_format(const struct config_options *o, const struct part *part)
+{
+        uint64_t wanted = config_option_number(o, CONFIG_log_format);
+        if (part->pair || part->sandbox_test || part->zygote || part->dialler || part->exporter ||
+            part->scratch_dir)
+                return;
+        log_format = wanted ? (enum log_format)wanted : is_journal() ? LOG_JOURNAL : LOG_TEXT;
+}
 
 static int run(struct config_options *o, int argc, char **argv, const struct part *part)
 {
@@ -72,6 +99,7 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 printf("spancld %s\n", SPANCL_VERSION);
                 return 0;
         }
+        choose_format(o, part);
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
         tls_by_kernel = config_option_number(o, CONFIG_ktls) == 0;
@@ -88,6 +116,8 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 return zygote_main(o);
         if (part->dialler)
                 return dialler_main(o);
+        if (part->exporter)
+                return exporter_main();
         if (part->memory)
                 return meter_main(o, part->memory, part->tasks);
         if (!part->scratch_dir)
@@ -101,6 +131,7 @@ int main(int argc, char **argv)
          *   a worker   "--worker SCRATCH_DIR OWNER"
          *   the zygote, from which workers are forked   "--zygote"
          *   the dialler, which makes links to other servers   "--dialler"
+         *   the exporter, which serves metrics   "--exporter"
          *   the meter, which measures sessions   "--meter MEMORY TASKS" */
         struct part part = { 0 };
         if (argc >= 4 && !strcmp(argv[1], "--worker")) {
@@ -119,6 +150,10 @@ int main(int argc, char **argv)
                 argv++;
         } else if (argc >= 2 && !strcmp(argv[1], "--dialler")) {
                 part.dialler = true;
+                argc--;
+                argv++;
+        } else if (argc >= 2 && !strcmp(argv[1], "--exporter")) {
+                part.exporter = true;
                 argc--;
                 argv++;
         } else if (argc >= 2 && !strcmp(argv[1], "sandbox-test")) {

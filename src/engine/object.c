@@ -86,6 +86,8 @@ static cl_int storage_take(struct engine *e, uint64_t size, uint64_t *charged) R
         if (engine_limit_exceeded(e, LIMIT_STORAGE, e->objects.storage, size))
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
         e->objects.storage += size;
+        if (e->objects.storage > e->objects.storage_peak)
+                e->objects.storage_peak = e->objects.storage;
         *charged += size;
         return CL_SUCCESS;
 }

@@ -43,6 +43,7 @@ struct engine_objects {
         struct map table;
         /* Counted against the session's limits. */
         uint64_t programs, storage;
+        uint64_t storage_peak; /* the most that `storage` was */
         /* Counts the objects that the client released. */
         uint64_t releases;
         /* Queues with submissions that are not flushed. */

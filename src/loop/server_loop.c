@@ -660,10 +660,12 @@ void server_loop_share(struct server_loop *l, bool shared)
         spin_share(&l->spin, shared);
 }
 
-int server_loop_links(struct server_loop *l, struct buf *ret)
+int server_loop_stats(struct server_loop *l, struct buf *ret)
 {
         serving_lock(l);
-        int r = engine_get_links(l->engine, ret);
+        int r = engine_get_usage(l->engine, ret);
+        if (!r)
+                r = engine_get_links(l->engine, ret);
         serving_unlock(l);
         return r;
 }

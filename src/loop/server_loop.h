@@ -65,8 +65,9 @@ void server_loop_stop(struct server_loop *l, const char *text);
  * at first. */
 void server_loop_share(struct server_loop *l, bool shared);
 
-/* Append an INFO_LINK record for each of its links (proto/info.h). Any thread. SP_E_NOMEM. */
-SP_NODISCARD int server_loop_links(struct server_loop *l, struct buf *ret);
+/* Append an INFO_SESSION record, and an INFO_LINK record for each of its links (proto/info.h). Any
+ * thread. SP_E_NOMEM. */
+SP_NODISCARD int server_loop_stats(struct server_loop *l, struct buf *ret);
 
 /* Number of devices. */
 unsigned server_loop_devices(struct server_loop *l);

@@ -66,10 +66,38 @@ enum info_key {
         INFO_TRACE_THREAD_ID,        /* u64 */
         INFO_TRACE_THREAD_NAME,      /* text, at most 15 bytes */
         INFO_TRACE_RECORDS,          /* four u64 each: begin_ns, end_ns, probe, value */
+
+        /* session_stats, from the worker */
+        INFO_SESSION = 0x10150, /* block */
+        INFO_SESSION_MEMORY,    /* u64: bytes of its buffers, images and shared virtual memory */
+        INFO_SESSION_PROGRAMS,  /* u64 */
+        INFO_SESSION_PEAK,      /* u64: the most that INFO_SESSION_MEMORY was */
+
+        /* session_stats, from the supervisor, whose number `process` is; `name` is empty */
+        INFO_SERVER = 0x10158,      /* block */
+        INFO_SERVER_UP_NS,          /* u64 */
+        INFO_SERVER_SESSIONS,       /* u64: now */
+        INFO_SERVER_SESSIONS_MAX,   /* u64: --sessions */
+        INFO_SERVER_SESSIONS_BEGUN, /* u64: since its start */
+        INFO_SERVER_SESSIONS_LOST,  /* u64: those that ended by a crash or over a limit */
+        INFO_SERVER_REFUSED,   /* block for each reason: INFO_SERVER_REASON, INFO_SERVER_COUNT */
+        INFO_SERVER_REASON,    /* text: lower-case letters and underscores */
+        INFO_SERVER_COUNT,     /* u64: connections since its start */
+        INFO_HEALTH = 0x10168, /* block, one message for each device */
+        INFO_HEALTH_DEVICE,    /* u64: its number for --devices */
+        INFO_HEALTH_NAME,      /* text */
+        INFO_HEALTH_STATE,     /* u64: enum info_health_state */
+        INFO_HEALTH_FAILURES,  /* u64: failed checks in a row */
 };
 
 enum {
         DEVICE_FLAG_LITTLE = 1, /* reserved for later use */
+};
+
+enum info_health_state {
+        INFO_HEALTH_IN_SERVICE,
+        INFO_HEALTH_KEPT_OUT,       /* new sessions do not get it until a check passes */
+        INFO_HEALTH_OUT_OF_SERVICE, /* the same, after several failed checks */
 };
 
 /* How a device gets shared virtual memory. */

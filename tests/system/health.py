@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
+import scrape  # noqa: E402
 from servers import Servers, children, every_child, is_check  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -39,7 +40,7 @@ class Sick:
         if sick:
             self.spoil(*sick)
         os.environ.update(POCL_DEVICES="pthread basic", BRITTLE_SICK=str(self.path))
-        self.servers = Servers(BUILD, 1, ("--log", "info", "--linger", "0", "--sandbox-read", self.folder.name, *options),
+        self.servers = Servers(BUILD, 1, ("--log", "info", "--linger", "0", "--metrics", "localhost:0", "--sandbox-read", self.folder.name, *options),
                                vendors=DRIVER)
         self.pid = self.servers.processes[0].pid
 
@@ -93,6 +94,11 @@ class Sick:
         return subprocess.run([str(BUILD / "bin/spancl"), *command], env=self.servers.environment(), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
 
+    def state(self, device, state):
+        """Whether the metrics say that the device is in that state."""
+        metrics = scrape.scrape(scrape.address_in(self.log()))
+        return scrape.of(metrics, "spancl_device_state", f'device="{device}"', f'state="{state}"') == 1
+
     def listed(self):
         """The devices that a session gets, and those that none gets."""
         done = self.spancl("list", "--quick")
@@ -135,12 +141,14 @@ def a_device_that_fails_is_out_of_service_until_it_works():
         assert len(devices) == 1 and len(out) == 1, (devices, out)
         assert out[0].startswith("  device 1 (") and ": out of service: a write fails" in out[0], out
         assert out[0] in s.spancl("top", "--once").stdout.splitlines()
+        assert s.state(1, "out_of_service") and not s.state(1, "in_service") and s.state(0, "in_service")
         s.works(0)
         file.unlink()
         s.says("is in service again")  # after a minute
         assert s.log().count(OUT) == 1, s.log()
         devices, out = s.listed()
         assert (len(devices), out) == (2, []), (devices, out)
+        wait_for(lambda: s.state(1, "in_service"), s.log)  # the same text serves for a second
         s.works(1)
 
 

@@ -71,6 +71,32 @@ static size_t count(const char *text, const char *what)
         return n;
 }
 
+TEST(a_line_in_json_is_one_object_with_nothing_forged)
+{
+        static const char said[] = "spancl[engine] warn: a\"},{\"level\":\"error\\\x1b\xff\tz\n";
+        log_format = LOG_JSON;
+        const char *text = log_after(said, sizeof(said) - 1);
+        log_format = LOG_PLAIN;
+        assert_memory_equal(text, "{\"time\":\"20", 11);
+        assert_non_null(strstr(text,
+                               "Z\",\"level\":\"warn\",\"component\":\"worker 7/engine\",\"text\":"
+                               "\"a\\\"},{\\\"level\\\":\\\"error\\\\\\\\x1b\\\\xff\\tz\"}\n"));
+}
+
+TEST(a_long_line_in_json_is_cut_inside_its_text)
+{
+        static char said[960 * 4];
+        memset(said, '\\', sizeof(said));
+        memset(said, 0xff, 960);
+        said[sizeof(said) - 1] = '\n';
+        log_format = LOG_JSON;
+        const char *text = log_after(said, sizeof(said));
+        log_format = LOG_PLAIN;
+        size_t size = strlen(text);
+        assert_true(size > 3000 && size <= LOG_LINE_MAX);
+        assert_string_equal(text + size - 3, "\"}\n");
+}
+
 TEST(an_honest_line_keeps_its_component_and_level)
 {
         static const char said[] = "spancl[engine] warn: a limit is met\n";
@@ -222,6 +248,8 @@ int main(void)
 {
         signal(SIGPIPE, SIG_IGN);
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_line_in_json_is_one_object_with_nothing_forged),
+                cmocka_unit_test(a_long_line_in_json_is_cut_inside_its_text),
                 cmocka_unit_test(an_honest_line_keeps_its_component_and_level),
                 cmocka_unit_test(other_lines_are_told_as_what_they_are),
                 cmocka_unit_test(no_line_begins_as_those_of_the_supervisor_do),

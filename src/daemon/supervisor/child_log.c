@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "os/passing.h"
 
@@ -34,29 +35,6 @@ int child_log_open(struct child_log *l, struct child_log_budget *all, int *ret_e
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* Return the size of the printable UTF-8 character at `p`; 0: there is none. Characters that
- * would begin a line, or reorder the text around them, do not count as printable. */
-static size_t printable(const uint8_t *p, size_t left)
-{
-        uint32_t c = *p;
-        if (c < 0x80)
-                return (c >= 0x20 && c != 0x7f) || c == '\t';
-        size_t size = c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-        if (c < 0xc2 || !size || size > left)
-                return 0;
-        c &= 0xffu >> (size + 1);
-        for (size_t i = 1; i < size; i++) {
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-                c = c << 6 | (p[i] & 0x3f);
-        }
-        static const uint32_t least[] = { 0, 0, 0xa0, 0x800, 0x10000 };
-        bool order = c == 0x61c || (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-                     (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-        bool none = c < least[size] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000);
-        return order || none ? 0 : size;
-}
-
 /* Escape `text` into `out`, which has four times its size. */
 static size_t escape(const char *text, size_t size, char *out)
 {
@@ -64,7 +42,7 @@ static size_t escape(const char *text, size_t size, char *out)
         size_t n = 0;
         for (size_t i = 0; i < size;) {
                 uint8_t c = (uint8_t)text[i];
-                size_t k = printable((const uint8_t *)text + i, size - i);
+                size_t k = bytes_printable((const uint8_t *)text + i, size - i);
                 memcpy(out + n, text + i, k);
                 n += k;
                 i += k;
@@ -102,9 +80,9 @@ static void tell_dropped(struct child_log *l, const char *who, uint64_t now_ns)
 
 static void put_line(struct child_log *l, const char *who, uint64_t now_ns)
 {
-        char out[64 + 4 * CHILD_LOG_LINE + 32];
+        char out[LOG_LINE_MAX], text[4 * CHILD_LOG_LINE + 8], component[64];
         struct log_head head;
-        size_t size = l->size;
+        size_t size = l->size, len;
         if (size && l->line[size - 1] == '\r')
                 size--;
         uint64_t cost = size + CHILD_LOG_LINE_COST;
@@ -121,13 +99,15 @@ static void put_line(struct child_log *l, const char *who, uint64_t now_ns)
         if (l->dropped && now_ns - l->told_ns >= tell_each_ns)
                 tell_dropped(l, who, now_ns);
         size_t skip = log_head_parse(l->line, size, &head);
-        int n = skip ? snprintf(out, 64, "spancl[%s/%s] %s: ", who, head.component, head.level)
-                     : snprintf(out, 64, "spancl[%s] stderr: ", who);
-        size_t len = (size_t)(n < 64 ? n : 63);
-        len += escape(l->line + skip, size - skip, out + len);
+        struct log_line line = { .level = skip ? head.level : "stderr", .about = l->about };
+        snprintf(component, sizeof(component), "%s%s%s", who, skip ? "/" : "",
+                 skip ? head.component : "");
+        line.component = component;
+        len = escape(l->line + skip, size - skip, text);
         if (cut)
-                len += (size_t)(stpcpy(out + len, " (...)") - (out + len));
-        out[len++] = '\n';
+                len += (size_t)(stpcpy(text + len, " (...)") - (text + len));
+        line.text = bytes_of(text, len);
+        len = log_compose(&line, out);
         log_put(out, len);
 }
 

@@ -31,7 +31,8 @@ struct child_log_budget {
 
 /* A log. Zeroed memory with fd -1 is a closed one. */
 struct child_log {
-        int fd; /* the end to read from */
+        int fd;            /* the end to read from */
+        const char *about; /* of each line (log_line); NULL: none. The caller owns it. */
         struct child_log_budget *all;
         struct child_log_budget own;
         uint64_t resume_ns; /* when to read again after too much output; 0: now */

@@ -270,6 +270,7 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
         struct keys_entry e;
         if (!strcmp(peer->psk, KEYS_PSK_TOKEN)) {
                 strcpy(ret->owner, KEYS_PSK_TOKEN);
+                strcpy(ret->client, KEYS_PSK_TOKEN);
                 return true;
         }
         if (!peer->known)
@@ -280,9 +281,10 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
                                  is_heir(g, peer, clients, &e));
         drop(clients);
         bool own = is_own(g, peer) || (found && e.own);
-        if (found)
+        if (found) {
                 strcpy(ret->devices, e.devices);
-        else
+                snprintf(ret->client, sizeof(ret->client), "%s", e.name);
+        } else
                 log_info(LOG, "a client that is not known has the key %s", hex);
         if (!own)
                 strcpy(ret->owner, hex);

@@ -39,6 +39,8 @@ struct gate_grant {
          * "token" for all clients that have the token. "": the server's own user, as for
          * connections of this host. */
         char owner[KEYS_HEX + 1];
+        /* The client's name in the list of clients, for the log; "": it has none. */
+        char client[KEYS_NAME_MAX + 1];
 };
 
 /* Zeroed memory is a valid gate without keys. */

@@ -405,6 +405,13 @@ uint64_t health_deadline(const struct supervisor *s)
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
+enum info_health_state health_state(const struct health_device *d)
+{
+        if (!d->kept_out)
+                return INFO_HEALTH_IN_SERVICE;
+        return is_out(d) ? INFO_HEALTH_OUT_OF_SERVICE : INFO_HEALTH_KEPT_OUT;
+}
+
 int health_tell(const struct supervisor *s, struct buf *out)
 {
         int r = 0;

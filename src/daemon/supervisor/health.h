@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "proto/info.h"
 
 struct supervisor;
 struct worker;
@@ -69,6 +70,9 @@ const char *health_excuse(const struct supervisor *s);
 void health_hear(struct supervisor *s, struct worker *w, const struct control *c);
 void health_give_up(struct supervisor *s, struct worker *w);
 void health_ended(struct supervisor *s, struct worker *w, const char *how);
+
+/* The device's state. */
+enum info_health_state health_state(const struct health_device *d);
 
 /* Append the session_stats exchanges that report devices out of use. SP_E_NOMEM. */
 SP_NODISCARD int health_tell(const struct supervisor *s, struct buf *out);

@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/supervisor/audit.h"
+#include "daemon/supervisor/report.h"
 #include "daemon/supervisor/time_slice.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
@@ -58,7 +61,7 @@ void pending_bury(struct supervisor *s)
 }
 
 /* Answer with the reason of a refusal. The caller drops the pending connection. */
-static void refuse(struct pending *v, int status, const char *text)
+static void refuse(struct supervisor *s, struct pending *v, int status, const char *text)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         const struct wire_hello_reply m = {
@@ -66,7 +69,8 @@ static void refuse(struct pending *v, int status, const char *text)
                 .time_ns = clock_now_ns(),
                 .text = bytes_str(text),
         };
-        log_info(LOG, "a connection was refused: %s", text);
+        report_refused(s, status);
+        audit_refused(s, v, text);
         if (hello_put_reply(&out, &m) < 0)
                 return;
         struct iovec iov = { out.data, out.size };
@@ -81,7 +85,7 @@ void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant
         {
                 if (grant && !grant_is_same(&v->grant, grant))
                         continue;
-                refuse(v, status, text);
+                refuse(s, v, status, text);
                 pending_drop(s, v);
         }
 }
@@ -112,7 +116,8 @@ static bool look(struct supervisor *s, struct pending *v, uint64_t version)
         auto_clean(buf_fini) struct buf out = { 0 };
         const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
         uint8_t number[8];
-        if (hello_put_reply(&out, &m) < 0 || health_tell(s, &out) < 0 || !tell(v, &out))
+        if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_tell(s, &out) < 0 ||
+            !tell(v, &out))
                 return false;
         v->look = ++s->arrivals.looks;
         bytes_put_u64(number, v->look);
@@ -128,21 +133,37 @@ static bool look(struct supervisor *s, struct pending *v, uint64_t version)
         return v->answers > 0;
 }
 
+/* Find the connection that made the query; NULL: it is gone. */
+static struct pending *find_look(struct supervisor *s, uint64_t look)
+{
+        list_each(v, &s->arrivals.pending, struct pending, link)
+        {
+                if (v->look == look)
+                        return v;
+        }
+        return NULL;
+}
+
+void pending_worker_ended(struct supervisor *s, struct worker *w)
+{
+        for (int i = 0; i < WORKER_LOOKS; i++) {
+                struct pending *v = w->looks[i] ? find_look(s, w->looks[i]) : NULL;
+                w->looks[i] = 0;
+                if (v && !--v->answers)
+                        pending_drop(s, v);
+        }
+}
+
 void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
-        struct pending *v = NULL;
         uint64_t look = c->size >= 8 ? bytes_get_u64(c->data) : 0;
         uint64_t *slot = look ? look_slot(w, look) : NULL;
         if (!slot)
                 return; /* it was not asked, or has already sent its last answer */
         if (c->size == 8)
                 *slot = 0;
-        list_each(one, &s->arrivals.pending, struct pending, link)
-        {
-                if (one->look == look)
-                        v = one;
-        }
+        struct pending *v = find_look(s, look);
         if (!v)
                 return;
         const struct wire_session_stats m = {
@@ -152,6 +173,33 @@ void pending_pass_on(struct supervisor *s, struct worker *w, const struct contro
         };
         if (c->size == 8 ? !--v->answers : hello_put_stats(&out, &m) < 0 || !tell(v, &out))
                 pending_drop(s, v);
+}
+
+uint64_t pending_look(struct supervisor *s, int fd, uint64_t before)
+{
+        struct conn *conn;
+        struct pending *v = before && find_look(s, before) ? NULL : mem_zalloc(sizeof(*v));
+        if (!v) {
+                close(fd);
+                return before;
+        }
+        if (conn_from_fd(fd, &conn) < 0) {
+                mem_free(v);
+                return 0;
+        }
+        v->source.kind = SOURCE_PENDING;
+        v->conn = conn;
+        v->heard = true;
+        v->from.local = true;
+        v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
+        list_append(&s->arrivals.pending, &v->link);
+        s->arrivals.pending_count++;
+        if (supervisor_watch(s, conn->fd, v) < 0 || !look(s, v, WIRE_VERSION)) {
+                uint64_t number = v->look;
+                pending_drop(s, v);
+                return number;
+        }
+        return v->look;
 }
 
 /* ---- routing ------------------------------------------------------------------------------------ */
@@ -188,7 +236,7 @@ static void pair(struct supervisor *s, struct pending *v, const struct wire_hell
         const char *text;
         int r = gate_pair(&s->gate, v->conn, m, &text);
         if (r < 0) {
-                refuse(v, r, text);
+                refuse(s, v, r, text);
                 return;
         }
         const struct wire_hello_reply answer = { .version = WIRE_VERSION,
@@ -211,14 +259,14 @@ static enum routed route(struct supervisor *s, struct pending *v)
         const char *text;
         int r = hello_get(bytes_of(v->hello.data, v->hello.size), &m);
         if (r < 0) {
-                refuse(v, r,
+                refuse(s, v, r,
                        r == SP_E_LINK ? "the hello was altered on its way"
                                       : "the hello is not valid");
                 return ROUTED;
         }
         r = hello_negotiate(&m, &version, &text);
         if (r < 0) {
-                refuse(v, r, text);
+                refuse(s, v, r, text);
                 return ROUTED;
         }
         if (m.role == HELLO_ROLE_PAIR) {
@@ -227,14 +275,14 @@ static enum routed route(struct supervisor *s, struct pending *v)
         }
         r = gate_admit(&s->gate, &v->from, v->conn, &m, &v->grant, &text);
         if (r < 0) {
-                refuse(v, r, text);
+                refuse(s, v, r, text);
                 return ROUTED;
         }
         if (m.role == HELLO_ROLE_LOOK)
                 return look(s, v, version) ? ROUTED_WAIT : ROUTED;
         v->state.size = 0;
         if (conn_export(v->conn, &v->state) < 0) {
-                refuse(v, SP_E_PROTO, "more was said before the hello was answered");
+                refuse(s, v, SP_E_PROTO, "more was said before the hello was answered");
                 return ROUTED;
         }
         struct worker *w = workers_find(s, m.session_hi, m.session_lo);
@@ -242,11 +290,12 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 return ROUTED;
         if (m.role || m.lane || m.next_seq || m.generation) {
                 const char *why = workers_why_ended(s, m.session_hi, m.session_lo);
-                refuse(v, SP_E_GONE, why ? why : "this server has no such session (any more)");
+                refuse(s, v, SP_E_GONE, why ? why : "this server has no such session (any more)");
                 return ROUTED;
         }
         if (workers_count(s, WORKER_BUSY) >= config_option_number(s->options, CONFIG_sessions)) {
-                refuse(v, SP_E_LIMIT, "this server has no room for another session (--sessions)");
+                refuse(s, v, SP_E_LIMIT,
+                       "this server has no room for another session (--sessions)");
                 return ROUTED;
         }
         if (health_holds(s))
@@ -257,6 +306,8 @@ static enum routed route(struct supervisor *s, struct pending *v)
         if (!w)
                 return ROUTED_WAIT;
         w->state = WORKER_BUSY;
+        s->counts.begun++;
+        audit_begin(w, v);
         w->id[0] = m.session_hi;
         w->id[1] = m.session_lo;
         snprintf(w->name, sizeof(w->name), "%.*s", (int)m.name.size, (const char *)m.name.data);
@@ -279,7 +330,7 @@ void pending_serve_waiting(struct supervisor *s)
 static void start_waiting(struct supervisor *s, struct pending *v)
 {
         if (s->arrivals.waiting_count == WAITING_MAX) {
-                refuse(v, SP_E_LIMIT, "too many sessions begin at once on this server");
+                refuse(s, v, SP_E_LIMIT, "too many sessions begin at once on this server");
                 pending_drop(s, v);
                 return;
         }
@@ -336,9 +387,11 @@ void pending_event(struct supervisor *s, struct pending *v)
         r = r < 0 ? r : read_hello(v);
         if (!r)
                 return;
-        if (r < 0)
+        if (r < 0) {
+                report_refused(s, r);
                 log_info(LOG, "a connection was dropped: %s",
                          r == SP_E_PROTO ? "it does not speak SpanCL" : status_text(r));
+        }
         if (r < 0 || route(s, v) == ROUTED)
                 pending_drop(s, v);
         else if (!v->look)
@@ -394,6 +447,7 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
         v->from = gate_origin_of(&s->gate, conn, tls_only);
         if (!v->from.local && s->arrivals.rate_per_s &&
             !rate_allows(&s->arrivals.rate, v->from.net, s->arrivals.rate_per_s, clock_now_ns())) {
+                report_refused(s, SP_E_BUSY);
                 log_info(LOG, "a host connects more often than --connection-rate allows");
                 conn_close(conn);
                 mem_free(v);
@@ -409,11 +463,13 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
         s->arrivals.pending_count++;
         struct pending *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
         if (crowd) {
+                report_refused(s, SP_E_BUSY);
                 log_info(LOG,
                          "too many connections of one host without a hello: the oldest is dropped");
                 pending_drop(s, crowd);
         }
         if (s->arrivals.pending_count > PENDING_MAX) {
+                report_refused(s, SP_E_BUSY);
                 log_info(LOG, "too many connections without a hello: the oldest is dropped");
                 pending_drop(s, first(&s->arrivals.pending));
         }
@@ -469,10 +525,12 @@ void pending_expire(struct supervisor *s, uint64_t now_ns)
         while ((v = first(&s->arrivals.pending)) && v->deadline_ns <= now_ns) {
                 log_info(LOG, v->look ? "a session did not tell its counters in time"
                                       : "a connection without a hello was dropped");
+                if (!v->look)
+                        report_refused(s, SP_E_TIMEOUT);
                 pending_drop(s, v);
         }
         while ((v = first(&s->arrivals.waiting)) && v->deadline_ns <= now_ns) {
-                refuse(v, SP_E_TIMEOUT, "this server's OpenCL drivers take too long to load");
+                refuse(s, v, SP_E_TIMEOUT, "this server's OpenCL drivers take too long to load");
                 pending_drop(s, v);
         }
 }

@@ -24,6 +24,14 @@ void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant
 /* Send a worker's counters, or their end, to the connection that asked for them. */
 void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c);
 
+/* The exporter queries statistics. `fd`, a stream socket, gets the answer and is taken over. The
+ * query with the number `before` must be over: one runs at a time. Returns the query's number; 0:
+ * there was an error, and `fd` is closed. */
+uint64_t pending_look(struct supervisor *s, int fd, uint64_t before);
+
+/* The worker has ended: queries do not wait for its answer any more. */
+void pending_worker_ended(struct supervisor *s, struct worker *w);
+
 /* Drop the connections whose time is over. Returns the time of the next one; UINT64_MAX: none. */
 void pending_expire(struct supervisor *s, uint64_t now_ns);
 uint64_t pending_deadline(const struct supervisor *s);

@@ -32,6 +32,8 @@ enum source_kind {
         SOURCE_DIALLER_LOG,
         SOURCE_CALLS,
         SOURCE_METER,
+        SOURCE_EXPORTER,
+        SOURCE_EXPORTER_LOG,
 };
 
 /* The source of an epoll event: the first member of each struct that epoll names. */
@@ -69,6 +71,17 @@ enum worker_state {
         WORKER_CHECKING, /* it checks a device and never has a session (daemon/supervisor/health.h) */
 };
 
+/* The session's line in the log (daemon/supervisor/audit.h). */
+struct audit {
+        uint64_t begun_ns;
+        char client[KEYS_NAME_MAX + 1]; /* as the list of clients names it; "": it has no name */
+        char from[80];                  /* its address or user */
+        char about[384];                /* both, for each line of the session */
+        bool told;                      /* the worker sent the following */
+        uint64_t sent, received, buffers_peak; /* bytes */
+        char why[128];
+};
+
 struct worker {
         struct source source, log_source, calls_source;
         struct list link;
@@ -93,11 +106,12 @@ struct worker {
         uint64_t measured;      /* its number at the meter; 0: not measured */
         uint64_t control_inode; /* of the worker's end */
         bool open;              /* the meter may inspect it */
-        bool over;              /* it exceeded a limit, and the log says so */
-        bool told;              /* it sent why it can't serve, or its check's result */
-        bool stuck;             /* it reported a driver's call that never returns */
-        bool short_slices;      /* its threads have short slices (daemon/supervisor/time_slice.h) */
-        bool gone;              /* its control socket is closed; SIGCHLD will follow */
+        struct audit audit;
+        bool over;         /* it exceeded a limit, and the log says so */
+        bool told;         /* it sent why it can't serve, or its check's result */
+        bool stuck;        /* it reported a driver's call that never returns */
+        bool short_slices; /* its threads have short slices (daemon/supervisor/time_slice.h) */
+        bool gone;         /* its control socket is closed; SIGCHLD will follow */
 };
 
 struct dialler_process {
@@ -116,6 +130,16 @@ struct meter_process {
         uint64_t again_ns; /* when to try again; 0: nothing failed */
 };
 
+struct exporter_process {
+        struct source source, log_source;
+        struct listener *listener; /* NULL: no metrics are wanted */
+        struct child_log log;
+        int control;       /* -1: none */
+        pid_t pid;         /* 0: none */
+        uint64_t again_ns; /* when to start one; UINT64_MAX: one runs, or none is wanted */
+        uint64_t look;     /* the number of its last query */
+};
+
 /* A session that the supervisor ended. Its client learns why when it reconnects. */
 struct ended {
         uint64_t id[2];
@@ -124,12 +148,37 @@ struct ended {
 
 enum { ENDED_MAX = 64 };
 
+/* The reasons of refusals, as they are counted (report.c has their names). */
+enum refusal {
+        REFUSED_UNKNOWN,  /* the client may not enter */
+        REFUSED_FULL,     /* --sessions, or too many at once */
+        REFUSED_DEVICE,   /* no device for the session */
+        REFUSED_VERSION,  /* no common version of the protocol */
+        REFUSED_PROTOCOL, /* bytes that are no hello, or altered ones */
+        REFUSED_ENDED,    /* the session is over, or spancld ends */
+        REFUSED_SLOW,     /* drivers take too long, or the hello did not come in time */
+        REFUSED_RATE,     /* --connection-rate, or too many connections without a hello */
+        REFUSED_OTHER,
+        REFUSED_COUNT,
+};
+
+/* Counters since the start, for clients that query statistics (report.c). */
+struct counts {
+        uint64_t since_ns;
+        uint64_t begun; /* sessions */
+        uint64_t lost;  /* sessions that ended by a crash or over a limit */
+        uint64_t refused[REFUSED_COUNT];
+        uint64_t warn_due_ns; /* when the log would have told of all refusals at its rate */
+        uint64_t unwarned;    /* refusals since, of which the log does not tell */
+};
+
 struct supervisor {
         const struct config_options *options;
         struct spawner spawner;
         struct spare spare;
         struct dialler_process dialler;
         struct meter_process meter;
+        struct exporter_process exporter;
         struct cgroups cgroups;
         struct janitor janitor;
         struct gate gate;
@@ -157,6 +206,7 @@ struct supervisor {
         } arrivals;
 
         struct list workers;
+        struct counts counts;
 
         /* Starts of workers (workers.c). */
         struct {

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
 #include "daemon/supervisor/notify.h"
@@ -41,6 +42,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = s->starts.next_ns < d ? s->starts.next_ns : d;
         d = health_deadline(s) < d ? health_deadline(s) : d;
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
+        d = exporter_deadline(s) < d ? exporter_deadline(s) : d;
         return dialler_deadline(s) < d ? dialler_deadline(s) : d;
 }
 
@@ -94,6 +96,13 @@ static void run_events(struct supervisor *s, int timeout_ms)
                         break;
                 case SOURCE_METER:
                         meter_hear(s);
+                        break;
+                case SOURCE_EXPORTER:
+                        exporter_hear(s);
+                        break;
+                case SOURCE_EXPORTER_LOG:
+                        if (!child_log_read(&s->exporter.log, "exporter", clock_now_ns()))
+                                supervisor_unwatch(s, s->exporter.log.fd);
                         break;
                 case SOURCE_SIGNALS:
                         signalled = true;
@@ -170,6 +179,9 @@ static int prepare(struct supervisor *s)
         int r = listeners_open(s->options, &s->gate, &s->listeners);
         if (r < 0)
                 return r;
+        r = exporter_open(s);
+        if (r < 0)
+                return r;
         (void)spare_fill(&s->spare); /* or with the first connection */
         s->events.listeners = mem_zalloc(s->listeners.count * sizeof(*s->events.listeners));
         return s->events.listeners ? pending_resume(s) : SP_E_NOMEM;
@@ -183,11 +195,13 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .spawner = { .zygote = -1, .log.fd = -1 },
                 .dialler = { .control = -1, .log.fd = -1 },
                 .meter.control = -1,
+                .exporter = { .control = -1, .log.fd = -1, .again_ns = UINT64_MAX },
                 .events.epoll = -1,
                 .events.signals = -1,
                 .arrivals.accept_ns = UINT64_MAX,
                 .trim_ns = UINT64_MAX,
                 .cgroups = { .home = -1, .base = -1 },
+                .counts.since_ns = clock_now_ns(),
         };
         list_init(&s.arrivals.pending);
         list_init(&s.arrivals.waiting);
@@ -214,6 +228,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 health_provide(&s);
                 workers_provide(&s);
                 meter_provide(&s);
+                exporter_provide(&s);
                 pending_bury(&s);
                 run_events(&s, clock_poll_ms(next_deadline(&s)));
         }
@@ -227,6 +242,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         workers_stop(&s, run_events);
         meter_stop(&s);
         dialler_stop(&s);
+        exporter_stop(&s);
         janitor_fini(&s.janitor); /* before the spawner, which collects every child */
         spawner_fini(&s.spawner);
         cgroups_fini(&s.cgroups);

@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/supervisor/audit.h"
+#include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
@@ -104,6 +106,7 @@ static bool has_company(const struct supervisor *s, const struct worker *worker)
 static void worker_free(struct supervisor *s, struct worker *w)
 {
         list_remove(&w->link);
+        pending_worker_ended(s, w);
         child_log_close(&w->log, name_of(w), clock_now_ns());
         if (w->control >= 0)
                 close(w->control);
@@ -316,7 +319,8 @@ void worker_over(struct supervisor *s, struct worker *w, const char *why)
         worker_dismiss(s, w);
 }
 
-static void worker_ended(struct supervisor *s, struct worker *w, int status)
+static void worker_ended(struct supervisor *s, struct worker *w, int status,
+                         const struct rusage *used)
 {
         bool unclean = w->stuck || !WIFEXITED(status) || WEXITSTATUS(status) == WORKER_UNCLEAN ||
                        WEXITSTATUS(status) == WORKER_OVERDUE;
@@ -350,6 +354,9 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status)
                             "spancld's log");
                 health_doubt(s);
         }
+        if (busy)
+                audit_end(w, used, workers_why_ended(s, w->id[0], w->id[1]), how);
+        s->counts.lost += busy && !s->stopping && (unclean || w->over || crashed);
         worker_free(s, w);
         if (busy && !s->stopping)
                 health_session_ended(s);
@@ -444,6 +451,8 @@ void worker_hear(struct supervisor *s, struct worker *w)
                         continue;
                 if (w->state == WORKER_CHECKING)
                         health_hear(s, w, &c);
+                if (w->state == WORKER_BUSY && c.kind == CONTROL_ENDED)
+                        audit_hear(w, &c);
                 if (w->state == WORKER_BUSY && c.kind == CONTROL_STUCK)
                         worker_stuck(s, w);
                 if (w->state != WORKER_WARMING)
@@ -546,7 +555,7 @@ void workers_forget_unborn(struct supervisor *s)
         list_each(w, &s->workers, struct worker, link)
         {
                 if (w->gone && !w->pid)
-                        worker_ended(s, w, W_EXITCODE(1, 0));
+                        worker_ended(s, w, W_EXITCODE(1, 0), &(struct rusage){ 0 });
         }
 }
 
@@ -570,8 +579,9 @@ bool workers_reap(struct supervisor *s)
                         if (w->pid == info.si_pid && !w->gone)
                                 worker_hear(s, w);
                 }
-                pid_t pid = waitpid(info.si_pid, &status, 0);
-                if (dialler_ended(s, pid, status) || meter_ended(s, pid))
+                struct rusage used = { 0 };
+                pid_t pid = wait4(info.si_pid, &status, 0, &used);
+                if (dialler_ended(s, pid, status) || meter_ended(s, pid) || exporter_ended(s, pid))
                         continue;
                 if (pid == s->spawner.zygote_pid)
                         s->spawner.zygote_pid = 0;
@@ -580,7 +590,7 @@ bool workers_reap(struct supervisor *s)
                 list_each(w, &s->workers, struct worker, link)
                 {
                         if (w->pid == pid)
-                                worker_ended(s, w, status);
+                                worker_ended(s, w, status, &used);
                 }
         }
         (void)orphans_end(s);

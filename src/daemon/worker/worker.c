@@ -44,6 +44,7 @@ struct worker {
         char local_path[WIRE_LOCAL_PATH_MAX + 1]; /* where servers of this host reach the server */
         char identity[KEYS_HEX + 1]; /* the fingerprint of the server's key; "": none */
         int ended_fd;                /* an eventfd, set when the session is over */
+        char why[128];               /* the session's end, once ended_fd is set */
         char cache[PATH_MAX];        /* the folder of compiled programs; "": none */
 };
 
@@ -102,7 +103,7 @@ static void divert_output(int fd)
 static void on_ended(void *user, int status, const char *text)
 {
         struct worker *w = user;
-        (void)text;
+        snprintf(w->why, sizeof(w->why), "%s", text);
         w->unclean = status == SP_E_LIMIT || status == SP_E_NODEV;
         while (eventfd_write(w->ended_fd, 1) < 0 && errno == EINTR)
                 ;
@@ -199,7 +200,7 @@ static int tell_links(struct worker *w, uint64_t number)
 {
         auto_clean(buf_fini) struct buf links = { 0 }, out = { 0 };
         struct info_entry e;
-        int r = server_loop_links(w->loop, &links);
+        int r = server_loop_stats(w->loop, &links);
         struct bytes left = bytes_of(links.data, links.size);
         bool more = !r;
         while (more && !r) {
@@ -219,6 +220,35 @@ static int tell_links(struct worker *w, uint64_t number)
         }
         return r < 0 ? r
                      : control_send(CONTROL_FD, CONTROL_STATS, bytes_of(out.data, out.size), -1);
+}
+
+/* Send the session's totals, for the audit line. */
+static void tell_end(struct worker *w)
+{
+        auto_clean(buf_fini) struct buf stats = { 0 }, out = { 0 };
+        uint64_t sent = 0, received = 0, peak = 0;
+        struct info_entry e;
+        int r = server_loop_stats(w->loop, &stats);
+        for (struct bytes left = bytes_of(stats.data, stats.size); info_next(&left, &e);) {
+                if (e.key == INFO_SESSION)
+                        peak = info_u64(e.value, INFO_SESSION_PEAK, 0);
+                if (e.key != INFO_LINK)
+                        continue;
+                sent += info_u64(e.value, INFO_LINK_BYTES_SENT, 0) +
+                        info_u64(e.value, INFO_LINK_BULK_SENT, 0);
+                received += info_u64(e.value, INFO_LINK_BYTES_RECEIVED, 0) +
+                            info_u64(e.value, INFO_LINK_BULK_RECEIVED, 0);
+        }
+        if (!r)
+                r = buf_put_u64(&out, sent);
+        if (!r)
+                r = buf_put_u64(&out, received);
+        if (!r)
+                r = buf_put_u64(&out, peak);
+        if (!r)
+                r = buf_put(&out, w->why, strlen(w->why));
+        if (r < 0 || control_send(CONTROL_FD, CONTROL_ENDED, bytes_of(out.data, out.size), -1) < 0)
+                log_debug(LOG, "the supervisor does not get the session's totals");
 }
 
 /* Handle one message of the supervisor. False: the supervisor is gone. */
@@ -333,6 +363,8 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         /* The worker can't wait for a kernel that never completes: the alarm's signal ends the
          * process. */
         alarm(END_SECONDS);
+        if (w.attached && ended)
+                tell_end(&w);
         dialling_begin(-1);
         w.loop = server_loop_free(w.loop);
         close(w.ended_fd);

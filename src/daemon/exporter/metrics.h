@@ -1,0 +1,55 @@
+/* The metrics of a server, made of the answers to a query of statistics, as text in the exposition
+ * format 0.0.4 of Prometheus. No I/O; one owner. */
+#ifndef SPANCL_DAEMON_METRICS_H
+#define SPANCL_DAEMON_METRICS_H
+
+#include "base/bytes.h"
+#include "proto/wire.h"
+
+enum {
+        METRICS_SESSIONS = 1024, /* further sessions have no series of their own */
+        METRICS_DEVICES = 64,
+        METRICS_REASONS = 16,
+        METRICS_NAME = 64,
+};
+
+enum { METRICS_CLIENT, METRICS_SERVER, METRICS_ENDS }; /* the other end of a link */
+enum { METRICS_SENT, METRICS_RECEIVED, METRICS_WAYS };
+
+struct metrics_session {
+        uint64_t process;
+        char program[METRICS_NAME];
+        uint64_t bytes[METRICS_ENDS][METRICS_WAYS], messages[METRICS_ENDS][METRICS_WAYS];
+        uint64_t memory, programs;
+};
+
+struct metrics_device {
+        uint64_t number, state, failures; /* state: enum info_health_state */
+        char name[METRICS_NAME];
+};
+
+struct metrics_refusals {
+        char reason[METRICS_NAME];
+        uint64_t count;
+};
+
+/* Zeroed memory is an empty one. */
+struct metrics {
+        bool whole; /* all sessions have answered */
+        uint64_t up_ns, sessions, sessions_max, begun, lost;
+        struct metrics_refusals refused[METRICS_REASONS];
+        size_t refused_count;
+        struct metrics_device devices[METRICS_DEVICES];
+        size_t device_count;
+        struct metrics_session all[METRICS_SESSIONS];
+        size_t count;
+};
+
+/* Take one answer, whose texts a client may have chosen. Records that are malformed, unknown or too
+ * many are ignored. */
+void metrics_take(struct metrics *m, const struct wire_session_stats *answer);
+
+/* Append the text. SP_E_NOMEM. */
+SP_NODISCARD int metrics_put(const struct metrics *m, struct buf *out);
+
+#endif

@@ -1,0 +1,133 @@
+#include "daemon/supervisor/report.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/supervisor/workers.h"
+#include "os/clock.h"
+#include "proto/info.h"
+#include "session/hello.h"
+
+static const char *const reasons[REFUSED_COUNT] = {
+        [REFUSED_UNKNOWN] = "unknown_client",
+        [REFUSED_FULL] = "full",
+        [REFUSED_DEVICE] = "no_device",
+        [REFUSED_VERSION] = "version",
+        [REFUSED_PROTOCOL] = "protocol",
+        [REFUSED_ENDED] = "session_ended",
+        [REFUSED_SLOW] = "too_slow",
+        [REFUSED_RATE] = "rate",
+        [REFUSED_OTHER] = "other",
+};
+
+static enum refusal refusal_of(int status)
+{
+        switch (status) {
+        case SP_E_AUTH:
+                return REFUSED_UNKNOWN;
+        case SP_E_LIMIT:
+                return REFUSED_FULL;
+        case SP_E_NODEV:
+                return REFUSED_DEVICE;
+        case SP_E_VERSION:
+                return REFUSED_VERSION;
+        case SP_E_PROTO:
+        case SP_E_LINK:
+                return REFUSED_PROTOCOL;
+        case SP_E_GONE:
+                return REFUSED_ENDED;
+        case SP_E_TIMEOUT:
+                return REFUSED_SLOW;
+        case SP_E_BUSY:
+                return REFUSED_RATE;
+        default:
+                return REFUSED_OTHER;
+        }
+}
+
+void report_refused(struct supervisor *s, int status)
+{
+        s->counts.refused[refusal_of(status)]++;
+}
+
+static int put_refused(struct buf *b, enum refusal which, uint64_t count)
+{
+        size_t mark;
+        int r = info_begin(b, INFO_SERVER_REFUSED, &mark);
+        if (!r)
+                r = info_put(b, INFO_SERVER_REASON, reasons[which], strlen(reasons[which]));
+        if (!r)
+                r = info_put_u64(b, INFO_SERVER_COUNT, count);
+        if (!r)
+                info_end(b, mark);
+        return r;
+}
+
+static int put_server(const struct supervisor *s, struct buf *b)
+{
+        const struct {
+                enum info_key key;
+                uint64_t value;
+        } all[] = {
+                { INFO_SERVER_UP_NS, clock_now_ns() - s->counts.since_ns },
+                { INFO_SERVER_SESSIONS, workers_count(s, WORKER_BUSY) },
+                { INFO_SERVER_SESSIONS_MAX, config_option_number(s->options, CONFIG_sessions) },
+                { INFO_SERVER_SESSIONS_BEGUN, s->counts.begun },
+                { INFO_SERVER_SESSIONS_LOST, s->counts.lost },
+        };
+        size_t mark;
+        int r = info_begin(b, INFO_SERVER, &mark);
+        for (size_t i = 0; i < array_size(all) && !r; i++)
+                r = info_put_u64(b, all[i].key, all[i].value);
+        for (enum refusal i = 0; i < REFUSED_COUNT && !r; i++)
+                r = put_refused(b, i, s->counts.refused[i]);
+        if (!r)
+                info_end(b, mark);
+        return r;
+}
+
+static int put_device(const struct health_device *d, struct buf *b)
+{
+        size_t mark;
+        int r = info_begin(b, INFO_HEALTH, &mark);
+        if (!r)
+                r = info_put_u64(b, INFO_HEALTH_DEVICE, d->number);
+        if (!r)
+                r = info_put(b, INFO_HEALTH_NAME, d->name, strlen(d->name));
+        if (!r)
+                r = info_put_u64(b, INFO_HEALTH_STATE, health_state(d));
+        if (!r)
+                r = info_put_u64(b, INFO_HEALTH_FAILURES, d->failures);
+        if (!r)
+                info_end(b, mark);
+        return r;
+}
+
+/* Append one exchange with these records, and empty them. */
+static int put_exchange(struct buf *records, struct buf *out)
+{
+        const struct wire_session_stats m = {
+                .process = (uint64_t)getpid(),
+                .name = bytes_str(""),
+                .links = bytes_of(records->data, records->size),
+        };
+        int r = hello_put_stats(out, &m);
+        records->size = 0;
+        return r;
+}
+
+int report_put(const struct supervisor *s, struct buf *out)
+{
+        auto_clean(buf_fini) struct buf records = { 0 };
+        int r = put_server(s, &records);
+        if (!r)
+                r = put_exchange(&records, out);
+        for (size_t i = 0; i < s->health.count && !r; i++) {
+                if (s->health.devices[i].guessed)
+                        continue;
+                r = put_device(&s->health.devices[i], &records);
+                if (!r)
+                        r = put_exchange(&records, out);
+        }
+        return r;
+}

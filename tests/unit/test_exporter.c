@@ -1,0 +1,92 @@
+/* The exporter's requests and its text. */
+#include "support/check.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "daemon/exporter/http.h"
+#include "daemon/exporter/metrics.h"
+#include "proto/info.h"
+
+static enum http_status judge(const char *text)
+{
+        return http_judge(bytes_str(text));
+}
+
+TEST(a_whole_request_for_metrics_is_served)
+{
+        assert_int_equal(judge("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), HTTP_OK);
+        assert_int_equal(judge("GET /metrics HTTP/1.0\n\n"), HTTP_OK);
+        assert_int_equal(judge("GET /metrics?a=b HTTP/1.1\r\n\r\n"), HTTP_OK);
+        assert_int_equal(judge("GET /metrics HTTP/1.1\r\nHost: x\r\n"), HTTP_MORE);
+        assert_int_equal(judge("GET /metr"), HTTP_MORE);
+        assert_int_equal(judge(""), HTTP_MORE);
+}
+
+TEST(other_requests_are_refused)
+{
+        char large[HTTP_HEAD_MAX + 1];
+        assert_int_equal(judge("GET / HTTP/1.1\r\n\r\n"), HTTP_NOT_FOUND);
+        assert_int_equal(judge("GET /metrics/.. HTTP/1.1\r\n\r\n"), HTTP_NOT_FOUND);
+        assert_int_equal(judge("HEAD /metrics HTTP/1.1\r\n\r\n"), HTTP_WRONG_METHOD);
+        assert_int_equal(judge("GET /metrics HTTP/2\r\n"), HTTP_BAD_REQUEST);
+        assert_int_equal(judge("GET  /metrics HTTP/1.1\r\n"), HTTP_BAD_REQUEST);
+        assert_int_equal(judge("GET /met\trics HTTP/1.1\r\n"), HTTP_BAD_REQUEST);
+        assert_int_equal(judge("\r\n"), HTTP_BAD_REQUEST);
+        memset(large, 'a', HTTP_HEAD_MAX);
+        large[HTTP_HEAD_MAX] = 0;
+        assert_int_equal(judge(large), HTTP_HEAD_TOO_LARGE);
+        memcpy(large, "GET /metrics HTTP/1.1\r\nX:", 24);
+        assert_int_equal(judge(large), HTTP_HEAD_TOO_LARGE);
+}
+
+TEST(labels_that_a_client_chose_begin_no_line_and_end_no_label)
+{
+        static struct metrics m;
+        auto_clean(buf_fini) struct buf records = { 0 }, text = { 0 };
+        size_t mark;
+        assert_int_equal(info_begin(&records, INFO_SESSION, &mark), 0);
+        assert_int_equal(info_put_u64(&records, INFO_SESSION_MEMORY, 42), 0);
+        info_end(&records, mark);
+        const struct wire_session_stats s = {
+                .process = 7,
+                .name = bytes_str("a\"} 1\nspancl_up\\\x1b"),
+                .links = bytes_of(records.data, records.size),
+        };
+        metrics_take(&m, &s);
+        assert_int_equal(metrics_put(&m, &text), 0);
+        assert_int_equal(buf_put(&text, "", 1), 0);
+        assert_non_null(strstr((const char *)text.data,
+                               "spancl_session_memory_bytes{worker=\"7\",program="
+                               "\"a\\\"} 1?spancl_up\\\\?\"} 42\n"));
+}
+
+TEST(sessions_beyond_the_limit_have_no_series)
+{
+        static struct metrics m;
+        auto_clean(buf_fini) struct buf records = { 0 };
+        size_t mark;
+        assert_int_equal(info_begin(&records, INFO_SESSION, &mark), 0);
+        info_end(&records, mark);
+        memset(&m, 0, sizeof(m));
+        for (uint64_t i = 1; i <= METRICS_SESSIONS + 10; i++) {
+                const struct wire_session_stats s = {
+                        .process = i,
+                        .name = bytes_str("x"),
+                        .links = bytes_of(records.data, records.size),
+                };
+                metrics_take(&m, &s);
+        }
+        assert_int_equal(m.count, METRICS_SESSIONS);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_whole_request_for_metrics_is_served),
+                cmocka_unit_test(other_requests_are_refused),
+                cmocka_unit_test(labels_that_a_client_chose_begin_no_line_and_end_no_label),
+                cmocka_unit_test(sessions_beyond_the_limit_have_no_series),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
