@@ -28,6 +28,8 @@ static const struct command commands[] = {
           "make this user a client of another host's server, with the code that `spancld pair` shows "
           "there; without HOST: print this user's own fingerprint",
           command_pair },
+        { "unpair", "HOST[:PORT]",
+          "forget the key of another host's server, under all of its names", command_unpair },
         { "use", "[S... | @PROFILE [S...] | --none]",
           "choose the servers whose devices this user's programs see, or the profile that names them; with "
           "both, write the profile; without arguments: print the choice",

@@ -180,3 +180,26 @@ int command_pair(int argc, char **argv)
         printf("`spancl use %s` makes all programs of this user see its devices.\n", argv[0]);
         return 0;
 }
+
+int command_unpair(int argc, char **argv)
+{
+        char address[ADDRESS_MAX], folder[KEYS_PATH_MAX], where[ADDRESS_MAX], text[KEYS_TEXT_MAX];
+        if (argc != 1 || argv[0][0] == '-')
+                return command_usage("unpair");
+        if (parse_host(argv[0], address) < 0)
+                return 2;
+        address_show(address, where);
+        int r = keys_folder(NULL, folder);
+        if (r < 0)
+                snprintf(text, sizeof(text), "there is no folder for keys: set SPANCL_KEYS");
+        else
+                r = keys_forget(folder, KEYS_SERVERS, where, text);
+        if (r < 0) {
+                fprintf(stderr, "spancl: %s\n",
+                        r == SP_E_NOENT ? "this user is not paired with it" : text);
+                return 1;
+        }
+        printf("%s is no longer known. It still knows this user, until its list of clients changes.\n",
+               where);
+        return 0;
+}
