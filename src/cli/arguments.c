@@ -13,10 +13,13 @@ const struct argument_option argument_options[] = {
         { "--once", "", "print one table and exit" },
         { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
         { "--results", "FILE", "draw the figures of this file, and measure nothing" },
+        { "--use", "", "then let all programs of this user see the server's devices, too" },
+        { "--none", "", "no servers, also none of the system's configuration" },
         { "--rotate", "", "make a new key; hosts that know the old one accept it" },
         { "--markdown", "", "print the document of the source tree, as Markdown" },
-        { "--help", "", "print all commands and options, and exit" },
-        { "--version", "", "print the version and exit" },
+        { "--help", "",
+          "print all commands and options, or those of one command (also -h), and exit" },
+        { "--version", "", "print the version (also -V) and exit" },
         { NULL, NULL, NULL },
 };
 

@@ -13,6 +13,8 @@ int command_run(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_pair(int argc, char **argv);
+int command_unpair(int argc, char **argv);
+int command_use(int argc, char **argv);
 int command_keys(int argc, char **argv);
 int command_config(int argc, char **argv);
 int command_protocol(int argc, char **argv);
@@ -36,6 +38,13 @@ void document_names(char *text, size_t size);
 
 /* Functions that several commands share. */
 
+/* Print the arguments of a command to standard error, and return 2. */
+int command_usage(const char *name);
+
+/* Add a server to those that this user's programs see. Returns the exit status; it has printed the
+ * result or the error. */
+int use_also(const char *server);
+
 /* Take "--server S" (which may come several times) off the front of the arguments, in any order
  * with the flags in `flags` (NULL-terminated; ret_flags[i] is set to true). "--" ends the
  * options. *ret_servers: the servers in the form of SPANCL_SERVERS; the caller frees it with
@@ -48,8 +57,8 @@ int command_options(int argc, char **argv, const char *const *flags, bool *ret_f
  * it. */
 SP_NODISCARD int command_servers(const char *text, struct server_spec **ret, size_t *ret_count);
 
-/* Read SPANCL_CONNECT_TIMEOUT in ms. On an error it has printed it. */
-SP_NODISCARD int command_timeout(int *ret_ms);
+/* SPANCL_CONNECT_TIMEOUT in ms. */
+int command_timeout(void);
 
 /* Parse the arguments of a command that queries servers and takes, besides "--server S", only one
  * flag. The caller frees the servers with config_servers_free. On an error it has printed it. */

@@ -7,6 +7,7 @@
 #include "cli/completion.h"
 #include "cli/page.h"
 #include "config/document.h"
+#include "config/files.h"
 #include "config/variables.h"
 #include "proto/wire.h"
 
@@ -27,6 +28,17 @@ static int wants_markdown(const char *command, int argc, char **argv)
         return -1;
 }
 
+static void describe_origin(enum config_id id, char *ret, size_t size)
+{
+        struct config_origin o = config_origin(id);
+        if (o.kind == CONFIG_FILE)
+                snprintf(ret, size, "%s:%u", o.file, o.line);
+        else
+                snprintf(ret, size, "%s",
+                         o.kind == CONFIG_ENVIRONMENT && config_is_set(id) ? "environment"
+                                                                           : "default");
+}
+
 static int print_variables(void)
 {
         int wrong = 0;
@@ -36,8 +48,9 @@ static int print_variables(void)
                         continue;
                 char *error = NULL;
                 bool ok = !config_check(id, config_text(id), &error);
-                printf("%s=%s  (%s)%s%s\n", e->name, config_text(id),
-                       config_is_set(id) ? "environment" : "default", ok ? "" : "  WRONG: ",
+                char origin[CONFIG_PATH_MAX + 16];
+                describe_origin(id, origin, sizeof(origin));
+                printf("%s=%s  (%s)%s%s\n", e->name, config_text(id), origin, ok ? "" : "  WRONG: ",
                        ok      ? ""
                        : error ? error
                                : "out of memory");

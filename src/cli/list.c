@@ -185,15 +185,15 @@ int command_ping(int argc, char **argv)
 {
         struct server_spec *servers;
         size_t count;
-        int timeout_ms, failed = 0;
+        int failed = 0;
         if (argc != 1 || !strncmp(argv[0], "--", 2)) {
                 fprintf(stderr, "Usage: spancl ping HOST[:PORT]\n");
                 return 2;
         }
-        if (command_timeout(&timeout_ms) < 0 || command_servers(argv[0], &servers, &count) < 0)
+        if (command_servers(argv[0], &servers, &count) < 0)
                 return 2;
         for (size_t i = 0; i < count; i++)
-                failed += ping(&servers[i], timeout_ms) < 0;
+                failed += ping(&servers[i], command_timeout()) < 0;
         config_servers_free(servers, count);
         return failed ? 1 : 0;
 }

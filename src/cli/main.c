@@ -1,4 +1,5 @@
 /* spancl: the tool that queries servers, and runs programs on their devices. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "config/faults.h"
 #include "config/variables.h"
 #include "transport/tls.h"
 
@@ -22,10 +24,16 @@ static const struct command commands[] = {
           "measure the latency and bandwidth of OpenCL commands, beside the link's own; with --plot "
           "draw them beside native OpenCL, or draw the results of bench/run.py --json",
           command_bench },
-        { "pair", "[HOST[:PORT] [CODE] | --rotate]",
+        { "pair", "[HOST[:PORT] [CODE] [--use] | --rotate]",
           "make this user a client of another host's server, with the code that `spancld pair` shows "
           "there; without HOST: print this user's own fingerprint",
           command_pair },
+        { "unpair", "HOST[:PORT]",
+          "forget the key of another host's server, under all of its names", command_unpair },
+        { "use", "[S... | @PROFILE [S...] | --none]",
+          "choose the servers whose devices this user's programs see, or the profile that names them; with "
+          "both, write the profile; without arguments: print the choice",
+          command_use },
         { "keys", "DIR",
           "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
           "DIR/server (spancld --keys)",
@@ -41,11 +49,44 @@ static const struct command commands[] = {
 
 const char command_servers_help[] =
         "S is a server as in SPANCL_SERVERS: host[:port][/device,...][#peer-host], unix:/path, or "
-        "in-process. Without --server, spancl reads the variable; its default is localhost.";
+        "in-process. Without --server, spancl reads the variable or the files that `spancl use` writes; its "
+        "default is localhost.";
 
 const struct command *command_at(size_t i)
 {
         return i < array_size(commands) ? &commands[i] : NULL;
+}
+
+static void print_command(FILE *to, const struct command *c)
+{
+        fprintf(to, "Usage: spancl %s %s\n", c->name, c->arguments);
+}
+
+static void print_option(const struct argument_option *o)
+{
+        printf("  %s%s%s\n      %s\n", o->name, *o->value ? " " : "", o->value, o->doc);
+}
+
+static void print_command_help(const struct command *c)
+{
+        struct argument list[ARGUMENTS_MAX];
+        size_t n = arguments_of(c->arguments, list);
+        print_command(stdout, c);
+        printf("%c%s.\n", toupper((unsigned char)c->help[0]), c->help + 1);
+        for (size_t i = 0; i < n; i++)
+                for (const struct argument_option *o = argument_options; o->name; o++)
+                        if (!strcmp(o->name, list[i].option))
+                                print_option(o);
+        if (strstr(c->arguments, "S]") || strstr(c->arguments, "S..."))
+                printf("\n%s\n", command_servers_help);
+}
+
+int command_usage(const char *name)
+{
+        for (size_t i = 0; i < array_size(commands); i++)
+                if (!strcmp(name, commands[i].name))
+                        print_command(stderr, &commands[i]);
+        return 2;
 }
 
 static void print_help(FILE *to)
@@ -62,30 +103,45 @@ static void print_help(FILE *to)
         fprintf(to, "\n%s\n", command_servers_help);
 }
 
+static void print_fault(void *user, const char *text)
+{
+        (void)user;
+        fprintf(stderr, "spancl: %s\n", text);
+}
+
+static bool asks_help(const char *arg)
+{
+        return !strcmp(arg, "--help") || !strcmp(arg, "-h");
+}
+
+static int run(const struct command *c, int argc, char **argv)
+{
+        if (argc && asks_help(argv[0])) {
+                print_command_help(c);
+                return 0;
+        }
+        log_threshold = (enum log_level)config_number(CONFIG_client_log);
+        tls_by_kernel = config_number(CONFIG_client_ktls) == 0;
+        /* The library of the program that it becomes tells the faults, too. */
+        if (c->run != command_run)
+                config_faults(print_fault, NULL);
+        return c->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
-        uint64_t level, ktls;
-        char *error = NULL;
         const char *name = argc > 1 ? argv[1] : "--help";
-        if (!strcmp(name, "--help") || !strcmp(name, "help")) {
+        if (asks_help(name) || !strcmp(name, "help")) {
                 print_help(argc > 1 ? stdout : stderr);
                 return argc > 1 ? 0 : 2;
         }
-        if (!strcmp(name, "--version")) {
+        if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
                 printf("spancl %s\n", SPANCL_VERSION);
                 return 0;
         }
-        if (config_number(CONFIG_client_log, &level, &error) < 0 ||
-            config_number(CONFIG_client_ktls, &ktls, &error) < 0) {
-                fprintf(stderr, "spancl: %s\n", error ? error : "out of memory");
-                mem_free(error);
-                return 2;
-        }
-        log_threshold = (enum log_level)level;
-        tls_by_kernel = ktls == 0;
         for (size_t i = 0; i < array_size(commands); i++)
                 if (!strcmp(name, commands[i].name))
-                        return commands[i].run(argc - 2, argv + 2);
+                        return run(&commands[i], argc - 2, argv + 2);
         fprintf(stderr, "spancl: no command '%s'; spancl --help lists all\n", name);
         return 2;
 }

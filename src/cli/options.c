@@ -92,17 +92,9 @@ void command_hint(const struct looked_at *at)
                         at->servers[0].name);
 }
 
-int command_timeout(int *ret_ms)
+int command_timeout(void)
 {
-        uint64_t ms;
-        char *error = NULL;
-        int r = config_number(CONFIG_connect_timeout, &ms, &error);
-        if (r < 0)
-                fprintf(stderr, "spancl: %s\n", error ? error : status_text(r));
-        else
-                *ret_ms = (int)ms;
-        mem_free(error);
-        return r;
+        return (int)config_number(CONFIG_connect_timeout);
 }
 
 int command_look(const char *name, int argc, char **argv, const char *flag, bool *ret_flag,
@@ -118,8 +110,7 @@ int command_look(const char *name, int argc, char **argv, const char *flag, bool
                 fprintf(stderr, "spancl: %s takes no '%s'\n", name, argv[i]);
                 r = SP_E_INVAL;
         }
-        if (!r)
-                r = command_timeout(&ret->timeout_ms);
+        ret->timeout_ms = command_timeout();
         if (!r)
                 r = command_servers(text, &ret->servers, &ret->count);
         mem_free(text);

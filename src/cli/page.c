@@ -159,7 +159,7 @@ static void put_entries(FILE *to, enum config_side side)
                         continue;
                 put_tag(to, e->name, e->value);
                 put_text(to, e->doc);
-                if (e->kind == CONFIG_NUMBER || e->kind == CONFIG_CHOICE) {
+                if (config_is_limited(id)) {
                         config_allowed(id, allowed, sizeof(allowed));
                         snprintf(line, sizeof(line), "Allowed: %s.", allowed);
                         put_text(to, line);
@@ -268,6 +268,8 @@ void page_variables(FILE *to)
         put_section(to, "ENVIRONMENT");
         put_entries(to, CONFIG_CLIENT);
         put_notes(to, config_pocl);
+        put_section(to, "FILES");
+        put_notes(to, config_client_files);
         put_references(to, ".BR spancl (1),\n.BR spancld (8)\n");
 }
 
@@ -291,5 +293,7 @@ void page_spancld(FILE *to)
                 to,
                 "An option and its value are two arguments, or one with an equals sign between them.");
         put_entries(to, CONFIG_SERVER);
+        put_section(to, "FILES");
+        put_notes(to, config_server_files);
         put_references(to, ".BR spancl (1),\n.BR spancl (7)\n");
 }

@@ -148,12 +148,11 @@ int command_pair(int argc, char **argv)
 {
         struct pairing p = { 0 };
         char address[ADDRESS_MAX], code[KEYS_CODE_MAX];
-        int timeout_ms;
         bool new_key = argc == 1 && !strcmp(argv[0], "--rotate");
-        if (argc > 2 || (argc && argv[0][0] == '-' && !new_key)) {
-                fprintf(stderr, "Usage: spancl pair [HOST[:PORT] [CODE] | --rotate]\n");
-                return 2;
-        }
+        bool use = argc && !strcmp(argv[argc - 1], "--use");
+        argc -= use;
+        if (argc > 2 || (use && !argc) || (argc && argv[0][0] == '-' && !new_key))
+                return command_usage("pair");
         if (find_keys(&p) < 0) {
                 fprintf(stderr, "spancl: %s\n", p.text);
                 return 1;
@@ -168,12 +167,39 @@ int command_pair(int argc, char **argv)
                 printf("%s\nThe keys are in %s.\n", p.hex, p.folder);
                 return 0;
         }
-        if (parse_host(argv[0], address) < 0 || command_timeout(&timeout_ms) < 0 ||
-            ask_code(argc > 1 ? argv[1] : NULL, code) < 0)
+        if (parse_host(argv[0], address) < 0 || ask_code(argc > 1 ? argv[1] : NULL, code) < 0)
                 return 2;
-        int r = pair(&p, address, code, timeout_ms);
+        int r = pair(&p, address, code, command_timeout());
         explicit_bzero(code, sizeof(code));
-        if (r < 0)
+        if (r < 0) {
                 fprintf(stderr, "spancl: %s\n", p.text);
-        return r < 0;
+                return 1;
+        }
+        if (use)
+                return use_also(argv[0]);
+        printf("`spancl use %s` makes all programs of this user see its devices.\n", argv[0]);
+        return 0;
+}
+
+int command_unpair(int argc, char **argv)
+{
+        char address[ADDRESS_MAX], folder[KEYS_PATH_MAX], where[ADDRESS_MAX], text[KEYS_TEXT_MAX];
+        if (argc != 1 || argv[0][0] == '-')
+                return command_usage("unpair");
+        if (parse_host(argv[0], address) < 0)
+                return 2;
+        address_show(address, where);
+        int r = keys_folder(NULL, folder);
+        if (r < 0)
+                snprintf(text, sizeof(text), "there is no folder for keys: set SPANCL_KEYS");
+        else
+                r = keys_forget(folder, KEYS_SERVERS, where, text);
+        if (r < 0) {
+                fprintf(stderr, "spancl: %s\n",
+                        r == SP_E_NOENT ? "this user is not paired with it" : text);
+                return 1;
+        }
+        printf("%s is no longer known. It still knows this user, until its list of clients changes.\n",
+               where);
+        return 0;
 }

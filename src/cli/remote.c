@@ -159,23 +159,13 @@ static int attach(struct remote *r, unsigned lane)
         return link_up(&r->lanes[lane], r->session, lane, conn, reply.next_seq);
 }
 
-static bool configured_share(void)
-{
-        uint64_t share = 0;
-        char *error = NULL;
-        if (config_number(CONFIG_client_share, &share, &error) < 0 && error)
-                fprintf(stderr, "spancl: %s\n", error);
-        mem_free(error);
-        return share == 1;
-}
-
 int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **ret)
 {
         struct remote *r = mem_zalloc(sizeof(*r));
         int status = r ? 0 : SP_E_NOMEM;
         if (!status) {
                 r->timeout_ms = timeout_ms;
-                r->share = configured_share();
+                r->share = config_number(CONFIG_client_share) == 1;
                 r->name = mem_strdup(spec->name);
                 r->address = spec->address ? mem_strdup(spec->address) : NULL;
                 if (!r->name || (spec->address && !r->address))

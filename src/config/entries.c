@@ -40,6 +40,12 @@ int config_fail(char **ret_error, const char *fmt, ...)
         return SP_E_INVAL;
 }
 
+bool config_is_limited(enum config_id id)
+{
+        enum config_kind kind = entries[id].kind;
+        return kind == CONFIG_NUMBER || kind == CONFIG_CHOICE || kind == CONFIG_WAIT;
+}
+
 void config_allowed(enum config_id id, char *text, size_t size)
 {
         const struct config_entry *e = &entries[id];
@@ -58,6 +64,10 @@ void config_allowed(enum config_id id, char *text, size_t size)
                 }
                 break;
         }
+        case CONFIG_WAIT:
+                snprintf(text, size, "fail, wait, or wait:SECONDS with %llu to %llu seconds",
+                         (unsigned long long)e->lo, (unsigned long long)e->hi);
+                break;
         case CONFIG_FLAG:
                 snprintf(text, size, "0 or 1");
                 break;
@@ -91,6 +101,21 @@ static bool parse_choice(const char *allowed, const char *text, uint64_t *ret)
         return false;
 }
 
+static bool parse_wait(const struct config_entry *e, const char *text, uint64_t *ret)
+{
+        static const char prefix[] = "wait:";
+        uint64_t seconds;
+        if (!strncmp(text, prefix, sizeof(prefix) - 1)) {
+                if (!config_parse_number(text + sizeof(prefix) - 1, &seconds) || seconds < e->lo ||
+                    seconds > e->hi)
+                        return false;
+                *ret = seconds * 1000000000;
+                return true;
+        }
+        *ret = strcmp(text, "wait") ? 0 : UINT64_MAX;
+        return *ret || !strcmp(text, "fail");
+}
+
 bool config_convert(enum config_id id, const char *text, uint64_t *ret)
 {
         const struct config_entry *e = &entries[id];
@@ -102,6 +127,9 @@ bool config_convert(enum config_id id, const char *text, uint64_t *ret)
                 break;
         case CONFIG_CHOICE:
                 ok = parse_choice(e->allowed, text, &v);
+                break;
+        case CONFIG_WAIT:
+                ok = parse_wait(e, text, &v);
                 break;
         case CONFIG_FLAG:
                 ok = parse_choice("0|1", text, &v);

@@ -1,8 +1,17 @@
 #include "config/options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "config/files.h"
+#include "config/lines.h"
+#include "config/nearest.h"
+
+static void free_text(char **text)
+{
+        mem_free(*text);
+}
 
 static int add_to_list(struct config_options *o, enum config_id id, const char *value)
 {
@@ -63,6 +72,117 @@ void config_options_fini(struct config_options *o)
 {
         mem_free(o->list);
         *o = (struct config_options){ 0 };
+}
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+enum { FILE_OPTIONS_MAX = 512 };
+
+/* Options that make no sense in a file. */
+static bool is_for_command_line(enum config_id id)
+{
+        return id == CONFIG_config || id == CONFIG_ready_fd || id == CONFIG_help ||
+               id == CONFIG_version;
+}
+
+/* Check one line. *ret: the option, or CONFIG_COUNT if the line sets nothing. */
+static int check_line(const struct config_line *line, enum config_id *ret, char **ret_error)
+{
+        char option[64];
+        const char *equals;
+        if (!line->key)
+                return config_fail(ret_error, "a line is name=value, or begins with #");
+        snprintf(option, sizeof(option), "--%.60s", line->key);
+        enum config_id id = find_option(option, &equals);
+        if (id == CONFIG_COUNT || is_for_command_line(id)) {
+                const char *near = config_nearest(CONFIG_SERVER, option);
+                return id != CONFIG_COUNT
+                               ? config_fail(ret_error, "only the command line takes %s", option)
+                               : config_fail(ret_error, "there is no option '%.60s'%s%s", line->key,
+                                             near ? "; is it " : "", near ? near + 2 : "");
+        }
+        int r = config_check(id, line->value, ret_error);
+        bool off = config_entry(id)->kind == CONFIG_FLAG && !strcmp(line->value, "0");
+        if (!r)
+                *ret = off ? CONFIG_COUNT : id;
+        return r;
+}
+
+/* Append the line's option to the arguments. */
+static int add_line(struct config_command_line *c, const struct config_line *line,
+                    enum config_id id, size_t *at, size_t size)
+{
+        const struct config_entry *e = config_entry(id);
+        bool flag = e->kind == CONFIG_FLAG;
+        if (c->argc == FILE_OPTIONS_MAX)
+                return SP_E_LIMIT;
+        char *to = c->text + *at;
+        size_t n = (size_t)snprintf(to, size - *at, "%s%s%s", e->name, flag ? "" : "=",
+                                    flag ? "" : line->value);
+        if (n >= size - *at)
+                return SP_E_LIMIT;
+        c->argv[c->argc++] = to;
+        *at += n + 1;
+        return 0;
+}
+
+static int take_lines(const struct config_options *given, const char *path, char *text,
+                      struct config_command_line *c, size_t size, char **ret_error)
+{
+        struct config_line line;
+        size_t at = 0;
+        int r = 0;
+        for (unsigned number = 0; !r && config_lines_next(&text, &number, &line);) {
+                enum config_id id = CONFIG_COUNT;
+                char *error = NULL;
+                r = check_line(&line, &id, &error);
+                bool dropped = id != CONFIG_COUNT && config_entry(id)->kind == CONFIG_LIST &&
+                               given->list_count;
+                if (!r && id != CONFIG_COUNT && !dropped)
+                        r = add_line(c, &line, id, &at, size);
+                if (error || r == SP_E_LIMIT)
+                        r = config_fail(ret_error, "%s:%u: %s", path, number,
+                                        error ? error : "too many options");
+                mem_free(error);
+        }
+        return r;
+}
+
+int config_options_file(const struct config_options *given, int argc, char **argv,
+                        struct config_command_line *ret, char **ret_error)
+{
+        static char none[] = "--config=";
+        const char *path = config_option_text(given, CONFIG_config);
+        char reason[CONFIG_REASON_MAX];
+        *ret = (struct config_command_line){ 0 };
+        auto_clean(free_text) char *text = mem_alloc(CONFIG_FILE_MAX);
+        size_t size =
+                3 * CONFIG_FILE_MAX; /* "--" comes before each line, and a line has some bytes */
+        ret->argv = mem_zalloc((size_t)(FILE_OPTIONS_MAX + argc + 1) * sizeof(*ret->argv));
+        ret->text = mem_alloc(size);
+        if (!text || !ret->argv || !ret->text)
+                return SP_E_NOMEM;
+        ret->argv[ret->argc++] = argv[0];
+        int r = *path ? config_file_read(path, text, CONFIG_FILE_MAX, reason) : SP_E_NOENT;
+        if (r == SP_E_NOENT && *path && given->values[CONFIG_config])
+                return config_fail(ret_error, "%s does not exist", path);
+        if (r < 0 && r != SP_E_NOENT)
+                return config_fail(ret_error, "%s", reason);
+        if (r >= 0)
+                r = take_lines(given, path, text, ret, size, ret_error);
+        if (r < 0 && r != SP_E_NOENT)
+                return r;
+        for (int i = 1; i < argc; i++)
+                ret->argv[ret->argc++] = argv[i];
+        ret->argv[ret->argc++] = none;
+        return 0;
+}
+
+void config_command_line_fini(struct config_command_line *c)
+{
+        mem_free(c->argv);
+        mem_free(c->text);
+        *c = (struct config_command_line){ 0 };
 }
 
 const char *config_option_text(const struct config_options *o, enum config_id id)

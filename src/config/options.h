@@ -24,6 +24,21 @@ SP_NODISCARD int config_options_parse(int argc, char **argv, struct config_optio
                                       char **ret_error);
 void config_options_fini(struct config_options *o);
 
+/* A command line with the options of the file that --config names in front of its own. */
+struct config_command_line {
+        int argc;
+        char **argv; /* borrowed strings, and those in `text` */
+        char *text;
+};
+
+/* Read the file that `given`, parsed from this command line, names. The result reads no file when it is
+ * parsed, so a process that gets it needs none. SP_E_INVAL with *ret_error: a line is wrong, others may
+ * write the file, or a file that --config names does not exist; SP_E_NOMEM. The caller frees *ret_error
+ * with mem_free, and the result with config_command_line_fini, also after an error. */
+SP_NODISCARD int config_options_file(const struct config_options *given, int argc, char **argv,
+                                     struct config_command_line *ret, char **ret_error);
+void config_command_line_fini(struct config_command_line *c);
+
 /* The value given or its default; `o` NULL: the default. Numbers are converted at each call. */
 const char *config_option_text(const struct config_options *o, enum config_id id);
 uint64_t config_option_number(const struct config_options *o, enum config_id id);

@@ -1,12 +1,18 @@
 #include "config/servers.h"
 
 #include "base/mem.h"
+#include "config/files.h"
 #include "config/pocl.h"
 #include "config/variables.h"
 
+bool config_overrides_pocl(enum config_id id)
+{
+        return config_is_set(id) && config_origin(id).kind == CONFIG_ENVIRONMENT;
+}
+
 static int configured_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
 {
-        if (!config_is_set(CONFIG_servers)) {
+        if (!config_overrides_pocl(CONFIG_servers)) {
                 struct server_spec *specs;
                 size_t count;
                 int r = pocl_servers(&specs, &count, ret_error);
@@ -18,8 +24,9 @@ static int configured_servers(struct server_spec **ret, size_t *ret_count, char 
                         return 0;
                 }
         }
-        int r = config_servers_parse(config_text(CONFIG_servers),
-                                     config_entry(CONFIG_servers)->name, ret, ret_count, ret_error);
+        char name[CONFIG_PATH_MAX + 64];
+        config_place(CONFIG_servers, name, sizeof(name));
+        int r = config_servers_parse(config_text(CONFIG_servers), name, ret, ret_count, ret_error);
         for (size_t i = 0; !r && i < *ret_count; i++)
                 (*ret)[i].implied = !config_is_set(CONFIG_servers);
         return r;
@@ -27,8 +34,17 @@ static int configured_servers(struct server_spec **ret, size_t *ret_count, char 
 
 int config_accelerators(char **ret, char **ret_error)
 {
-        if (!config_is_set(CONFIG_client_almaif))
-                return pocl_accelerators(ret, ret_error);
+        bool here = config_is_set(CONFIG_client_almaif);
+        if (!config_overrides_pocl(CONFIG_client_almaif)) {
+                char *text = NULL;
+                int r = pocl_accelerators(&text, ret_error);
+                if (r < 0)
+                        return r;
+                if (text || !here) {
+                        *ret = text;
+                        return 0;
+                }
+        }
         *ret = mem_strdup(config_text(CONFIG_client_almaif));
         return *ret ? 0 : SP_E_NOMEM;
 }

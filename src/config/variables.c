@@ -4,45 +4,68 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/settings.h"
+
+/* The value that counts, which may be empty, and its origin; NULL: none is given. */
+static const char *given(enum config_id id, struct config_origin *ret)
+{
+        const char *text = secure_getenv(config_entry(id)->name);
+        if (text) {
+                *ret = (struct config_origin){ .kind = CONFIG_ENVIRONMENT };
+                return text;
+        }
+        const struct config_setting *s = config_setting(id);
+        *ret = (struct config_origin){ .kind = s->value ? CONFIG_FILE : CONFIG_DEFAULT,
+                                       .file = s->file,
+                                       .line = s->line };
+        return s->value;
+}
+
+struct config_origin config_origin(enum config_id id)
+{
+        struct config_origin origin;
+        (void)given(id, &origin);
+        return origin;
+}
+
+void config_place(enum config_id id, char *ret, size_t size)
+{
+        struct config_origin o = config_origin(id);
+        const char *name = config_entry(id)->name;
+        if (o.kind == CONFIG_FILE)
+                snprintf(ret, size, "%s:%u: %s", o.file, o.line, name);
+        else
+                snprintf(ret, size, "%s", name);
+}
+
 bool config_is_set(enum config_id id)
 {
-        const char *v = getenv(config_entry(id)->name);
-        return v && *v;
+        struct config_origin origin;
+        const char *text = given(id, &origin);
+        return text && *text;
 }
 
 const char *config_text(enum config_id id)
 {
-        return config_is_set(id) ? getenv(config_entry(id)->name) : config_entry(id)->fallback;
+        struct config_origin origin;
+        const char *text = given(id, &origin);
+        return text && *text ? text : config_entry(id)->fallback;
 }
 
-int config_number(enum config_id id, uint64_t *ret, char **ret_error)
+uint64_t config_number(enum config_id id)
 {
-        const char *text = config_text(id);
-        return config_convert(id, text, ret) ? 0 : config_check(id, text, ret_error);
-}
-
-int config_on_loss(uint64_t *ret_ns, char **ret_error)
-{
-        const char *text = config_text(CONFIG_on_loss);
-        uint64_t seconds;
-        *ret_ns = 0;
-        if (!strcmp(text, "fail"))
-                return 0;
-        if (!strcmp(text, "wait"))
-                *ret_ns = UINT64_MAX;
-        else if (!strncmp(text, "wait:", 5) && config_parse_number(text + 5, &seconds) &&
-                 seconds <= 86400)
-                *ret_ns = seconds * 1000000000;
-        else
-                return config_fail(ret_error,
-                                   "%s: '%s' is not allowed: it takes fail, wait or wait:SECONDS",
-                                   config_entry(CONFIG_on_loss)->name, text);
-        return 0;
+        uint64_t value = 0;
+        if (!config_convert(id, config_text(id), &value))
+                (void)config_convert(id, config_entry(id)->fallback, &value);
+        return value;
 }
 
 static const char *copy(enum config_id id, char *to, size_t size)
 {
-        snprintf(to, size, "%s", config_text(id));
+        uint64_t value;
+        const char *text = config_text(id);
+        snprintf(to, size, "%s",
+                 config_convert(id, text, &value) ? text : config_entry(id)->fallback);
         return to;
 }
 

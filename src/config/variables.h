@@ -1,22 +1,32 @@
-/* Environment variables of the client: their values, checked and converted.
+/* The client's variables, from the environment or from configuration files (config/settings.h). The
+ * environment of a program with more rights than its user does not count (AT_SECURE).
  *
- * Error texts are allocated; the caller frees them with mem_free. The functions read the
- * environment, so no thread may change it meanwhile. */
+ * The functions read the environment, so no thread may change it meanwhile. */
 #ifndef SPANCL_CONFIG_VARIABLES_H
 #define SPANCL_CONFIG_VARIABLES_H
 
 #include "config/options.h"
 
-/* The variable's value, or its default when unset or empty; never NULL. Borrowed from the environment. */
+/* The variable's value; never NULL. An empty value hides those of later origins, and is the default.
+ * Borrowed from the environment, or static. */
 const char *config_text(enum config_id id);
-bool config_is_set(enum config_id id);
+bool config_is_set(enum config_id id); /* to a value that is not empty */
 
-/* The value, checked and converted as by config_convert. SP_E_INVAL with *ret_error, SP_E_NOMEM. */
-SP_NODISCARD int config_number(enum config_id id, uint64_t *ret, char **ret_error);
+/* The value, converted as by config_convert, or the default if the value is not allowed
+ * (config/faults.h). */
+uint64_t config_number(enum config_id id);
 
-/* SPANCL_ON_LOSS: how long calls wait, in ns. 0: not at all; UINT64_MAX: for ever. SP_E_INVAL with
- * *ret_error, SP_E_NOMEM. */
-SP_NODISCARD int config_on_loss(uint64_t *ret_ns, char **ret_error);
+struct config_origin {
+        enum { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT } kind;
+        const char *file; /* CONFIG_FILE: static */
+        unsigned line;
+};
+
+/* The place that sets the variable, also to an empty value. */
+struct config_origin config_origin(enum config_id id);
+
+/* Write the variable's name, behind the file and line that set it, for messages. */
+void config_place(enum config_id id, char *ret, size_t size);
 
 /* Options of an engine inside the client, and the texts that they point to. The program may change
  * its environment while the engine runs. */

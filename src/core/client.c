@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "config/faults.h"
 #include "config/servers.h"
 #include "config/variables.h"
 #include "core/link/disconnected.h"
@@ -164,7 +165,7 @@ static int read_config(struct client *c) REQUIRES(client_held)
         char *error = NULL;
         int r = config_servers(&c->specs.own, &c->specs.own_count, &error);
         if (r < 0) {
-                log_error("client", "%s", error ? error : status_text(r));
+                log_error("client", "%s; SpanCL has no devices", error ? error : status_text(r));
                 mem_free(error);
                 c->specs.misconfigured = true;
                 return r;
@@ -349,29 +350,10 @@ static void fork_child(void) LOCK_UNCHECKED
         lock_init(&global_lock);
 }
 
-static void read_log_level(void)
+static void log_fault(void *user, const char *text)
 {
-        uint64_t level;
-        char *error = NULL;
-        if (config_number(CONFIG_client_log, &level, &error) == 0)
-                log_threshold = (enum log_level)level;
-        else if (error)
-                log_error("client", "%s", error);
-        mem_free(error);
-}
-
-/* Log values that are not allowed; their settings keep their defaults. */
-static void read_timeouts(struct client_params *params)
-{
-        char *error = NULL;
-        uint64_t seconds = 0, answer_ms = 0;
-        if (config_number(CONFIG_reconnect, &seconds, &error) < 0 ||
-            config_number(CONFIG_client_answer_timeout, &answer_ms, &error) < 0 ||
-            config_on_loss(&params->wait_ns, &error) < 0)
-                log_error("client", "%s", error ? error : "out of memory");
-        params->reconnect_ns = seconds * 1000000000;
-        params->answer_ns = answer_ms * 1000000;
-        mem_free(error);
+        (void)user;
+        log_warn("config", "%s", text);
 }
 
 struct client *client_get(void)
@@ -381,12 +363,17 @@ struct client *client_get(void)
         if (!global && !exiting) {
                 if (!prepared) {
                         thread_at_fork(fork_prepare, fork_parent, fork_child);
-                        read_log_level();
+                        log_threshold = (enum log_level)config_number(CONFIG_client_log);
+                        config_faults(log_fault, NULL);
                         tracing_start();
                         prepared = true;
                 }
-                struct client_params params = { .io = &client_io_loop };
-                read_timeouts(&params);
+                struct client_params params = {
+                        .io = &client_io_loop,
+                        .reconnect_ns = config_number(CONFIG_reconnect) * 1000000000,
+                        .answer_ns = config_number(CONFIG_client_answer_timeout) * 1000000,
+                        .wait_ns = config_number(CONFIG_on_loss),
+                };
                 if (client_io_loop_new(&params.io_user) < 0 || client_new(&params, &global) < 0) {
                         client_io_loop_free(params.io_user);
                         global = NULL;

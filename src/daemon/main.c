@@ -53,6 +53,11 @@ static void print_help(void)
                         continue;
                 printf("\n  %s%s%s\n", e->name, *e->value ? " " : "", e->value);
                 print_text(e->doc);
+                if (config_is_limited(id)) {
+                        char allowed[256];
+                        config_allowed(id, allowed, sizeof(allowed));
+                        printf("      Allowed: %s\n", allowed);
+                }
                 if (*e->fallback && e->kind != CONFIG_FLAG)
                         printf("      Default: %s\n", e->fallback);
         }
@@ -125,6 +130,19 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
         return birth(o, getppid()) ? worker_main(o, part->scratch_dir, part->owner) : 1;
 }
 
+/* Parse the command line, then the same with the options of a file, which the other processes get. */
+static int read_options(int argc, char **argv, struct config_options *ret,
+                        struct config_command_line *ret_line, char **ret_error)
+{
+        int r = config_options_parse(argc, argv, ret, ret_error);
+        if (!r && !config_option_flag(ret, CONFIG_help) && !config_option_flag(ret, CONFIG_version))
+                r = config_options_file(ret, argc, argv, ret_line, ret_error);
+        if (r < 0 || !ret_line->argv)
+                return r;
+        config_options_fini(ret);
+        return config_options_parse(ret_line->argc, ret_line->argv, ret, ret_error);
+}
+
 int main(int argc, char **argv)
 {
         /* The supervisor starts the other processes with its own options and, in front of them:
@@ -133,6 +151,7 @@ int main(int argc, char **argv)
          *   the dialler, which makes links to other servers   "--dialler"
          *   the exporter, which serves metrics   "--exporter"
          *   the meter, which measures sessions   "--meter MEMORY TASKS" */
+        static char help[] = "--help", version[] = "--version";
         struct part part = { 0 };
         if (argc >= 4 && !strcmp(argv[1], "--worker")) {
                 part.scratch_dir = argv[2];
@@ -156,6 +175,10 @@ int main(int argc, char **argv)
                 part.exporter = true;
                 argc--;
                 argv++;
+        } else if (argc >= 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))) {
+                argv[1] = help;
+        } else if (argc >= 2 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "-V"))) {
+                argv[1] = version;
         } else if (argc >= 2 && !strcmp(argv[1], "sandbox-test")) {
                 part.sandbox_test = true;
                 argc--;
@@ -171,15 +194,17 @@ int main(int argc, char **argv)
                 }
         }
         struct config_options o;
+        struct config_command_line line = { 0 };
         char *error = NULL;
-        int r = config_options_parse(argc, argv, &o, &error);
+        int r = read_options(argc, argv, &o, &line, &error);
         if (r < 0) {
                 fprintf(stderr, "spancld: %s\n", error ? error : status_text(r));
                 mem_free(error);
-                config_options_fini(&o);
-                return 2;
+                r = 2;
+        } else {
+                r = run(&o, line.argc, line.argv, &part);
         }
-        r = run(&o, argc, argv, &part);
         config_options_fini(&o);
+        config_command_line_fini(&line);
         return r;
 }

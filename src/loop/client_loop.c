@@ -101,15 +101,6 @@ static int dial(struct server_loop *local, const struct dial_params *p, struct c
         return local ? server_loop_connect(local, p, ret, reply) : loop_connect(p, ret, reply);
 }
 
-/* Log a value that is not allowed. It counts as 0. */
-static void check_variable(enum config_id id)
-{
-        char *error = NULL;
-        if (config_check(id, config_text(id), &error) < 0)
-                log_error("client", "%s", error ? error : "out of memory");
-        mem_free(error);
-}
-
 /* The engine for this host's own devices. */
 static int start_local(struct io_link *l, struct dial_reply *reply)
 {
@@ -124,8 +115,6 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
                 return r;
         }
         char cache[PATH_MAX];
-        check_variable(CONFIG_client_cache_size);
-        check_variable(CONFIG_client_contexts);
         config_local_options(l->accelerators, &l->options);
         bool cached = config_option_number(&l->options.options, CONFIG_cache_size);
         struct server_loop_params params = {
@@ -843,38 +832,25 @@ const struct client_io client_io_loop = {
         .output = loop_output,
 };
 
-/* `otherwise` if the environment's value is invalid. */
-static uint64_t configured(enum config_id id, uint64_t otherwise)
-{
-        uint64_t value = otherwise;
-        char *error = NULL;
-        if (config_number(id, &value, &error) < 0)
-                log_error("client", "%s", error ? error : "out of memory");
-        mem_free(error);
-        return value;
-}
-
 int client_io_loop_new(void **ret)
 {
         struct client_loop *loop = mem_zalloc(sizeof(*loop));
         if (!loop)
                 return SP_E_NOMEM;
-        transport_timeout_ms =
-                (unsigned)configured(CONFIG_client_link_timeout, transport_timeout_ms);
-        tls_by_kernel = configured(CONFIG_client_ktls, 0) == 0;
-        loop->compression =
-                (enum compression_mode)configured(CONFIG_client_compression, COMPRESSION_OFF);
-        loop->checks = (enum checking)configured(CONFIG_client_checksum, CHECKING_AUTO);
-        loop->share = configured(CONFIG_client_share, 0) == 1;
-        loop->timeout_ms = (int)configured(CONFIG_connect_timeout, 10000);
+        transport_timeout_ms = (unsigned)config_number(CONFIG_client_link_timeout);
+        tls_by_kernel = config_number(CONFIG_client_ktls) == 0;
+        loop->compression = (enum compression_mode)config_number(CONFIG_client_compression);
+        loop->checks = (enum checking)config_number(CONFIG_client_checksum);
+        loop->share = config_number(CONFIG_client_share) == 1;
+        loop->timeout_ms = (int)config_number(CONFIG_connect_timeout);
         loop->wake_fd = wakeup_new();
         if (loop->wake_fd < 0) {
                 mem_free(loop);
                 return SP_E_LIMIT;
         }
         loop->address_fd = -1;
-        loop->lanes = (unsigned)configured(CONFIG_lanes, 0);
-        loop->spin_ns = configured(CONFIG_client_spin, 0) * 1000;
+        loop->lanes = (unsigned)config_number(CONFIG_lanes);
+        loop->spin_ns = config_number(CONFIG_client_spin) * 1000;
         spin_init(&loop->spin, loop->spin_ns, 0);
         loop->spin.also = is_woken;
         loop->spin.arg = loop;

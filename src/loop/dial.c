@@ -102,7 +102,8 @@ void loop_explain(const struct dial_params *p, int status, struct dial_reply *re
                 say(reply, "%s: connection refused: is spancld running there?", where);
                 break;
         case SP_E_TIMEOUT:
-                say(reply, "%s: no answer in time", where);
+                say(reply, "%s: no answer in time%s", where,
+                    p->role == DIAL_PEER ? "" : " (SPANCL_CONNECT_TIMEOUT sets the limit)");
                 break;
         case SP_E_INVAL:
                 say(reply, "%s: not an address that can be connected to", where);

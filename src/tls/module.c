@@ -60,6 +60,21 @@ static void explain(char text[CRYPTO_TEXT_MAX], const char *otherwise)
         ERR_clear_error();
 }
 
+/* Why a handshake failed, in words that tell a user what to do. */
+static void explain_handshake(char text[CRYPTO_TEXT_MAX])
+{
+        unsigned long e = ERR_peek_last_error();
+        int reason = ERR_GET_REASON(e);
+        const char *why = "the handshake failed: are both sides of the same version?";
+        if (e && ERR_GET_LIB(e) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET)
+                why = "the other side refused the handshake: its keys, its token or its code are others; its log "
+                      "says more";
+        else if (e && ERR_GET_LIB(e) == ERR_LIB_SSL && reason == SSL_R_WRONG_VERSION_NUMBER)
+                why = "the other side does not encrypt (TLS): is it spancld, and the right port?";
+        snprintf(text, CRYPTO_TEXT_MAX, "%s", why);
+        ERR_clear_error();
+}
+
 static bool fingerprint_of(X509 *cert, uint8_t ret[CRYPTO_FINGERPRINT])
 {
         unsigned char *der = NULL;
@@ -327,7 +342,7 @@ static int shake_step(struct crypto_shake *s, const void *data, size_t size,
                 return s->secrets == 3 ? 1 : -1;
         if (SSL_get_error(s->ssl, r) == SSL_ERROR_WANT_READ)
                 return 0;
-        explain(text, "the handshake failed");
+        explain_handshake(text);
         return -1;
 }
 

@@ -435,6 +435,45 @@ int keys_put(const char *folder, const char *file, const struct keys_entry *e, b
                      : keys_write(folder, file, (char *)b.data, false, text);
 }
 
+/* Has the list this key under exactly this name? */
+static bool has_name(const char *list, const struct keys_entry *of, const char *name)
+{
+        struct keys_entry e;
+        unsigned bad = 0;
+        while (keys_next(&list, &e, &bad))
+                if (!memcmp(e.fingerprint, of->fingerprint, CRYPTO_FINGERPRINT) &&
+                    !strcasecmp(e.name, name))
+                        return true;
+        return false;
+}
+
+int keys_forget(const char *folder, const char *file, const char *name, char text[KEYS_TEXT_MAX])
+{
+        auto_clean(buf_fini) struct buf b = { 0 };
+        char *list;
+        bool any = false;
+        int r = keys_read(folder, file, &list, text);
+        if (r < 0)
+                return r;
+        for (const char *line = list; *line && !r;) {
+                const char *end = line + strcspn(line, "\n"), *next = *end ? end + 1 : end;
+                struct keys_entry e;
+                bool drop = parse_entry(line, end, &e) && strcmp(e.name, "*") != 0 &&
+                            has_name(list, &e, name);
+                any |= drop;
+                if (!drop)
+                        r = buf_put(&b, line, (size_t)(next - line));
+                line = next;
+        }
+        mem_free(list);
+        if (!r)
+                r = buf_put(&b, "", 1);
+        if (r < 0)
+                return fail(text, r, "out of memory");
+        return any ? keys_write(folder, file, (char *)b.data, false, text)
+                   : fail(text, SP_E_NOENT, "%s is not known", name);
+}
+
 int keys_replace(const char *folder, const char *file, const uint8_t old[CRYPTO_FINGERPRINT],
                  const uint8_t fresh[CRYPTO_FINGERPRINT], char text[KEYS_TEXT_MAX])
 {

@@ -89,6 +89,11 @@ bool keys_knows(const char *text, const char *name);
 SP_NODISCARD int keys_put(const char *folder, const char *file, const struct keys_entry *e,
                           bool by_name, char text[KEYS_TEXT_MAX]);
 
+/* Remove the entries of this name, and those of the same keys under other names, except for "*".
+ * SP_E_NOENT: no entry has the name; else as keys_read and keys_write. */
+SP_NODISCARD int keys_forget(const char *folder, const char *file, const char *name,
+                             char text[KEYS_TEXT_MAX]);
+
 /* Replace the key `old` by `fresh` in all lines of a list. SP_E_NOENT: no line has it. */
 SP_NODISCARD int keys_replace(const char *folder, const char *file,
                               const uint8_t old[CRYPTO_FINGERPRINT],

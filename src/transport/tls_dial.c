@@ -268,17 +268,19 @@ static bool has_key(const struct tls_peer *peer, const uint8_t fingerprint[CRYPT
         return has;
 }
 
-/* Is it on the list, or was it under a key that has handed over? Then it is, under the new one, from now on. */
+/* Is it on the list, or was it under a key that has handed over? Then it is, under the new one, from now on. A server
+ * that is known under one name is known under all names, except those of another key. */
 static bool is_listed(const struct dial *d, const struct tls_peer *peer, const char *servers)
 {
         char text[KEYS_TEXT_MAX];
         struct keys_entry e;
+        const char *name = keys_knows(servers, d->target.name) ? d->target.name : NULL;
         if (!peer->known)
                 return false;
-        if (keys_find(servers, peer->fingerprint, d->target.name, &e))
+        if (keys_find(servers, peer->fingerprint, name, &e))
                 return true;
         for (unsigned i = 0; i < peer->before_count; i++) {
-                if (!keys_find(servers, peer->before[i], d->target.name, &e))
+                if (!keys_find(servers, peer->before[i], name, &e))
                         continue;
                 /* If it can't be kept, it is learned again the next time. */
                 (void)!keys_replace(d->folder, KEYS_SERVERS, peer->before[i], peer->fingerprint,

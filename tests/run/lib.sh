@@ -204,6 +204,7 @@ server_logs=()
 # Clients and servers of one run have the same keys, and so know each other; never the user's own.
 mkdir -m 700 "$run_tmp/keys"
 export SPANCL_KEYS=$run_tmp/keys
+export XDG_CONFIG_HOME=$run_tmp/config
 trap run_cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM

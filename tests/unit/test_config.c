@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "config/options.h"
 #include "config/servers.h"
+#include "config/settings.h"
 #include "config/variables.h"
 
 struct parsed {
@@ -222,7 +223,7 @@ static void pocl_s_variables_are_understood(void **state)
         unsetenv("POCL_REMOTE0_PARAMETERS");
 }
 
-static void a_wrong_value_names_its_variable_and_what_is_allowed(void **state)
+static void a_wrong_value_is_not_allowed_and_counts_as_the_default(void **state)
 {
         (void)state;
         static const struct {
@@ -234,35 +235,48 @@ static void a_wrong_value_names_its_variable_and_what_is_allowed(void **state)
                 { CONFIG_connect_timeout, "-1", "1 to 3600000" },
                 { CONFIG_connect_timeout, "10s", "1 to 3600000" },
                 { CONFIG_connect_timeout, "99999999999999999999999", "1 to 3600000" },
+                { CONFIG_on_loss, "30", "fail, wait, or wait:SECONDS" },
+                { CONFIG_on_loss, "wait:", "0 to 86400" },
+                { CONFIG_on_loss, "wait:86401", "0 to 86400" },
         };
         for (size_t i = 0; i < array_size(cases); i++) {
                 char *error = NULL;
-                uint64_t v = 12345;
-                const char *name = config_entry(cases[i].id)->name;
-                setenv(name, cases[i].value, 1);
-                assert_int_equal(config_number(cases[i].id, &v, &error), SP_E_INVAL);
-                assert_int_equal(v, 12345);
-                assert_non_null(strstr(error, name));
+                uint64_t v;
+                const struct config_entry *e = config_entry(cases[i].id);
+                setenv(e->name, cases[i].value, 1);
+                assert_true(config_convert(cases[i].id, e->fallback, &v));
+                assert_int_equal(config_number(cases[i].id), v);
+                assert_int_equal(config_check(cases[i].id, cases[i].value, &error), SP_E_INVAL);
+                assert_non_null(strstr(error, e->name));
                 assert_non_null(strstr(error, cases[i].allowed));
                 mem_free(error);
-                unsetenv(name);
+                unsetenv(e->name);
         }
 }
 
 static void values_have_defaults(void **state)
 {
         (void)state;
-        char *error = NULL;
-        uint64_t v;
         setenv("SPANCL_LOG", "", 1); /* as if unset */
-        assert_int_equal(config_number(CONFIG_client_log, &v, &error), 0);
-        assert_int_equal(v, 1);
+        assert_int_equal(config_number(CONFIG_client_log), 1);
         setenv("SPANCL_LOG", "debug", 1);
-        assert_int_equal(config_number(CONFIG_client_log, &v, &error), 0);
-        assert_int_equal(v, 3);
+        assert_int_equal(config_number(CONFIG_client_log), 3);
         unsetenv("SPANCL_LOG");
-        assert_int_equal(config_number(CONFIG_connect_timeout, &v, &error), 0);
-        assert_int_equal(v, 10000);
+        assert_int_equal(config_number(CONFIG_connect_timeout), 10000);
+}
+
+static void a_wait_is_none_or_for_ever_or_some_seconds(void **state)
+{
+        (void)state;
+        uint64_t v;
+        assert_true(config_convert(CONFIG_on_loss, "fail", &v));
+        assert_int_equal(v, 0);
+        assert_true(config_convert(CONFIG_on_loss, "wait", &v));
+        assert_true(v == UINT64_MAX);
+        assert_true(config_convert(CONFIG_on_loss, "wait:30", &v));
+        assert_true(v == 30000000000);
+        assert_true(config_convert(CONFIG_on_loss, "wait:0", &v));
+        assert_int_equal(v, 0);
 }
 
 static void every_default_is_allowed(void **state)
@@ -364,6 +378,7 @@ static void an_engine_in_the_client_has_options_of_its_variables(void **state)
 
 int main(void)
 {
+        config_settings_read(NULL, NULL); /* not those of the user that runs the tests */
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_server_has_a_host_a_port_devices_and_a_peer_host),
                 cmocka_unit_test(only_a_name_of_loopback_may_go_unencrypted),
@@ -373,7 +388,8 @@ int main(void)
                 cmocka_unit_test(too_many_servers_are_an_error),
                 cmocka_unit_test(without_a_variable_the_server_is_localhost),
                 cmocka_unit_test(pocl_s_variables_are_understood),
-                cmocka_unit_test(a_wrong_value_names_its_variable_and_what_is_allowed),
+                cmocka_unit_test(a_wrong_value_is_not_allowed_and_counts_as_the_default),
+                cmocka_unit_test(a_wait_is_none_or_for_ever_or_some_seconds),
                 cmocka_unit_test(values_have_defaults),
                 cmocka_unit_test(every_default_is_allowed),
                 cmocka_unit_test(options_are_parsed),

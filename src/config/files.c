@@ -1,0 +1,132 @@
+#include "config/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+__attribute__((format(printf, 3, 4))) static int fail(char reason[CONFIG_REASON_MAX], int status,
+                                                      const char *fmt, ...)
+{
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(reason, CONFIG_REASON_MAX, fmt, ap);
+        va_end(ap);
+        return status;
+}
+
+/* Check that only root and this user can change the file or folder. */
+static int check(const char *path, const struct stat *st, char reason[CONFIG_REASON_MAX])
+{
+        if (st->st_uid && st->st_uid != geteuid())
+                return fail(reason, SP_E_AUTH, "%s belongs to another user (%u)", path,
+                            (unsigned)st->st_uid);
+        /* In a folder with the sticky bit others can't replace what is not theirs. */
+        if (st->st_mode & 022 && !(S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
+                return fail(reason, SP_E_AUTH, "other users can change %s (chmod go-w %s)", path,
+                            path);
+        return 0;
+}
+
+static int check_folder(const char *path, char reason[CONFIG_REASON_MAX])
+{
+        char folder[CONFIG_PATH_MAX];
+        struct stat st;
+        const char *slash = strrchr(path, '/');
+        snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1,
+                 slash ? path : ".");
+        if (!*folder)
+                return 0; /* the root */
+        if (stat(folder, &st) < 0)
+                return fail(reason, SP_E_INVAL, "%s can't be read: %s", path, strerror(errno));
+        return check(folder, &st, reason);
+}
+
+static int read_text(int fd, const char *path, char *ret, size_t size,
+                     char reason[CONFIG_REASON_MAX])
+{
+        size_t used = 0;
+        while (used < size) {
+                ssize_t n = read(fd, ret + used, size - used);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return fail(reason, SP_E_INVAL, "%s can't be read: %s", path,
+                                    strerror(errno));
+                if (!n)
+                        break;
+                used += (size_t)n;
+        }
+        if (used == size)
+                return fail(reason, SP_E_LIMIT, "%s is too large", path);
+        if (memchr(ret, 0, used))
+                return fail(reason, SP_E_INVAL, "%s is no text", path);
+        ret[used] = 0;
+        return (int)used;
+}
+
+int config_file_read(const char *path, char *ret, size_t size, char reason[CONFIG_REASON_MAX])
+{
+        struct stat st;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (fd < 0) {
+                int error = errno;
+                if (error == ENOENT || stat(path, &st) < 0)
+                        return SP_E_NOENT; /* also if this user can't enter the folder */
+                return fail(reason, SP_E_INVAL, "%s can't be read: %s", path, strerror(error));
+        }
+        int r = 0;
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                r = fail(reason, SP_E_INVAL, "%s is not a file", path);
+        if (!r)
+                r = check(path, &st, reason);
+        if (!r)
+                r = check_folder(path, reason);
+        if (!r)
+                r = read_text(fd, path, ret, size > CONFIG_FILE_MAX ? CONFIG_FILE_MAX : size,
+                              reason);
+        close(fd);
+        return r;
+}
+
+static int by_name(const void *a, const void *b)
+{
+        return strcmp(a, b);
+}
+
+size_t config_folder_list(const char *folder, char ret[CONFIG_FILES_MAX][CONFIG_PATH_MAX])
+{
+        size_t count = 0;
+        DIR *d = opendir(folder);
+        struct dirent *e;
+        while (d && (e = readdir(d))) {
+                size_t n = strlen(e->d_name);
+                if (*e->d_name == '.' || n < 6 || strcmp(e->d_name + n - 5, ".conf") != 0)
+                        continue;
+                if (count < CONFIG_FILES_MAX)
+                        snprintf(ret[count], CONFIG_PATH_MAX, "%s/%s", folder, e->d_name);
+                count++;
+        }
+        if (d)
+                closedir(d);
+        qsort(ret, count < CONFIG_FILES_MAX ? count : CONFIG_FILES_MAX, CONFIG_PATH_MAX, by_name);
+        return count;
+}
+
+int config_user_folder(char ret[CONFIG_PATH_MAX])
+{
+        const char *base = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+        int n;
+        if (base && *base == '/')
+                n = snprintf(ret, CONFIG_PATH_MAX, "%s/spancl", base);
+        else if (home && *home == '/')
+                n = snprintf(ret, CONFIG_PATH_MAX, "%s/.config/spancl", home);
+        else
+                return SP_E_NOENT;
+        return n < CONFIG_PATH_MAX - 128 ? 0 : SP_E_LIMIT;
+}

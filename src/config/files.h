@@ -1,0 +1,37 @@
+/* Reading files of the configuration. A file counts only if nobody but root and this user can change
+ * it. Any thread. */
+#ifndef SPANCL_CONFIG_FILES_H
+#define SPANCL_CONFIG_FILES_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+enum {
+        CONFIG_FILE_MAX = 65536, /* bytes of one file */
+        CONFIG_FILES_MAX = 32,   /* files of one folder of drop-ins */
+        CONFIG_PATH_MAX = 1024,  /* with the NUL, as of all paths here */
+        CONFIG_REASON_MAX = 1200,
+};
+
+#define CONFIG_SYSTEM_FOLDER "/etc/spancl"
+#define CONFIG_CLIENT_FILE   "client.conf"
+#define CONFIG_SERVER_FILE   CONFIG_SYSTEM_FOLDER "/spancld.conf"
+
+/* Read the file into `ret`, of at most `size` bytes, with a NUL behind it. Returns the length of its
+ * text. SP_E_NOENT: there is no file. SP_E_AUTH: others can change the file or its folder. SP_E_LIMIT,
+ * SP_E_INVAL: it is too large, or no text. `reason` is a sentence that names the file, except for
+ * SP_E_NOENT. */
+SP_NODISCARD int config_file_read(const char *path, char *ret, size_t size,
+                                  char reason[CONFIG_REASON_MAX]);
+
+/* Find the files *.conf of a folder, in the order of their names; hidden ones do not count. Returns
+ * their number; 0: there is no folder. If there are more than CONFIG_FILES_MAX, `ret` has some of them. */
+size_t config_folder_list(const char *folder, char ret[CONFIG_FILES_MAX][CONFIG_PATH_MAX]);
+
+/* Find the folder of this user's configuration: spancl in XDG_CONFIG_HOME or ~/.config. SP_E_NOENT:
+ * there is no home, or the program runs with more rights than its user (AT_SECURE); SP_E_LIMIT: the
+ * path is too long. */
+SP_NODISCARD int config_user_folder(char ret[CONFIG_PATH_MAX]);
+
+#endif

@@ -1,0 +1,15 @@
+/* The name that a user probably meant. Any thread. */
+#ifndef SPANCL_CONFIG_NEAREST_H
+#define SPANCL_CONFIG_NEAREST_H
+
+#include "config/entries.h"
+
+/* The number of letters to insert, delete or replace between the two texts; at most `limit` + 1, where
+ * the search ends. Letters count as equal in either case. */
+unsigned config_distance(const char *a, const char *b, unsigned limit);
+
+/* Find the entry of this side whose name is nearest to `name`. NULL: none is near, so that a third
+ * of the letters would differ. Static. */
+const char *config_nearest(enum config_side side, const char *name);
+
+#endif
