@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""sources.py BUILD [NAME...]: claims about the programs that find servers, with the real avahi-daemon, in network
+namespaces. Each function is one claim. Status 77: namespaces are not permitted here, or a daemon is missing."""
+
+import json
+import os
+import queue
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+import claims  # noqa: E402
+from hosts import Hosts, may_make_hosts  # noqa: E402
+
+BUILD = Path(sys.argv[1]).resolve()
+LIBEXEC = BUILD / "libexec/spancl"
+HANG_S = 120  # a watchdog, not a claim about speed
+KEY = "ab" * 32
+
+BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>system</type><listen>unix:path={folder}/bus</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow user="*"/><allow own="*"/><allow send_destination="*" eavesdrop="true"/>
+<allow eavesdrop="true"/></policy></busconfig>
+"""
+AVAHI = """[server]
+host-name={host}
+use-ipv4=yes
+use-ipv6=yes
+disallow-other-stacks=no
+enable-dbus=yes
+[publish]
+publish-hinfo=no
+publish-workstation=no
+"""
+
+
+class Lines:
+    """A source that runs, and the lines that it writes."""
+
+    def __init__(self, command, env):
+        self.err = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=self.err)
+        self.lines = queue.Queue()
+        self.seen = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def next(self):
+        line = self.lines.get(timeout=HANG_S)
+        assert line is not None, f"the source ended: {self.log()}"
+        assert len(line) <= 8192 and line.endswith(b"\n"), line
+        text = line.decode()  # UTF-8, or an exception
+        assert all(c.isprintable() for c in text[:-1]), text
+        self.seen.append(json.loads(text))
+        return self.seen[-1]
+
+    def until(self, wanted, **members):
+        """The next line of that event, with these members."""
+        while True:
+            got = self.next()
+            if got["event"] == wanted and all(got.get(k) == v for k, v in members.items()):
+                return got
+
+    def log(self):
+        self.err.seek(0)
+        return self.err.read().decode(errors="replace")
+
+    def memory_mib(self):
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(HANG_S)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+class Network:
+    """Hosts "near" and "far", which a wire joins, each with a D-Bus and an avahi-daemon of its own."""
+
+    def __init__(self, daemons=("near", "far")):
+        self.folder = tempfile.TemporaryDirectory()
+        os.chmod(self.folder.name, 0o755)
+        self.hosts = Hosts(["near", "far"], [("near", "far", "10.77.1")])
+        self.buses, self.avahi, self.others = {}, {}, []
+        try:
+            for host in daemons:
+                self.start_bus(host)
+                self.start_avahi(host)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def env(self, host):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={self.folder.name}/{host}/bus"
+        return env
+
+    def inside(self, host, *command):
+        return [*self.hosts.inside(host), *map(str, command)]
+
+    def start_bus(self, host):
+        folder = Path(self.folder.name) / host
+        folder.mkdir()
+        (folder / "bus.conf").write_text(BUS.format(folder=folder))
+        (folder / "avahi.conf").write_text(AVAHI.format(host=host))
+        bus = self.buses[host] = subprocess.Popen(
+            ["dbus-daemon", f"--config-file={folder}/bus.conf", "--nofork", "--print-address"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert bus.stdout.readline(), "dbus-daemon does not start"
+
+    def start_avahi(self, host):
+        """Its folder of /run is one of the process's own: each host has a daemon."""
+        conf = Path(self.folder.name) / host / "avahi.conf"
+        self.avahi[host] = subprocess.Popen(
+            self.inside(host, "sh", "-c", "mkdir -p /run/avahi-daemon && mount -t tmpfs none /run/avahi-daemon && "
+                        f"exec avahi-daemon --no-drop-root --no-chroot --no-rlimits -f {conf}"),
+            env=self.env(host), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + HANG_S
+        while subprocess.run(self.inside(host, "avahi-browse", "-at"), env=self.env(host), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, timeout=HANG_S, check=False).returncode:
+            assert time.monotonic() < deadline and self.avahi[host].poll() is None, "avahi-daemon does not start"
+            time.sleep(0.05)
+
+    def stop_avahi(self, host):
+        self.avahi[host].terminate()
+        self.avahi[host].wait(HANG_S)
+
+    def source(self, name="discover-mdns", host="near", **more):
+        return Lines(self.inside(host, LIBEXEC / name), {**self.env(host), **more})
+
+    def publish(self, name, *txt, kind="_spancl._tcp", port=7777, host="far"):
+        process = subprocess.Popen(self.inside(host, "avahi-publish", "-s", name, kind, str(port), *txt),
+                                   env=self.env(host), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.others.append(process)
+        return process
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in [*self.others, *self.avahi.values(), *self.buses.values()]:
+            process.terminate()
+            process.wait(HANG_S)
+        self.hosts.__exit__()
+        self.folder.cleanup()
+
+
+# --- mDNS -----------------------------------------------------------------------------------------
+
+def a_service_appears_and_goes():
+    with Network() as net, net.source() as found:
+        found.until("settled")
+        service = net.publish("gpu1", "v=1", "types=gpu,cpu", f"key={KEY}", "load=3", "other=x")
+        got = found.until("appears", name="gpu1")
+        while len(got["addresses"]) < 2:  # IPv4 and IPv6 are resolved one after the other
+            got = found.until("changes", id=got["id"])
+        assert "10.77.1.2" in got["addresses"], got
+        assert any(":" in a for a in got["addresses"]), got
+        assert got["port"] == 7777 and got["types"] == "gpu,cpu" and got["key"] == KEY, got
+        assert got["protocol"] == 1 and got["load"] == 3 and got["kind"] == "spancl", got
+        service.terminate()
+        found.until("gone", id=got["id"])
+
+
+def a_service_that_is_there_comes_before_settled():
+    with Network() as net:
+        net.publish("gpu1", "v=1")
+        with net.source() as early:
+            early.until("appears", name="gpu1")
+        with net.source() as found:
+            found.until("settled")
+            assert any(l["event"] == "appears" for l in found.seen), found.seen
+
+
+def a_server_of_pocl_is_listed_as_such():
+    with Network() as net, net.source() as found:
+        net.publish("other", "anything", kind="_pocl._tcp", port=10998)
+        got = found.until("appears", name="other")
+        assert got["kind"] == "pocl" and got["port"] == 10998, got
+
+
+def a_wrong_record_is_refused_with_a_line():
+    with Network() as net, net.source() as found:
+        for n, txt in enumerate(("key=1234", "types=gpu,toaster", "load=-1", "v=99999999999", "key=" + "A" * 64)):
+            net.publish(f"bad{n}", txt)
+        net.publish("long", *["x" * 250 + str(i) for i in range(8)])
+        net.publish("good", "load=1")
+        found.until("appears", name="good")
+        while "\"bad" not in found.log():
+            time.sleep(0.05)
+        assert "TXT" in found.log(), found.log()
+        assert all(l.get("name", "good") == "good" for l in found.seen), found.seen
+
+
+def names_can_not_forge_lines():
+    name = 'a"}\n{"event":"gone"\t\x1b[2J\x7f\u0085\\é'
+    with Network() as net, net.source() as found:
+        net.publish(name)
+        got = found.until("appears")
+        assert got["name"] == name, got
+
+
+def services_survive_a_restart_of_the_daemon():
+    with Network() as net, net.source() as found:
+        net.publish("gpu1", "load=1")
+        got = found.until("appears", name="gpu1")
+        net.stop_avahi("near")
+        while "not there" not in found.log():
+            time.sleep(0.05)
+        net.start_avahi("near")
+        net.publish("gpu2")
+        found.until("appears", name="gpu2")
+        assert not any(l["event"] == "gone" for l in found.seen), found.seen
+        net.others[0].terminate()
+        found.until("gone", id=got["id"])
+
+
+def without_a_daemon_the_source_settles_and_says_so():
+    with Network(daemons=()) as net, net.source() as found:
+        assert found.next()["event"] == "settled"
+        assert "avahi-daemon is not there" in found.log(), found.log()
+        net.start_bus("near")
+        net.start_avahi("near")
+        net.publish("gpu1", host="near")
+        found.until("appears", name="gpu1")
+
+
+def a_source_ends_with_its_reader():
+    with Network() as net:
+        found = net.source()
+        read_end, write_end = os.pipe()
+        other = subprocess.Popen(net.inside("near", LIBEXEC / "discover-mdns"), env=net.env("near"), stdout=write_end)
+        os.close(write_end)
+        os.read(read_end, 1)
+        os.close(read_end)
+        assert other.wait(HANG_S) == 0
+        found.end()
+
+
+def _dns_name(*labels):
+    return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+
+
+def _record(name, kind, data, unique):
+    return name + struct.pack(">HHIH", kind, 0x8001 if unique else 1, 120, len(data)) + data
+
+
+def _forged(n):
+    """The records of one service, on a host of its own."""
+    kind = _dns_name(b"_spancl", b"_tcp", b"local")
+    name = _dns_name(b"forged\x01\n\"%d" % n, b"_spancl", b"_tcp", b"local")
+    host = _dns_name(b"h%d" % n, b"local")
+    return [_record(kind, 12, name, False), _record(name, 33, struct.pack(">HHH", 0, 0, 7777) + host, True),
+            _record(name, 16, bytes([6]) + b"load=1", True), _record(host, 1, bytes([10, 77, n >> 8 & 255, n & 255]), True)]
+
+
+FLOOD = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 255)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("10.77.1.2"))
+s.bind(("", 5353))
+data = sys.stdin.buffer.read()
+while data:
+    n = int.from_bytes(data[:2], "big")
+    s.sendto(data[2:2 + n], ("224.0.0.251", 5353))
+    data = data[2 + n:]
+    time.sleep(0.001)
+"""
+
+
+def a_flood_of_forged_services_keeps_memory_bounded():
+    packets = b""
+    for first in range(0, 10000, 8):
+        records = [r for n in range(first, first + 8) for r in _forged(n)]
+        packet = struct.pack(">HHHHHH", 0, 0x8400, 0, len(records), 0, 0) + b"".join(records)
+        packets += struct.pack(">H", len(packet)) + packet
+    with Network(daemons=("near",)) as net, net.source() as found:
+        found.until("settled")
+        before = found.memory_mib()
+        subprocess.run(net.inside("far", sys.executable, "-c", FLOOD), input=packets, timeout=HANG_S, check=True)
+        time.sleep(2)
+        names = set()
+        while not found.lines.empty():
+            got = found.next()
+            if got["event"] == "appears":
+                names.add(got["id"])
+        assert names and len(names) <= 1024, len(names)
+        after = found.memory_mib()
+        assert found.process.poll() is None and after < before + 64, (before, after)
+        return f"{len(names)} of 10000 listed, {after - before:.1f} MiB more"
+
+
+def main():
+    tools = ("dbus-daemon", "avahi-daemon", "avahi-publish", "avahi-browse", "ip")
+    missing = [t for t in tools if not shutil.which(t, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
+    if missing or not may_make_hosts():
+        print("skipped:", f"no {', '.join(missing)}" if missing else "no network namespaces")
+        return 77
+    return claims.run(globals())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
