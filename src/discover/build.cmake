@@ -20,4 +20,5 @@ endfunction()
 
 if(AVAHI_FOUND)
         spancl_discover_program(discover-mdns PkgConfig::AVAHI mdns.c avahi_link.c)
+        spancl_discover_program(advertise-mdns PkgConfig::AVAHI publish.c avahi_link.c)
 endif()

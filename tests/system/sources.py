@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
 from hosts import Hosts, may_make_hosts  # noqa: E402
+from servers import Servers, every_child, native_vendors  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 LIBEXEC = BUILD / "libexec/spancl"
@@ -154,6 +155,12 @@ class Network:
         self.others.append(process)
         return process
 
+    def spancld(self, *options, host="far", backend="reference", insecure=True):
+        prefix = [*self.hosts.inside(host), "env", f"DBUS_SYSTEM_BUS_ADDRESS={self.env(host)['DBUS_SYSTEM_BUS_ADDRESS']}"]
+        return Servers(BUILD, 1, ("--backend", backend, *(("--insecure",) if insecure else ()), "--log", "info", "--keys",
+                                  f"{self.folder.name}/keys", *options), prefix=prefix,
+                       vendors=native_vendors(self.folder.name))
+
     def __enter__(self):
         return self
 
@@ -256,6 +263,113 @@ def a_source_ends_with_its_reader():
         assert other.wait(HANG_S) == 0
         found.end()
 
+
+# --- spancld --advertise --------------------------------------------------------------------------
+
+ALL = ("--listen", "*:7777", "--advertise")
+
+
+def advertiser(server):
+    """The process of a server that publishes it."""
+    return next((p for p in every_child(server.processes[0].pid)
+                 if b"advertise-mdns" in Path(f"/proc/{p}/cmdline").read_bytes()), None)
+
+
+def is_running(pid):
+    """Nobody may collect the process: it can stay as a zombie."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def a_server_that_advertises_appears_and_goes():
+    with Network() as net, net.source() as found:
+        found.until("settled")
+        begin = time.monotonic()
+        with net.spancld(*ALL) as s:
+            got = found.until("appears")
+            assert "key" not in got, got
+            appeared = time.monotonic() - begin
+            while len(got["addresses"]) < 2:
+                got = found.until("changes", id=got["id"])
+            assert got["name"] == socket.gethostname().partition(".")[0], got
+            assert "10.77.1.2" in got["addresses"] and got["port"] == 7777, got
+            assert got["protocol"] >= 1 and got["load"] == 0, got
+            maps = Path(f"/proc/{s.processes[0].pid}/maps").read_text()
+            assert "avahi" not in maps and "dbus" not in maps, "the supervisor has loaded a library of discovery"
+            begin = time.monotonic()
+        found.until("gone", id=got["id"])
+        return f"appears after {appeared:.2f} s, is gone after {time.monotonic() - begin:.2f} s"
+
+
+def a_server_that_knows_clients_publishes_its_key():
+    with Network() as net, net.source() as found:
+        subprocess.run([BUILD / "bin/spancld", "pair", "--keys", f"{net.folder.name}/keys"], check=True, timeout=HANG_S,
+                       stdout=subprocess.DEVNULL)
+        with net.spancld(*ALL, insecure=False):
+            assert len(found.until("appears")["key"]) == 64
+
+
+def a_server_publishes_only_the_address_that_it_listens_on():
+    with Network() as net, net.source() as found, net.spancld("--listen", "10.77.1.2:7788", "--advertise=mdns"):
+        got = found.until("appears")
+        assert got["addresses"] == ["10.77.1.2"] and got["port"] == 7788, got
+
+
+def a_server_of_loopback_is_published_to_its_own_host():
+    with Network() as net, net.source() as other, net.source(host="far") as own, net.spancld("--advertise"):
+        got = own.until("appears")
+        assert got["addresses"][0] in ("127.0.0.1", "::1"), got
+        other.until("settled")
+        assert len(other.seen) == 1, other.seen
+
+
+def servers_of_one_host_have_different_names():
+    with Network() as net, net.source() as found, net.spancld(*ALL), net.spancld("--listen", "*:7788", "--advertise"):
+        first, second = found.until("appears"), found.until("appears")
+        assert first["name"] != second["name"] and {first["port"], second["port"]} == {7777, 7788}, (first, second)
+
+
+def the_publisher_is_started_again():
+    with Network() as net, net.source() as found, net.spancld(*ALL) as s:
+        got = found.until("appears")
+        os.kill(advertiser(s), signal.SIGKILL)
+        found.until("gone", id=got["id"])
+        found.until("appears", id=got["id"])
+        pid = advertiser(s)
+        status = Path(f"/proc/{pid}/status").read_text()
+        assert "NoNewPrivs:\t1" in status and "Uid:\t0" not in status, status
+        s.processes[0].kill()  # without a word
+        found.until("gone", id=got["id"])
+        while is_running(pid):
+            time.sleep(0.05)
+
+
+def sessions_change_the_load():
+    with Network() as net, net.source() as found, net.spancld(*ALL, "--linger", "0", backend="native"):
+        got = found.until("appears", load=0)
+        client = subprocess.Popen(net.inside("far", BUILD / "bin/bench_opencl", "--only", "empty", "--scale", "1000000"),
+                                  env={**net.env("far"), "SPANCL_SERVERS": "localhost:7777",
+                                       "OCL_ICD_VENDORS": str(BUILD / "etc/vendors")},
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        net.others.append(client)
+        found.until("changes", id=got["id"], load=1)
+        client.terminate()
+        found.until("changes", id=got["id"], load=0)
+
+
+def a_server_says_that_avahi_is_not_there():
+    with Network(daemons=()) as net, net.spancld(*ALL) as s:
+        while "avahi-daemon is not there" not in s.log_text():
+            time.sleep(0.05)
+        net.start_bus("far")
+        net.start_avahi("far")
+        with net.source(host="far") as found:
+            found.until("appears")
+
+
+# --- Floods ---------------------------------------------------------------------------------------
 
 def _dns_name(*labels):
     return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"

@@ -32,6 +32,7 @@ enum source_kind {
         SOURCE_DIALLER_LOG,
         SOURCE_CALLS,
         SOURCE_METER,
+        SOURCE_ADVERTISER_LOG,
 };
 
 /* The source of an epoll event: the first member of each struct that epoll names. */
@@ -116,6 +117,19 @@ struct meter_process {
         uint64_t again_ns; /* when to try again; 0: nothing failed */
 };
 
+/* The program that publishes this server (advertising.h). */
+struct advertiser {
+        struct source log_source;
+        struct child_log log;
+        int input;         /* -1: none */
+        pid_t pid;         /* 0: none */
+        uint64_t again_ns; /* when to start one */
+        uint64_t tell_ns;  /* when to tell a change */
+        char id[33];       /* of this run, in hex */
+        unsigned load;     /* the number of sessions that it knows */
+        bool keyed;        /* it knows the key */
+};
+
 /* A session that the supervisor ended. Its client learns why when it reconnects. */
 struct ended {
         uint64_t id[2];
@@ -130,6 +144,7 @@ struct supervisor {
         struct spare spare;
         struct dialler_process dialler;
         struct meter_process meter;
+        struct advertiser advertiser;
         struct cgroups cgroups;
         struct janitor janitor;
         struct gate gate;

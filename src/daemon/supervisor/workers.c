@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
@@ -571,7 +572,8 @@ bool workers_reap(struct supervisor *s)
                                 worker_hear(s, w);
                 }
                 pid_t pid = waitpid(info.si_pid, &status, 0);
-                if (dialler_ended(s, pid, status) || meter_ended(s, pid))
+                if (dialler_ended(s, pid, status) || meter_ended(s, pid) ||
+                    advertiser_ended(s, pid))
                         continue;
                 if (pid == s->spawner.zygote_pid)
                         s->spawner.zygote_pid = 0;
