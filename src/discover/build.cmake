@@ -1,7 +1,8 @@
 # Programs that find servers, and publish this one, by libraries that no other program of ours links with. They are
 # built into libexec/spancl, where base/installed.c searches for them.
 set(discover ${PROJECT_SOURCE_DIR}/src/discover)
-spancl_archive(spancl_discover SOURCES ${discover}/line.c ${discover}/rights.c ${discover}/txt.c
+spancl_archive(spancl_discover SOURCES ${discover}/dns_message.c ${discover}/line.c
+        ${discover}/reach.c ${discover}/rights.c ${discover}/txt.c
         LINK spancl_common)
 if(SPANCL_SANITIZE)
         set_source_files_properties(${discover}/rights.c PROPERTIES COMPILE_DEFINITIONS SPANCL_SANITIZED)
@@ -21,4 +22,7 @@ endfunction()
 if(AVAHI_FOUND)
         spancl_discover_program(discover-mdns PkgConfig::AVAHI mdns.c avahi_link.c)
         spancl_discover_program(advertise-mdns PkgConfig::AVAHI publish.c avahi_link.c)
+endif()
+if(CARES_FOUND)
+        spancl_discover_program(discover-dns PkgConfig::CARES dns.c)
 endif()

@@ -6,12 +6,14 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/list.h"
 #include "base/mem.h"
 #include "discover/avahi_link.h"
 #include "discover/line.h"
+#include "discover/reach.h"
 #include "discover/rights.h"
 #include "os/clock.h"
 
@@ -148,19 +150,11 @@ static bool take(struct instance *i, const AvahiAddress *address, uint16_t port,
         uint8_t raw[TXT_MAX];
         char text[AVAHI_ADDRESS_STR_MAX], interface[IF_NAMESIZE];
         const char *name = i->service->name;
-        const uint8_t *v6 = address->data.ipv6.address;
-        static const uint8_t zeros[15];
-        bool is_v4 = address->proto == AVAHI_PROTO_INET;
-        bool local = is_v4 ? *(const uint8_t *)&address->data.ipv4.address == 127
-                           : !memcmp(v6, zeros, 15) && v6[15] == 1;
-        bool link_local = !is_v4 && v6[0] == 0xfe && (v6[1] & 0xc0) == 0x80;
-        bool nowhere = is_v4 ? !address->data.ipv4.address ||
-                                       *(const uint8_t *)&address->data.ipv4.address >= 224
-                             : v6[0] == 0xff || (!memcmp(v6, zeros, 15) && !v6[15]) ||
-                                       (!memcmp(v6, zeros, 10) && v6[10] == 0xff && v6[11] == 0xff);
+        enum reach reach =
+                reach_of(address->proto == AVAHI_PROTO_INET ? AF_INET : AF_INET6, &address->data);
         if (i->interface < 0 || !if_indextoname((unsigned)i->interface, interface))
                 return false; /* the interface has gone */
-        if (nowhere || (local && strcmp(interface, "lo") != 0)) {
+        if (reach == REACH_NOWHERE || (reach == REACH_LOOPBACK && strcmp(interface, "lo") != 0)) {
                 line_refused(name, "the address can't be another host's");
                 return false;
         }
@@ -179,8 +173,8 @@ static bool take(struct instance *i, const AvahiAddress *address, uint16_t port,
                 }
         }
         avahi_address_snprint(text, sizeof(text), address);
-        snprintf(i->address, sizeof(i->address), "%s%s%s", text, link_local ? "%" : "",
-                 link_local ? interface : "");
+        snprintf(i->address, sizeof(i->address), "%s%s%s", text, reach == REACH_LINK ? "%" : "",
+                 reach == REACH_LINK ? interface : "");
         i->port = port;
         return true;
 }

@@ -369,6 +369,118 @@ def a_server_says_that_avahi_is_not_there():
             found.until("appears")
 
 
+# --- Unicast DNS ----------------------------------------------------------------------------------
+
+class Zone:
+    """A dnsmasq with the records of a domain, on a port of loopback."""
+
+    def __init__(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+        self.process = None
+
+    def serve(self, *records):
+        """These records, and no others, from now on."""
+        self.stop()
+        self.process = subprocess.Popen(
+            ["dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--pid-file=",
+             "--bind-interfaces", "--listen-address=127.0.0.1", f"--port={self.port}", "--local-ttl=1", "--user=",
+             "--local=/lab.example/", *records], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + HANG_S
+        while True:
+            try:
+                return socket.create_connection(("127.0.0.1", self.port)).close()
+            except OSError:
+                assert time.monotonic() < deadline and self.process.poll() is None, "dnsmasq does not start"
+                time.sleep(0.05)
+
+    def source(self):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env.update(SPANCL_SEARCH_DOMAINS="lab.example", SPANCL_DNS_SERVERS=f"127.0.0.1:{self.port}")
+        return Lines([LIBEXEC / "discover-dns"], env)
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            self.process.wait(HANG_S)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def listed(name, *txt, port=7777, host="gpu1.lab.example", kind="_spancl._tcp", priority=0, weight=0):
+    full = f"{name}.{kind}.lab.example"
+    return [f"--ptr-record={kind}.lab.example,{full}", f"--srv-host={full},{host},{port},{priority},{weight}",
+            *([f"--txt-record={full},{','.join(txt)}"] if txt else [])]
+
+
+HOST = "--host-record=gpu1.lab.example,192.0.2.5,2001:db8::5"
+
+
+def a_domain_lists_its_servers():
+    with Zone() as zone:
+        zone.serve(HOST, *listed("gpu1", "v=1", f"key={KEY}", "types=gpu", "load=2"),
+                   *listed("other", kind="_pocl._tcp", port=10998))
+        with zone.source() as found:
+            found.until("settled")
+            got = {l["name"]: l for l in found.seen if l["event"] == "appears"}
+            assert set(got) == {"gpu1", "other"} and got["other"]["kind"] == "pocl", got
+            assert sorted(got["gpu1"]["addresses"]) == ["192.0.2.5", "2001:db8::5"], got
+            assert got["gpu1"]["key"] == KEY and got["gpu1"]["load"] == 2 and got["gpu1"]["port"] == 7777, got
+
+
+def changes_of_a_domain_follow_the_life_of_its_records():
+    with Zone() as zone:
+        zone.serve(HOST, *listed("gpu1", "load=1"), *listed("gpu2"))
+        with zone.source() as found:
+            found.until("settled")
+            zone.serve(HOST, *listed("gpu1", "load=5"))
+            assert {found.next()["event"], found.next()["event"]} == {"changes", "gone"}, found.seen
+            zone.stop()
+            time.sleep(3)  # a server that is away says nothing about its services
+            zone.serve(HOST, *listed("gpu1", "load=6"))
+            found.until("changes", load=6)
+            assert sum(l["event"] == "gone" for l in found.seen) == 1, found.seen
+
+
+def the_server_of_the_best_priority_is_taken():
+    with Zone() as zone:
+        zone.serve(HOST, "--host-record=spare.lab.example,192.0.2.6", *listed("gpu1", priority=20, port=1),
+                   *listed("gpu1", priority=10, weight=1, host="spare.lab.example", port=2),
+                   *listed("gpu1", priority=10, weight=9, host="nowhere.lab.example", port=3))
+        with zone.source() as found:
+            got = found.until("appears")
+            assert got["addresses"] == ["192.0.2.6"] and got["port"] == 2, got
+
+
+def a_domain_can_not_lead_to_loopback():
+    with Zone() as zone:
+        zone.serve("--host-record=gpu1.lab.example,127.0.0.1", "--host-record=any.lab.example,0.0.0.0",
+                   *listed("gpu1"), *listed("any", host="any.lab.example"))
+        with zone.source() as found:
+            assert found.next()["event"] == "settled"
+            assert "another host" in found.log(), found.log()
+
+
+def a_domain_with_thousands_of_services_is_bounded():
+    with Zone() as zone:
+        zone.serve(HOST, *(r for n in range(2000) for r in listed(f"s{n}")))
+        with zone.source() as found:
+            found.until("settled")
+            count = sum(l["event"] == "appears" for l in found.seen)
+            assert 0 < count <= 1024 and found.memory_mib() < 64, (count, found.memory_mib())
+            return f"{count} of 2000 listed, {found.memory_mib():.1f} MiB"
+
+
+def without_a_server_of_dns_the_source_settles():
+    with Zone() as zone, zone.source() as found:
+        assert found.next()["event"] == "settled"
+
+
 # --- Floods ---------------------------------------------------------------------------------------
 
 def _dns_name(*labels):
@@ -428,7 +540,7 @@ def a_flood_of_forged_services_keeps_memory_bounded():
 
 
 def main():
-    tools = ("dbus-daemon", "avahi-daemon", "avahi-publish", "avahi-browse", "ip")
+    tools = ("dnsmasq", "dbus-daemon", "avahi-daemon", "avahi-publish", "avahi-browse", "ip")
     missing = [t for t in tools if not shutil.which(t, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
     if missing or not may_make_hosts():
         print("skipped:", f"no {', '.join(missing)}" if missing else "no network namespaces")
