@@ -8,6 +8,7 @@
 #include "config/document.h"
 #include "config/options.h"
 #include "daemon/dialler/dialler.h"
+#include "daemon/print_dns.h"
 #include "daemon/sandbox_test.h"
 #include "daemon/supervisor/birth.h"
 #include "daemon/supervisor/gate.h"
@@ -72,6 +73,8 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 printf("spancld %s\n", SPANCL_VERSION);
                 return 0;
         }
+        if (*config_option_text(o, CONFIG_print_dns))
+                return print_dns(o);
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
         tls_by_kernel = config_option_number(o, CONFIG_ktls) == 0;

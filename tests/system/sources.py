@@ -466,6 +466,33 @@ def a_domain_can_not_lead_to_loopback():
             assert "another host" in found.log(), found.log()
 
 
+def printed_records_lead_to_the_server():
+    """dnsmasq serves what --print-dns prints."""
+    with tempfile.TemporaryDirectory() as keys, Zone() as zone:
+        done = subprocess.run([BUILD / "bin/spancld", "--print-dns", "lab.example", "--listen", "192.0.2.9:7788",
+                               "--keys", keys], stdout=subprocess.PIPE, text=True, timeout=HANG_S, check=True)
+        options = []
+        for line in done.stdout.splitlines():
+            name, _, _, kind, *data = line.replace(". ", " ").rstrip(".").split()
+            if kind == "SRV":
+                options.append(f"--srv-host={name},{data[3]},{data[2]},{data[0]},{data[1]}")
+            else:
+                word = {"PTR": "ptr-record", "TXT": "txt-record", "A": "host-record"}[kind]
+                options.append(f"--{word}={name},{','.join(d.strip(chr(34)) for d in data)}")
+        zone.serve(*options)
+        with zone.source() as found:
+            got = found.until("appears")
+            assert got["addresses"] == ["192.0.2.9"] and got["port"] == 7788 and got["protocol"] >= 1, got
+
+
+def records_are_printed_for_a_domain_and_a_network_only():
+    for options in (("x y", "--listen", "*:7777"), ("a..b", "--listen", "*:7777"), ("lab.example",),
+                    ("lab.example", "--listen", "localhost")):
+        done = subprocess.run([BUILD / "bin/spancld", "--print-dns", *options], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
+        assert done.returncode == 2 and not done.stdout and "--print-dns" in done.stderr, (options, done)
+
+
 def a_domain_with_thousands_of_services_is_bounded():
     with Zone() as zone:
         zone.serve(HOST, *(r for n in range(2000) for r in listed(f"s{n}")))
