@@ -341,10 +341,11 @@ static bool wait_until(uint64_t deadline_ns)
         ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
         struct pollfd fds[ARES_GETSOCK_MAXNUM + 1] = { { .fd = STDOUT_FILENO } };
         nfds_t count = 1;
-        int bits = ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
+        unsigned bits = (unsigned)ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
         for (unsigned i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
-                short events = (short)((ARES_GETSOCK_READABLE(bits, i) ? POLLIN : 0) |
-                                       (ARES_GETSOCK_WRITABLE(bits, i) ? POLLOUT : 0));
+                /* ARES_GETSOCK_WRITABLE shifts an int too far. */
+                short events = (short)((bits >> i & 1 ? POLLIN : 0) |
+                                       (bits >> (ARES_GETSOCK_MAXNUM + i) & 1 ? POLLOUT : 0));
                 if (events)
                         fds[count++] = (struct pollfd){ .fd = sockets[i], .events = events };
         }

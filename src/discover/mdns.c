@@ -17,12 +17,16 @@
 #include "discover/rights.h"
 #include "os/clock.h"
 
+#define S 1000000000ull /* ns */
+
 enum {
         SERVICES_MAX = 1024,
         INSTANCES_MAX = 2048,
         TRIES = 3,
         /* Services stay so long without a daemon: the life of their addresses' records (RFC 6762, 10). */
         STALE_S = 120,
+        /* A daemon that has just started may report services late. */
+        GRACE_S = 5,
 };
 
 static const struct type {
@@ -124,12 +128,10 @@ static void remove_instance(struct instance *i)
         service_count--;
 }
 
-static void remove_stale(const struct type *type)
+static void remove_stale(void)
 {
         list_each(s, &services, struct service, link)
         {
-                if (type && s->type != type)
-                        continue;
                 struct list *end = &s->instances;
                 for (struct list *p = end->next, *next; p != end; p = next) {
                         struct instance *i = list_entry(p, struct instance, link);
@@ -312,7 +314,7 @@ static void on_browsed(AvahiServiceBrowser *browser, AvahiIfIndex interface, Ava
                 break;
         case AVAHI_BROWSER_ALL_FOR_NOW:
                 complete[type - types] = true;
-                remove_stale(type);
+                avahi.due_ns = clock_now_ns() + GRACE_S * S;
                 settle();
                 break;
         case AVAHI_BROWSER_FAILURE:
@@ -355,7 +357,7 @@ static void on_lost(void)
                 }
         }
         if (service_count)
-                avahi.due_ns = clock_now_ns() + STALE_S * 1000000000ull;
+                avahi.due_ns = clock_now_ns() + STALE_S * S;
 }
 
 /* Without a daemon there is nothing to wait for. */
@@ -369,7 +371,7 @@ static void on_absent(void)
 static void on_expired(void)
 {
         avahi.due_ns = UINT64_MAX;
-        remove_stale(NULL);
+        remove_stale();
 }
 
 int main(void)
