@@ -37,6 +37,7 @@ ALLOWED = {
     "core": {"base", "config", "proto", "session", "core"},
     "api": {"base", "core", "api"},
     "sandbox": {"base", "config", "sandbox"},
+    "discover": {"base", "config", "discover"},
 }
 # Single headers that more may see: contracts and value types.
 HEADERS = {

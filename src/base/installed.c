@@ -34,9 +34,14 @@ static bool own_folder(char ret[PATH_MAX])
 
 bool installed_find(const char *name, char ret[PATH_MAX])
 {
-        /* Installed beside a library, built, installed beside a program. */
-        static const char *const places[] = { "spancl", "../lib", "../lib/spancl",
-                                              "../" SPANCL_LIBDIR "/spancl" };
+        /* Installed beside a library, built, installed beside a program; programs of a program's or a
+         * library's. */
+        static const char *const places[] = { "spancl",
+                                              "../lib",
+                                              "../lib/spancl",
+                                              "../" SPANCL_LIBDIR "/spancl",
+                                              "../libexec/spancl",
+                                              "../../libexec/spancl" };
         char folder[PATH_MAX];
         if (!own_folder(folder))
                 return false;

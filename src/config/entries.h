@@ -33,8 +33,10 @@ enum config_id {
 
 struct config_entry {
         enum config_side side;
-        const char *name;  /* "SPANCL_SERVERS", "--listen" */
-        const char *value; /* the name of its value in help texts; "" for flags of options */
+        const char *name; /* "SPANCL_SERVERS", "--listen" */
+        /* The name of its value in help texts; "" for flags of options. "[=NAME]": the option may come without a
+         * value, and then has the last choice. */
+        const char *value;
         enum config_kind kind;
         const char *fallback; /* the default, as a user would write it; "" for none */
         uint64_t lo, hi;

@@ -52,6 +52,9 @@ int config_options_parse(int argc, char **argv, struct config_options *ret, char
                         if (value)
                                 return config_fail(ret_error, "%s takes no value", e->name);
                         value = "1";
+                } else if (!value && *e->value == '[') {
+                        const char *last = strrchr(e->allowed, '|');
+                        value = last ? last + 1 : e->allowed;
                 } else if (!value) {
                         if (i + 1 == argc)
                                 return config_fail(ret_error, "%s needs a value: %s", e->name,

@@ -11,6 +11,7 @@
 #include "config/options.h"
 #include "daemon/dialler/dialler.h"
 #include "daemon/exporter/exporter.h"
+#include "daemon/print_dns.h"
 #include "daemon/sandbox_test.h"
 #include "daemon/supervisor/birth.h"
 #include "daemon/supervisor/gate.h"
@@ -104,6 +105,8 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 printf("spancld %s\n", SPANCL_VERSION);
                 return 0;
         }
+        if (*config_option_text(o, CONFIG_print_dns))
+                return print_dns(o);
         choose_format(o, part);
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);

@@ -309,6 +309,23 @@ static void options_are_parsed(void **state)
         config_options_fini(&o);
 }
 
+static void an_option_may_come_without_its_value(void **state)
+{
+        (void)state;
+        static const char *const args[] = { "--help", "--advertise", "--advertise=mdns",
+                                            "--advertise=off" };
+        static const unsigned wanted[] = { 0, 1, 1, 0 };
+        for (size_t i = 0; i < array_size(args); i++) {
+                char *argv[] = { "spancld", (char *)(uintptr_t)args[i], "--insecure" };
+                struct config_options o;
+                char *error = NULL;
+                assert_int_equal(config_options_parse(array_size(argv), argv, &o, &error), 0);
+                assert_int_equal(config_option_number(&o, CONFIG_advertise), wanted[i]);
+                assert_true(config_option_flag(&o, CONFIG_insecure));
+                config_options_fini(&o);
+        }
+}
+
 static void wrong_options_are_explained(void **state)
 {
         (void)state;
@@ -321,6 +338,7 @@ static void wrong_options_are_explained(void **state)
                 { "--linger", "86401", "86400" },
                 { "--backend", "cuda", "native, reference" },
                 { "--insecure=1", NULL, "takes no value" },
+                { "--advertise=smoke", NULL, "off, mdns" },
                 { "SPANCL_LOG", "debug", "SPANCL_LOG" },
                 { "stray", NULL, "stray" },
         };
@@ -393,6 +411,7 @@ int main(void)
                 cmocka_unit_test(values_have_defaults),
                 cmocka_unit_test(every_default_is_allowed),
                 cmocka_unit_test(options_are_parsed),
+                cmocka_unit_test(an_option_may_come_without_its_value),
                 cmocka_unit_test(wrong_options_are_explained),
                 cmocka_unit_test(out_of_memory_is_reported_and_leaves_nothing),
                 cmocka_unit_test(an_engine_in_the_client_has_options_of_its_variables),

@@ -49,16 +49,49 @@ static char **worker_environment(void)
         return env;
 }
 
+/* Run a program. Its descriptors are `input` (-1: /dev/null), the supervisor's standard output, `log` and, unless it is
+ * -1, `control`. */
+static int run(const char *path, char *const *argv, int input, int control, int log, pid_t *ret_pid)
+{
+        char **env = worker_environment();
+        if (!env)
+                return SP_E_NOMEM;
+        posix_spawn_file_actions_t files;
+        posix_spawnattr_t attr;
+        sigset_t none, standard;
+        sigemptyset(&none);
+        sigfillset(&standard);
+        posix_spawn_file_actions_init(&files);
+        posix_spawnattr_init(&attr);
+        if (input < 0)
+                posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        else
+                posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
+        posix_spawn_file_actions_adddup2(&files, log, STDERR_FILENO);
+        if (control >= 0)
+                posix_spawn_file_actions_adddup2(&files, control, CONTROL_FD);
+        posix_spawn_file_actions_addclosefrom_np(&files,
+                                                 control >= 0 ? CONTROL_FD + 1 : CONTROL_FD);
+        posix_spawnattr_setsigmask(&attr, &none);
+        posix_spawnattr_setsigdefault(&attr, &standard);
+        /* The process gets a process group of its own, so that a terminal's ^C reaches the
+         * supervisor only. */
+        posix_spawnattr_setpgroup(&attr, 0);
+        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                POSIX_SPAWN_SETPGROUP);
+        int r = posix_spawn(ret_pid, path, &files, &attr, argv, env);
+        posix_spawnattr_destroy(&attr);
+        posix_spawn_file_actions_destroy(&files);
+        mem_free(env);
+        return r ? SP_E_LIMIT : 0;
+}
+
 int run_self(const struct spawner *s, char *const *first, char *const *last, int control, int log,
              pid_t *ret_pid)
 {
         char **argv = mem_alloc(((size_t)s->argc + 6) * sizeof(*argv));
-        char **env = worker_environment();
-        if (!argv || !env) {
-                mem_free(argv);
-                mem_free(env);
+        if (!argv)
                 return SP_E_NOMEM;
-        }
         int n = 0;
         argv[n++] = s->argv[0];
         while (*first)
@@ -68,31 +101,14 @@ int run_self(const struct spawner *s, char *const *first, char *const *last, int
         while (*last)
                 argv[n++] = *last++;
         argv[n] = NULL;
-
-        posix_spawn_file_actions_t files;
-        posix_spawnattr_t attr;
-        sigset_t none, standard;
-        sigemptyset(&none);
-        sigfillset(&standard);
-        posix_spawn_file_actions_init(&files);
-        posix_spawnattr_init(&attr);
-        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&files, log, STDERR_FILENO);
-        posix_spawn_file_actions_adddup2(&files, control, CONTROL_FD);
-        posix_spawn_file_actions_addclosefrom_np(&files, CONTROL_FD + 1);
-        posix_spawnattr_setsigmask(&attr, &none);
-        posix_spawnattr_setsigdefault(&attr, &standard);
-        /* The worker gets a process group of its own, so that a terminal's ^C reaches the
-         * supervisor only. */
-        posix_spawnattr_setpgroup(&attr, 0);
-        posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                POSIX_SPAWN_SETPGROUP);
-        int r = posix_spawn(ret_pid, "/proc/self/exe", &files, &attr, argv, env);
-        posix_spawnattr_destroy(&attr);
-        posix_spawn_file_actions_destroy(&files);
+        int r = run("/proc/self/exe", argv, -1, control, log, ret_pid);
         mem_free(argv);
-        mem_free(env);
-        return r ? SP_E_LIMIT : 0;
+        return r;
+}
+
+int run_program(const char *path, char *const *argv, int input, int log, pid_t *ret_pid)
+{
+        return run(path, argv, input, -1, log, ret_pid);
 }
 
 static void zygote_gone(struct spawner *s)

@@ -45,4 +45,9 @@ SP_NODISCARD int spawn_worker(struct spawner *s, const char *scratch_dir,
 SP_NODISCARD int run_self(const struct spawner *s, char *const *first, char *const *last,
                           int control, int log, pid_t *ret_pid);
 
+/* Run another program, with `input` as its standard input and `log` as its standard error. It inherits no further
+ * descriptor. `argv` ends with NULL. SP_E_LIMIT, SP_E_NOMEM. */
+SP_NODISCARD int run_program(const char *path, char *const *argv, int input, int log,
+                             pid_t *ret_pid);
+
 #endif

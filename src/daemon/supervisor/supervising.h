@@ -34,6 +34,7 @@ enum source_kind {
         SOURCE_METER,
         SOURCE_EXPORTER,
         SOURCE_EXPORTER_LOG,
+        SOURCE_ADVERTISER_LOG,
 };
 
 /* The source of an epoll event: the first member of each struct that epoll names. */
@@ -140,6 +141,19 @@ struct exporter_process {
         uint64_t look;     /* the number of its last query */
 };
 
+/* The program that publishes this server (advertising.h). */
+struct advertiser {
+        struct source log_source;
+        struct child_log log;
+        int input;         /* -1: none */
+        pid_t pid;         /* 0: none */
+        uint64_t again_ns; /* when to start one */
+        uint64_t tell_ns;  /* when to tell a change */
+        char id[33];       /* of this run, in hex */
+        unsigned load;     /* the number of sessions that it knows */
+        bool keyed;        /* it knows the key */
+};
+
 /* A session that the supervisor ended. Its client learns why when it reconnects. */
 struct ended {
         uint64_t id[2];
@@ -179,6 +193,7 @@ struct supervisor {
         struct dialler_process dialler;
         struct meter_process meter;
         struct exporter_process exporter;
+        struct advertiser advertiser;
         struct cgroups cgroups;
         struct janitor janitor;
         struct gate gate;

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
@@ -43,6 +44,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = health_deadline(s) < d ? health_deadline(s) : d;
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
         d = exporter_deadline(s) < d ? exporter_deadline(s) : d;
+        d = advertiser_deadline(s) < d ? advertiser_deadline(s) : d;
         return dialler_deadline(s) < d ? dialler_deadline(s) : d;
 }
 
@@ -103,6 +105,10 @@ static void run_events(struct supervisor *s, int timeout_ms)
                 case SOURCE_EXPORTER_LOG:
                         if (!child_log_read(&s->exporter.log, "exporter", clock_now_ns()))
                                 supervisor_unwatch(s, s->exporter.log.fd);
+                        break;
+                case SOURCE_ADVERTISER_LOG:
+                        if (!child_log_read(&s->advertiser.log, ADVERTISER_NAME, clock_now_ns()))
+                                supervisor_unwatch(s, s->advertiser.log.fd);
                         break;
                 case SOURCE_SIGNALS:
                         signalled = true;
@@ -196,6 +202,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .dialler = { .control = -1, .log.fd = -1 },
                 .meter.control = -1,
                 .exporter = { .control = -1, .log.fd = -1, .again_ns = UINT64_MAX },
+                .advertiser = { .input = -1, .log.fd = -1 },
                 .events.epoll = -1,
                 .events.signals = -1,
                 .arrivals.accept_ns = UINT64_MAX,
@@ -229,12 +236,14 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 workers_provide(&s);
                 meter_provide(&s);
                 exporter_provide(&s);
+                advertiser_provide(&s);
                 pending_bury(&s);
                 run_events(&s, clock_poll_ms(next_deadline(&s)));
         }
         if (s.stopping)
                 notify_send("STOPPING=1");
         s.stopping = true;
+        advertiser_stop(&s); /* first: nobody new should come */
         listeners_close(&s.listeners);
         pending_drop_all(&s);
         pending_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/health.h"
@@ -581,7 +582,8 @@ bool workers_reap(struct supervisor *s)
                 }
                 struct rusage used = { 0 };
                 pid_t pid = wait4(info.si_pid, &status, 0, &used);
-                if (dialler_ended(s, pid, status) || meter_ended(s, pid) || exporter_ended(s, pid))
+                if (dialler_ended(s, pid, status) || meter_ended(s, pid) ||
+                    exporter_ended(s, pid) || advertiser_ended(s, pid))
                         continue;
                 if (pid == s->spawner.zygote_pid)
                         s->spawner.zygote_pid = 0;

@@ -1,0 +1,389 @@
+/* discover-mdns: prints the servers that multicast DNS finds on all interfaces, by avahi-daemon
+ * (docs/internals/discovery-sources.md). */
+#include <avahi-client/lookup.h>
+#include <avahi-common/error.h>
+#include <avahi-common/malloc.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/mem.h"
+#include "discover/avahi_link.h"
+#include "discover/line.h"
+#include "discover/reach.h"
+#include "discover/rights.h"
+#include "os/clock.h"
+
+#define S 1000000000ull /* ns */
+
+enum {
+        SERVICES_MAX = 1024,
+        INSTANCES_MAX = 2048,
+        TRIES = 3,
+        /* Services stay so long without a daemon: the life of their addresses' records (RFC 6762, 10). */
+        STALE_S = 120,
+        /* A daemon that has just started may report services late. */
+        GRACE_S = 5,
+};
+
+static const struct type {
+        const char *name, *kind;
+} types[] = { { "_spancl._tcp", "spancl" }, { "_pocl._tcp", "pocl" } };
+
+/* A service on one interface, by one protocol. */
+struct instance {
+        struct list link;
+        struct service *service;
+        AvahiIfIndex interface;
+        AvahiProtocol protocol;
+        AvahiServiceResolver *resolver; /* NULL: none */
+        unsigned tries;
+        bool awaited; /* the first answer has not come */
+        bool stale;   /* of a daemon that has gone */
+        bool found;   /* `address`, `port` and `txt` are valid */
+        char address[FOUND_ADDRESS_MAX + 1];
+        unsigned port;
+        struct txt txt;
+};
+
+struct service {
+        struct list link;
+        const struct type *type;
+        char id[FOUND_ID_MAX + 1];
+        char name[FOUND_NAME_MAX + 1];
+        const char *domain; /* in `id` */
+        char *body;         /* of the last line; NULL: none */
+        struct list instances;
+};
+
+static struct avahi_link avahi;
+static struct list services;
+static unsigned service_count, instance_count;
+static bool browsing, settled;
+static bool
+        complete[array_size(types)]; /* the browser has reported all that it knew at its start */
+
+/* Write a line if the service changed. */
+static void announce(struct service *s)
+{
+        struct found f = { .id = s->id, .name = s->name, .kind = s->type->kind };
+        char body[LINE_MAX_SIZE];
+        list_each(i, &s->instances, struct instance, link)
+        {
+                if (!i->found)
+                        continue;
+                if (!f.address_count) {
+                        f.port = i->port;
+                        f.txt = i->txt;
+                }
+                found_add_address(&f, i->address);
+        }
+        if (f.address_count)
+                line_body(&f, body);
+        if (f.address_count && s->body && !strcmp(s->body, body))
+                return;
+        if (f.address_count)
+                line_put_found(s->body ? "changes" : "appears", body);
+        else if (s->body)
+                line_put_gone(s->id);
+        mem_free(s->body);
+        s->body = f.address_count ? mem_strdup(body) : NULL;
+}
+
+static void settle(void)
+{
+        for (size_t i = 0; i < array_size(types); i++) {
+                if (!complete[i])
+                        return;
+        }
+        list_each(s, &services, struct service, link)
+        {
+                list_each(i, &s->instances, struct instance, link)
+                {
+                        if (i->awaited)
+                                return;
+                }
+        }
+        if (!settled)
+                line_put_settled();
+        settled = true;
+}
+
+static void remove_instance(struct instance *i)
+{
+        struct service *s = i->service;
+        if (i->resolver)
+                avahi_service_resolver_free(i->resolver);
+        list_remove(&i->link);
+        mem_free(i);
+        instance_count--;
+        announce(s);
+        if (!list_empty(&s->instances))
+                return;
+        list_remove(&s->link);
+        mem_free(s);
+        service_count--;
+}
+
+static void remove_stale(void)
+{
+        list_each(s, &services, struct service, link)
+        {
+                struct list *end = &s->instances;
+                for (struct list *p = end->next, *next; p != end; p = next) {
+                        struct instance *i = list_entry(p, struct instance, link);
+                        next = p->next;
+                        bool last = next == end && p->prev == end;
+                        if (i->stale)
+                                remove_instance(i);
+                        if (last)
+                                break; /* the service may be gone, too */
+                }
+        }
+}
+
+/* Take what a resolver has found. False: the record is refused. */
+static bool take(struct instance *i, const AvahiAddress *address, uint16_t port,
+                 AvahiStringList *strings)
+{
+        uint8_t raw[TXT_MAX];
+        char text[AVAHI_ADDRESS_STR_MAX], interface[IF_NAMESIZE];
+        const char *name = i->service->name;
+        enum reach reach =
+                reach_of(address->proto == AVAHI_PROTO_INET ? AF_INET : AF_INET6, &address->data);
+        if (i->interface < 0 || !if_indextoname((unsigned)i->interface, interface))
+                return false; /* the interface has gone */
+        if (reach == REACH_NOWHERE || (reach == REACH_LOOPBACK && strcmp(interface, "lo") != 0)) {
+                line_refused(name, "the address can't be another host's");
+                return false;
+        }
+        if (!port) {
+                line_refused(name, "the record has no port");
+                return false;
+        }
+        i->txt = (struct txt){ 0 };
+        if (!strcmp(i->service->type->kind, "spancl")) {
+                size_t size = avahi_string_list_serialize(strings, NULL, 0);
+                if (size <= sizeof(raw))
+                        size = avahi_string_list_serialize(strings, raw, sizeof(raw));
+                if (size > sizeof(raw) || txt_parse(raw, size, &i->txt) < 0) {
+                        line_refused(name, "the TXT record is refused: a wrong value or too long");
+                        return false;
+                }
+        }
+        avahi_address_snprint(text, sizeof(text), address);
+        snprintf(i->address, sizeof(i->address), "%s%s%s", text, reach == REACH_LINK ? "%" : "",
+                 reach == REACH_LINK ? interface : "");
+        i->port = port;
+        return true;
+}
+
+static void resolve(struct instance *i);
+
+static void on_resolved(AvahiServiceResolver *resolver, AvahiIfIndex interface,
+                        AvahiProtocol protocol, AvahiResolverEvent event, const char *name,
+                        const char *type, const char *domain, const char *host,
+                        const AvahiAddress *address, uint16_t port, AvahiStringList *txt,
+                        AvahiLookupResultFlags flags, void *user)
+{
+        struct instance *i = user;
+        (void)resolver, (void)interface, (void)protocol, (void)name, (void)type, (void)domain;
+        (void)host, (void)flags;
+        i->awaited = false;
+        i->found = event == AVAHI_RESOLVER_FOUND && take(i, address, port, txt);
+        if (event == AVAHI_RESOLVER_FAILURE) {
+                avahi_service_resolver_free(i->resolver);
+                i->resolver = NULL;
+                resolve(i);
+        }
+        announce(i->service);
+        settle();
+}
+
+static void resolve(struct instance *i)
+{
+        const struct service *s = i->service;
+        if (i->tries++ >= TRIES)
+                return;
+        i->resolver = avahi_service_resolver_new(avahi.client, i->interface, i->protocol, s->name,
+                                                 s->type->name, s->domain, i->protocol, 0,
+                                                 on_resolved, i);
+        if (!i->resolver)
+                line_refused(s->name, avahi_strerror(avahi_client_errno(avahi.client)));
+}
+
+static struct service *find_service(const struct type *type, const char *name, const char *domain)
+{
+        list_each(s, &services, struct service, link)
+        {
+                if (s->type == type && !strcmp(s->name, name) && !strcmp(s->domain, domain))
+                        return s;
+        }
+        return NULL;
+}
+
+static struct instance *find_instance(struct service *s, AvahiIfIndex interface,
+                                      AvahiProtocol protocol)
+{
+        if (!s)
+                return NULL;
+        list_each(i, &s->instances, struct instance, link)
+        {
+                if (i->interface == interface && i->protocol == protocol)
+                        return i;
+        }
+        return NULL;
+}
+
+static struct service *add_service(const struct type *type, const char *name, const char *domain)
+{
+        struct service *s;
+        if (service_count == SERVICES_MAX) {
+                line_refused(name, "there are too many services");
+                return NULL;
+        }
+        if (!line_is_utf8(name) || !line_is_utf8(domain) ||
+            strlen(name) + strlen(type->name) + strlen(domain) + 2 > FOUND_ID_MAX ||
+            strlen(name) > FOUND_NAME_MAX) {
+                line_refused(name, "the name is not UTF-8 or too long");
+                return NULL;
+        }
+        s = mem_zalloc(sizeof(*s));
+        if (!s)
+                return NULL;
+        s->type = type;
+        strcpy(s->name, name);
+        int n = snprintf(s->id, sizeof(s->id), "%s.%s.%s", name, type->name, domain);
+        s->domain = s->id + n - strlen(domain);
+        list_init(&s->instances);
+        list_init(&s->link);
+        list_append(&services, &s->link);
+        service_count++;
+        return s;
+}
+
+static void add(const struct type *type, AvahiIfIndex interface, AvahiProtocol protocol,
+                const char *name, const char *domain)
+{
+        struct service *s = find_service(type, name, domain);
+        struct instance *i = find_instance(s, interface, protocol);
+        if (!i && instance_count == INSTANCES_MAX) {
+                line_refused(name, "there are too many services");
+                return;
+        }
+        if (!i && !s)
+                s = add_service(type, name, domain);
+        if (!i && s) {
+                i = mem_zalloc(sizeof(*i));
+                if (i) {
+                        i->service = s;
+                        i->interface = interface;
+                        i->protocol = protocol;
+                        list_init(&i->link);
+                        list_append(&s->instances, &i->link);
+                        instance_count++;
+                }
+        }
+        if (!i || i->resolver)
+                return;
+        i->stale = false;
+        i->tries = 0;
+        resolve(i);
+        i->awaited = i->resolver != NULL;
+}
+
+static void on_browsed(AvahiServiceBrowser *browser, AvahiIfIndex interface, AvahiProtocol protocol,
+                       AvahiBrowserEvent event, const char *name, const char *type_name,
+                       const char *domain, AvahiLookupResultFlags flags, void *user)
+{
+        const struct type *type = user;
+        struct instance *i;
+        (void)browser, (void)type_name, (void)flags;
+        switch (event) {
+        case AVAHI_BROWSER_NEW:
+                add(type, interface, protocol, name, domain);
+                break;
+        case AVAHI_BROWSER_REMOVE:
+                i = find_instance(find_service(type, name, domain), interface, protocol);
+                if (i)
+                        remove_instance(i);
+                settle();
+                break;
+        case AVAHI_BROWSER_ALL_FOR_NOW:
+                complete[type - types] = true;
+                avahi.due_ns = clock_now_ns() + GRACE_S * S;
+                settle();
+                break;
+        case AVAHI_BROWSER_FAILURE:
+                avahi.broken = true;
+                break;
+        case AVAHI_BROWSER_CACHE_EXHAUSTED:
+                break;
+        }
+}
+
+static void on_state(AvahiClient *client, AvahiClientState state)
+{
+        (void)state;
+        if (browsing)
+                return;
+        browsing = true;
+        avahi.client = client; /* this may be a callback of avahi_client_new */
+        avahi.due_ns = UINT64_MAX;
+        for (size_t i = 0; i < array_size(types); i++) {
+                if (!avahi_service_browser_new(client, AVAHI_IF_UNSPEC, AVAHI_PROTO_UNSPEC,
+                                               types[i].name, NULL, 0, on_browsed,
+                                               (void *)(uintptr_t)&types[i]))
+                        avahi.broken = true;
+        }
+}
+
+/* The services stay for a while: a daemon that is started again finds them again. */
+static void on_lost(void)
+{
+        browsing = false;
+        list_each(s, &services, struct service, link)
+        {
+                list_each(i, &s->instances, struct instance, link)
+                {
+                        if (i->resolver)
+                                avahi_service_resolver_free(i->resolver);
+                        i->resolver = NULL;
+                        i->awaited = false;
+                        i->stale = true;
+                }
+        }
+        if (service_count)
+                avahi.due_ns = clock_now_ns() + STALE_S * S;
+}
+
+/* Without a daemon there is nothing to wait for. */
+static void on_absent(void)
+{
+        if (!settled)
+                line_put_settled();
+        settled = true;
+}
+
+static void on_expired(void)
+{
+        avahi.due_ns = UINT64_MAX;
+        remove_stale();
+}
+
+int main(void)
+{
+        rights_drop();
+        list_init(&services);
+        avahi.state = on_state;
+        avahi.lost = on_lost;
+        avahi.absent = on_absent;
+        avahi.expire = on_expired;
+        if (!avahi_link_init(&avahi))
+                return 1;
+        avahi_link_run(&avahi, STDOUT_FILENO, NULL);
+        return 0;
+}

@@ -1,0 +1,589 @@
+#!/usr/bin/env python3
+"""sources.py BUILD [NAME...]: claims about the programs that find servers, with the real avahi-daemon, in network
+namespaces. Each function is one claim. Status 77: namespaces are not permitted here, or a daemon is missing."""
+
+import json
+import os
+import queue
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+import claims  # noqa: E402
+from hosts import Hosts, may_make_hosts  # noqa: E402
+from servers import Servers, every_child, native_vendors  # noqa: E402
+
+BUILD = Path(sys.argv[1]).resolve()
+LIBEXEC = BUILD / "libexec/spancl"
+HANG_S = 120  # a watchdog, not a claim about speed
+KEY = "ab" * 32
+
+BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>system</type><listen>unix:path={folder}/bus</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow user="*"/><allow own="*"/><allow send_destination="*" eavesdrop="true"/>
+<allow eavesdrop="true"/></policy></busconfig>
+"""
+AVAHI = """[server]
+host-name={host}
+use-ipv4=yes
+use-ipv6=yes
+disallow-other-stacks=no
+enable-dbus=yes
+[publish]
+publish-hinfo=no
+publish-workstation=no
+"""
+
+
+class Lines:
+    """A source that runs, and the lines that it writes."""
+
+    def __init__(self, command, env):
+        self.err = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=self.err)
+        self.lines = queue.Queue()
+        self.seen = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def next(self):
+        line = self.lines.get(timeout=HANG_S)
+        assert line is not None, f"the source ended: {self.log()}"
+        assert len(line) <= 8192 and line.endswith(b"\n"), line
+        text = line.decode()  # UTF-8, or an exception
+        assert all(c.isprintable() for c in text[:-1]), text
+        self.seen.append(json.loads(text))
+        return self.seen[-1]
+
+    def until(self, wanted, **members):
+        """The next line of that event, with these members."""
+        while True:
+            got = self.next()
+            if got["event"] == wanted and all(got.get(k) == v for k, v in members.items()):
+                return got
+
+    def log(self):
+        self.err.seek(0)
+        return self.err.read().decode(errors="replace")
+
+    def memory_mib(self):
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(HANG_S)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+
+class Network:
+    """Hosts "near" and "far", which a wire joins, each with a D-Bus and an avahi-daemon of its own."""
+
+    def __init__(self, daemons=("near", "far")):
+        self.folder = tempfile.TemporaryDirectory()
+        os.chmod(self.folder.name, 0o755)
+        self.hosts = Hosts(["near", "far"], [("near", "far", "10.77.1")])
+        self.buses, self.avahi, self.others = {}, {}, []
+        try:
+            for host in daemons:
+                self.start_bus(host)
+                self.start_avahi(host)
+            for host in daemons:
+                self.await_avahi(host)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def env(self, host):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={self.folder.name}/{host}/bus"
+        return env
+
+    def inside(self, host, *command):
+        return [*self.hosts.inside(host), *map(str, command)]
+
+    def start_bus(self, host):
+        folder = Path(self.folder.name) / host
+        folder.mkdir()
+        (folder / "bus.conf").write_text(BUS.format(folder=folder))
+        (folder / "avahi.conf").write_text(AVAHI.format(host=host))
+        bus = self.buses[host] = subprocess.Popen(
+            ["dbus-daemon", f"--config-file={folder}/bus.conf", "--nofork", "--print-address"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert bus.stdout.readline(), "dbus-daemon does not start"
+
+    def start_avahi(self, host):
+        """Its folder of /run is one of the process's own: each host has a daemon."""
+        conf = Path(self.folder.name) / host / "avahi.conf"
+        self.avahi[host] = subprocess.Popen(
+            self.inside(host, "sh", "-c", "mkdir -p /run/avahi-daemon && mount -t tmpfs none /run/avahi-daemon && "
+                        f"exec avahi-daemon --no-drop-root --no-chroot --no-rlimits -f {conf}"),
+            env=self.env(host), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def await_avahi(self, host):
+        """Until it has its host's name."""
+        ask = ["dbus-send", f"--bus=unix:path={self.folder.name}/{host}/bus", "--print-reply",
+               "--dest=org.freedesktop.Avahi", "/", "org.freedesktop.Avahi.Server.GetState"]
+        deadline = time.monotonic() + HANG_S
+        while "int32 2" not in subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                              timeout=HANG_S, check=False).stdout:
+            assert time.monotonic() < deadline and self.avahi[host].poll() is None, "avahi-daemon does not start"
+            time.sleep(0.05)
+
+    def stop_avahi(self, host):
+        self.avahi[host].terminate()
+        self.avahi[host].wait(HANG_S)
+
+    def source(self, name="discover-mdns", host="near", **more):
+        return Lines(self.inside(host, LIBEXEC / name), {**self.env(host), **more})
+
+    def publish(self, name, *txt, kind="_spancl._tcp", port=7777, host="far"):
+        process = subprocess.Popen(self.inside(host, "avahi-publish", "-s", name, kind, str(port), *txt),
+                                   env=self.env(host), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.others.append(process)
+        return process
+
+    def spancld(self, *options, host="far", backend="reference", insecure=True):
+        prefix = [*self.hosts.inside(host), "env", f"DBUS_SYSTEM_BUS_ADDRESS={self.env(host)['DBUS_SYSTEM_BUS_ADDRESS']}"]
+        return Servers(BUILD, 1, ("--backend", backend, *(("--insecure",) if insecure else ()), "--log", "info", "--keys",
+                                  f"{self.folder.name}/keys", *options), prefix=prefix,
+                       vendors=native_vendors(self.folder.name))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in [*self.others, *self.avahi.values(), *self.buses.values()]:
+            process.terminate()
+            process.wait(HANG_S)
+        self.hosts.__exit__()
+        self.folder.cleanup()
+
+
+# --- mDNS -----------------------------------------------------------------------------------------
+
+def a_service_appears_and_goes():
+    with Network() as net, net.source() as found:
+        found.until("settled")
+        service = net.publish("gpu1", "v=1", "types=gpu,cpu", f"key={KEY}", "load=3", "other=x")
+        got = found.until("appears", name="gpu1")
+        while len(got["addresses"]) < 2:  # IPv4 and IPv6 are resolved one after the other
+            got = found.until("changes", id=got["id"])
+        assert "10.77.1.2" in got["addresses"], got
+        assert any(":" in a for a in got["addresses"]), got
+        assert got["port"] == 7777 and got["types"] == "gpu,cpu" and got["key"] == KEY, got
+        assert got["protocol"] == 1 and got["load"] == 3 and got["kind"] == "spancl", got
+        service.terminate()
+        found.until("gone", id=got["id"])
+
+
+def a_service_that_is_there_comes_before_settled():
+    with Network() as net:
+        net.publish("gpu1", "v=1")
+        with net.source() as early:
+            early.until("appears", name="gpu1")
+        with net.source() as found:
+            found.until("settled")
+            assert any(l["event"] == "appears" for l in found.seen), found.seen
+
+
+def a_server_of_pocl_is_listed_as_such():
+    with Network() as net, net.source() as found:
+        net.publish("other", "anything", kind="_pocl._tcp", port=10998)
+        got = found.until("appears", name="other")
+        assert got["kind"] == "pocl" and got["port"] == 10998, got
+
+
+def a_wrong_record_is_refused_with_a_line():
+    with Network() as net, net.source() as found:
+        for n, txt in enumerate(("key=1234", "types=gpu,toaster", "load=-1", "v=99999999999", "key=" + "A" * 64)):
+            net.publish(f"bad{n}", txt)
+        net.publish("long", *["x" * 250 + str(i) for i in range(8)])
+        net.publish("good", "load=1")
+        found.until("appears", name="good")
+        while "\"bad" not in found.log():
+            time.sleep(0.05)
+        assert "TXT" in found.log(), found.log()
+        assert all(l.get("name", "good") == "good" for l in found.seen), found.seen
+
+
+def names_can_not_forge_lines():
+    name = 'a"}\n{"event":"gone"\t\x1b[2J\x7f\u0085\\é'
+    with Network() as net, net.source() as found:
+        net.publish(name)
+        got = found.until("appears")
+        assert got["name"] == name, got
+
+
+def services_survive_a_restart_of_the_daemon():
+    with Network() as net, net.source() as found:
+        net.publish("gpu1", "load=1")
+        got = found.until("appears", name="gpu1")
+        net.stop_avahi("near")
+        while "not there" not in found.log():
+            time.sleep(0.05)
+        net.start_avahi("near")
+        net.await_avahi("near")
+        net.publish("gpu2")
+        found.until("appears", name="gpu2")
+        assert not any(l["event"] == "gone" for l in found.seen), found.seen
+        net.others[0].terminate()
+        found.until("gone", id=got["id"])
+
+
+def without_a_daemon_the_source_settles_and_says_so():
+    with Network(daemons=()) as net, net.source() as found:
+        assert found.next()["event"] == "settled"
+        assert "avahi-daemon is not there" in found.log(), found.log()
+        net.start_bus("near")
+        net.start_avahi("near")
+        net.await_avahi("near")
+        net.publish("gpu1", host="near")
+        found.until("appears", name="gpu1")
+
+
+def a_source_ends_with_its_reader():
+    with Network() as net:
+        found = net.source()
+        read_end, write_end = os.pipe()
+        other = subprocess.Popen(net.inside("near", LIBEXEC / "discover-mdns"), env=net.env("near"), stdout=write_end)
+        os.close(write_end)
+        os.read(read_end, 1)
+        os.close(read_end)
+        assert other.wait(HANG_S) == 0
+        found.end()
+
+
+# --- spancld --advertise --------------------------------------------------------------------------
+
+ALL = ("--listen", "*:7777", "--advertise")
+
+
+def advertiser(server):
+    """The process of a server that publishes it."""
+    return next((p for p in every_child(server.processes[0].pid)
+                 if b"advertise-mdns" in Path(f"/proc/{p}/cmdline").read_bytes()), None)
+
+
+def is_running(pid):
+    """Nobody may collect the process: it can stay as a zombie."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def a_server_that_advertises_appears_and_goes():
+    with Network() as net, net.source() as found:
+        found.until("settled")
+        begin = time.monotonic()
+        with net.spancld(*ALL) as s:
+            got = found.until("appears")
+            assert "key" not in got, got
+            appeared = time.monotonic() - begin
+            while len(got["addresses"]) < 2:
+                got = found.until("changes", id=got["id"])
+            assert got["name"] == socket.gethostname().partition(".")[0], got
+            assert "10.77.1.2" in got["addresses"] and got["port"] == 7777, got
+            assert got["protocol"] >= 1 and got["load"] == 0, got
+            maps = Path(f"/proc/{s.processes[0].pid}/maps").read_text()
+            assert "avahi" not in maps and "dbus" not in maps, "the supervisor has loaded a library of discovery"
+            begin = time.monotonic()
+        found.until("gone", id=got["id"])
+        return f"appears after {appeared:.2f} s, is gone after {time.monotonic() - begin:.2f} s"
+
+
+def a_server_that_knows_clients_publishes_its_key():
+    with Network() as net, net.source() as found:
+        subprocess.run([BUILD / "bin/spancld", "pair", "--keys", f"{net.folder.name}/keys"], check=True, timeout=HANG_S,
+                       stdout=subprocess.DEVNULL)
+        with net.spancld(*ALL, insecure=False):
+            assert len(found.until("appears")["key"]) == 64
+
+
+def a_server_publishes_only_the_address_that_it_listens_on():
+    with Network() as net, net.source() as found, net.spancld("--listen", "10.77.1.2:7788", "--advertise=mdns"):
+        got = found.until("appears")
+        assert got["addresses"] == ["10.77.1.2"] and got["port"] == 7788, got
+
+
+def a_server_of_loopback_is_published_to_its_own_host():
+    with Network() as net, net.source() as other, net.source(host="far") as own, net.spancld("--advertise"):
+        got = own.until("appears")
+        assert got["addresses"][0] in ("127.0.0.1", "::1"), got
+        other.until("settled")
+        assert len(other.seen) == 1, other.seen
+
+
+def servers_of_one_host_have_different_names():
+    with Network() as net, net.source() as found, net.spancld(*ALL), net.spancld("--listen", "*:7788", "--advertise"):
+        first, second = found.until("appears"), found.until("appears")
+        assert first["name"] != second["name"] and {first["port"], second["port"]} == {7777, 7788}, (first, second)
+
+
+def the_publisher_is_started_again():
+    with Network() as net, net.source() as found, net.spancld(*ALL) as s:
+        got = found.until("appears")
+        os.kill(advertiser(s), signal.SIGKILL)
+        found.until("gone", id=got["id"])
+        found.until("appears", id=got["id"])
+        pid = advertiser(s)
+        status = Path(f"/proc/{pid}/status").read_text()
+        assert "NoNewPrivs:\t1" in status and "Uid:\t0" not in status, status
+        s.processes[0].kill()  # without a word
+        found.until("gone", id=got["id"])
+        while is_running(pid):
+            time.sleep(0.05)
+
+
+def sessions_change_the_load():
+    with Network() as net, net.source() as found, net.spancld(*ALL, "--linger", "0", backend="native"):
+        got = found.until("appears", load=0)
+        client = subprocess.Popen(net.inside("far", BUILD / "bin/bench_opencl", "--only", "empty", "--scale", "1000000"),
+                                  env={**net.env("far"), "SPANCL_SERVERS": "localhost:7777",
+                                       "OCL_ICD_VENDORS": str(BUILD / "etc/vendors")},
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        net.others.append(client)
+        found.until("changes", id=got["id"], load=1)
+        client.terminate()
+        found.until("changes", id=got["id"], load=0)
+
+
+def a_server_says_that_avahi_is_not_there():
+    with Network(daemons=()) as net, net.spancld(*ALL) as s:
+        while "avahi-daemon is not there" not in s.log_text():
+            time.sleep(0.05)
+        net.start_bus("far")
+        net.start_avahi("far")
+        net.await_avahi("far")
+        with net.source(host="far") as found:
+            found.until("appears")
+
+
+# --- Unicast DNS ----------------------------------------------------------------------------------
+
+class Zone:
+    """A dnsmasq with the records of a domain, on a port of loopback."""
+
+    def __init__(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+        self.process = None
+
+    def serve(self, *records):
+        """These records, and no others, from now on."""
+        self.stop()
+        self.process = subprocess.Popen(
+            ["dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--pid-file=",
+             "--bind-interfaces", "--listen-address=127.0.0.1", f"--port={self.port}", "--local-ttl=1", "--user=",
+             "--local=/lab.example/", *records], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + HANG_S
+        while True:
+            try:
+                return socket.create_connection(("127.0.0.1", self.port)).close()
+            except OSError:
+                assert time.monotonic() < deadline and self.process.poll() is None, "dnsmasq does not start"
+                time.sleep(0.05)
+
+    def source(self):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env.update(SPANCL_SEARCH_DOMAINS="lab.example", SPANCL_DNS_SERVERS=f"127.0.0.1:{self.port}")
+        return Lines([LIBEXEC / "discover-dns"], env)
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            self.process.wait(HANG_S)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def listed(name, *txt, port=7777, host="gpu1.lab.example", kind="_spancl._tcp", priority=0, weight=0):
+    full = f"{name}.{kind}.lab.example"
+    return [f"--ptr-record={kind}.lab.example,{full}", f"--srv-host={full},{host},{port},{priority},{weight}",
+            *([f"--txt-record={full},{','.join(txt)}"] if txt else [])]
+
+
+HOST = "--host-record=gpu1.lab.example,192.0.2.5,2001:db8::5"
+
+
+def a_domain_lists_its_servers():
+    with Zone() as zone:
+        zone.serve(HOST, *listed("gpu1", "v=1", f"key={KEY}", "types=gpu", "load=2"),
+                   *listed("other", kind="_pocl._tcp", port=10998))
+        with zone.source() as found:
+            found.until("settled")
+            got = {l["name"]: l for l in found.seen if l["event"] == "appears"}
+            assert set(got) == {"gpu1", "other"} and got["other"]["kind"] == "pocl", got
+            assert sorted(got["gpu1"]["addresses"]) == ["192.0.2.5", "2001:db8::5"], got
+            assert got["gpu1"]["key"] == KEY and got["gpu1"]["load"] == 2 and got["gpu1"]["port"] == 7777, got
+
+
+def changes_of_a_domain_follow_the_life_of_its_records():
+    with Zone() as zone:
+        zone.serve(HOST, *listed("gpu1", "load=1"), *listed("gpu2"))
+        with zone.source() as found:
+            found.until("settled")
+            zone.serve(HOST, *listed("gpu1", "load=5"))
+            assert {found.next()["event"], found.next()["event"]} == {"changes", "gone"}, found.seen
+            zone.stop()
+            time.sleep(3)  # a server that is away says nothing about its services
+            zone.serve(HOST, *listed("gpu1", "load=6"))
+            found.until("changes", load=6)
+            assert sum(l["event"] == "gone" for l in found.seen) == 1, found.seen
+
+
+def the_server_of_the_best_priority_is_taken():
+    with Zone() as zone:
+        zone.serve(HOST, "--host-record=spare.lab.example,192.0.2.6", *listed("gpu1", priority=20, port=1),
+                   *listed("gpu1", priority=10, weight=1, host="spare.lab.example", port=2),
+                   *listed("gpu1", priority=10, weight=9, host="nowhere.lab.example", port=3))
+        with zone.source() as found:
+            got = found.until("appears")
+            assert got["addresses"] == ["192.0.2.6"] and got["port"] == 2, got
+
+
+def a_domain_can_not_lead_to_loopback():
+    with Zone() as zone:
+        zone.serve("--host-record=gpu1.lab.example,127.0.0.1", "--host-record=any.lab.example,0.0.0.0",
+                   *listed("gpu1"), *listed("any", host="any.lab.example"))
+        with zone.source() as found:
+            assert found.next()["event"] == "settled"
+            assert "another host" in found.log(), found.log()
+
+
+def printed_records_lead_to_the_server():
+    """dnsmasq serves what --print-dns prints."""
+    with tempfile.TemporaryDirectory() as keys, Zone() as zone:
+        done = subprocess.run([BUILD / "bin/spancld", "--print-dns", "lab.example", "--listen", "192.0.2.9:7788",
+                               "--keys", keys], stdout=subprocess.PIPE, text=True, timeout=HANG_S, check=True)
+        options = []
+        for line in done.stdout.splitlines():
+            name, _, _, kind, *data = line.replace(". ", " ").rstrip(".").split()
+            if kind == "SRV":
+                options.append(f"--srv-host={name},{data[3]},{data[2]},{data[0]},{data[1]}")
+            else:
+                word = {"PTR": "ptr-record", "TXT": "txt-record", "A": "host-record"}[kind]
+                options.append(f"--{word}={name},{','.join(d.strip(chr(34)) for d in data)}")
+        zone.serve(*options)
+        with zone.source() as found:
+            got = found.until("appears")
+            assert got["addresses"] == ["192.0.2.9"] and got["port"] == 7788 and got["protocol"] >= 1, got
+
+
+def records_are_printed_for_a_domain_and_a_network_only():
+    for options in (("x y", "--listen", "*:7777"), ("a..b", "--listen", "*:7777"), ("lab.example",),
+                    ("lab.example", "--listen", "localhost")):
+        done = subprocess.run([BUILD / "bin/spancld", "--print-dns", *options], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
+        assert done.returncode == 2 and not done.stdout and "--print-dns" in done.stderr, (options, done)
+
+
+def a_domain_with_thousands_of_services_is_bounded():
+    with Zone() as zone:
+        zone.serve(HOST, *(r for n in range(2000) for r in listed(f"s{n}")))
+        with zone.source() as found:
+            found.until("settled")
+            count = sum(l["event"] == "appears" for l in found.seen)
+            assert 0 < count <= 1024 and found.memory_mib() < 64, (count, found.memory_mib())
+            return f"{count} of 2000 listed, {found.memory_mib():.1f} MiB"
+
+
+def without_a_server_of_dns_the_source_settles():
+    with Zone() as zone, zone.source() as found:
+        assert found.next()["event"] == "settled"
+
+
+# --- Floods ---------------------------------------------------------------------------------------
+
+def _dns_name(*labels):
+    return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+
+
+def _record(name, kind, data, unique):
+    return name + struct.pack(">HHIH", kind, 0x8001 if unique else 1, 120, len(data)) + data
+
+
+def _forged(n):
+    """The records of one service, on a host of its own."""
+    kind = _dns_name(b"_spancl", b"_tcp", b"local")
+    name = _dns_name(b"forged\x01\n\"%d" % n, b"_spancl", b"_tcp", b"local")
+    host = _dns_name(b"h%d" % n, b"local")
+    return [_record(kind, 12, name, False), _record(name, 33, struct.pack(">HHH", 0, 0, 7777) + host, True),
+            _record(name, 16, bytes([6]) + b"load=1", True), _record(host, 1, bytes([10, 77, n >> 8 & 255, n & 255]), True)]
+
+
+FLOOD = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 255)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("10.77.1.2"))
+s.bind(("", 5353))
+data = sys.stdin.buffer.read()
+while data:
+    n = int.from_bytes(data[:2], "big")
+    s.sendto(data[2:2 + n], ("224.0.0.251", 5353))
+    data = data[2 + n:]
+    time.sleep(0.001)
+"""
+
+
+def a_flood_of_forged_services_keeps_memory_bounded():
+    packets = b""
+    for first in range(0, 10000, 8):
+        records = [r for n in range(first, first + 8) for r in _forged(n)]
+        packet = struct.pack(">HHHHHH", 0, 0x8400, 0, len(records), 0, 0) + b"".join(records)
+        packets += struct.pack(">H", len(packet)) + packet
+    with Network(daemons=("near",)) as net, net.source() as found:
+        found.until("settled")
+        before = found.memory_mib()
+        subprocess.run(net.inside("far", sys.executable, "-c", FLOOD), input=packets, timeout=HANG_S, check=True)
+        names = {found.until("appears")["id"]}
+        time.sleep(2)
+        while not found.lines.empty():
+            got = found.next()
+            if got["event"] == "appears":
+                names.add(got["id"])
+        assert names and len(names) <= 1024, len(names)
+        after = found.memory_mib()
+        assert found.process.poll() is None and after < before + 64, (before, after)
+        return f"{len(names)} of 10000 listed, {after - before:.1f} MiB more"
+
+
+def main():
+    tools = ("dnsmasq", "dbus-daemon", "dbus-send", "avahi-daemon", "avahi-publish", "ip")
+    missing = [t for t in tools if not shutil.which(t, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
+    if missing or not may_make_hosts():
+        print("skipped:", f"no {', '.join(missing)}" if missing else "no network namespaces")
+        return 77
+    return claims.run(globals())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
