@@ -36,7 +36,9 @@ bool installed_find(const char *name, char ret[PATH_MAX])
 {
         /* Installed beside a library, built, installed beside a program. */
         static const char *const places[] = { "spancl", "../lib", "../lib/spancl",
-                                              "../" SPANCL_LIBDIR "/spancl" };
+                                              "../" SPANCL_LIBDIR "/spancl",
+                                              /* Programs, from lib, lib/TRIPLET and bin. */
+                                              "../libexec/spancl", "../../libexec/spancl" };
         char folder[PATH_MAX];
         if (!own_folder(folder))
                 return false;
