@@ -12,6 +12,9 @@
  * with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_accelerators(char **ret, char **ret_error);
 
+/* The sources of further servers, in the grammar of SPANCL_DISCOVERY; "": none. Borrowed from the environment. */
+const char *config_sources(void);
+
 /* The servers configured; the caller frees them with config_servers_free. SP_E_INVAL with *ret_error,
  * SP_E_NOMEM. */
 SP_NODISCARD int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error);

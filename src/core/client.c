@@ -5,6 +5,7 @@
 #include "config/servers.h"
 #include "config/variables.h"
 #include "core/link/disconnected.h"
+#include "core/link/found.h"
 #include "core/link/io.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"
@@ -180,19 +181,29 @@ static int read_config(struct client *c)
         return 0;
 }
 
-static void collect_devices(struct client *c)
+int client_add_devices(struct client *c, struct server *s)
 {
-        cl_uint n = 0;
-        for (unsigned i = 0; i < c->server_count; i++)
-                n += c->servers[i]->device_count;
-        c->devices.list = mem_alloc(n * sizeof(cl_device_id));
-        if (!c->devices.list)
-                return;
-        for (unsigned i = 0; i < c->server_count; i++) {
-                struct server *s = c->servers[i];
-                for (cl_uint k = 0; k < s->device_count; k++)
-                        c->devices.list[c->devices.count++] = s->devices[k];
-        }
+        size_t n = c->devices.all_count + s->device_count;
+        cl_device_id *all = mem_realloc(c->devices.all, n * sizeof(*all));
+        if (all)
+                c->devices.all = all;
+        cl_device_id *list = mem_realloc(c->devices.list, n * sizeof(*list));
+        if (list)
+                c->devices.list = list;
+        if (!all || !list)
+                return n ? SP_E_NOMEM : 0;
+        for (cl_uint k = 0; k < s->device_count; k++)
+                all[c->devices.all_count++] = s->devices[k];
+        return 0;
+}
+
+/* Devices of servers that are gone are not shown. */
+static void choose_devices(struct client *c)
+{
+        c->devices.count = 0;
+        for (cl_uint i = 0; i < c->devices.all_count; i++)
+                if (found_shows(c->devices.all[i]->server))
+                        c->devices.list[c->devices.count++] = c->devices.all[i];
 }
 
 static bool connect_finished(void *arg)
@@ -211,10 +222,16 @@ void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_cou
                 c->connecting = true;
                 if (read_config(c) == 0)
                         servers_connect(c);
-                collect_devices(c);
+                for (unsigned i = 0; i < c->server_count; i++)
+                        if (client_add_devices(c, c->servers[i]) < 0)
+                                log_error("client", "out of memory");
+                found_begin(c);
                 c->connected = true;
                 client_changed(c);
         }
+        if (!list_empty(&c->found.all)) /* their servers come and go while nobody waits */
+                client_poll(c);
+        choose_devices(c);
         *ret = c->devices.list;
         *ret_count = c->devices.count;
 }
@@ -224,7 +241,7 @@ bool client_has_platform(struct client *c)
         const cl_device_id *devices;
         cl_uint count;
         client_lock(c);
-        bool named = read_config(c) < 0;
+        bool named = read_config(c) < 0 || found_are_searched(c);
         for (size_t i = 0; i < c->specs.count && !named; i++)
                 named = !c->specs.list[i].implied;
         if (!named)
@@ -251,6 +268,8 @@ int client_new(const struct client_params *params, struct client **ret)
         c->io_user = params->io_user;
         c->specs.list = params->specs;
         c->specs.count = params->spec_count;
+        c->found.sources = params->sources ? mem_strdup(params->sources) : NULL;
+        c->found.wait_ns = params->sources_ns;
         c->disconnected.reconnect_ns = params->reconnect_ns;
         c->disconnected.wait_ns = params->wait_ns;
         c->disconnected.answer_ns = params->answer_ns;
@@ -260,6 +279,7 @@ int client_new(const struct client_params *params, struct client **ret)
         list_init(&c->transfers.host_copies);
         list_init(&c->transfers.outgoing);
         list_init(&c->sessions.retired);
+        list_init(&c->found.all);
         init_locks(c);
         int r = platform_new(c, &c->platform);
         if (r < 0) {
@@ -289,6 +309,8 @@ static void destroy(struct client *c, bool after_fork) LOCK_UNCHECKED
         buf_fini(&c->args);
         map_fini(&c->objects.all);
         storage_fini(c);
+        found_fini(c);
+        mem_free(c->devices.all);
         mem_free(c->devices.list);
         platform_free(c->platform);
         if (c->specs.own)
@@ -305,6 +327,7 @@ struct client *client_free(struct client *c)
 {
         if (!c)
                 return NULL;
+        found_end(c);
         client_lock(c);
         c->closing = true;
         progress_stop(c);
@@ -343,6 +366,7 @@ static void fork_child(void)
         trace_stop(); /* the file is the parent's */
         if (global) {
                 progress_forget(global);
+                found_abandon(global);
                 for (unsigned i = 0; i < global->server_count; i++)
                         server_abandon(global->servers[i]);
                 init_locks(global);
@@ -371,11 +395,14 @@ static void read_log_level(void)
 static void read_timeouts(struct client_params *params)
 {
         char *error = NULL;
-        uint64_t seconds = 0, answer_ms = 0;
+        uint64_t seconds = 0, answer_ms = 0, wait_ms = 0;
         if (config_number(CONFIG_reconnect, &seconds, &error) < 0 ||
             config_number(CONFIG_client_answer_timeout, &answer_ms, &error) < 0 ||
             config_on_loss(&params->wait_ns, &error) < 0)
                 log_error("client", "%s", error ? error : "out of memory");
+        if (config_number(CONFIG_discovery_wait, &wait_ms, &error) < 0)
+                log_error("client", "%s", error ? error : "out of memory");
+        params->sources_ns = wait_ms * 1000000;
         params->reconnect_ns = seconds * 1000000000;
         params->answer_ns = answer_ms * 1000000;
         mem_free(error);
@@ -392,7 +419,8 @@ struct client *client_get(void)
                         tracing_start();
                         prepared = true;
                 }
-                struct client_params params = { .io = &client_io_loop };
+                struct client_params params = { .io = &client_io_loop,
+                                                .sources = config_sources() };
                 read_timeouts(&params);
                 if (client_io_loop_new(&params.io_user) < 0 || client_new(&params, &global) < 0) {
                         client_io_loop_free(params.io_user);
@@ -414,6 +442,7 @@ __attribute__((destructor)) static void client_exit(void)
         lock_release(&global_lock);
         if (!c)
                 return;
+        found_end(c);
         client_lock(c);
         c->closing = true;
         stats_write(c);

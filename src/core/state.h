@@ -30,7 +30,9 @@ struct client {
         bool connecting, connected; /* tries to, tried to */
         bool closing;
         struct {
-                cl_device_id *list;
+                cl_device_id *all; /* in the order in which they came */
+                cl_uint all_count;
+                cl_device_id *list; /* those that are shown now: as large as `all` */
                 cl_uint count;
         } devices;
         uint64_t next_id; /* one counter for all types */
@@ -75,6 +77,15 @@ struct client {
                 bool due;            /* to be tried again by servers_begin_sessions */
                 struct list retired; /* servers */
         } sessions;
+        /* link/found.c */
+        struct {
+                char *sources;
+                uint64_t wait_ns;            /* client_params */
+                struct discovery *discovery; /* NULL: nothing is searched */
+                struct list all;             /* struct found */
+                bool settled;                /* the sources have said what they find at first */
+                size_t strangers;            /* servers that may not be used */
+        } found;
         /* link/availability.c */
         struct {
                 cl_device_id telling; /* the callback about it runs */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -30,7 +31,8 @@ struct discovery {
         void *user;
         struct source sources[DISCOVERY_SOURCES_MAX];
         size_t source_count;
-        int stop;
+        int wake; /* eventfd */
+        atomic_bool ending;
         thread_id thread;
         bool started;
         struct trust trust;
@@ -155,13 +157,16 @@ static void *run(void *arg)
         struct discovery *d = arg;
         bool again = tell(d);
         for (;;) {
-                struct pollfd p[DISCOVERY_SOURCES_MAX + 1] = { { .fd = d->stop,
+                struct pollfd p[DISCOVERY_SOURCES_MAX + 1] = { { .fd = d->wake,
                                                                  .events = POLLIN } };
                 bool changed = false;
                 for (size_t i = 0; i < d->source_count; i++)
                         p[i + 1] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
                 int n = poll(p, d->source_count + 1, again ? DISCOVERY_AGAIN_MS : -1);
-                if (p[0].revents)
+                eventfd_t count;
+                if (p[0].revents && eventfd_read(d->wake, &count) == 0)
+                        changed = true;
+                if (atomic_load(&d->ending))
                         return NULL;
                 for (size_t i = 0; i < d->source_count && n > 0; i++)
                         if (p[i + 1].revents)
@@ -182,8 +187,8 @@ int discovery_new(const char *sources, discovery_fn changed, void *user, struct 
                 return SP_E_NOMEM;
         d->changed = changed;
         d->user = user;
-        d->stop = eventfd(0, EFD_CLOEXEC);
-        int r = d->stop < 0 ? SP_E_LIMIT : 0;
+        d->wake = eventfd(0, EFD_CLOEXEC);
+        int r = d->wake < 0 ? SP_E_LIMIT : 0;
         for (const char *p = sources + strspn(sources, blanks); *p && !r; p += strspn(p, blanks)) {
                 size_t size = strcspn(p, blanks);
                 r = add_source(d, p, size, ret_error);
@@ -200,6 +205,12 @@ int discovery_new(const char *sources, discovery_fn changed, void *user, struct 
         return 0;
 }
 
+void discovery_poke(struct discovery *d)
+{
+        if (d)
+                (void)eventfd_write(d->wake, 1);
+}
+
 void discovery_abandon(struct discovery *d)
 {
         if (!d)
@@ -207,8 +218,8 @@ void discovery_abandon(struct discovery *d)
         for (size_t i = 0; i < d->source_count; i++)
                 if (d->sources[i].fd >= 0)
                         close(d->sources[i].fd);
-        if (d->stop >= 0)
-                close(d->stop);
+        if (d->wake >= 0)
+                close(d->wake);
 }
 
 struct discovery *discovery_free(struct discovery *d)
@@ -216,7 +227,8 @@ struct discovery *discovery_free(struct discovery *d)
         if (!d)
                 return NULL;
         if (d->started) {
-                eventfd_write(d->stop, 1);
+                atomic_store(&d->ending, true);
+                discovery_poke(d);
                 thread_join(d->thread);
         }
         discovery_abandon(d);

@@ -38,6 +38,9 @@ SP_NODISCARD int discovery_new(const char *sources, discovery_fn changed, void *
  * takes. NULL is allowed. */
 struct discovery *discovery_free(struct discovery *d);
 
+/* Have `changed` called soon. Any thread. NULL is allowed. */
+void discovery_poke(struct discovery *d);
+
 /* In the child of a fork, which has no such thread: close the descriptors. Nothing is freed. */
 void discovery_abandon(struct discovery *d);
 

@@ -55,7 +55,7 @@ static bool hex4(struct json *j, uint32_t *ret)
         return true;
 }
 
-/* What stands behind a backslash. */
+/* The rest of an escape, behind its backslash. */
 static bool escape(struct json *j, uint32_t *ret)
 {
         static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";

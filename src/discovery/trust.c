@@ -85,6 +85,7 @@ int discovered_spec(const struct discovered *d, enum discovered_use use, unsigne
         if (use == DISCOVERED_USED) {
                 address_encrypt(&a);
                 memcpy(a.key, d->key, sizeof(a.key));
+                a.shows_own = true;
         } else if (use != DISCOVERED_USED_HERE || !loopback_host(host)) {
                 return SP_E_INVAL;
         }

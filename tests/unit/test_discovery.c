@@ -221,7 +221,7 @@ static void only_known_keys_and_this_users_word_for_loopback_are_used(void **sta
         assert_int_equal(trust_judge(&t, &known, true), DISCOVERED_FOREIGN);
 
         assert_int_equal(discovered_spec(&known, DISCOVERED_USED, 1, &spec), 0);
-        assert_string_equal(spec.address, "tls:[fe80::2%lo]:1#" KEY);
+        assert_string_equal(spec.address, "tls:[fe80::2%lo]:1#" KEY "+");
         assert_string_equal(spec.name, "a ([fe80::2%lo]:1)");
         server_spec_fini(&spec);
         assert_int_equal(discovered_spec(&bare, DISCOVERED_USED_HERE, 0, &spec), 0);
