@@ -26,6 +26,10 @@ static const struct command commands[] = {
           "make this user a client of another host's server, with the code that `spancld pair` shows "
           "there; without HOST: print this user's own fingerprint",
           command_pair },
+        { "discover", "[--watch] [--json] [SOURCES]",
+          "show the servers that discovery finds, and which ones this user may use; SOURCES are those "
+          "of SPANCL_DISCOVERY, or mdns",
+          command_discover },
         { "keys", "DIR",
           "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
           "DIR/server (spancld --keys)",
