@@ -7,20 +7,20 @@
 #include "core/handle.h"
 #include "core/link/found.h"
 
-/* The client, with its lock held and the configured servers connected. */
-static cl_int begin(cl_platform_id platform, struct client **ret)
+static cl_int find_client(cl_platform_id platform, struct client **ret)
+{
+        if (platform && !handle_is(platform, HANDLE_PLATFORM))
+                return CL_INVALID_PLATFORM;
+        *ret = platform ? icd_client(platform) : client_get();
+        return *ret ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+}
+
+/* Connect to the configured servers, if that was not done. Lock held. */
+static void connect_configured(struct client *c)
 {
         const cl_device_id *devices;
         cl_uint count;
-        if (platform && !handle_is(platform, HANDLE_PLATFORM))
-                return CL_INVALID_PLATFORM;
-        struct client *c = platform ? icd_client(platform) : client_get();
-        if (!c)
-                return CL_OUT_OF_HOST_MEMORY;
-        client_lock(c);
         client_devices(c, &devices, &count);
-        *ret = c;
-        return CL_SUCCESS;
 }
 
 static cl_int result(int r)
@@ -40,9 +40,11 @@ static cl_int result(int r)
 CL_API_ENTRY cl_int CL_API_CALL clAddServersSPANCL(cl_platform_id platform, const char *servers)
 {
         struct client *c;
-        cl_int e = servers ? begin(platform, &c) : CL_INVALID_VALUE;
+        cl_int e = servers ? find_client(platform, &c) : CL_INVALID_VALUE;
         if (e != CL_SUCCESS)
                 return e;
+        client_lock(c);
+        connect_configured(c);
         int r = found_add(c, servers);
         client_unlock(c);
         return result(r);
@@ -51,9 +53,11 @@ CL_API_ENTRY cl_int CL_API_CALL clAddServersSPANCL(cl_platform_id platform, cons
 CL_API_ENTRY cl_int CL_API_CALL clRemoveServersSPANCL(cl_platform_id platform, const char *servers)
 {
         struct client *c;
-        cl_int e = servers ? begin(platform, &c) : CL_INVALID_VALUE;
+        cl_int e = servers ? find_client(platform, &c) : CL_INVALID_VALUE;
         if (e != CL_SUCCESS)
                 return e;
+        client_lock(c);
+        connect_configured(c);
         int r = found_remove(c, servers);
         client_unlock(c);
         return result(r);
@@ -65,9 +69,11 @@ CL_API_ENTRY cl_int CL_API_CALL clGetServersSPANCL(cl_platform_id platform, size
         struct reply reply = { param_value_size, param_value, param_value_size_ret };
         struct buf text = { 0 };
         struct client *c;
-        cl_int e = begin(platform, &c);
+        cl_int e = find_client(platform, &c);
         if (e != CL_SUCCESS)
                 return e;
+        client_lock(c);
+        connect_configured(c);
         int r = found_list(c, &text);
         client_unlock(c);
         if (r == 0)

@@ -229,8 +229,10 @@ void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_cou
                 c->connected = true;
                 client_changed(c);
         }
-        if (!list_empty(&c->found.all)) /* their servers come and go while nobody waits */
+        if (!list_empty(&c->found.all)) { /* their servers come and go while nobody waits */
                 client_poll(c);
+                found_tidy(c);
+        }
         choose_devices(c);
         *ret = c->devices.list;
         *ret_count = c->devices.count;

@@ -84,6 +84,7 @@ struct client {
                 struct discovery *discovery; /* NULL: nothing is searched */
                 struct list all;             /* struct found */
                 bool settled;                /* the sources have said what they find at first */
+                bool told_full;              /* that not all of them have room */
                 size_t strangers;            /* servers that may not be used */
         } found;
         /* link/availability.c */

@@ -135,7 +135,8 @@ static bool tell(struct discovery *d)
         struct discovery_item *items = mem_alloc((count + 1) * sizeof(*items));
         if (!items)
                 return true;
-        trust_read(&d->trust);
+        if (count)
+                trust_read(&d->trust);
         for (size_t i = 0; i < d->source_count; i++) {
                 const struct source *s = &d->sources[i];
                 for (size_t k = 0; k < s->records.count; k++) {

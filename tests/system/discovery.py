@@ -231,6 +231,24 @@ def a_paired_server_is_used_with_its_key_and_no_other():
     stranger.stop()
 
 
+def floods_do_no_harm():
+    """10,000 servers that do not answer, and one that does."""
+    folder = Folder()
+    server = Server()
+    program = folder.path / "program"
+    program.write_text("#!/bin/sh\necho '" + json.dumps(server.record("one")) + "'\n"
+                       "for i in $(seq 10000); do echo '{\"name\":\"'$i'\","
+                       "\"addresses\":[\"127.0.0.1\"],\"port\":1}'; done\n")
+    program.chmod(0o755)
+    client = Client(f"exec:{program}", SPANCL_DISCOVERY_WAIT="0")
+    client.expect("until a", "a")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    client.end()
+    assert client.log().count("\n") < 10, client.log()
+    server.stop()
+
+
 def the_program_names_servers_itself():
     one, two = Server(), Server()
     names = [f"127.0.0.1:{s.ports[0]}" for s in (one, two)]

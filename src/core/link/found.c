@@ -12,6 +12,7 @@
 #include "transport/address.h"
 
 enum {
+        FOUND_MAX = 256,         /* servers in the life of the client, beside those never tried */
         TARGETS_MAX = 64,        /* addresses of one server in the life of the client */
         TRY_NEXT_NS = 2000000000 /* so long one address is tried while there are others */
 };
@@ -32,7 +33,6 @@ struct found {
         bool by_program; /* the program has named it */
         bool present;    /* it has a current target */
         bool twin;       /* it is a server that the client has otherwise */
-        bool told;       /* that there is no room for it */
         uint64_t tried_ns;
 };
 
@@ -80,11 +80,63 @@ static struct found *find(struct client *c, const char *identity)
         return NULL;
 }
 
+/* The current target behind the one with `spec`, or the first one. NULL: none. */
+static struct target *next_target(const struct found *f, const struct server_spec *spec)
+{
+        struct target *first = NULL;
+        bool behind = false;
+        list_each(t, &f->targets, struct target, link)
+        {
+                if (t->current && behind)
+                        return t;
+                if (t->current && !first)
+                        first = t;
+                behind |= &t->spec == spec;
+        }
+        return first;
+}
+
+static void found_free(struct found *f)
+{
+        list_each(t, &f->targets, struct target, link)
+        {
+                server_spec_fini(&t->spec);
+                mem_free(t);
+        }
+        list_remove(&f->link);
+        mem_free(f->identity);
+        mem_free(f);
+}
+
+/* Anybody may announce any number of servers. True: there is room for another one. */
+static bool make_room(struct client *c)
+{
+        unsigned count = 0;
+        list_each(f, &c->found.all, struct found, link)
+        {
+                if (!f->present && !f->first && !next_target(f, NULL))
+                        found_free(f);
+                else
+                        count++;
+        }
+        return count < FOUND_MAX;
+}
+
+static void tell_full(struct client *c, const char *name, int status)
+{
+        if (!c->found.told_full)
+                log_warn("client", "%s is not used, and perhaps others: %s", name,
+                         status == SP_E_LIMIT ? "there are too many servers" : status_text(status));
+        c->found.told_full = true;
+}
+
 static struct found *find_or_make(struct client *c, const char *identity)
 {
         struct found *f = find(c, identity);
         if (f)
                 return f;
+        if (!make_room(c))
+                return NULL;
         f = mem_zalloc(sizeof(*f));
         if (f)
                 f->identity = mem_strdup(identity);
@@ -117,22 +169,6 @@ static void add_target(struct found *f, struct server_spec *spec)
         t->current = true;
         f->target_count++;
         list_append(&f->targets, &t->link);
-}
-
-/* The current target behind the one with `spec`, or the first one. NULL: none. */
-static struct target *next_target(const struct found *f, const struct server_spec *spec)
-{
-        struct target *first = NULL;
-        bool behind = false;
-        list_each(t, &f->targets, struct target, link)
-        {
-                if (t->current && behind)
-                        return t;
-                if (t->current && !first)
-                        first = t;
-                behind |= &t->spec == spec;
-        }
-        return first;
 }
 
 static bool is_current(const struct found *f, const struct server_spec *spec)
@@ -212,10 +248,8 @@ static bool begin_first(struct client *c, struct found *f)
         int r = server_add(c, &t->spec, &f->first);
         if (r == 0)
                 f->first->found = f;
-        else if (!f->told)
-                log_warn("client", "%s is not used: %s", t->spec.name,
-                         r == SP_E_LIMIT ? "there are 64 servers already" : status_text(r));
-        f->told = r < 0;
+        else
+                tell_full(c, t->spec.name, r);
         f->tried_ns = client_now_ns(c);
         return true;
 }
@@ -228,7 +262,7 @@ static bool step(struct client *c, struct found *f)
         if (!f->present) {
                 if (before && f->first)
                         log_info("client", "the server %s is withdrawn", server_name(f->first));
-                f->twin = f->told = false;
+                f->twin = false;
                 return leave(f);
         }
         if (f->twin)
@@ -246,6 +280,15 @@ static bool step(struct client *c, struct found *f)
                 (void)!server_move(last, &t->spec); /* else the next time */
         }
         return true;
+}
+
+void found_tidy(struct client *c)
+{
+        list_each(f, &c->found.all, struct found, link)
+        {
+                if (!f->present)
+                        leave(f);
+        }
 }
 
 void found_lost(struct server *s)
@@ -286,7 +329,7 @@ bool found_came(struct server *s)
         if (twin) {
                 log_info("client", "%s is the server %s", server_name(s), server_name(twin));
                 f->twin = true;
-                discovery_poke(c->found.discovery); /* which leaves it */
+                leave(f);
                 return true;
         }
         server_tell_added(s);
@@ -310,6 +353,8 @@ static void take_item(struct client *c, const struct discovery_item *item)
         else
                 snprintf(identity, sizeof(identity), "%.500s %s", item->source, d->id);
         struct found *f = find_or_make(c, identity);
+        if (!f)
+                tell_full(c, d->name, SP_E_LIMIT);
         for (unsigned i = 0; f && i < d->address_count; i++) {
                 struct server_spec spec;
                 if (discovered_spec(d, item->use, i, &spec) == 0)
@@ -398,16 +443,7 @@ void found_abandon(struct client *c)
 
 void found_fini(struct client *c)
 {
-        list_each(f, &c->found.all, struct found, link)
-        {
-                list_each(t, &f->targets, struct target, link)
-                {
-                        server_spec_fini(&t->spec);
-                        mem_free(t);
-                }
-                mem_free(f->identity);
-                mem_free(f);
-        }
+        list_each(f, &c->found.all, struct found, link) found_free(f);
         mem_free(c->found.sources);
 }
 
@@ -439,7 +475,7 @@ int found_add(struct client *c, const char *servers)
         for (size_t i = 0; i < all.count; i++) {
                 struct found *f = r == 0 ? find_or_make(c, all.specs[i].name) : NULL;
                 if (!f) {
-                        r = SP_E_NOMEM;
+                        r = r ? r : SP_E_LIMIT;
                         server_spec_fini(&all.specs[i]);
                         continue;
                 }

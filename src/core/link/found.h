@@ -26,6 +26,9 @@ bool found_came(struct server *s);
 /* A session of `s` has ended, or lost its connections. */
 void found_lost(struct server *s);
 
+/* End the sessions of servers that are gone, and that contexts had until now. */
+void found_tidy(struct client *c);
+
 /* Is its record withdrawn, so that no new session may begin? */
 bool found_is_gone(const struct server *s);
 /* Are its devices shown: is it there, or used by a context? */
