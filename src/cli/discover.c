@@ -11,7 +11,7 @@
 #include "os/clock.h"
 #include "os/condition.h"
 
-enum { PATIENCE_MS = 3000, TEXT_MAX = 160 };
+enum { PATIENCE_MS = 3000, TEXT_MAX = 160, PLACE_MAX = 80 };
 
 struct item {
         struct discovered record;
@@ -63,16 +63,16 @@ static const char *types_of(const struct discovered *d, char ret[TEXT_MAX])
         return ret;
 }
 
-static const char *place_of(const struct discovered *d, char ret[TEXT_MAX])
+static const char *place_of(const struct discovered *d, char ret[PLACE_MAX])
 {
-        snprintf(ret, TEXT_MAX, strchr(d->addresses[0], ':') ? "[%s]:%u" : "%s:%u", d->addresses[0],
+        snprintf(ret, PLACE_MAX, strchr(d->addresses[0], ':') ? "[%s]:%u" : "%s:%u", d->addresses[0],
                  d->port);
         return ret;
 }
 
 static const char *state_of(const struct item *i, char ret[TEXT_MAX])
 {
-        char place[TEXT_MAX];
+        char place[PLACE_MAX];
         switch (i->use) {
         case DISCOVERED_USED:
         case DISCOVERED_USED_HERE:
@@ -166,7 +166,7 @@ static void print_table(const struct view *now, bool watch)
                "LOAD", "STATE");
         for (size_t i = 0; i < now->count; i++) {
                 const struct discovered *d = &now->items[i].record;
-                char place[TEXT_MAX], types[TEXT_MAX], state[TEXT_MAX];
+                char place[PLACE_MAX], types[TEXT_MAX], state[TEXT_MAX];
                 printf("%-19s %-11.11s %-27s %-17.16s %-9s %5" PRIu64 "  %s\n", d->name,
                        now->items[i].source, place_of(d, place), *d->key ? d->key : "-",
                        types_of(d, types), d->load, state_of(&now->items[i], state));
