@@ -147,7 +147,9 @@ def a_program_finds_servers_and_its_end_changes_nothing():
     client = Client(f"exec:{program}")
     client.expect("list", "a")
     client.expect("children", "none")
-    client.expect("fork", "a")
+    # ThreadSanitizer permits no new threads in the child of a process that has some.
+    if b"__tsan_init" not in (BUILD / "bin/system_finder").read_bytes():
+        client.expect("fork", "a")
     client.expect("list", "a")
     client.end()
     server.stop()
@@ -209,6 +211,8 @@ def strangers_are_not_connected_to():
 
 
 def a_paired_server_is_used_with_its_key_and_no_other():
+    if not (BUILD / "lib/libspancl-tls.so").exists():
+        return "no TLS in this build"
     folder = Folder()
     keys = folder.path / "keys"
     subprocess.run([str(BUILD / "bin/spancl"), "keys", str(keys)], check=True,
@@ -229,6 +233,7 @@ def a_paired_server_is_used_with_its_key_and_no_other():
     client.end()
     good.stop()
     stranger.stop()
+    return None
 
 
 def floods_do_no_harm():
