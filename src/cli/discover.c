@@ -65,8 +65,8 @@ static const char *types_of(const struct discovered *d, char ret[TEXT_MAX])
 
 static const char *place_of(const struct discovered *d, char ret[PLACE_MAX])
 {
-        snprintf(ret, PLACE_MAX, strchr(d->addresses[0], ':') ? "[%s]:%u" : "%s:%u", d->addresses[0],
-                 d->port);
+        snprintf(ret, PLACE_MAX, strchr(d->addresses[0], ':') ? "[%s]:%u" : "%s:%u",
+                 d->addresses[0], d->port);
         return ret;
 }
 
