@@ -5,6 +5,7 @@
     every folder may use os, which knows nothing but the status codes;
     config (options and variables) knows only base: core, loop, sandbox and the programs read it,
     engine and backend the options;
+    discovery finds servers for the core: it knows base, config and the keys and addresses of transport;
     loop joins sessions and transports; programs (daemon, cli) may use everything.
 
 PORTABLE folders reach the operating system through os alone: they include no header of POSIX.
@@ -34,7 +35,8 @@ ALLOWED = {
     "backend": {"base", "backend"},
     "loop": {"base", "config", "proto", "session", "transport", "loop"},
     "engine": {"base", "proto", "session", "engine"},
-    "core": {"base", "config", "proto", "session", "core"},
+    "discovery": {"base", "config", "discovery"},
+    "core": {"base", "config", "proto", "session", "discovery", "core"},
     "api": {"base", "core", "api"},
     "sandbox": {"base", "config", "sandbox"},
     "discover": {"base", "config", "discover"},
@@ -47,6 +49,7 @@ HEADERS = {
     "sandbox": {"transport/fabric.h"},
     "backend": {"config/options.h", "proto/args.h", "proto/image.h", "proto/info.h"},
     "engine": {"backend/backend.h", "backend/bounds.h", "config/options.h"},
+    "discovery": {"proto/wire.h", "transport/address.h", "transport/tls.h"},
     "core": {"loop/link.h", "loop/dial.h", "transport/transport.h", "transport/address.h"},
     # The loop drives an engine on one side; on the other it implements what the core asks for.
     "loop": {"engine/engine.h", "backend/backend.h", "core/link/io.h"},
@@ -63,7 +66,7 @@ FOLDER_MAX = 25
 FIELDS_MAX = 30
 # The files that know how an address is written: the transports, and the configuration's grammar.
 SCHEMES_IN = ("src/transport/", "src/config/", "src/base/loopback.c")
-PROGRAMS = {"daemon", "cli", "emulator"}
+PROGRAMS = {"daemon", "cli", "emulator", "discover"}
 
 
 def includes():

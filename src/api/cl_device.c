@@ -36,7 +36,6 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
         cl_uint count, found = 0;
         client_lock(c);
         client_devices(c, &all, &count);
-        client_unlock(c);
         for (cl_uint i = 0; i < count; i++) {
                 /* ALL and DEFAULT leave custom devices out; the default device is the first that is
                  * not custom. */
@@ -58,6 +57,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
                 if ((device_type & types_known) == CL_DEVICE_TYPE_DEFAULT)
                         break;
         }
+        client_unlock(c);
         /* num_devices, where given, tells how many there are, also if there are none. */
         if (num_devices)
                 *num_devices = found;

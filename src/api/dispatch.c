@@ -4,6 +4,7 @@
 #include <CL/cl_ext.h>
 #include <CL/cl_gl.h>
 #include <spancl/availability.h>
+#include <spancl/servers.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -48,6 +49,9 @@ static const struct entry {
         { "clCreateProgramWithILKHR", (void *)clCreateProgramWithILKHR },
         { "clGetKernelSuggestedLocalWorkSizeKHR", (void *)clGetKernelSuggestedLocalWorkSizeKHR },
         { "clSetDeviceAvailabilityCallbackSPANCL", (void *)clSetDeviceAvailabilityCallbackSPANCL },
+        { "clAddServersSPANCL", (void *)clAddServersSPANCL },
+        { "clRemoveServersSPANCL", (void *)clRemoveServersSPANCL },
+        { "clGetServersSPANCL", (void *)clGetServersSPANCL },
         { "clSetContentSizeBufferPoCL", (void *)clSetContentSizeBufferPoCL },
 };
 

@@ -15,6 +15,7 @@ int command_bench(int argc, char **argv);
 int command_pair(int argc, char **argv);
 int command_unpair(int argc, char **argv);
 int command_use(int argc, char **argv);
+int command_discover(int argc, char **argv);
 int command_keys(int argc, char **argv);
 int command_config(int argc, char **argv);
 int command_protocol(int argc, char **argv);

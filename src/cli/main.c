@@ -34,6 +34,10 @@ static const struct command commands[] = {
           "choose the servers whose devices this user's programs see, or the profile that names them; with "
           "both, write the profile; without arguments: print the choice",
           command_use },
+        { "discover", "[--watch] [--json] [SOURCES]",
+          "show the servers that discovery finds, and which ones this user may use; SOURCES are those "
+          "of SPANCL_DISCOVERY, or mdns",
+          command_discover },
         { "keys", "DIR",
           "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
           "DIR/server (spancld --keys)",

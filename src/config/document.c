@@ -36,6 +36,10 @@ const struct config_note config_pocl[] = {
           "`host[:port]/index[#peer-host]`. SpanCL reads them if SPANCL_SERVERS is unset. Entries "
           "for the same host become one server with several devices. The default of `port` is "
           "7777, not PoCL's own port." },
+        { "POCL_DISCOVERY",
+          "PoCL's variable for discovery, if SPANCL_DISCOVERY is unset. Any value but `0` stands for "
+          "`mdns`; with POCL_REMOTE_SEARCH_DOMAINS also for `dns`, with POCL_REMOTE_DHT_BOOTSTRAP or "
+          "POCL_REMOTE_DHT_KEY also for `dht`." },
         { "POCL_ALMAIF<n>_PARAMETERS",
           "The same for accelerators, if SPANCL_ALMAIF is unset: `ADDRESS,FILE,KERNEL,...`. "
           "`ADDRESS` is a physical address; SpanCL loads `FILE.img` if it exists; each `KERNEL` is "

@@ -86,6 +86,25 @@ int pocl_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
         return 0;
 }
 
+/* ---- discovery ------------------------------------------------------------------------------ */
+
+static bool is_there(const char *name)
+{
+        const char *text = getenv(name);
+        return text && *text;
+}
+
+const char *pocl_sources(void)
+{
+        static const char *const all[2][2] = { { "mdns", "mdns,dht" },
+                                               { "mdns,dns", "mdns,dns,dht" } };
+        const char *on = getenv("POCL_DISCOVERY");
+        if (!on || !*on || !strcmp(on, "0"))
+                return "";
+        return all[is_there("POCL_REMOTE_SEARCH_DOMAINS")]
+                  [is_there("POCL_REMOTE_DHT_BOOTSTRAP") || is_there("POCL_REMOTE_DHT_KEY")];
+}
+
 /* ---- accelerators --------------------------------------------------------------------------- */
 
 /* The name of a file without its folder. */

@@ -12,6 +12,10 @@
  * the servers with config_servers_free. SP_E_INVAL with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int pocl_servers(struct server_spec **ret, size_t *ret_count, char **ret_error);
 
+/* POCL_DISCOVERY and the variables that choose ways of discovery, as SPANCL_DISCOVERY names them: a static
+ * text, "" for none. */
+const char *pocl_sources(void);
+
 /* POCL_ALMAIF0_PARAMETERS and so on, in the grammar of SPANCL_ALMAIF. NULL: none. The caller frees
  * the text with mem_free. SP_E_INVAL with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int pocl_accelerators(char **ret, char **ret_error);

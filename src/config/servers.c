@@ -32,6 +32,11 @@ static int configured_servers(struct server_spec **ret, size_t *ret_count, char 
         return r;
 }
 
+const char *config_sources(void)
+{
+        return config_is_set(CONFIG_discovery) ? config_text(CONFIG_discovery) : pocl_sources();
+}
+
 int config_accelerators(char **ret, char **ret_error)
 {
         bool here = config_is_set(CONFIG_client_almaif);

@@ -16,6 +16,8 @@ SP_NODISCARD int config_accelerators(char **ret, char **ret_error);
 
 /* Does the environment set this variable, so that those of PoCL do not count? */
 bool config_overrides_pocl(enum config_id id);
+/* The sources of further servers, in the grammar of SPANCL_DISCOVERY; "": none. Borrowed from the environment. */
+const char *config_sources(void);
 
 /* The servers configured; the caller frees them with config_servers_free. SP_E_INVAL with *ret_error,
  * SP_E_NOMEM. */

@@ -6,6 +6,7 @@
 #include "config/servers.h"
 #include "config/variables.h"
 #include "core/link/disconnected.h"
+#include "core/link/found.h"
 #include "core/link/io.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"
@@ -175,19 +176,29 @@ static int read_config(struct client *c) REQUIRES(client_held)
         return 0;
 }
 
-static void collect_devices(struct client *c) REQUIRES(client_held)
+int client_add_devices(struct client *c, struct server *s)
 {
-        cl_uint n = 0;
-        for (unsigned i = 0; i < c->server_count; i++)
-                n += c->servers[i]->device_count;
-        c->devices.list = mem_alloc(n * sizeof(cl_device_id));
-        if (!c->devices.list)
-                return;
-        for (unsigned i = 0; i < c->server_count; i++) {
-                struct server *s = c->servers[i];
-                for (cl_uint k = 0; k < s->device_count; k++)
-                        c->devices.list[c->devices.count++] = s->devices[k];
-        }
+        size_t n = c->devices.all_count + s->device_count;
+        cl_device_id *all = mem_realloc(c->devices.all, n * sizeof(*all));
+        if (all)
+                c->devices.all = all;
+        cl_device_id *list = mem_realloc(c->devices.list, n * sizeof(*list));
+        if (list)
+                c->devices.list = list;
+        if (!all || !list)
+                return n ? SP_E_NOMEM : 0;
+        for (cl_uint k = 0; k < s->device_count; k++)
+                all[c->devices.all_count++] = s->devices[k];
+        return 0;
+}
+
+/* Devices of servers that are gone are not shown. */
+static void choose_devices(struct client *c) REQUIRES(client_held)
+{
+        c->devices.count = 0;
+        for (cl_uint i = 0; i < c->devices.all_count; i++)
+                if (found_shows(c->devices.all[i]->server))
+                        c->devices.list[c->devices.count++] = c->devices.all[i];
 }
 
 static bool connect_finished(void *arg) REQUIRES(client_held)
@@ -205,10 +216,18 @@ void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_cou
                 c->connecting = true;
                 if (read_config(c) == 0)
                         servers_connect(c);
-                collect_devices(c);
+                for (unsigned i = 0; i < c->server_count; i++)
+                        if (client_add_devices(c, c->servers[i]) < 0)
+                                log_error("client", "out of memory");
+                found_begin(c);
                 c->connected = true;
                 client_changed(c);
         }
+        if (!list_empty(&c->found.all)) { /* their servers come and go while nobody waits */
+                client_poll(c);
+                found_tidy(c);
+        }
+        choose_devices(c);
         *ret = c->devices.list;
         *ret_count = c->devices.count;
 }
@@ -218,7 +237,7 @@ bool client_has_platform(struct client *c)
         const cl_device_id *devices;
         cl_uint count;
         client_lock(c);
-        bool named = read_config(c) < 0;
+        bool named = read_config(c) < 0 || found_are_searched(c);
         for (size_t i = 0; i < c->specs.count && !named; i++)
                 named = !c->specs.list[i].implied;
         if (!named)
@@ -245,6 +264,8 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->io_user = params->io_user;
         c->specs.list = params->specs;
         c->specs.count = params->spec_count;
+        c->found.sources = params->sources ? mem_strdup(params->sources) : NULL;
+        c->found.wait_ns = params->sources_ns;
         c->disconnected.reconnect_ns = params->reconnect_ns;
         c->disconnected.wait_ns = params->wait_ns;
         c->disconnected.answer_ns = params->answer_ns;
@@ -254,6 +275,7 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         list_init(&c->transfers.host_copies);
         list_init(&c->transfers.outgoing);
         list_init(&c->sessions.retired);
+        list_init(&c->found.all);
         init_locks(c);
         int r = platform_new(c, &c->platform);
         if (r < 0) {
@@ -283,6 +305,8 @@ static void destroy(struct client *c, bool after_fork) LOCK_UNCHECKED
         buf_fini(&c->args);
         map_fini(&c->objects.all);
         storage_fini(c);
+        found_fini(c);
+        mem_free(c->devices.all);
         mem_free(c->devices.list);
         platform_free(c->platform);
         if (c->specs.own)
@@ -299,6 +323,7 @@ struct client *client_free(struct client *c)
 {
         if (!c)
                 return NULL;
+        found_end(c);
         client_lock(c);
         c->closing = true;
         progress_stop(c);
@@ -337,6 +362,7 @@ static void fork_child(void) LOCK_UNCHECKED
         trace_stop(); /* the file is the parent's */
         if (global) {
                 progress_forget(global);
+                found_abandon(global);
                 for (unsigned i = 0; i < global->server_count; i++)
                         server_abandon(global->servers[i]);
                 init_locks(global);
@@ -373,6 +399,8 @@ struct client *client_get(void)
                         .reconnect_ns = config_number(CONFIG_reconnect) * 1000000000,
                         .answer_ns = config_number(CONFIG_client_answer_timeout) * 1000000,
                         .wait_ns = config_number(CONFIG_on_loss),
+                        .sources = config_sources(),
+                        .sources_ns = config_number(CONFIG_discovery_wait) * 1000000,
                 };
                 if (client_io_loop_new(&params.io_user) < 0 || client_new(&params, &global) < 0) {
                         client_io_loop_free(params.io_user);
@@ -394,6 +422,7 @@ __attribute__((destructor)) static void client_exit(void)
         lock_release(&global_lock);
         if (!c)
                 return;
+        found_end(c);
         client_lock(c);
         c->closing = true;
         stats_write(c);

@@ -29,8 +29,10 @@ struct client_params {
         size_t spec_count;
         uint64_t
                 reconnect_ns; /* a server whose connection is lost is tried again for so long; 0: not */
-        uint64_t answer_ns; /* session_tick's limit for servers of other processes; 0: none */
-        uint64_t wait_ns;   /* and calls that need it wait for so long, then they fail */
+        uint64_t answer_ns;  /* session_tick's limit for servers of other processes; 0: none */
+        uint64_t wait_ns;    /* and calls that need it wait for so long, then they fail */
+        const char *sources; /* of further servers, as SPANCL_DISCOVERY; NULL: none */
+        uint64_t sources_ns; /* the first query of devices waits so long for what they find */
 };
 
 /* A separate client, for tests and the simulator. Objects made from its platform belong to it, and
@@ -56,8 +58,9 @@ void client_unlock(struct client *c) RELEASE(client_held);
  * the default server; it does not connect to others. */
 bool client_has_platform(struct client *c);
 
-/* All devices of all servers, in the order of SPANCL_SERVERS; connects when needed. A server that can't
- * be reached is logged and has none. */
+/* All devices of all servers, in the order of SPANCL_SERVERS, then those of found servers; connects when
+ * needed. A server that can't be reached is logged and has none. Devices of a server that is gone
+ * are left out, unless a context has them. The list changes with the next call. */
 void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_count)
         REQUIRES(client_held);
 
@@ -68,6 +71,10 @@ uint64_t client_now_ns(struct client *c);
 
 /* A new object id (proto/object_id.h). */
 uint64_t client_new_id(struct client *c, enum object_type type) REQUIRES(client_held);
+
+/* Append the devices of a server to the list. SP_E_NOMEM: they are not in it. */
+struct server;
+SP_NODISCARD int client_add_devices(struct client *c, struct server *s) REQUIRES(client_held);
 
 /* Wait until done(arg) returns true. The wait sends unsent messages; it receives and dispatches on
  * this thread when no other thread does. Releases the lock while it sleeps. */

@@ -31,7 +31,9 @@ struct client {
         bool connected GUARDED_BY(client_held);  /* tried to */
         bool closing GUARDED_BY(client_held);
         struct {
-                cl_device_id *list;
+                cl_device_id *all; /* in the order in which they came */
+                cl_uint all_count;
+                cl_device_id *list; /* those that are shown now: as large as `all` */
                 cl_uint count;
         } devices GUARDED_BY(client_held);
         uint64_t next_id GUARDED_BY(client_held); /* one counter for all types */
@@ -76,6 +78,16 @@ struct client {
                 bool due;            /* to be tried again by servers_begin_sessions */
                 struct list retired; /* servers */
         } sessions GUARDED_BY(client_held);
+        /* link/found.c */
+        struct {
+                char *sources;
+                uint64_t wait_ns;            /* client_params */
+                struct discovery *discovery; /* NULL: nothing is searched */
+                struct list all;             /* struct found */
+                bool settled;                /* the sources have said what they find at first */
+                bool told_full;              /* that not all of them have room */
+                size_t strangers;            /* servers that may not be used */
+        } found GUARDED_BY(client_held);
         /* link/availability.c */
         struct {
                 cl_device_id telling; /* the callback about it runs */

@@ -161,6 +161,6 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret) REQUIRES(eng
 SP_NODISCARD int engine_get_links(struct engine *e, struct buf *ret) REQUIRES(engine_held);
 
 /* Append an INFO_SESSION record. SP_E_NOMEM. */
-SP_NODISCARD int engine_get_usage(struct engine *e, struct buf *ret);
+SP_NODISCARD int engine_get_usage(struct engine *e, struct buf *ret) REQUIRES(engine_held);
 
 #endif

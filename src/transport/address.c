@@ -62,10 +62,14 @@ static int take_key(struct address *a, const char *text)
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
         if (!*text)
                 return 0;
-        if (!(a->ops->caps & TRANSPORT_ENCRYPTED) || strlen(text + 1) != KEYS_HEX ||
-            !keys_unhex(text + 1, fingerprint))
+        size_t n = strlen(++text);
+        bool shows_own = n == KEYS_HEX + 1 && text[KEYS_HEX] == '+';
+        if (!(a->ops->caps & TRANSPORT_ENCRYPTED) || n - shows_own != KEYS_HEX ||
+            !keys_unhex(text, fingerprint))
                 return SP_E_INVAL;
-        strcpy(a->key, text + 1);
+        memcpy(a->key, text, KEYS_HEX);
+        a->key[KEYS_HEX] = 0;
+        a->shows_own = shows_own;
         return 0;
 }
 
@@ -139,7 +143,8 @@ int address_of_peer(const char *host, unsigned port, struct address *ret)
                 return r;
         if (!ops)
                 ret->ops = transport_of(loopback_scheme(ret->host));
-        return ret->ops->caps & TRANSPORT_ENCRYPTED ? take_key(ret, host + n) : 0;
+        r = ret->ops->caps & TRANSPORT_ENCRYPTED ? take_key(ret, host + n) : 0;
+        return !r && ret->shows_own ? SP_E_INVAL : r; /* it is not this user's server */
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -164,7 +169,8 @@ void address_put(const struct address *a, char ret[ADDRESS_MAX])
 {
         char place[sizeof(a->host) + 16];
         put_place(a, place, sizeof(place));
-        snprintf(ret, ADDRESS_MAX, "%s:%s%s%s", a->ops->name, place, *a->key ? "#" : "", a->key);
+        snprintf(ret, ADDRESS_MAX, "%s:%s%s%s%s", a->ops->name, place, *a->key ? "#" : "", a->key,
+                 *a->key && a->shows_own ? "+" : "");
 }
 
 void address_show(const char *text, char ret[ADDRESS_MAX])

@@ -14,6 +14,7 @@ struct address {
         char host[256];
         unsigned port; /* TRANSPORT_HOSTS; more than 65535 only where it is no address of IP */
         char key[65];  /* TRANSPORT_ENCRYPTED: the server's fingerprint, in hex; "": not given */
+        bool shows_own; /* with `key`: this side shows its own key, too, as a user does; a peer does not */
 };
 
 /* SP_E_INVAL */

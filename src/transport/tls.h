@@ -11,7 +11,7 @@
  *
  * Addresses: "tls:HOST:PORT" is a server known by the user's keys (transport/keys.h), to which this
  * user's identity is shown. "tls:HOST:PORT#FINGERPRINT" is a server with exactly this key, to which
- * nothing is shown. */
+ * nothing is shown; with '+' behind it this user's identity is shown, unless tls_for_others. */
 #ifndef SPANCL_TRANSPORT_TLS_H
 #define SPANCL_TRANSPORT_TLS_H
 

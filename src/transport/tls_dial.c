@@ -170,7 +170,7 @@ int tls_accept(struct tls_server *s, struct conn *plain, struct conn **ret)
 struct target {
         struct address below; /* of the transport below the encryption */
         char name[ADDRESS_MAX];
-        bool pinned;
+        bool pinned, shows_own;
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
 };
 
@@ -186,6 +186,7 @@ static int parse(const char *address, struct target *ret)
         ret->pinned = *at->key;
         if (ret->pinned && !keys_unhex(at->key, ret->fingerprint))
                 return SP_E_INVAL;
+        ret->shows_own = at->shows_own;
         at->key[0] = 0;
         if (at->ops->below)
                 at->ops = at->ops->below;
@@ -232,7 +233,7 @@ static int prepare(struct dial *d, const char *address, const struct crypto_psk 
                 tls_because("%s", text);
                 return SP_E_UNSUPP;
         }
-        if (psk || d->target.pinned) {
+        if (psk || (d->target.pinned && (tls_for_others || !d->target.shows_own))) {
                 d->context = d->crypto->context_new(&(struct crypto_params){ 0 }, why);
                 d->psk_only = psk != NULL;
                 if (psk)

@@ -13,7 +13,7 @@
  *   vsock-plain:CID:PORT               the same without TLS
  *   inproc:NAME                        buffered
  *   inproc:NAME/bulk                   rendezvous, see inproc_pair
- *   tls:HOST:PORT[#FINGERPRINT]        transport/tls.h
+ *   tls:HOST:PORT[#FINGERPRINT[+]]     transport/tls.h
  *   loopback:HOST:PORT[#FINGERPRINT]   only to connect to: TCP if all of HOST's addresses are
  *                                      loopback, else TLS
  * Other code handles them as struct address (transport/address.h). Listening on "tcp:*:PORT" takes IPv4 and IPv6. */

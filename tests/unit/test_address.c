@@ -96,6 +96,9 @@ static void other_texts_are_no_addresses(void **state)
                 "tls:alpha:1#",
                 "tls:alpha:1#00",
                 "tls:alpha:1#" KEY "0",
+                "tls:alpha:1#" KEY "++",
+                "tls:alpha:1#+",
+                "tcp:alpha:1#" KEY "+",
                 "tls:alpha#" KEY,
                 "unix:",
                 "inproc:",
@@ -145,6 +148,8 @@ static void peer_without_scheme_is_encrypted_unless_it_is_loopback(void **state)
                 { "vsock:2", NULL }, /* a client must not lead one server to another there */
                 { "vsock-plain:2", NULL },
                 { "alpha#00", NULL },
+                { "alpha#" KEY "+", NULL }, /* only a user shows a key of its own */
+                { "tls:alpha#" KEY "+", NULL },
                 { "unix:", NULL },
         };
         for (size_t i = 0; i < array_size(cases); i++) {

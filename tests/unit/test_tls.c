@@ -172,6 +172,26 @@ static void a_pinned_key_is_the_only_one_believed(void **state)
         }
 }
 
+static void a_user_shows_the_own_key_to_a_server_with_a_pinned_one(void **state)
+{
+        (void)state;
+        for (int i = 0; i < 3; i++) {
+                struct server s = { 0 };
+                char pin[KEYS_HEX + 2];
+                start(&s, server_keys);
+                keys_hex(tls_server_fingerprint(s.tls), pin);
+                strcat(pin, "+");
+                if (i == 1)
+                        pin[0] = pin[0] == '0' ? '1' : '0';
+                tls_for_others = i == 2; /* then the key is not this process's to show */
+                assert_int_equal(reach(&s, pin, NULL, NULL), i == 1 ? SP_E_AUTH : 0);
+                tls_for_others = false;
+                if (i != 1)
+                        assert_int_equal(s.peer.known, i == 0);
+                end(&s);
+        }
+}
+
 static void hosts_with_the_same_keys_know_each_other(void **state)
 {
         (void)state;
@@ -490,6 +510,7 @@ int main(void)
                 cmocka_unit_test(a_known_server_learns_who_the_client_is),
                 cmocka_unit_test(another_key_under_a_known_name_is_refused),
                 cmocka_unit_test(a_pinned_key_is_the_only_one_believed),
+                cmocka_unit_test(a_user_shows_the_own_key_to_a_server_with_a_pinned_one),
                 cmocka_unit_test(hosts_with_the_same_keys_know_each_other),
                 cmocka_unit_test(a_secret_authenticates_both_sides),
                 cmocka_unit_test(a_token_in_both_folders_is_enough),

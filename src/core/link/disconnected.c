@@ -6,6 +6,7 @@
 #include "core/client.h"
 #include "core/context.h"
 #include "core/link/availability.h"
+#include "core/link/found.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/progress.h"
@@ -73,6 +74,7 @@ void server_disconnected(struct server *s)
         tell(s, "can't be reached; its commands continue, and the client tries to reconnect");
         if (!c->disconnected.wait_ns)
                 refuse(s);
+        found_lost(s);
         /* The receiver connects it: it may sleep on its connections. */
         c->io->wake(c->io_user);
         progress_wake(c);

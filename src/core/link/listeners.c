@@ -17,12 +17,16 @@
  * - The application is told last, when its calls return the error already. */
 static const struct {
         void (*settled)(struct client *c);
+        void (*added)(struct server *s);
         void (*lost)(struct server *s, const struct server_loss *loss);
         void (*replaced)(struct server *s);
         bool (*uses)(const struct server *s);
 } listeners[] = {
         { .lost = mems_server_lost },
-        { .settled = svm_settle, .replaced = svm_server_replaced, .uses = svm_uses },
+        { .settled = svm_settle,
+          .added = svm_server_added,
+          .replaced = svm_server_replaced,
+          .uses = svm_uses },
         { .settled = storage_settle, .uses = storage_uses },
         { .lost = peers_server_lost },
         { .lost = requests_server_lost },
@@ -37,6 +41,13 @@ void servers_settled(struct client *c)
         for (size_t i = 0; i < array_size(listeners); i++)
                 if (listeners[i].settled)
                         listeners[i].settled(c);
+}
+
+void server_tell_added(struct server *s)
+{
+        for (size_t i = 0; i < array_size(listeners); i++)
+                if (listeners[i].added)
+                        listeners[i].added(s);
 }
 
 void server_tell_lost(struct server *s, const struct server_loss *loss)

@@ -15,6 +15,9 @@ struct server_loss {
 /* All servers have been asked for their devices. */
 void servers_settled(struct client *c) REQUIRES(client_held);
 
+/* A server has been added since, and its devices are known; the application does not know them yet. */
+void server_tell_added(struct server *s);
+
 /* The server is lost, its link carries nothing any more, and its devices are not available. */
 void server_tell_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);
 

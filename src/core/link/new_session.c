@@ -8,6 +8,7 @@
 #include "core/context.h"
 #include "core/device.h"
 #include "core/link/availability.h"
+#include "core/link/found.h"
 #include "core/link/io.h"
 #include "core/link/listeners.h"
 #include "core/link/request.h"
@@ -25,8 +26,10 @@ enum {
 /* Does nothing know it by its number any more? */
 static bool is_forgotten(const struct server *s) REQUIRES(client_held)
 {
-        return s->state == SERVER_LOST && s->reaped && s->sessions.first->sessions.last != s &&
-               !s->receiving && list_empty(&s->sub_devices) && !server_is_used(s);
+        const struct server *first = s->sessions.first;
+        return s->state == SERVER_LOST && s->reaped &&
+               (first->sessions.last != s || found_is_gone(first)) && !s->receiving &&
+               list_empty(&s->sub_devices) && !server_is_used(s);
 }
 
 /* The first one has the devices that the application knows. */
@@ -40,10 +43,17 @@ static void retire(struct server *s) REQUIRES(client_held)
                 other->peers.bad &= ~(1ull << s->index);
                 other->peers.relays[s->index] = 0;
         }
-        if (s == s->sessions.first)
+        struct server *first = s->sessions.first;
+        if (s == first) {
                 list_append(&c->sessions.retired, &s->sessions.retired);
-        else
-                server_free(s, false);
+                return;
+        }
+        if (first->sessions.last == s) { /* it is gone, and may come back */
+                first->sessions.last = first;
+                for (cl_uint i = 0; i < first->device_count; i++)
+                        first->devices[i]->present = first->devices[i];
+        }
+        server_free(s, false);
 }
 
 /* `quiet`: no call is in the midst of anything. CLIENT_SERVERS_MAX: there is none now. */
@@ -66,21 +76,25 @@ static bool is_wanted(const struct server *s) REQUIRES(client_held)
 {
         const struct client *c = s->client;
         return c->io->open && c->disconnected.reconnect_ns && !c->closing && !s->spec->in_process &&
-               s->sessions.first->sessions.last == s && s->sessions.first->device_count;
+               s->sessions.first->sessions.last == s && !found_is_gone(s) &&
+               (s->sessions.first->device_count || s->sessions.first->found);
 }
 
-static int open_anew(struct server *s, bool quiet) REQUIRES(client_held)
+/* Begin the first session with a server, or the one after `before`. */
+static int begin(struct client *c, const struct server_spec *spec, struct server *before,
+                 bool quiet, struct server **ret) REQUIRES(client_held)
 {
-        struct client *c = s->client;
         struct server *n;
         unsigned number = find_number(c, quiet);
         if (number == CLIENT_SERVERS_MAX)
                 return SP_E_LIMIT;
-        int r = server_new(c, number, s->spec, &n);
+        int r = server_new(c, number, spec, &n);
         if (r < 0)
                 return r;
-        n->sessions.first = s->sessions.first;
-        n->sessions.fruitless = s->device_count ? 0 : s->sessions.fruitless + 1;
+        if (before) {
+                n->sessions.first = before->sessions.first;
+                n->sessions.fruitless = before->device_count ? 0 : before->sessions.fruitless + 1;
+        }
         unsigned shift = n->sessions.fruitless < 8 ? n->sessions.fruitless : 8;
         uint64_t pause = (uint64_t)PAUSE_FIRST_NS << shift >> 1;
         pause = pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
@@ -94,7 +108,41 @@ static int open_anew(struct server *s, bool quiet) REQUIRES(client_held)
                 c->server_count++;
         c->servers[number] = n;
         n->sessions.first->sessions.last = n;
+        *ret = n;
         return 0;
+}
+
+static int open_anew(struct server *s, bool quiet) REQUIRES(client_held)
+{
+        struct server *n;
+        return begin(s->client, s->spec, s, quiet, &n);
+}
+
+static bool is_quiet(const struct client *c) REQUIRES(client_held)
+{
+        return !c->wait.waiters && !c->wait.pumping;
+}
+
+int server_add(struct client *c, const struct server_spec *spec, struct server **ret)
+{
+        int r = c->io->open ? begin(c, spec, NULL, is_quiet(c), ret) : SP_E_UNSUPP;
+        progress_wake(c);
+        c->io->wake(c->io_user);
+        return r;
+}
+
+int server_move(struct server *s, const struct server_spec *spec)
+{
+        struct client *c = s->client;
+        s->spec = spec;
+        if (s->state != SERVER_LOST)
+                server_lost(s, SP_E_LINK, "it has moved");
+        if (s->sessions.first->sessions.last != s)
+                return 0; /* the loss has begun a session */
+        int r = open_anew(s, is_quiet(c));
+        progress_wake(c);
+        c->io->wake(c->io_user);
+        return r;
 }
 
 void server_begin_session(struct server *s)
@@ -110,7 +158,7 @@ void server_begin_session(struct server *s)
 
 void servers_begin_sessions(struct client *c)
 {
-        if (!c->sessions.due || c->wait.waiters || c->wait.pumping)
+        if (!c->sessions.due || !is_quiet(c))
                 return;
         c->sessions.due = false;
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -189,8 +237,10 @@ static void devices_came(struct request *q) REQUIRES(client_held)
                 if (r < 0) {
                         server_lost(s, r, "it could not tell its devices");
                 } else {
-                        take_place(s);
-                        tell(s);
+                        if (!found_came(s)) {
+                                take_place(s);
+                                tell(s);
+                        }
                         client_changed(s->client);
                 }
         }

@@ -12,6 +12,14 @@
 /* The server's session has ended: begin another one, with another struct server, if the server may
  * come back. */
 void server_begin_session(struct server *s) REQUIRES(client_held);
+/* Begin the first session with a server that was not there at the start. `spec` is borrowed while the
+ * server lives. SP_E_LIMIT: there are CLIENT_SERVERS_MAX already; SP_E_NOMEM, SP_E_UNSUPP. */
+SP_NODISCARD int server_add(struct client *c, const struct server_spec *spec, struct server **ret)
+        REQUIRES(client_held);
+/* Begin another session with the server, which has another address now. `s` is the newest session;
+ * it ends if it has not. Errors as above. */
+SP_NODISCARD int server_move(struct server *s, const struct server_spec *spec)
+        REQUIRES(client_held);
 /* Begin the sessions that server_begin_session had to put off. Called when no call is in the midst of anything. */
 void servers_begin_sessions(struct client *c) REQUIRES(client_held);
 /* The receiver's part, while the session is being opened. True: something came. */

@@ -7,6 +7,7 @@
 #include "core/command/transfer.h"
 #include "core/device.h"
 #include "core/link/disconnected.h"
+#include "core/link/found.h"
 #include "core/link/io.h"
 #include "core/link/listeners.h"
 #include "core/link/new_session.h"
@@ -301,7 +302,8 @@ void server_lost(struct server *s, int status, const char *text)
                 return;
         }
         if (!c->closing)
-                log_error("client", "the server %s is lost: %s", server_name(s), text);
+                log_at(found_is_gone(s) ? LOG_INFO : LOG_ERROR, "client",
+                       "the server %s is lost: %s", server_name(s), text);
         server_halt(s);
         server_set_available(s, false);
         server_tell_lost(s, &(struct server_loss){ status, text });
@@ -309,6 +311,7 @@ void server_lost(struct server *s, int status, const char *text)
         /* Also before it sleeps: the receiver may just have found out while it sent. */
         c->io->wake(c->io_user);
         server_begin_session(s);
+        found_lost(s);
 }
 
 void server_broken(struct server *s, int status)

@@ -27,6 +27,8 @@ struct server {
         char local_path[WIRE_LOCAL_PATH_MAX +
                         1]; /* a Unix socket where servers of its host reach it; "": none */
 
+        struct found *found; /* found.c, of a first one; NULL: it was configured */
+
         struct buf info; /* the server_info block; devices borrow from it */
         cl_device_id *devices;
         cl_uint device_count;

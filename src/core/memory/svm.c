@@ -62,6 +62,28 @@ void svm_settle(struct client *c)
         c->svm.offset = c->svm.offset % (1ull << 36) / VM_GRANULE * VM_GRANULE;
 }
 
+void svm_server_added(struct server *s)
+{
+        struct client *c = s->client;
+        /* Contexts may have chunks already. */
+        bool may_choose = !c->svm.address_owner && list_empty(&c->contexts);
+        unsigned domain = 0;
+        for (cl_uint k = 0; k < s->device_count; k++) {
+                cl_device_id d = s->devices[k];
+                if (d->svm == INFO_SVM_OWN_ADDRESSES && may_choose && !c->svm.address_owner) {
+                        c->svm.address_owner = s;
+                        domain = d->domain;
+                }
+        }
+        for (cl_uint k = 0; k < s->device_count; k++) {
+                cl_device_id d = s->devices[k];
+                bool owner = s == c->svm.address_owner;
+                if (d->svm == INFO_SVM_OWN_ADDRESSES ? !owner || d->domain != domain
+                                                     : owner || d->svm == INFO_SVM_SHARES)
+                        d->svm = INFO_SVM_NONE;
+        }
+}
+
 void svm_server_replaced(struct server *s)
 {
         struct client *c = s->client;

@@ -27,6 +27,8 @@ struct svm_chunk {
 
 /* All devices of all servers are known: decide which devices share SVM (device->svm). */
 void svm_settle(struct client *c) REQUIRES(client_held);
+/* The same for the devices of a server that comes later. */
+void svm_server_added(struct server *s) REQUIRES(client_held);
 
 /* The devices of `s`, a new session, take the place of the earlier sessions': it may choose the
  * addresses from now on. */

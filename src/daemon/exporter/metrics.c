@@ -212,7 +212,7 @@ static void put_usage(struct writer *w, const struct metrics *m, const char *nam
         for (size_t i = 0; i < m->count; i++)
                 put(w, "%s{worker=\"%" PRIu64 "\",program=\"%s\"} %" PRIu64 "\n", name,
                     m->all[i].process, label(m->all[i].program, text),
-                    *(const uint64_t *)((const char *)&m->all[i] + offset));
+                    *(const uint64_t *)(const void *)((const char *)&m->all[i] + offset));
 }
 
 static void put_traffic(struct writer *w, const struct metrics *m, const char *name,

@@ -1,0 +1,139 @@
+/* discover-file PATH: the servers that a file names, for SPANCL_DISCOVERY=file:PATH. Each line of the
+ * file is one server in the format of docs/internals/discovery.md; lines that are empty or begin with #
+ * are comments. The program watches the file, and reports what changes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "discovery/records.h"
+
+enum { FILE_MAX = 8 << 20, SETTLE_MS = 20 };
+
+/* Write all bytes, or end: nobody reads them any more. */
+static void put(const char *text, size_t size)
+{
+        while (size) {
+                ssize_t n = write(STDOUT_FILENO, text, size);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        exit(0);
+                text += n;
+                size -= (size_t)n;
+        }
+}
+
+static bool has(const struct records *r, const char *id)
+{
+        for (size_t i = 0; i < r->count; i++)
+                if (!strcmp(r->list[i].id, id))
+                        return true;
+        return false;
+}
+
+/* The id as JSON. It has no control characters. */
+static void put_gone(const char *id)
+{
+        static const char begin[] = "{\"event\":\"gone\",\"id\":\"", end[] = "\"}\n";
+        put(begin, sizeof(begin) - 1);
+        for (; *id; id++) {
+                if (*id == '"' || *id == '\\')
+                        put("\\", 1);
+                put(id, 1);
+        }
+        put(end, sizeof(end) - 1);
+}
+
+static void read_file(const char *path, struct buf *ret)
+{
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        ssize_t n = 1;
+        while (fd >= 0 && n > 0 && ret->size < FILE_MAX && buf_reserve(ret, 64 << 10) == 0) {
+                n = read(fd, ret->data + ret->size, 64 << 10);
+                ret->size += n > 0 ? (size_t)n : 0;
+        }
+        if (fd >= 0)
+                close(fd);
+}
+
+/* Report the file's servers, and those of `known` that it does not have any more. */
+static void report(const char *path, struct records *known)
+{
+        static struct records now; /* too large for a stack */
+        struct buf text = { 0 };
+        read_file(path, &text);
+        now.told_bad = known->told_bad;
+        now.told_full = known->told_full;
+        char *end = (char *)text.data + text.size;
+        for (char *line = (char *)text.data, *next; line < end; line = next) {
+                char *newline = memchr(line, '\n', (size_t)(end - line));
+                next = newline ? newline + 1 : end;
+                if (*line == '#' || line == newline)
+                        continue;
+                if (!records_feed(&now, path, line, (size_t)(next - line)) && newline)
+                        continue; /* not right, or a comment: the reader has said so */
+                if (!newline)
+                        records_feed(&now, path, "\n", 1);
+                put(line, (size_t)(next - line));
+                if (!newline)
+                        put("\n", 1);
+        }
+        for (size_t i = 0; i < known->count; i++)
+                if (!has(&now, known->list[i].id))
+                        put_gone(known->list[i].id);
+        records_fini(known);
+        memcpy(known, &now, sizeof(now));
+        memset(&now, 0, sizeof(now));
+        buf_fini(&text);
+}
+
+/* Wait until something in the file's folder changes. */
+static void wait_for_change(int watch)
+{
+        char events[4096];
+        struct pollfd p[] = { { .fd = watch, .events = POLLIN }, { .fd = STDOUT_FILENO } };
+        while (poll(p, 2, -1) < 0 && errno == EINTR)
+                ;
+        if (p[1].revents)
+                exit(0);
+        /* A program that writes a file line by line has soon written all. */
+        (void)poll(NULL, 0, SETTLE_MS);
+        while (read(watch, events, sizeof(events)) > 0)
+                ;
+}
+
+int main(int argc, char **argv)
+{
+        static const char settled[] = "{\"event\":\"settled\"}\n";
+        static struct records known;
+        if (argc != 2 || argv[1][0] != '/') {
+                fprintf(stderr, "Usage: discover-file /PATH\n");
+                return 2;
+        }
+        char *folder = strdup(argv[1]);
+        int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        if (!folder || watch < 0)
+                return 1;
+        strrchr(folder, '/')[strrchr(folder, '/') == folder] = 0;
+        if (inotify_add_watch(watch, folder,
+                              IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
+                                      IN_CREATE) < 0) {
+                fprintf(stderr, "discover-file: %s can't be watched: %s\n", folder,
+                        strerror(errno));
+                return 1;
+        }
+        free(folder);
+        report(argv[1], &known);
+        put(settled, sizeof(settled) - 1);
+        for (;;) {
+                wait_for_change(watch);
+                report(argv[1], &known);
+        }
+}

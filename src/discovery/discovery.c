@@ -1,0 +1,243 @@
+#include "discovery/discovery.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/installed.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "config/entries.h"
+#include "discovery/records.h"
+#include "discovery/source_program.h"
+#include "os/thread.h"
+
+enum { ROUND = 1 << 20 }; /* bytes of one source between two calls of `changed` */
+
+struct source {
+        char *name;
+        bool local; /* this user's word */
+        int fd;     /* -1: it has ended */
+        struct records records;
+};
+
+struct discovery {
+        discovery_fn changed;
+        void *user;
+        struct source sources[DISCOVERY_SOURCES_MAX];
+        size_t source_count;
+        int wake; /* eventfd */
+        atomic_bool ending;
+        thread_id thread;
+        bool started;
+        struct trust trust;
+};
+
+/* ---- sources -------------------------------------------------------------------------------- */
+
+/* Those whose word is the network's. */
+static const char *const programs[] = { "mdns", "dns", "dht" };
+
+/* Find the program of a source, and its argument (NULL: none). */
+static int find_program(const char *name, char path[PATH_MAX], const char **ret_argument,
+                        bool *ret_local, char **ret_error)
+{
+        const char *colon = strchr(name, ':');
+        char file[32] = "";
+        *ret_argument = NULL;
+        *ret_local = colon != NULL;
+        for (size_t i = 0; i < array_size(programs); i++)
+                if (!strcmp(name, programs[i]))
+                        snprintf(file, sizeof(file), "discover-%s", name);
+        if (!strncmp(name, "file:", 5) && name[5] == '/') {
+                snprintf(file, sizeof(file), "discover-file");
+                *ret_argument = colon + 1;
+        } else if (!strncmp(name, "exec:", 5) && name[5] == '/') {
+                snprintf(path, PATH_MAX, "%s", colon + 1);
+                return 0;
+        }
+        if (!*file)
+                return config_fail(ret_error,
+                                   "SPANCL_DISCOVERY: '%s' is not a source: it takes mdns, dns, "
+                                   "dht, exec:/PROGRAM and file:/PATH, separated by commas",
+                                   name);
+        if (!installed_find(file, path))
+                *path = 0;
+        return 0;
+}
+
+static int add_source(struct discovery *d, const char *text, size_t size, char **ret_error)
+{
+        char path[PATH_MAX];
+        const char *argument;
+        if (d->source_count == DISCOVERY_SOURCES_MAX)
+                return config_fail(ret_error, "SPANCL_DISCOVERY: more than %d sources",
+                                   DISCOVERY_SOURCES_MAX);
+        char *name = mem_alloc(size + 1);
+        if (!name)
+                return SP_E_NOMEM;
+        memcpy(name, text, size);
+        name[size] = 0;
+        struct source *s = &d->sources[d->source_count];
+        *s = (struct source){ .name = name, .fd = -1 };
+        d->source_count++;
+        int r = find_program(name, path, &argument, &s->local, ret_error);
+        if (r < 0)
+                return r;
+        char *const argv[] = { path, (char *)(uintptr_t)argument, NULL };
+        if (!*path) {
+                log_warn("discovery", "%s: its program is not installed", name);
+                return 0;
+        }
+        r = source_program_start(argv, &s->fd);
+        if (r < 0)
+                log_warn("discovery", "%s: %s can't be started: %s", name, path, strerror(errno));
+        return r == SP_E_NOMEM ? r : 0;
+}
+
+/* Read what has come. True: the records have changed. */
+static bool read_source(struct source *s)
+{
+        char data[16 << 10];
+        bool changed = false;
+        for (size_t all = 0; all < ROUND;) {
+                ssize_t n = read(s->fd, data, sizeof(data));
+                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                        break;
+                if (n <= 0) {
+                        log_info("discovery", "%s: its program has ended", s->name);
+                        close(s->fd);
+                        s->fd = -1;
+                        return true;
+                }
+                changed |= records_feed(&s->records, s->name, data, (size_t)n);
+                all += (size_t)n;
+        }
+        return changed;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------- */
+
+/* Returns what `changed` returns. */
+static bool tell(struct discovery *d)
+{
+        size_t count = 0, n = 0;
+        bool settled = true;
+        for (size_t i = 0; i < d->source_count; i++) {
+                count += d->sources[i].records.count;
+                settled = settled && (d->sources[i].records.settled || d->sources[i].fd < 0);
+        }
+        struct discovery_item *items = mem_alloc((count + 1) * sizeof(*items));
+        if (!items)
+                return true;
+        if (count)
+                trust_read(&d->trust);
+        for (size_t i = 0; i < d->source_count; i++) {
+                const struct source *s = &d->sources[i];
+                for (size_t k = 0; k < s->records.count; k++) {
+                        const struct discovered *record = &s->records.list[k];
+                        items[n++] = (struct discovery_item){
+                                .record = record,
+                                .source = s->name,
+                                .use = trust_judge(&d->trust, record, s->local),
+                        };
+                }
+        }
+        bool again = d->changed(d->user, items, count, settled);
+        mem_free(items);
+        return again;
+}
+
+static void *run(void *arg)
+{
+        struct discovery *d = arg;
+        bool again = tell(d);
+        for (;;) {
+                struct pollfd p[DISCOVERY_SOURCES_MAX + 1] = { { .fd = d->wake,
+                                                                 .events = POLLIN } };
+                bool changed = false;
+                for (size_t i = 0; i < d->source_count; i++)
+                        p[i + 1] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
+                int n = poll(p, d->source_count + 1, again ? DISCOVERY_AGAIN_MS : -1);
+                eventfd_t count;
+                if (p[0].revents && eventfd_read(d->wake, &count) == 0)
+                        changed = true;
+                if (atomic_load(&d->ending))
+                        return NULL;
+                for (size_t i = 0; i < d->source_count && n > 0; i++)
+                        if (p[i + 1].revents)
+                                changed |= read_source(&d->sources[i]);
+                if (changed || (n == 0 && again))
+                        again = tell(d);
+        }
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+int discovery_new(const char *sources, discovery_fn changed, void *user, struct discovery **ret,
+                  char **ret_error)
+{
+        static const char blanks[] = ", \t\n";
+        struct discovery *d = mem_zalloc(sizeof(*d));
+        if (!d)
+                return SP_E_NOMEM;
+        d->changed = changed;
+        d->user = user;
+        d->wake = eventfd(0, EFD_CLOEXEC);
+        int r = d->wake < 0 ? SP_E_LIMIT : 0;
+        for (const char *p = sources + strspn(sources, blanks); *p && !r; p += strspn(p, blanks)) {
+                size_t size = strcspn(p, blanks);
+                r = add_source(d, p, size, ret_error);
+                p += size;
+        }
+        if (!r)
+                r = thread_start(&d->thread, false, run, d);
+        if (r < 0) {
+                discovery_free(d);
+                return r;
+        }
+        d->started = true;
+        *ret = d;
+        return 0;
+}
+
+void discovery_poke(struct discovery *d)
+{
+        if (d)
+                (void)eventfd_write(d->wake, 1);
+}
+
+void discovery_abandon(struct discovery *d)
+{
+        if (!d)
+                return;
+        for (size_t i = 0; i < d->source_count; i++)
+                if (d->sources[i].fd >= 0)
+                        close(d->sources[i].fd);
+        if (d->wake >= 0)
+                close(d->wake);
+}
+
+struct discovery *discovery_free(struct discovery *d)
+{
+        if (!d)
+                return NULL;
+        if (d->started) {
+                atomic_store(&d->ending, true);
+                discovery_poke(d);
+                thread_join(d->thread);
+        }
+        discovery_abandon(d);
+        for (size_t i = 0; i < d->source_count; i++) {
+                records_fini(&d->sources[i].records);
+                mem_free(d->sources[i].name);
+        }
+        trust_fini(&d->trust);
+        mem_free(d);
+        return NULL;
+}

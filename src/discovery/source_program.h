@@ -1,0 +1,19 @@
+/* Starts a program whose output this process reads. No state; any thread. */
+#ifndef SPANCL_DISCOVERY_SOURCE_PROGRAM_H
+#define SPANCL_DISCOVERY_SOURCE_PROGRAM_H
+
+#include "base/status.h"
+
+/* Start the program `argv[0]`, a path, with the environment of this process. *ret_fd is the reading
+ * end of a pipe from its standard output: non-blocking, closed on exec; the caller closes it, and
+ * the program then ends. Standard input is empty, standard error this process's.
+ *
+ * The program is no child of this process: wait() does not see it, and no SIGCHLD comes for it. The
+ * init process, or the nearest subreaper, is its parent. It has a session (setsid) of its own, so
+ * that the terminal's signals do not reach it; all its signals have their default actions, and none
+ * is blocked. It has no descriptor of this process but 0, 1 and 2.
+ *
+ * SP_E_NOENT: it can't be executed, errno says why; SP_E_LIMIT: errno says why; SP_E_NOMEM. */
+SP_NODISCARD int source_program_start(char *const argv[], int *ret_fd);
+
+#endif

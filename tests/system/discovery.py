@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""discovery.py BUILD [NAME...]: claims about servers that come and go while a program runs. Each function
+is one claim."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+import claims  # noqa: E402
+from servers import Servers  # noqa: E402
+
+BUILD = Path(sys.argv[1]).resolve()
+HANG_S = 300  # a watchdog, not a claim about speed
+
+
+class Server(Servers):
+    """One server with built-in kernels, perhaps with keys."""
+
+    def __init__(self, keys=None):
+        options = ["--backend", "reference", "--devices", "0"]
+        if keys:
+            options += ["--keys", str(keys)]
+        super().__init__(BUILD, 1, options)
+
+    def record(self, name, **more):
+        return {"name": name, "addresses": ["127.0.0.1"], "port": self.ports[0], **more}
+
+
+class Folder:
+    """A file with servers, and whatever else a claim needs."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name)
+        self.source = f"file:{self.path}/servers"
+
+    def write(self, *records):
+        (self.path / "new").write_text("".join(json.dumps(r) + "\n" for r in records))
+        (self.path / "new").rename(self.path / "servers")
+
+
+class Client:
+    """tests/system/finder.c."""
+
+    def __init__(self, sources, servers=None, **more):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env["OCL_ICD_VENDORS"] = str(BUILD / "etc/vendors")
+        env.pop("OCL_ICD_FILENAMES", None)
+        env["SPANCL_SERVERS"] = servers or "127.0.0.1:1"  # nobody listens there
+        if sources:
+            env["SPANCL_DISCOVERY"] = sources
+        env["SPANCL_DISCOVERY_WAIT"] = "60000"  # until the sources have settled
+        env.update(more)
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([str(BUILD / "bin/system_finder")], env=env, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors)
+
+    def ask(self, words):
+        self.process.stdin.write(words + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def expect(self, words, answer):
+        got = self.ask(words)
+        assert got == answer, f"{words}: {got}, not {answer}; {self.log()}"
+
+    def log(self):
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(HANG_S) == 0, self.log()
+
+
+def a_server_that_a_file_names_comes_goes_and_moves():
+    folder = Folder()
+    folder.write()
+    client = Client(folder.source)
+    client.expect("list", "-")
+    first = Server()
+    folder.write(first.record("one"))
+    client.expect("until a", "a")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    second = Server()
+    folder.write(first.record("one"), second.record("two"))
+    client.expect("until ab", "ab")
+    # The first is used by a context: it stays, and is not available when it has ended.
+    folder.write(second.record("two"))
+    first.stop()
+    client.expect("until_state 0", "0")
+    client.expect("list", "ab")
+    client.expect("compute", "error -2")
+    client.expect("drop", "ok")
+    client.expect("until b", "b")
+    # It comes back elsewhere.
+    third = Server()
+    folder.write(third.record("one"), second.record("two"))
+    client.expect("until ab", "ab")
+    client.expect("until_state 1", "1")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    client.expect("children", "none")
+    client.expect("drop", "ok")
+    folder.write()
+    client.expect("until -", "-")
+    client.end()
+    second.stop()
+    third.stop()
+
+
+def a_server_that_moves_while_it_is_used_is_the_same_device():
+    folder = Folder()
+    server = Server()
+    folder.write(server.record("one"))
+    client = Client(folder.source)
+    client.expect("list", "a")  # the first query has waited for it
+    client.expect("use", "ok")
+    other = Server()
+    folder.write(other.record("one"))
+    server.stop()
+    while (answer := client.ask("compute")) == "ok":
+        pass
+    assert answer == "error -2", answer  # the context is one of the session that has ended
+    client.expect("until_state 1", "1")
+    client.expect("list", "a")
+    client.expect("drop", "ok")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    client.end()
+    other.stop()
+
+
+def a_program_finds_servers_and_its_end_changes_nothing():
+    folder = Folder()
+    server = Server()
+    program = folder.path / "program"
+    program.write_text("#!/bin/sh\necho '" + json.dumps(server.record("one")) + "'\n")
+    program.chmod(0o755)
+    client = Client(f"exec:{program}")
+    client.expect("list", "a")
+    client.expect("children", "none")
+    # ThreadSanitizer permits no new threads in the child of a process that has some.
+    if b"__tsan_init" not in (BUILD / "bin/system_finder").read_bytes():
+        client.expect("fork", "a")
+    client.expect("list", "a")
+    client.end()
+    server.stop()
+
+
+def sources_end_with_the_program():
+    folder = Folder()
+    server = Server()
+    program = folder.path / "program"
+    program.write_text("#!/bin/sh\necho $$ > " + str(folder.path / "pid") + "\n"
+                       "echo '" + json.dumps(server.record("one")) + "'\n"
+                       "echo '{\"event\":\"settled\"}'\n"
+                       "while echo; do sleep 0.05; done\n")
+    program.chmod(0o755)
+    client = Client(f"exec:{program}")
+    client.expect("list", "a")
+    pid = (folder.path / "pid").read_text().strip()
+    parent = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]
+    assert int(parent) != client.process.pid
+    client.process.kill()
+    client.process.wait()
+    for _ in range(HANG_S * 20):
+        if not Path(f"/proc/{pid}/stat").exists() or ") Z" in Path(f"/proc/{pid}/stat").read_text():
+            break
+        subprocess.run(["sleep", "0.05"], check=True)
+    else:
+        raise AssertionError("it still runs")
+    server.stop()
+
+
+def a_configured_server_is_not_found_again():
+    folder = Folder()
+    server = Server()
+    folder.write(server.record("one"))
+    client = Client(folder.source, servers=f"localhost:{server.ports[0]}")
+    client.expect("list", "a")
+    client.end()
+    server.stop()
+
+
+def strangers_are_not_connected_to():
+    """Neither a stranger's key, nor an address of another host without a key, nor nonsense."""
+    folder = Folder()
+    server = Server()
+    key = "0123456789abcdef" * 4
+    (folder.path / "keys").mkdir(mode=0o700)
+    folder.write(server.record("\x1b[2J"), {"name": "no port", "addresses": ["127.0.0.1"]},
+                 {"name": "far", "addresses": ["127.0.0.1", "192.0.2.1"], "port": server.ports[0]},
+                 {"name": "key", "addresses": ["192.0.2.1"], "port": 7777, "key": key},
+                 {"name": "pocl", "addresses": ["127.0.0.1"], "port": server.ports[0], "kind": "pocl"},
+                 {"name": "new", "addresses": ["127.0.0.1"], "port": server.ports[0],
+                  "protocol": 1000})
+    client = Client(folder.source, SPANCL_KEYS=str(folder.path / "keys"), SPANCL_LOG="info")
+    client.expect("list", "-")
+    client.end()
+    assert "not paired with 2 servers" in client.log(), client.log()
+    assert "\x1b" not in client.log()
+    server.stop()
+
+
+def a_paired_server_is_used_with_its_key_and_no_other():
+    if not (BUILD / "lib/libspancl-tls.so").exists():
+        return "no TLS in this build"
+    folder = Folder()
+    keys = folder.path / "keys"
+    subprocess.run([str(BUILD / "bin/spancl"), "keys", str(keys)], check=True,
+                   stdout=subprocess.DEVNULL)
+    key = (keys / "client/servers").read_text().split()[0]
+    good, stranger = Server(keys / "server"), Server()
+    client = Client(folder.source, SPANCL_KEYS=str(keys / "client"), SPANCL_DISCOVERY_WAIT="300")
+    folder.write(stranger.record("one", key=key))  # does not have it
+    client.expect("list", "-")
+    folder.write(good.record("one", key=key))
+    client.expect("until a", "a")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    # A forged record of the same server changes nothing.
+    folder.write(good.record("one", key=key), stranger.record("one", key=key, id="forged"))
+    client.expect("compute", "ok")
+    client.expect("list", "a")
+    client.end()
+    good.stop()
+    stranger.stop()
+    return None
+
+
+def floods_do_no_harm():
+    """10,000 servers that do not answer, and one that does."""
+    folder = Folder()
+    server = Server()
+    program = folder.path / "program"
+    program.write_text("#!/bin/sh\necho '" + json.dumps(server.record("one")) + "'\n"
+                       "for i in $(seq 10000); do echo '{\"name\":\"'$i'\","
+                       "\"addresses\":[\"127.0.0.1\"],\"port\":1}'; done\n")
+    program.chmod(0o755)
+    client = Client(f"exec:{program}", SPANCL_DISCOVERY_WAIT="0")
+    client.expect("until a", "a")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    client.end()
+    assert client.log().count("\n") < 10, client.log()
+    server.stop()
+
+
+def the_program_names_servers_itself():
+    one, two = Server(), Server()
+    names = [f"127.0.0.1:{s.ports[0]}" for s in (one, two)]
+    client = Client(None, servers=names[0])
+    client.expect("list", "a")
+    client.expect(f"add {names[1]}", "ok")
+    client.expect("until ab", "ab")
+    client.expect(f"add {names[1]} {names[0]}", "ok")  # both are known
+    client.expect("list", "ab")
+    client.expect("servers", "".join(f"{n}\tconnected\t1;" for n in names))
+    client.expect("add nonsense!", "error -30")
+    client.expect("add in-process", "error -30")
+    client.expect(f"remove {names[1]} 127.0.0.1:2", "error -30")  # the second was not added
+    client.expect("list", "ab")
+    client.expect(f"remove {names[1]}", "ok")
+    client.expect("until a", "a")
+    client.expect(f"remove {names[1]}", "error -30")
+    client.expect(f"add {names[1]}", "ok")
+    client.expect("until ab", "ab")
+    client.end()
+    one.stop()
+    two.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(claims.run(globals()))
