@@ -234,7 +234,8 @@ int command_discover(int argc, char **argv)
         struct discovery *d;
         char *error = NULL;
         condition_init(&v.changed);
-        int r = discovery_new(*sources ? sources : "mdns", on_found, &v, &d, &error);
+        int r = discovery_new(*sources && strcmp(sources, "auto") ? sources : "mdns", on_found, &v,
+                              &d, &error);
         if (r < 0) {
                 fprintf(stderr, "spancl: %s\n", error ? error : status_text(r));
                 mem_free(error);

@@ -1,5 +1,7 @@
 #include "config/servers.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "config/files.h"
 #include "config/pocl.h"
@@ -34,7 +36,10 @@ static int configured_servers(struct server_spec **ret, size_t *ret_count, char 
 
 const char *config_sources(void)
 {
-        return config_is_set(CONFIG_discovery) ? config_text(CONFIG_discovery) : pocl_sources();
+        const char *sources = config_is_set(CONFIG_discovery) ? "" : pocl_sources();
+        if (!*sources)
+                sources = config_text(CONFIG_discovery);
+        return strcmp(sources, "none") ? sources : "";
 }
 
 int config_accelerators(char **ret, char **ret_error)

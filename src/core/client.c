@@ -173,6 +173,7 @@ static int read_config(struct client *c) REQUIRES(client_held)
         }
         c->specs.list = c->specs.own;
         c->specs.count = c->specs.own_count;
+        found_choose_sources(c);
         return 0;
 }
 
@@ -237,7 +238,7 @@ bool client_has_platform(struct client *c)
         const cl_device_id *devices;
         cl_uint count;
         client_lock(c);
-        bool named = read_config(c) < 0 || found_are_searched(c);
+        bool named = read_config(c) < 0 || (found_are_searched(c) && !c->found.automatic);
         for (size_t i = 0; i < c->specs.count && !named; i++)
                 named = !c->specs.list[i].implied;
         if (!named)

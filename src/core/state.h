@@ -80,7 +80,8 @@ struct client {
         } sessions GUARDED_BY(client_held);
         /* link/found.c */
         struct {
-                char *sources;
+                char *sources;               /* "": none */
+                bool automatic;              /* they were "auto" */
                 uint64_t wait_ns;            /* client_params */
                 struct discovery *discovery; /* NULL: nothing is searched */
                 struct list all;             /* struct found */

@@ -374,8 +374,11 @@ static void on_expired(void)
         remove_stale();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+        /* An application that did not ask for this source prints nothing of it. */
+        if (argc > 1 && !strcmp(argv[1], "--quiet") && !freopen("/dev/null", "w", stderr))
+                return 1;
         rights_drop();
         list_init(&services);
         avahi.state = on_state;

@@ -43,6 +43,18 @@ struct discovery {
 /* Those whose word is the network's. */
 static const char *const programs[] = { "mdns", "dns", "dht" };
 
+#define AUTO_PROGRAM "discover-mdns"
+
+bool discovery_suits(void)
+{
+        struct trust t = { 0 };
+        char path[PATH_MAX];
+        trust_read(&t);
+        bool paired = t.servers && *t.servers;
+        trust_fini(&t);
+        return paired && installed_find(AUTO_PROGRAM, path);
+}
+
 /* Find the program of a source, and its argument (NULL: none). */
 static int find_program(const char *name, char path[PATH_MAX], const char **ret_argument,
                         bool *ret_local, char **ret_error)
@@ -54,7 +66,10 @@ static int find_program(const char *name, char path[PATH_MAX], const char **ret_
         for (size_t i = 0; i < array_size(programs); i++)
                 if (!strcmp(name, programs[i]))
                         snprintf(file, sizeof(file), "discover-%s", name);
-        if (!strncmp(name, "file:", 5) && name[5] == '/') {
+        if (!strcmp(name, "auto")) {
+                snprintf(file, sizeof(file), "%s", AUTO_PROGRAM);
+                *ret_argument = "--quiet";
+        } else if (!strncmp(name, "file:", 5) && name[5] == '/') {
                 snprintf(file, sizeof(file), "discover-file");
                 *ret_argument = colon + 1;
         } else if (!strncmp(name, "exec:", 5) && name[5] == '/') {
@@ -62,10 +77,11 @@ static int find_program(const char *name, char path[PATH_MAX], const char **ret_
                 return 0;
         }
         if (!*file)
-                return config_fail(ret_error,
-                                   "SPANCL_DISCOVERY: '%s' is not a source: it takes mdns, dns, "
-                                   "dht, exec:/PROGRAM and file:/PATH, separated by commas",
-                                   name);
+                return config_fail(
+                        ret_error,
+                        "SPANCL_DISCOVERY: '%s' is not a source: it takes auto, none, "
+                        "mdns, dns, dht, exec:/PROGRAM and file:/PATH, separated by commas",
+                        name);
         if (!installed_find(file, path))
                 *path = 0;
         return 0;

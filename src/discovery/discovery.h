@@ -28,9 +28,12 @@ struct discovery_item {
 typedef bool (*discovery_fn)(void *user, const struct discovery_item *items, size_t count,
                              bool settled);
 
-/* Begin. `sources` are names as in SPANCL_DISCOVERY. A source that can't be started is logged, and
- * counts as settled. SP_E_INVAL with *ret_error, which the caller frees with mem_free: a name that
- * no source has; SP_E_LIMIT, SP_E_NOMEM. */
+/* Does the source "auto" suit this user: has it a key of a server, and is the source installed? Any thread. */
+bool discovery_suits(void);
+
+/* Begin. `sources` are names as in SPANCL_DISCOVERY; "auto" is the source mdns, without its messages.
+ * A source that can't be started is logged, and counts as settled. SP_E_INVAL with *ret_error, which
+ * the caller frees with mem_free: a name that no source has; SP_E_LIMIT, SP_E_NOMEM. */
 SP_NODISCARD int discovery_new(const char *sources, discovery_fn changed, void *user,
                                struct discovery **ret, char **ret_error);
 

@@ -320,6 +320,32 @@ def a_server_that_knows_clients_publishes_its_key():
             assert len(found.until("appears")["key"]) == 64
 
 
+def a_paired_server_is_found_without_configuration():
+    """No variable names a server: the user's key is enough, and without it nobody sees the platform."""
+    with Network() as net:
+        folder = Path(net.folder.name)
+        subprocess.run([BUILD / "bin/spancl", "keys", folder / "pair"], check=True, timeout=HANG_S,
+                       stdout=subprocess.DEVNULL)
+        (folder / "pair/server").rename(folder / "keys")
+        (folder / "user").mkdir()
+        (folder / "pair/client").rename(folder / "user/spancl")
+        env = {**net.env("near"), "OCL_ICD_VENDORS": str(BUILD / "etc/vendors"), "SPANCL_DISCOVERY_WAIT": "60000"}
+
+        def clinfo(config):
+            return subprocess.run(net.inside("near", "clinfo", "-l"), env={**env, "XDG_CONFIG_HOME": str(folder / config)},
+                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG_S,
+                                  check=False).stdout
+
+        with net.spancld("--listen", "*:7777", "--advertise", backend="native", insecure=False):
+            with net.source() as found:
+                found.until("appears")
+            shown = clinfo("user")
+            assert "SpanCL" in shown and "Device #0" in shown and "spancl[" not in shown, shown
+            assert "SpanCL" not in clinfo("stranger") and "spancl[" not in clinfo("stranger")
+        net.stop_avahi("near")
+        assert "avahi" not in clinfo("user") and "spancl" not in clinfo("user"), clinfo("user")
+
+
 def a_server_publishes_only_the_address_that_it_listens_on():
     with Network() as net, net.source() as found, net.spancld("--listen", "10.77.1.2:7788", "--advertise=mdns"):
         got = found.until("appears")
@@ -577,7 +603,7 @@ def a_flood_of_forged_services_keeps_memory_bounded():
 
 
 def main():
-    tools = ("dnsmasq", "dbus-daemon", "dbus-send", "avahi-daemon", "avahi-publish", "ip")
+    tools = ("dnsmasq", "dbus-daemon", "dbus-send", "avahi-daemon", "avahi-publish", "clinfo", "ip")
     missing = [t for t in tools if not shutil.which(t, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
     if missing or not may_make_hosts():
         print("skipped:", f"no {', '.join(missing)}" if missing else "no network namespaces")

@@ -1,6 +1,7 @@
 #include "core/link/found.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -39,6 +40,18 @@ struct found {
 bool found_are_searched(const struct client *c)
 {
         return c->found.sources && *c->found.sources;
+}
+
+void found_choose_sources(struct client *c)
+{
+        if (!found_are_searched(c) || strcmp(c->found.sources, "auto"))
+                return;
+        bool named = false;
+        for (size_t i = 0; i < c->specs.count; i++)
+                named |= !c->specs.list[i].implied;
+        c->found.automatic = true;
+        if (named || !discovery_suits())
+                *c->found.sources = 0;
 }
 
 static struct found *found_of(const struct server *s)

@@ -10,6 +10,9 @@
 /* Are servers searched? */
 bool found_are_searched(const struct client *c) REQUIRES(client_held);
 
+/* The configuration is read: decide what the sources "auto" are. */
+void found_choose_sources(struct client *c) REQUIRES(client_held);
+
 /* Start the sources, and wait for what they find at first, for client_params.sources_ns at most. The
  * configured servers are connected. Releases the lock meanwhile. */
 void found_begin(struct client *c) REQUIRES(client_held);
