@@ -154,6 +154,13 @@ static bool is_early(struct spin *s, const struct spin_on *on, bool due, unsigne
         return may && thread_preemptions() == before;
 }
 
+/* Another thread wanted the core: spin less from now on. */
+static void back_off(struct spin *s)
+{
+        s->backoff = s->backoff_next;
+        s->backoff_next = 2 * s->backoff_next < BACKOFF_MAX ? 2 * s->backoff_next : BACKOFF_MAX;
+}
+
 static int spin(struct spin *s, const struct spin_on *on)
 {
         s->began_ns = clock_now_ns();
@@ -196,9 +203,7 @@ static int spin(struct spin *s, const struct spin_on *on)
         if (thread_preemptions() != before) {
                 s->now_ns = 0;
                 s->long_budget = false;
-                s->backoff = s->backoff_next;
-                s->backoff_next =
-                        2 * s->backoff_next < BACKOFF_MAX ? 2 * s->backoff_next : BACKOFF_MAX;
+                back_off(s);
         }
         return 0;
 }
@@ -234,7 +239,7 @@ static uint64_t lead_ns(const struct spin *s)
 
 /* Spin until `until_ns`, or until another thread wants the core. The conns are armed, and their owners
  * may close them meanwhile, so it polls the descriptors alone. */
-static int watch(const struct spin_on *on, uint64_t until_ns)
+static int watch(struct spin *s, const struct spin_on *on, uint64_t until_ns)
 {
         TRACE_SPAN(spin, until_ns);
         long before = thread_preemptions();
@@ -242,17 +247,30 @@ static int watch(const struct spin_on *on, uint64_t until_ns)
         do
                 r = poll(on->fds, on->count, 0);
         while (!r && clock_now_ns() < until_ns && thread_preemptions() == before);
+        if (!r)
+                s->expect.wait_ns = 0; /* it did not pay: two more waits have to show that it may */
+        if (thread_preemptions() != before)
+                back_off(s);
         return r;
 }
 
-/* Sleep until shortly before the event that is expected, and spin. 0: it has not come. */
-static int anticipate(const struct spin *s, const struct spin_on *on, uint64_t deadline_ns)
+/* Sleep until shortly before the event that is expected, and spin. 0: it has not come. *ret_came: it
+ * came while it was expected. */
+static int anticipate(struct spin *s, const struct spin_on *on, uint64_t deadline_ns,
+                      bool *ret_came)
 {
         uint64_t at = s->began_ns + s->expect.wait_ns, lead = lead_ns(s);
-        if (!s->expect.wait_ns || at + lead >= deadline_ns || clock_now_ns() >= at - lead)
+        *ret_came = false;
+        if (!s->expect.wait_ns || s->backoff ||
+            atomic_load_explicit(&s->shared, memory_order_relaxed) || at + lead >= deadline_ns ||
+            clock_now_ns() >= at - lead)
                 return 0;
         int r = poll_until(on->fds, on->count, at - lead);
-        return r ? r : watch(on, at + lead);
+        if (r)
+                return r;
+        r = watch(s, on, at + lead);
+        *ret_came = r > 0;
+        return r;
 }
 
 /* Two waits of about the same length let expect a third. Short waits in between do not count. */
@@ -282,8 +300,8 @@ void spin_slept(struct spin *s)
 
 int spin_sleep(struct spin *s, const struct spin_on *on, uint64_t deadline_ns)
 {
-        int r = anticipate(s, on, deadline_ns);
-        bool expected = r > 0;
+        bool expected;
+        int r = anticipate(s, on, deadline_ns, &expected);
         if (!r)
                 r = poll_until(on->fds, on->count, deadline_ns);
         spin_slept(s);

@@ -163,14 +163,24 @@ TEST(it_expects_a_third_wait_as_long_as_two)
         const uint64_t expected[] = { 1500000, 3000000, 100000000, 3000000000 };
         for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
                 s.expect.wait_ns = expected[i];
+                s.backoff = 0;
                 assert_int_equal(sleep_for_a_write(&s, &on, fds[1]), 1);
-                /* If it came as expected, the next wait spins. */
-                if (i == 2 || i == 3)
-                        assert_true(s.now_ns == s.max_ns);
         }
+
+        /* If it comes while it is expected, the next wait spins. */
+        s.now_ns = 0;
+        for (int tries = 0; tries < 1000 && s.now_ns != s.max_ns; tries++) {
+                s.backoff = 0;
+                assert_int_equal(sleep_for_a_write(&s, &on, fds[1]), 1);
+        }
+        assert_true(s.now_ns == s.max_ns);
+
+        /* If it does not, nothing is expected. */
+        s.backoff = 0;
         s.expect.wait_ns = 2000000;
         assert_int_equal(spin_poll(&s, &on), 0);
         assert_int_equal(spin_sleep(&s, &on, s.began_ns + 4000000), 0);
+        assert_true(!s.expect.wait_ns || s.expect.wait_ns != 2000000);
         s.expect.wait_ns = 2000000;
         assert_int_equal(spin_poll(&s, &on), 0);
         assert_int_equal(spin_sleep(&s, &on, 0), 0);
