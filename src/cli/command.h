@@ -15,6 +15,7 @@ int command_bench(int argc, char **argv);
 int command_pair(int argc, char **argv);
 int command_unpair(int argc, char **argv);
 int command_use(int argc, char **argv);
+int command_doctor(int argc, char **argv);
 int command_discover(int argc, char **argv);
 int command_keys(int argc, char **argv);
 int command_config(int argc, char **argv);
@@ -57,6 +58,9 @@ int command_options(int argc, char **argv, const char *const *flags, bool *ret_f
 /* Parse the servers in `text`, or the configured ones if it is NULL. On an error it has printed
  * it. */
 SP_NODISCARD int command_servers(const char *text, struct server_spec **ret, size_t *ret_count);
+
+/* Print a JSON string. A byte that is not of a printable character in UTF-8 is escaped. */
+void command_put_json(const char *text);
 
 /* SPANCL_CONNECT_TIMEOUT in ms. */
 int command_timeout(void);

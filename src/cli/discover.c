@@ -89,22 +89,10 @@ static const char *state_of(const struct item *i, char ret[TEXT_MAX])
         return ret;
 }
 
-/* Texts of records have no control characters. */
-static void put_json(const char *text)
-{
-        putchar('"');
-        for (; *text; text++) {
-                if (*text == '"' || *text == '\\')
-                        putchar('\\');
-                putchar(*text);
-        }
-        putchar('"');
-}
-
 static void put_member(const char *name, const char *text)
 {
         printf(",\"%s\":", name);
-        put_json(text);
+        command_put_json(text);
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -121,7 +109,7 @@ static void print_line(const char *event, const struct item *i)
                 printf(",\"addresses\":[");
                 for (unsigned k = 0; k < d->address_count; k++) {
                         printf(k ? "," : "");
-                        put_json(d->addresses[k]);
+                        command_put_json(d->addresses[k]);
                 }
                 printf("],\"port\":%u", d->port);
                 put_member("types", types_of(d, types));

@@ -1,7 +1,6 @@
 /* spancl list and spancl ping. */
 #include <CL/cl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,27 +9,7 @@
 #include "cli/remote.h"
 #include "proto/info.h"
 
-enum { PINGS = 64, PINGS_SHOWN = 5, SIZE = 16 << 20 };
-
-static int compare(const void *a, const void *b)
-{
-        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-        return x < y ? -1 : x > y;
-}
-
-/* Measure the median of many round trips, in µs. */
-static int median_ping(struct remote *r, double *ret_us)
-{
-        uint64_t ns[PINGS];
-        for (size_t i = 0; i < PINGS; i++) {
-                int status = remote_ping(r, &ns[i]);
-                if (status < 0)
-                        return status;
-        }
-        qsort(ns, PINGS, sizeof(ns[0]), compare);
-        *ret_us = (double)ns[PINGS / 2] / 1000;
-        return 0;
-}
+enum { PINGS_SHOWN = 5, SIZE = 16 << 20 };
 
 enum { TEXT_MAX = 256 };
 
@@ -92,7 +71,7 @@ static int list_remote(struct remote *r, const struct server_spec *spec, bool qu
         double us = 0;
         int status = remote_devices(r, &devices);
         if (!status)
-                status = median_ping(r, &us);
+                status = remote_median(r, &us);
         if (!status && !quick && devices.size)
                 status = remote_measure(r, 0, SIZE, &speed);
         if (status < 0)
@@ -172,9 +151,9 @@ static int ping(const struct server_spec *spec, int timeout_ms)
                         printf("%s: round trip %.1f us\n", spec->name, (double)ns / 1000);
         }
         if (!status)
-                status = median_ping(r, &us);
+                status = remote_median(r, &us);
         if (!status)
-                printf("%s: median of %d: %.1f us\n", spec->name, PINGS, us);
+                printf("%s: median of %d: %.1f us\n", spec->name, REMOTE_PINGS, us);
         else
                 remote_complain(r, status);
         remote_close(r);

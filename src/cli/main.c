@@ -34,6 +34,11 @@ static const struct command commands[] = {
           "choose the servers whose devices this user's programs see, or the profile that names them; with "
           "both, write the profile; without arguments: print the choice",
           command_use },
+        { "doctor", "[HOST[:PORT]...] [--json]",
+          "check all that a program needs to compute on servers, and say what to do about each fault; without "
+          "HOST: on every configured server. The exit status is 0 if there is no fault. The keys of --json are "
+          "check, state (ok, warning or fault), text, remedy, and server in checks of one",
+          command_doctor },
         { "discover", "[--watch] [--json] [SOURCES]",
           "show the servers that discovery finds, and which ones this user may use; SOURCES are those "
           "of SPANCL_DISCOVERY, or mdns",
@@ -126,8 +131,8 @@ static int run(const struct command *c, int argc, char **argv)
         }
         log_threshold = (enum log_level)config_number(CONFIG_client_log);
         tls_by_kernel = config_number(CONFIG_client_ktls) == 0;
-        /* The library of the program that it becomes tells the faults, too. */
-        if (c->run != command_run)
+        /* The library of the program that `run` becomes tells the faults, too. */
+        if (c->run != command_run && c->run != command_doctor)
                 config_faults(print_fault, NULL);
         return c->run(argc, argv);
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "config/servers.h"
@@ -90,6 +91,26 @@ void command_hint(const struct looked_at *at)
                         "spancl: no server is configured, so %s was tried. Start spancld there, or name servers: "
                         "--server HOST, or SPANCL_SERVERS=\"HOST HOST\" (spancl --help)\n",
                         at->servers[0].name);
+}
+
+void command_put_json(const char *text)
+{
+        const uint8_t *p = (const uint8_t *)text;
+        putchar('"');
+        for (size_t left = strlen(text); left;) {
+                size_t n = bytes_printable(p, left);
+                if (!n || *p < ' ') {
+                        printf("\\u%04x", *p);
+                        n = 1;
+                } else {
+                        if (*p == '"' || *p == '\\')
+                                putchar('\\');
+                        fwrite(p, 1, n, stdout);
+                }
+                p += n;
+                left -= n;
+        }
+        putchar('"');
 }
 
 int command_timeout(void)

@@ -3,6 +3,7 @@
 #include <CL/cl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/random.h>
 
 #include "base/mem.h"
@@ -33,6 +34,7 @@ struct remote {
         size_t size;
         /* The answers that have arrived. */
         bool have_info, have_clock;
+        uint64_t clock_ns; /* the server's */
         int64_t info_status;
         struct buf info;
         uint64_t done_event;
@@ -55,8 +57,8 @@ static int on_server_info(void *user, const struct wire_server_info *m)
 static int on_clock_reply(void *user, const struct wire_clock_reply *m)
 {
         struct remote *r = user;
-        (void)m;
         r->have_clock = true;
+        r->clock_ns = m->remote_ns;
         return 0;
 }
 
@@ -123,16 +125,17 @@ static const struct session_ops ops = { on_message, on_place, on_arrived };
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-void remote_complain(const struct remote *r, int status)
+const char *remote_reason(const struct remote *r, int status)
 {
-        if (r->end)
-                fprintf(stderr, "spancl: %s: %s\n", r->name,
-                        *r->end_text ? r->end_text : status_text(r->end));
-        else
-                fprintf(stderr, "spancl: %s: %s\n", r->name, status_text(status));
+        return !r->end ? status_text(status) : *r->end_text ? r->end_text : status_text(r->end);
 }
 
-static int attach(struct remote *r, unsigned lane)
+void remote_complain(const struct remote *r, int status)
+{
+        fprintf(stderr, "spancl: %s: %s\n", r->name, remote_reason(r, status));
+}
+
+static int attach(struct remote *r, unsigned lane, char text[REMOTE_TEXT_MAX])
 {
         struct conn *conn;
         struct dial_reply reply;
@@ -151,15 +154,19 @@ static int attach(struct remote *r, unsigned lane)
         int status = r->local ? server_loop_connect(r->local, &p, &conn, &reply)
                               : loop_connect(&p, &conn, &reply);
         if (status < 0) {
-                fprintf(stderr, "spancl: %s\n", reply.text);
+                snprintf(text, REMOTE_TEXT_MAX, "%s", reply.text);
                 return status;
         }
         if (!lane)
                 r->connect_ns = clock_now_ns() - before;
-        return link_up(&r->lanes[lane], r->session, lane, conn, reply.next_seq);
+        status = link_up(&r->lanes[lane], r->session, lane, conn, reply.next_seq);
+        if (status < 0)
+                snprintf(text, REMOTE_TEXT_MAX, "%s: %s", r->name, status_text(status));
+        return status;
 }
 
-int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **ret)
+int remote_try(const struct server_spec *spec, int timeout_ms, struct remote **ret,
+               char text[REMOTE_TEXT_MAX])
 {
         struct remote *r = mem_zalloc(sizeof(*r));
         int status = r ? 0 : SP_E_NOMEM;
@@ -189,19 +196,27 @@ int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **
                                                       .output_fd = -1 },
                         &r->local);
         }
-        if (error)
-                fprintf(stderr, "spancl: %s\n", error);
-        mem_free(error);
         if (status < 0)
-                fprintf(stderr, "spancl: %s: %s\n", spec->name, status_text(status));
+                snprintf(text, REMOTE_TEXT_MAX, "%s: %s", spec->name,
+                         error ? error : status_text(status));
         else
-                status = attach(r, 0);
+                status = attach(r, 0, text);
+        mem_free(error);
         if (status < 0) {
                 remote_close(r);
                 return status;
         }
         *ret = r;
         return 0;
+}
+
+int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **ret)
+{
+        char text[REMOTE_TEXT_MAX];
+        int status = remote_try(spec, timeout_ms, ret, text);
+        if (status < 0)
+                fprintf(stderr, "spancl: %s\n", text);
+        return status;
 }
 
 struct remote *remote_close(struct remote *r)
@@ -287,16 +302,50 @@ static bool clock_came(struct remote *r)
         return r->have_clock;
 }
 
-int remote_ping(struct remote *r, uint64_t *ret_ns)
+int remote_clock(struct remote *r, struct remote_clock *ret)
 {
         uint64_t begin = clock_now_ns();
         r->have_clock = false;
         int status = session_send(r->session, clock_query, .time_ns = begin);
         if (!status)
                 status = drive(r, clock_came);
+        if (status < 0)
+                return status;
+        uint64_t took = clock_now_ns() - begin;
+        *ret = (struct remote_clock){
+                .here_ns = begin + took / 2,
+                .there_ns = r->clock_ns,
+                .round_trip_ns = took,
+        };
+        return 0;
+}
+
+int remote_ping(struct remote *r, uint64_t *ret_ns)
+{
+        struct remote_clock c;
+        int status = remote_clock(r, &c);
         if (!status)
-                *ret_ns = clock_now_ns() - begin;
+                *ret_ns = c.round_trip_ns;
         return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+        return x < y ? -1 : x > y;
+}
+
+int remote_median(struct remote *r, double *ret_us)
+{
+        uint64_t ns[REMOTE_PINGS];
+        for (size_t i = 0; i < REMOTE_PINGS; i++) {
+                int status = remote_ping(r, &ns[i]);
+                if (status < 0)
+                        return status;
+        }
+        qsort(ns, REMOTE_PINGS, sizeof(ns[0]), compare);
+        *ret_us = (double)ns[REMOTE_PINGS / 2] / 1000;
+        return 0;
 }
 
 /* ---- bandwidth ------------------------------------------------------------------------------- */
@@ -387,9 +436,12 @@ static int measure(struct remote *r, unsigned device, struct remote_speed *ret)
 int remote_measure(struct remote *r, unsigned device, size_t size, struct remote_speed *ret)
 {
         struct remote_speed speed = { 0 };
-        int status = r->lanes[1].conn ? 0 : attach(r, 1);
-        if (status < 0)
+        char text[REMOTE_TEXT_MAX];
+        int status = r->lanes[1].conn ? 0 : attach(r, 1, text);
+        if (status < 0) {
+                fprintf(stderr, "spancl: %s\n", text);
                 return status;
+        }
         r->size = size;
         r->data = mem_zalloc(size);
         status = r->data ? measure(r, device, &speed) : SP_E_NOMEM;

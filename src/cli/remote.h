@@ -11,6 +11,11 @@ struct remote;
 /* Connect. An error was printed to stderr. */
 SP_NODISCARD int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **ret);
 
+/* The same, but an error is written into `text`, as a sentence that names the server. */
+enum { REMOTE_TEXT_MAX = 1200 };
+SP_NODISCARD int remote_try(const struct server_spec *spec, int timeout_ms, struct remote **ret,
+                            char text[REMOTE_TEXT_MAX]);
+
 /* End the session. NULL is allowed. */
 struct remote *remote_close(struct remote *r);
 
@@ -19,6 +24,16 @@ SP_NODISCARD int remote_devices(struct remote *r, struct bytes *ret);
 
 /* Measure one round trip; *ret_ns is its time. */
 SP_NODISCARD int remote_ping(struct remote *r, uint64_t *ret_ns);
+
+/* Measure the median of many round trips, in microseconds. */
+enum { REMOTE_PINGS = 64 };
+SP_NODISCARD int remote_median(struct remote *r, double *ret_us);
+
+/* Read the server's monotonic clock and, at the middle of the round trip, this side's. */
+struct remote_clock {
+        uint64_t here_ns, there_ns, round_trip_ns;
+};
+SP_NODISCARD int remote_clock(struct remote *r, struct remote_clock *ret);
 
 struct remote_speed {
         double write, read; /* bytes per second, to and from a buffer on a device */
@@ -34,7 +49,10 @@ const char *remote_transport(const struct remote *r);
 /* Return the time that connecting and the hello took. */
 uint64_t remote_connect_ns(const struct remote *r);
 
-/* Print the meaning of `status` for this server to stderr. */
+/* Explain `status`, by the reason that the server gave if it did. Borrowed until remote_close. */
+const char *remote_reason(const struct remote *r, int status);
+
+/* Print the same to stderr, with the server's name. */
 void remote_complain(const struct remote *r, int status);
 
 #endif

@@ -1,0 +1,210 @@
+#include "cli/compute.h"
+
+#include <CL/cl.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+
+enum {
+        ITEMS = 4096,
+        LIMIT_S = 120, /* to compile and run the kernel on all devices of a server */
+        DEVICES_MAX = 64,
+};
+
+static const char kernel_source[] = "kernel void doctor(global uint *out, uint seed)\n"
+                                    "{\n"
+                                    "        uint i = get_global_id(0);\n"
+                                    "        out[i] = (i ^ seed) * 2654435761u + (i >> 3);\n"
+                                    "}\n";
+
+/* The functions of OpenCL that the check calls, as the library exports them. */
+#define CALLS(X)                     \
+        X(clGetPlatformIDs)          \
+        X(clGetDeviceIDs)            \
+        X(clGetDeviceInfo)           \
+        X(clCreateContext)           \
+        X(clCreateCommandQueue)      \
+        X(clCreateProgramWithSource) \
+        X(clBuildProgram)            \
+        X(clCreateKernel)            \
+        X(clCreateBuffer)            \
+        X(clSetKernelArg)            \
+        X(clEnqueueNDRangeKernel)    \
+        X(clEnqueueReadBuffer)       \
+        X(clReleaseMemObject)        \
+        X(clReleaseKernel)           \
+        X(clReleaseProgram)          \
+        X(clReleaseCommandQueue)     \
+        X(clReleaseContext)
+
+struct opencl {
+#define X(name) __typeof__(name) *name;
+        CALLS(X)
+#undef X
+};
+
+static bool load(const char *path, struct opencl *ret)
+{
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+                return false;
+#define X(name)                                               \
+        *(void **)(void *)&ret->name = dlsym(library, #name); \
+        if (!ret->name)                                       \
+                return false;
+        CALLS(X)
+#undef X
+        return true;
+}
+
+/* Run the kernel on a device and check the result. Returns NULL, or the call that failed. The process
+ * ends soon, so failures leave objects behind. */
+static const char *compute(const struct opencl *cl, cl_device_id device, cl_int *ret_error)
+{
+        static uint32_t out[ITEMS];
+        const char *source = kernel_source;
+        const size_t items = ITEMS;
+        const uint32_t seed = (uint32_t)getpid();
+        cl_int *e = ret_error;
+        cl_context context = cl->clCreateContext(NULL, 1, &device, NULL, NULL, e);
+        if (!context)
+                return "clCreateContext";
+        cl_command_queue queue = cl->clCreateCommandQueue(context, device, 0, e);
+        if (!queue)
+                return "clCreateCommandQueue";
+        cl_mem buffer = cl->clCreateBuffer(context, CL_MEM_WRITE_ONLY, sizeof(out), NULL, e);
+        if (!buffer)
+                return "clCreateBuffer";
+        cl_program program = cl->clCreateProgramWithSource(context, 1, &source, NULL, e);
+        if (!program)
+                return "clCreateProgramWithSource";
+        if ((*e = cl->clBuildProgram(program, 1, &device, "", NULL, NULL)))
+                return "clBuildProgram";
+        cl_kernel kernel = cl->clCreateKernel(program, "doctor", e);
+        if (!kernel)
+                return "clCreateKernel";
+        if ((*e = cl->clSetKernelArg(kernel, 0, sizeof(cl_mem), &buffer)) ||
+            (*e = cl->clSetKernelArg(kernel, 1, sizeof(seed), &seed)))
+                return "clSetKernelArg";
+        if ((*e = cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL)))
+                return "clEnqueueNDRangeKernel";
+        if ((*e = cl->clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(out), out, 0, NULL,
+                                          NULL)))
+                return "clEnqueueReadBuffer";
+        for (uint32_t i = 0; i < ITEMS; i++)
+                if (out[i] != (i ^ seed) * 2654435761u + (i >> 3))
+                        return "a wrong result";
+        cl->clReleaseKernel(kernel);
+        cl->clReleaseProgram(program);
+        cl->clReleaseMemObject(buffer);
+        cl->clReleaseCommandQueue(queue);
+        cl->clReleaseContext(context);
+        return NULL;
+}
+
+/* Find the devices, custom ones last, which CL_DEVICE_TYPE_ALL leaves out. Returns their number. */
+static cl_uint find_devices(const struct opencl *cl, cl_device_id ret[DEVICES_MAX])
+{
+        static const cl_device_type types[] = { CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CUSTOM };
+        cl_platform_id platform;
+        cl_uint count = 0, found;
+        if (cl->clGetPlatformIDs(1, &platform, NULL))
+                return 0;
+        for (size_t i = 0; i < array_size(types) && count < DEVICES_MAX; i++) {
+                if (cl->clGetDeviceIDs(platform, types[i], DEVICES_MAX - count, ret + count,
+                                       &found))
+                        continue;
+                count = found < DEVICES_MAX - count ? count + found : DEVICES_MAX;
+        }
+        return count;
+}
+
+/* Compute on all devices, in a process of its own, as a program does. Returns the exit status: enum
+ * compute; `to` gets a line. */
+static int compute_all(const char *library, int to)
+{
+        struct opencl cl;
+        cl_device_id devices[DEVICES_MAX];
+        cl_uint done = 0;
+        if (!load(library, &cl)) {
+                dprintf(to, "%s can't be loaded", library);
+                return COMPUTE_WRONG;
+        }
+        const cl_uint count = find_devices(&cl, devices);
+        if (!count) {
+                dprintf(to, "%s shows no device of this server", library);
+                return COMPUTE_WRONG;
+        }
+        for (cl_uint i = 0; i < count; i++) {
+                cl_bool compiles = CL_FALSE;
+                cl_int error = 0;
+                if (cl.clGetDeviceInfo(devices[i], CL_DEVICE_COMPILER_AVAILABLE, sizeof(compiles),
+                                       &compiles, NULL) ||
+                    !compiles)
+                        continue;
+                const char *failed = compute(&cl, devices[i], &error);
+                if (failed) {
+                        dprintf(to, "device %u: %s (%d)", i, failed, error);
+                        return COMPUTE_WRONG;
+                }
+                done++;
+        }
+        dprintf(to, "%u of %u %s computed it right%s", done, count,
+                count == 1 ? "device" : "devices",
+                done < count ? "; the others compile no OpenCL C" : "");
+        return done ? COMPUTE_RIGHT : COMPUTE_NOT;
+}
+
+/* The process that computes. */
+static int kernel_process(const char *library, const struct server_spec *spec, int to)
+{
+        char server[COMPUTE_TEXT_MAX];
+        snprintf(server, sizeof(server), "%s%s%s", spec->name, spec->devices ? "/" : "",
+                 spec->devices ? spec->devices : "");
+        alarm(LIMIT_S);
+        if (*library ? setenv("SPANCL_SERVERS", server, 1) : command_environment(server))
+                return COMPUTE_WRONG;
+        if (setenv("SPANCL_DISCOVERY", "", 1) || setenv("SPANCL_ON_LOSS", "fail", 1))
+                return COMPUTE_WRONG;
+        return compute_all(*library ? library : getenv("OCL_ICD_VENDORS"), to);
+}
+
+int compute_apart(const char *library, const struct server_spec *spec, char ret[COMPUTE_TEXT_MAX])
+{
+        int fds[2], status;
+        size_t n = 0;
+        ssize_t got;
+        ret[0] = 0;
+        if (pipe(fds) < 0)
+                return COMPUTE_WRONG;
+        fflush(NULL);
+        pid_t child = fork();
+        if (!child) {
+                close(fds[0]);
+                exit(kernel_process(library, spec, fds[1]));
+        }
+        close(fds[1]);
+        while (n + 1 < COMPUTE_TEXT_MAX &&
+               (got = read(fds[0], ret + n, COMPUTE_TEXT_MAX - n - 1)) > 0)
+                n += (size_t)got;
+        ret[n] = 0;
+        close(fds[0]);
+        if (child < 0 || waitpid(child, &status, 0) < 0)
+                return COMPUTE_WRONG;
+        if (WIFSIGNALED(status))
+                snprintf(ret, COMPUTE_TEXT_MAX,
+                         WTERMSIG(status) == SIGALRM ? "it took more than %d s"
+                                                     : "the process ended by signal %d",
+                         WTERMSIG(status) == SIGALRM ? LIMIT_S : WTERMSIG(status));
+        return WIFEXITED(status) && WEXITSTATUS(status) <= COMPUTE_WRONG ? WEXITSTATUS(status)
+                                                                         : COMPUTE_WRONG;
+}

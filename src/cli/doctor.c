@@ -1,0 +1,756 @@
+/* spancl doctor: checks each thing between a program and the devices of servers, and says how to mend
+ * the first one that fails. */
+#include <CL/cl.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <link.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/compute.h"
+#include "cli/look.h"
+#include "cli/remote.h"
+#include "config/faults.h"
+#include "config/servers.h"
+#include "config/variables.h"
+#include "loop/dial.h"
+#include "proto/info.h"
+#include "transport/address.h"
+#include "transport/keys.h"
+#include "transport/tls.h"
+
+#ifndef SPANCL_DATE
+#define SPANCL_DATE "2026-01-01"
+#endif
+
+enum {
+        TEXT_MAX = 1600,
+        RATE_SIZE = 16 << 20, /* as spancl list */
+        CLOCK_PERCENT = 1,    /* by which clocks may differ in speed */
+};
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+enum state {
+        OK,
+        WARNING,
+        FAULT,
+};
+
+struct doctor {
+        bool json;
+        const char *server; /* that the checks are about; NULL: this host */
+        unsigned warnings, faults;
+        int timeout_ms;
+        char library[PATH_MAX]; /* the registered one; "": none */
+};
+
+struct text {
+        char text[TEXT_MAX];
+};
+
+__attribute__((format(printf, 1, 0))) static struct text text_va(const char *fmt, va_list ap)
+{
+        struct text t;
+        vsnprintf(t.text, sizeof(t.text), fmt, ap);
+        bytes_tame(t.text, sizeof(t.text));
+        return t;
+}
+
+__attribute__((format(printf, 1, 2))) static struct text text_of(const char *fmt, ...)
+{
+        va_list ap;
+        va_start(ap, fmt);
+        struct text t = text_va(fmt, ap);
+        va_end(ap);
+        return t;
+}
+
+static const char *const state_names[] = { [OK] = "ok", [WARNING] = "warning", [FAULT] = "fault" };
+
+static void put_member(const char *name, const char *value)
+{
+        printf("\"%s\":", name);
+        command_put_json(value);
+}
+
+static void put_json(const struct doctor *d, enum state s, const char *check, const char *text,
+                     const char *remedy)
+{
+        putchar('{');
+        if (d->server) {
+                put_member("server", d->server);
+                putchar(',');
+        }
+        put_member("check", check);
+        putchar(',');
+        put_member("state", state_names[s]);
+        putchar(',');
+        put_member("text", text);
+        putchar(',');
+        put_member("remedy", remedy);
+        printf("}\n");
+}
+
+/* Print a line about a check. `remedy`: the next step, as a command or clause; "" if there is none. */
+__attribute__((format(printf, 5, 6))) static void tell(struct doctor *d, enum state s,
+                                                       const char *check, const char *remedy,
+                                                       const char *fmt, ...)
+{
+        va_list ap;
+        va_start(ap, fmt);
+        struct text t = text_va(fmt, ap);
+        va_end(ap);
+        d->warnings += s == WARNING;
+        d->faults += s == FAULT;
+        if (d->json)
+                put_json(d, s, check, t.text, remedy);
+        else
+                printf("  %-8s %-13s %s%s%s\n", state_names[s], check, t.text,
+                       *remedy ? " -> " : "", remedy);
+        fflush(stdout);
+}
+
+static void begin(struct doctor *d, const char *server)
+{
+        d->server = server;
+        if (!d->json)
+                printf("%s\n", server ? server : "this host");
+}
+
+/* ---- this host ------------------------------------------------------------------------------ */
+
+static void check_loader(struct doctor *d)
+{
+        struct link_map *map;
+        void *loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
+        if (!loader) {
+                tell(d, FAULT, "loader", "install one (Debian: ocl-icd-libopencl1)",
+                     "programs find no OpenCL loader: libOpenCL.so.1 is missing");
+                return;
+        }
+        tell(d, OK, "loader", "", "%s",
+             dlinfo(loader, RTLD_DI_LINKMAP, &map) ? "libOpenCL.so.1" : map->l_name);
+        dlclose(loader);
+}
+
+#define VENDORS "/etc/OpenCL/vendors"
+
+static bool ends_with(const char *text, const char *end)
+{
+        size_t n = strlen(text), m = strlen(end);
+        return n >= m && !strcmp(text + n - m, end);
+}
+
+/* Remember a library, if it is SpanCL's and the first one. */
+static void find_in_name(struct doctor *d, const char *library)
+{
+        const char *slash = strrchr(library, '/');
+        if (!*d->library && !strncmp(slash ? slash + 1 : library, "libspancl.", 10))
+                snprintf(d->library, sizeof(d->library), "%s", library);
+}
+
+static void find_in_file(struct doctor *d, const char *path)
+{
+        char line[PATH_MAX];
+        FILE *f = fopen(path, "re");
+        if (f && fgets(line, sizeof(line), f)) {
+                line[strcspn(line, " \t\r\n")] = 0;
+                find_in_name(d, line);
+        }
+        if (f)
+                fclose(f);
+}
+
+static void find_in_folder(struct doctor *d, const char *folder)
+{
+        DIR *dir = opendir(folder);
+        for (struct dirent *e; dir && (e = readdir(dir));) {
+                char path[PATH_MAX];
+                if (ends_with(e->d_name, ".icd") &&
+                    snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) < PATH_MAX)
+                        find_in_file(d, path);
+        }
+        if (dir)
+                closedir(dir);
+}
+
+/* Search where ocl-icd and Khronos' loader do: OCL_ICD_VENDORS is a folder, a file .icd or a library,
+ * in place of the usual folder. OCL_ICD_FILENAMES has further libraries. */
+static void find_registration(struct doctor *d, const char *vendors)
+{
+        const char *more = getenv("OCL_ICD_FILENAMES");
+        char path[PATH_MAX];
+        struct stat st;
+        if (!stat(vendors, &st) && S_ISDIR(st.st_mode)) {
+                find_in_folder(d, vendors);
+        } else if (ends_with(vendors, ".icd")) {
+                snprintf(path, sizeof(path), "%s%s", strchr(vendors, '/') ? "" : VENDORS "/",
+                         vendors);
+                find_in_file(d, path);
+        } else {
+                find_in_name(d, vendors);
+        }
+        while (more && *more) {
+                size_t n = strcspn(more, ":");
+                snprintf(path, sizeof(path), "%.*s", (int)n, more);
+                find_in_name(d, path);
+                more += n + (more[n] == ':');
+        }
+}
+
+static void check_icd(struct doctor *d)
+{
+        const char *set = getenv("OCL_ICD_VENDORS");
+        const char *vendors = set && *set ? set : VENDORS;
+        find_registration(d, vendors);
+        if (!*d->library) {
+                struct text remedy = text_of(
+                        "`spancl run PROGRAM` needs no entry; for other programs %s",
+                        set && *set
+                                ? "unset OCL_ICD_VENDORS if SpanCL is installed, or set it to the "
+                                  "path of libspancl.so.1"
+                                : "install SpanCL, or set OCL_ICD_VENDORS to the path of "
+                                  "libspancl.so.1");
+                tell(d, FAULT, "icd", remedy.text,
+                     "the loader does not find SpanCL: no file in %s names libspancl%s", vendors,
+                     set && *set ? " (OCL_ICD_VENDORS)" : "");
+                return;
+        }
+        void *library = dlopen(d->library, RTLD_LAZY | RTLD_LOCAL);
+        if (library) {
+                tell(d, OK, "icd", "", "%s", d->library);
+                dlclose(library);
+                return;
+        }
+        const char *why = dlerror();
+        tell(d, FAULT, "icd", "install SpanCL again, or correct the file that names it",
+             "%s is registered, but can't be loaded: %s", d->library, why ? why : "?");
+        d->library[0] = 0;
+}
+
+static void count_fault(void *user, const char *text)
+{
+        tell(user, WARNING, "configuration",
+             "correct it: `spancl config` shows values and their places", "%s", text);
+}
+
+static void check_configuration(struct doctor *d)
+{
+        char place[PATH_MAX];
+        unsigned before = d->warnings;
+        config_faults(count_fault, d);
+        if (d->warnings > before)
+                return;
+        config_place(CONFIG_servers, place, sizeof(place));
+        if (config_is_set(CONFIG_servers))
+                tell(d, OK, "configuration", "", "servers: %s (%s)", config_text(CONFIG_servers),
+                     place);
+        else
+                tell(d, OK, "configuration", "", "it chooses no servers");
+}
+
+/* Check one file of keys. Returns false after a fault. `ret_found`: there is such a file. */
+static bool check_key_file(struct doctor *d, const char *folder, const char *file, bool *ret_found)
+{
+        char text[KEYS_TEXT_MAX], *content = NULL;
+        int r = keys_read(folder, file, &content, text);
+        *ret_found = !r;
+        if (!r && !strcmp(file, KEYS_SERVERS)) {
+                const char *left = content;
+                struct keys_entry e;
+                unsigned bad = 0;
+                while (keys_next(&left, &e, &bad))
+                        ;
+                if (bad)
+                        tell(d, WARNING, "keys", "remove them, and pair again",
+                             "%s/%s has lines that are not keys: %u", folder, file, bad);
+        }
+        if (!r) {
+                explicit_bzero(content, strlen(content));
+                mem_free(content);
+        }
+        if (!r || r == SP_E_NOENT)
+                return true;
+        struct text remedy =
+                r == SP_E_AUTH ? text_of("`chmod 700 %s && chmod 600 %s/*`, as their owner", folder,
+                                         folder)
+                               : text_of("correct or remove %s/%s, and pair again", folder, file);
+        tell(d, FAULT, "keys", remedy.text, "%s", text);
+        return false;
+}
+
+static void check_keys(struct doctor *d)
+{
+        static const char *const files[] = { KEYS_IDENTITY, KEYS_SERVERS, KEYS_AUTHORITY,
+                                             KEYS_TOKEN };
+        char folder[KEYS_PATH_MAX];
+        bool found[array_size(files)];
+        if (keys_folder(NULL, folder) < 0) {
+                tell(d, WARNING, "keys", "set SPANCL_KEYS, or HOME",
+                     "this user has no folder for keys");
+                return;
+        }
+        for (size_t i = 0; i < array_size(files); i++)
+                if (!check_key_file(d, folder, files[i], &found[i]))
+                        return;
+        tell(d, OK, "keys", "", "%s: %s", folder,
+             found[0] ? "private" : "no key of this user yet; `spancl pair` makes it");
+}
+
+/* The protocol has no time of day, so this is about this host's alone. */
+static void check_date(struct doctor *d)
+{
+        struct tm made = { 0 };
+        time_t now = time(NULL);
+        char shown[32] = "?";
+        struct tm here;
+        if (gmtime_r(&now, &here))
+                strftime(shown, sizeof(shown), "%Y-%m-%d %H:%M UTC", &here);
+        bool behind = strptime(SPANCL_DATE, "%Y-%m-%d", &made) && now + 86400 < timegm(&made);
+        tell(d, behind ? WARNING : OK, "date",
+             behind ? "set the clock: keys of an authority and codes of pairing have an end" : "",
+             "%s%s", shown, behind ? ", before this version was made" : "");
+}
+
+/* ---- the way to a server -------------------------------------------------------------------- */
+
+/* "192.0.2.1, 2001:db8::1" */
+static void list_addresses(const struct addrinfo *all, char *ret, size_t size)
+{
+        size_t n = 0;
+        ret[0] = 0;
+        for (const struct addrinfo *a = all; a && n + NI_MAXHOST < size; a = a->ai_next) {
+                char host[NI_MAXHOST];
+                if (!getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof(host), NULL, 0,
+                                 NI_NUMERICHOST))
+                        n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", host);
+        }
+}
+
+/* Ask the system for a route. Nothing is sent: the socket is one of datagrams. */
+static int route_to(const struct addrinfo *a, char ret[NI_MAXHOST])
+{
+        struct sockaddr_storage own;
+        socklen_t n = sizeof(own);
+        int error = 0, fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return errno;
+        if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 ||
+            getsockname(fd, (struct sockaddr *)&own, &n) < 0)
+                error = errno;
+        else if (getnameinfo((struct sockaddr *)&own, n, ret, NI_MAXHOST, NULL, 0, NI_NUMERICHOST))
+                snprintf(ret, NI_MAXHOST, "?");
+        close(fd);
+        return error;
+}
+
+/* Check the name, and the route to one of its addresses. */
+static bool check_network(struct doctor *d, const struct address *at)
+{
+        const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+        struct addrinfo *all;
+        char port[16], list[TEXT_MAX], own[NI_MAXHOST];
+        snprintf(port, sizeof(port), "%u", at->port);
+        int r = getaddrinfo(at->host, port, &hints, &all);
+        if (r) {
+                tell(d, FAULT, "name",
+                     "correct the name, add it to DNS or /etc/hosts, or use the address",
+                     "%s does not resolve: %s", at->host, gai_strerror(r));
+                return false;
+        }
+        list_addresses(all, list, sizeof(list));
+        tell(d, OK, "name", "", "%s is %s", at->host,
+             strcmp(list, at->host) != 0 ? list : "an address");
+        r = ENETUNREACH;
+        for (const struct addrinfo *a = all; a && r; a = a->ai_next)
+                r = route_to(a, own);
+        freeaddrinfo(all);
+        if (r)
+                tell(d, FAULT, "route",
+                     "connect this host to that network (`ip route get ADDRESS`)",
+                     "no route to %s: %s", list, strerror(r));
+        else
+                tell(d, OK, "route", "", "from %s", own);
+        return !r;
+}
+
+/* Write what to do if no connection to the port could be made. */
+static struct text port_remedy(const struct address *at, int status)
+{
+        bool host = at->ops->caps & TRANSPORT_HOSTS;
+        switch (status) {
+        case SP_E_REFUSED:
+                return host ? text_of("start `spancld --listen '*'` there, or name the port that it "
+                                      "listens on: %s:PORT",
+                                      at->host)
+                            : text_of("start `spancld --socket %s`", at->host);
+        case SP_E_AUTH:
+                return text_of("let this user in by the server's --socket-users");
+        case SP_E_TIMEOUT:
+                return text_of("let port %u through the firewalls, and see that the host is up; "
+                               "SPANCL_CONNECT_TIMEOUT sets the time",
+                               at->port);
+        default:
+                return text_of("see that the host is up, and that firewalls let port %u through",
+                               at->port);
+        }
+}
+
+static const char *port_state(int status)
+{
+        switch (status) {
+        case 0:
+                return "is open";
+        case SP_E_REFUSED:
+                return "refuses: no process listens there";
+        case SP_E_TIMEOUT:
+                return "does not answer";
+        case SP_E_LINK:
+                return "can't be reached";
+        case SP_E_AUTH:
+                return "is not for this user";
+        default:
+                return status_text(status);
+        }
+}
+
+/* Does any process listen there? */
+static bool check_port(struct doctor *d, const struct address *at)
+{
+        struct address plain = *at;
+        struct conn *conn;
+        bool host = at->ops->caps & TRANSPORT_HOSTS;
+        if (at->ops->below) {
+                plain.ops = at->ops->below;
+                plain.key[0] = 0;
+        }
+        int r = address_connect(&plain, d->timeout_ms, &conn);
+        struct text remedy = r < 0 ? port_remedy(at, r) : text_of("%s", "");
+        struct text place = host ? text_of("%u", at->port) : text_of("%s", at->host);
+        tell(d, r < 0 ? FAULT : OK, host ? "port" : "socket", remedy.text, "%s %s", place.text,
+             port_state(r));
+        if (!r)
+                conn_close(conn);
+        return !r;
+}
+
+/* Find a key among those of the servers that this user knows. */
+static bool find_key(const uint8_t fingerprint[CRYPTO_FINGERPRINT], struct keys_entry *ret)
+{
+        char folder[KEYS_PATH_MAX], text[KEYS_TEXT_MAX], *list;
+        if (keys_folder(NULL, folder) < 0 || keys_read(folder, KEYS_SERVERS, &list, text) < 0)
+                return false;
+        bool found = keys_find(list, fingerprint, NULL, ret);
+        mem_free(list);
+        return found;
+}
+
+/* The link is up. Is it encrypted, and why does this user trust the server? */
+static void tell_pairing(struct doctor *d, const struct address *at, const struct conn *conn)
+{
+        const struct tls_peer *peer = tls_peer(conn);
+        struct keys_entry known;
+        char hex[KEYS_HEX + 1] = "none";
+        if (!peer && address_is_here(at)) {
+                tell(d, OK, "pairing", "", "not needed: the server is on this host");
+                return;
+        }
+        if (!peer) {
+                tell(d, WARNING, "pairing",
+                     "let the server use keys, pair with it, and name it without a scheme",
+                     "the link is not encrypted, and the server is not known by a key");
+                return;
+        }
+        if (peer->known)
+                keys_hex(peer->fingerprint, hex);
+        if (*peer->psk)
+                tell(d, OK, "pairing", "", "both sides have the same token");
+        else if (*at->key)
+                tell(d, OK, "pairing", "", "key %.16s, as the address has it", hex);
+        else if (peer->known && find_key(peer->fingerprint, &known))
+                tell(d, OK, "pairing", "", "key %.16s, known as %s", hex,
+                     strcmp(known.name, "*") != 0 ? known.name : "a server at any address (*)");
+        else
+                tell(d, OK, "pairing", "", "key %.16s, %s", hex,
+                     peer->vouched ? "which this user's authority has signed" : "this user's own");
+}
+
+/* Write what to do if the sides do not trust each other. */
+static struct text pairing_remedy(const struct server_spec *spec, const struct address *at)
+{
+        if (*at->key)
+                return text_of("correct the key in the server's address");
+        return text_of("`spancld pair` on that host shows a code, and `spancl pair %s` takes it",
+                       spec->name);
+}
+
+/* Exchange hellos. */
+static bool check_hello(struct doctor *d, const struct server_spec *spec, const struct address *at)
+{
+        struct dial_reply reply;
+        struct conn *conn;
+        char where[ADDRESS_MAX];
+        const struct dial_params p = {
+                .address = spec->address,
+                .timeout_ms = d->timeout_ms,
+                .role = DIAL_LOOK,
+                .name = "spancl",
+        };
+        int r = loop_connect(&p, &conn, &reply);
+        if (!r) {
+                tell_pairing(d, at, conn);
+                tell(d, OK, "protocol", "", "version %" PRIu64, reply.version);
+                conn_close(conn);
+                return true;
+        }
+        address_show(spec->address, where);
+        size_t n = strlen(where);
+        const char *why = !strncmp(reply.text, where, n) && !strncmp(reply.text + n, ": ", 2)
+                                  ? reply.text + n + 2
+                                  : reply.text;
+        if (r == SP_E_AUTH)
+                tell(d, FAULT, "pairing", pairing_remedy(spec, at).text, "%s", why);
+        else if (r == SP_E_UNSUPP)
+                tell(d, FAULT, "pairing", "install SpanCL's TLS module (libspancl-tls.so, libssl)",
+                     "%s", why);
+        else if (r == SP_E_VERSION)
+                tell(d, FAULT, "protocol", "install the same version of SpanCL on both hosts", "%s",
+                     why);
+        else
+                tell(d, FAULT, "protocol",
+                     "see that the port is spancld's, and that both sides encrypt; its log says more",
+                     "%s", why);
+        return false;
+}
+
+/* ---- the server ----------------------------------------------------------------------------- */
+
+static void on_told(void *user, const struct wire_session_stats *m)
+{
+        struct doctor *d = user;
+        struct bytes number;
+        if (m && info_find(m->links, INFO_OUT_OF_SERVICE, &number))
+                tell(d, WARNING, "driver",
+                     "the server's log says why; start spancld again after "
+                     "repairs",
+                     "%.*s", (int)m->name.size, (const char *)m->name.data);
+}
+
+struct platforms {
+        char list[TEXT_MAX];
+        unsigned devices;
+};
+
+static int size_of(struct bytes text)
+{
+        return text.size ? (int)strnlen(text.data, text.size) : 0;
+}
+
+/* Add the device's driver to the list, if it is not there yet. */
+static void add_platform(struct platforms *p, struct bytes device)
+{
+        struct bytes block = { 0 }, name = { 0 }, version = { 0 };
+        char one[256];
+        if (info_find(device, INFO_DEVICE_PLATFORM, &block) && !info_check(block))
+                (void)info_find(block, CL_PLATFORM_NAME, &name);
+        (void)info_find(device, CL_DRIVER_VERSION, &version);
+        snprintf(one, sizeof(one), "%.*s %.*s", size_of(name), (const char *)name.data,
+                 size_of(version), (const char *)version.data);
+        size_t n = strlen(p->list);
+        if (!strstr(p->list, one))
+                snprintf(p->list + n, sizeof(p->list) - n, "%s%s", n ? ", " : "", one);
+        p->devices++;
+}
+
+static bool check_driver(struct doctor *d, struct remote *r, const struct server_spec *spec)
+{
+        static const char remedy[] =
+                "install an OpenCL driver there, see that `clinfo` lists its devices, and start "
+                "spancld again";
+        struct platforms p = { 0 };
+        struct bytes devices;
+        struct info_entry e;
+        int status = remote_devices(r, &devices);
+        if (status < 0) {
+                tell(d, FAULT, "driver", remedy, "%s", remote_reason(r, status));
+                return false;
+        }
+        while (info_next(&devices, &e))
+                if (e.key == INFO_DEVICE && !info_check(e.value))
+                        add_platform(&p, e.value);
+        if (!p.devices) {
+                tell(d, FAULT, "driver", remedy, "the server has no device");
+                return false;
+        }
+        tell(d, OK, "driver", "", "%u %s of %s", p.devices, p.devices == 1 ? "device" : "devices",
+             p.list);
+        for (size_t i = 0; i < spec->device_count && !spec->in_process; i++)
+                if (spec->device_list[i] >= p.devices)
+                        tell(d, WARNING, "driver", "correct the list behind the server's name",
+                             "the server has no device %u", spec->device_list[i]);
+        if (!spec->in_process)
+                (void)!look_at(spec, d->timeout_ms, true, on_told, d);
+        return true;
+}
+
+/* Do both monotonic clocks run at one speed? Profiling times are converted between them. */
+static void tell_clocks(struct doctor *d, const struct remote_clock *first,
+                        const struct remote_clock *last)
+{
+        double here = (double)(last->here_ns - first->here_ns);
+        double there = (double)(last->there_ns - first->there_ns);
+        double unsure = (double)(first->round_trip_ns + last->round_trip_ns) / 2;
+        double off = there > here ? there - here : here - there;
+        bool wrong = off > unsure + here * CLOCK_PERCENT / 100;
+        tell(d, wrong ? WARNING : OK, "clocks",
+             wrong ? "mend that host's clock source; until then do not trust profiling times" : "",
+             wrong ? "the server's clock differs in speed by %.1f%%"
+                   : "no difference in speed, within %.2g%%",
+             (wrong ? off : unsure) * 100 / (here > 0 ? here : 1));
+}
+
+/* Measure the link, and compare the clocks before and after that. */
+static bool check_speed(struct doctor *d, struct remote *r)
+{
+        struct remote_clock first, last;
+        struct remote_speed speed = { 0 };
+        double us = 0;
+        int status = remote_clock(r, &first);
+        if (!status)
+                status = remote_median(r, &us);
+        if (!status)
+                status = remote_measure(r, 0, RATE_SIZE, &speed);
+        if (!status)
+                status = remote_clock(r, &last);
+        if (status < 0) {
+                tell(d, FAULT, "link", "the server's log says why it broke", "%s",
+                     remote_reason(r, status));
+                return false;
+        }
+        tell_clocks(d, &first, &last);
+        tell(d, OK, "link", "", "%s, round trip %.1f us, write %.2f GB/s, read %.2f GB/s",
+             remote_transport(r), us, speed.write / 1e9, speed.read / 1e9);
+        return true;
+}
+
+static bool check_session(struct doctor *d, const struct server_spec *spec)
+{
+        struct remote *r;
+        char text[REMOTE_TEXT_MAX];
+        int status = remote_try(spec, d->timeout_ms, &r, text);
+        if (status < 0) {
+                tell(d, FAULT, "session",
+                     status == SP_E_LIMIT
+                             ? "wait until a session ends, or raise the server's limits"
+                     : status == SP_E_NODEV
+                             ? "install an OpenCL driver there, and see its --devices"
+                             : "the server's log says why",
+                     "%s", text);
+                return false;
+        }
+        bool good = check_driver(d, r, spec) && check_speed(d, r);
+        remote_close(r);
+        return good;
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+static void check_kernel(struct doctor *d, const struct server_spec *spec)
+{
+        static const enum state states[] = {
+                [COMPUTE_RIGHT] = OK, [COMPUTE_NOT] = WARNING, [COMPUTE_WRONG] = FAULT
+        };
+        static const char *const remedies[] = {
+                [COMPUTE_RIGHT] = "",
+                [COMPUTE_NOT] = "use programs that have binaries or built-in kernels for them",
+                [COMPUTE_WRONG] =
+                        "see the server's log, and run an OpenCL program there without SpanCL",
+        };
+        char said[COMPUTE_TEXT_MAX];
+        int c = compute_apart(d->library, spec, said);
+        tell(d, states[c], "kernel", remedies[c], "%s",
+             *said ? said : "the process that should compute did not run");
+}
+
+static void check_server(struct doctor *d, const struct server_spec *spec)
+{
+        struct address at;
+        begin(d, spec->name);
+        if (spec->implied)
+                tell(d, WARNING, "choice", "`spancl use HOST` names servers for all programs",
+                     "no server is configured, so %s is tried", spec->name);
+        if (!spec->in_process) {
+                if (address_parse(spec->address, &at) < 0) {
+                        tell(d, FAULT, "name", "correct it: HOST[:PORT]", "not an address: %s",
+                             spec->address);
+                        return;
+                }
+                if (at.ops->caps & TRANSPORT_PEERS && at.ops->caps & TRANSPORT_HOSTS &&
+                    !check_network(d, &at))
+                        return;
+                if (!check_port(d, &at) || !check_hello(d, spec, &at))
+                        return;
+        }
+        if (check_session(d, spec))
+                check_kernel(d, spec);
+}
+
+static void check_host(struct doctor *d)
+{
+        begin(d, NULL);
+        check_loader(d);
+        check_icd(d);
+        check_configuration(d);
+        check_keys(d);
+        check_date(d);
+}
+
+/* Find the servers: those of the arguments, else the configured ones. */
+static int find_servers(int argc, char **argv, struct server_specs *ret, char **ret_error)
+{
+        int r = 0, named = 0;
+        for (int i = 0; i < argc && !r; i++)
+                if (strcmp(argv[i], "--json") != 0) {
+                        r = server_specs_add(ret, argv[i], strlen(argv[i]), "HOST", ret_error);
+                        named++;
+                }
+        return named ? r : config_servers(&ret->specs, &ret->count, ret_error);
+}
+
+int command_doctor(int argc, char **argv)
+{
+        struct doctor d = { .timeout_ms = command_timeout() };
+        struct server_specs all = { 0 };
+        char *error = NULL;
+        for (int i = 0; i < argc; i++) {
+                if (!strcmp(argv[i], "--json"))
+                        d.json = true;
+                else if (argv[i][0] == '-')
+                        return command_usage("doctor");
+        }
+        check_host(&d);
+        if (find_servers(argc, argv, &all, &error) < 0)
+                tell(&d, FAULT, "servers", "correct it: `spancl --help` has the grammar", "%s",
+                     error ? error : "out of memory");
+        mem_free(error);
+        for (size_t i = 0; i < all.count; i++)
+                check_server(&d, &all.specs[i]);
+        config_servers_free(all.specs, all.count);
+        if (!d.json)
+                printf("%u %s, %u %s\n", d.faults, d.faults == 1 ? "fault" : "faults", d.warnings,
+                       d.warnings == 1 ? "warning" : "warnings");
+        return d.faults ? 1 : 0;
+}
