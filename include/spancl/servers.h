@@ -53,6 +53,26 @@ CL_API_ENTRY cl_int CL_API_CALL clRemoveServersSPANCL(cl_platform_id platform, c
 CL_API_ENTRY cl_int CL_API_CALL clGetServersSPANCL(cl_platform_id platform, size_t param_value_size,
                                                    void *param_value, size_t *param_value_size_ret);
 
+/* Queries of clGetDeviceInfo about the server of a device. Devices in this process have none of them:
+ * CL_INVALID_VALUE. After a loss the answers are the last known ones.
+ *
+ * CL_DEVICE_SERVER_NAME_SPANCL         char[]    its name, as clGetServersSPANCL has it
+ * CL_DEVICE_SERVER_KEY_SPANCL          char[]    the fingerprint of its key, 64 hexadecimal digits; "": it has no key.
+ *                                                Proven by an encrypted connection only.
+ * CL_DEVICE_SERVER_ROUND_TRIP_SPANCL   cl_ulong  nanoseconds from a question to its answer: the least of late
+ *
+ * Devices of servers also answer the queries of PoCL's remote devices:
+ *
+ * CL_DEVICE_REMOTE_SERVER_IP_POCL      char[]    the server's address in numbers; not for servers that are not
+ *                                                reached by IP: CL_INVALID_VALUE
+ * CL_DEVICE_REMOTE_SERVER_PORT_POCL    cl_uint   its port, the same
+ * CL_DEVICE_REMOTE_TRAFFIC_STATS_POCL  cl_ulong[6]  the time since 1970 in seconds, and the nanoseconds beside them;
+ *                                                then bytes of this session: requested and received (both the same
+ *                                                here), submitted and sent */
+#define CL_DEVICE_SERVER_NAME_SPANCL       0x53500
+#define CL_DEVICE_SERVER_KEY_SPANCL        0x53501
+#define CL_DEVICE_SERVER_ROUND_TRIP_SPANCL 0x53502
+
 typedef cl_int(CL_API_CALL *spancl_servers_fn)(cl_platform_id platform, const char *servers);
 typedef cl_int(CL_API_CALL *spancl_get_servers_fn)(cl_platform_id platform, size_t param_value_size,
                                                    void *param_value, size_t *param_value_size_ret);

@@ -7,6 +7,8 @@
 #include "core/client.h"
 #include "core/command/command_buffer.h"
 #include "core/device.h"
+#include "core/link/remote_info.h"
+#include "os/clock.h"
 
 static const cl_device_type types_known = CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU |
                                           CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR |
@@ -107,6 +109,18 @@ static cl_int sync_devices(cl_device_id device, cl_device_info name, struct repl
         return e;
 }
 
+/* About the device's server. CL_INVALID_VALUE if it is in this process, or has no such value. */
+static cl_int reply_remote(cl_device_id device, cl_device_info name, struct reply reply)
+{
+        auto_clean(buf_fini) struct buf value = { 0 };
+        client_lock(device->client);
+        int r = remote_info_put(device, name, clock_wall_ns(), &value);
+        client_unlock(device->client);
+        if (r < 0)
+                return r == SP_E_NOENT ? CL_INVALID_VALUE : CL_OUT_OF_HOST_MEMORY;
+        return reply_bytes(reply, value.data, value.size);
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info param_name,
                                                 size_t param_value_size, void *param_value,
                                                 size_t *param_value_size_ret)
@@ -144,6 +158,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
         default:
                 break;
         }
+        if (remote_info_has(param_name))
+                return reply_remote(device, param_name, reply);
         struct bytes v;
         if (param_name == DEVICE_SPIRV_EXTENDED_INSTRUCTION_SETS ||
             param_name == DEVICE_SPIRV_EXTENSIONS)

@@ -85,12 +85,13 @@ static void print_server(struct bytes server)
                 if (e.key == INFO_SERVER_REFUSED && !info_check(e.value))
                         refused += info_u64(e.value, INFO_SERVER_COUNT, 0);
         printf("  up %s, %" PRIu64 " of %" PRIu64 " sessions; since its start %" PRIu64
-               " sessions, %" PRIu64 " lost, %" PRIu64 " connections refused\n",
+               " sessions, %" PRIu64 " lost, %" PRIu64 " connections refused%s\n",
                age_text(info_u64(server, INFO_SERVER_UP_NS, 0), age),
                info_u64(server, INFO_SERVER_SESSIONS, 0),
                info_u64(server, INFO_SERVER_SESSIONS_MAX, 0),
                info_u64(server, INFO_SERVER_SESSIONS_BEGUN, 0),
-               info_u64(server, INFO_SERVER_SESSIONS_LOST, 0), refused);
+               info_u64(server, INFO_SERVER_SESSIONS_LOST, 0), refused,
+               info_u64(server, INFO_SERVER_DRAINING, 0) ? "; it drains" : "");
 }
 
 static void print_session(void *last, const struct wire_session_stats *m)

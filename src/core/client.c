@@ -2,9 +2,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "config/device_filter.h"
 #include "config/faults.h"
 #include "config/servers.h"
 #include "config/variables.h"
+#include "core/device.h"
 #include "core/link/disconnected.h"
 #include "core/link/found.h"
 #include "core/link/io.h"
@@ -193,13 +195,79 @@ int client_add_devices(struct client *c, struct server *s)
         return 0;
 }
 
-/* Devices of servers that are gone are not shown. */
+static int read_filter(struct client *c) REQUIRES(client_held)
+{
+        const char *text = c->devices.filter_text;
+        char *error = NULL;
+        int r = device_filter_parse(text ? text : "", "SPANCL_DEVICES", &c->devices.filter, &error);
+        if (r < 0)
+                log_error("client", "%s; SpanCL has no devices", error ? error : status_text(r));
+        mem_free(error);
+        return r;
+}
+
+static uint64_t latency(cl_device_id d)
+{
+        return d->server->spec->in_process ? 0 : d->server->clock.rtt_ns;
+}
+
+/* Does `a` stand in front of `b`, which came before it? */
+static bool is_better(const struct client *c, cl_device_id a, cl_device_id b) REQUIRES(client_held)
+{
+        switch (c->devices.filter.order) {
+        case DEVICE_ORDER_LATENCY:
+                return latency(a) < latency(b);
+        case DEVICE_ORDER_MEMORY:
+                return device_number(a, CL_DEVICE_GLOBAL_MEM_SIZE) >
+                       device_number(b, CL_DEVICE_GLOBAL_MEM_SIZE);
+        default:
+                return false;
+        }
+}
+
+/* Once, before the program sees any device. */
+static void order_devices(struct client *c) REQUIRES(client_held)
+{
+        cl_device_id *all = c->devices.all;
+        for (cl_uint i = 1; i < c->devices.all_count; i++) {
+                cl_device_id d = all[i];
+                cl_uint k = i;
+                for (; k && is_better(c, d, all[k - 1]); k--)
+                        all[k] = all[k - 1];
+                all[k] = d;
+        }
+}
+
+static bool filter_takes(const struct client *c, cl_device_id d) REQUIRES(client_held)
+{
+        return device_filter_takes(&c->devices.filter,
+                                   &(struct device_traits){
+                                           .type = d->type,
+                                           .vendor = device_text(d, CL_DEVICE_VENDOR),
+                                           .name = device_text(d, CL_DEVICE_NAME),
+                                           .memory = device_number(d, CL_DEVICE_GLOBAL_MEM_SIZE),
+                                   });
+}
+
+/* Devices of servers that are gone are not shown. The filter limits the number of devices, but takes none away that
+ * the program has seen. */
 static void choose_devices(struct client *c) REQUIRES(client_held)
 {
+        cl_uint shown = 0;
         c->devices.count = 0;
         for (cl_uint i = 0; i < c->devices.all_count; i++)
-                if (found_shows(c->devices.all[i]->server))
-                        c->devices.list[c->devices.count++] = c->devices.all[i];
+                shown += c->devices.all[i]->listed && found_shows(c->devices.all[i]->server);
+        for (cl_uint i = 0; i < c->devices.all_count; i++) {
+                cl_device_id d = c->devices.all[i];
+                if (!found_shows(d->server))
+                        continue;
+                if (!d->listed && shown < c->devices.filter.count_max && filter_takes(c, d)) {
+                        d->listed = true;
+                        shown++;
+                }
+                if (d->listed)
+                        c->devices.list[c->devices.count++] = d;
+        }
 }
 
 static bool connect_finished(void *arg) REQUIRES(client_held)
@@ -215,12 +283,13 @@ void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_cou
                 client_wait(c, connect_finished, c);
         if (!c->connected && !c->closing) {
                 c->connecting = true;
-                if (read_config(c) == 0)
+                if (read_filter(c) == 0 && read_config(c) == 0)
                         servers_connect(c);
                 for (unsigned i = 0; i < c->server_count; i++)
                         if (client_add_devices(c, c->servers[i]) < 0)
                                 log_error("client", "out of memory");
                 found_begin(c);
+                order_devices(c);
                 c->connected = true;
                 client_changed(c);
         }
@@ -267,6 +336,7 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->specs.count = params->spec_count;
         c->found.sources = params->sources ? mem_strdup(params->sources) : NULL;
         c->found.wait_ns = params->sources_ns;
+        c->devices.filter_text = params->devices ? mem_strdup(params->devices) : NULL;
         c->disconnected.reconnect_ns = params->reconnect_ns;
         c->disconnected.wait_ns = params->wait_ns;
         c->disconnected.answer_ns = params->answer_ns;
@@ -278,8 +348,11 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         list_init(&c->sessions.retired);
         list_init(&c->found.all);
         init_locks(c);
-        int r = platform_new(c, &c->platform);
+        int r = params->devices && !c->devices.filter_text ? SP_E_NOMEM
+                                                           : platform_new(c, &c->platform);
         if (r < 0) {
+                mem_free(c->devices.filter_text);
+                mem_free(c->found.sources);
                 mem_free(c);
                 return r;
         }
@@ -307,6 +380,7 @@ static void destroy(struct client *c, bool after_fork) LOCK_UNCHECKED
         map_fini(&c->objects.all);
         storage_fini(c);
         found_fini(c);
+        mem_free(c->devices.filter_text);
         mem_free(c->devices.all);
         mem_free(c->devices.list);
         platform_free(c->platform);
@@ -400,6 +474,7 @@ struct client *client_get(void)
                         .reconnect_ns = config_number(CONFIG_reconnect) * 1000000000,
                         .answer_ns = config_number(CONFIG_client_answer_timeout) * 1000000,
                         .wait_ns = config_number(CONFIG_on_loss),
+                        .devices = config_text(CONFIG_client_devices),
                         .sources = config_sources(),
                         .sources_ns = config_number(CONFIG_discovery_wait) * 1000000,
                 };

@@ -109,7 +109,9 @@ static const struct mask {
         { 0x417E, MASK_DROP }, /* cl_intel_planar_yuv: width */
         { 0x417F, MASK_DROP }, /* height */
         { 0x418B, MASK_DROP }, /* cl_intel_command_queue_families */
-        { 0x4501, MASK_DROP }, /* cl_ext_image_requirements_info, _from_buffer */
+        { 0x4501, MASK_DROP }, /* PoCL's remote devices: core/link/remote_info.c answers */
+        { 0x4503, MASK_DROP }, /* the server's address */
+        { 0x4504, MASK_DROP }, /* its port */
         { 0x5000, MASK_DROP }, /* cl_ext_buffer_device_address */
 };
 

@@ -63,7 +63,7 @@ struct _cl_platform_id {
 };
 
 /* A device. A root device lives as long as the client, a sub-device until nothing needs it.
- * Immutable except `available` and `present`.
+ * Immutable except `available`, `listed` and `present`.
  *
  * If a server is restarted, its device becomes another object, of the new session
  * (core/link/new_session.c). The application keeps the first object's handle (`shown`). Objects
@@ -80,6 +80,7 @@ struct _cl_device_id {
         struct buf own_info; /* of a sub-device */
         cl_device_type type;
         bool available;
+        bool listed;        /* clGetDeviceIDs has shown it (client.c) */
         cl_device_id shown; /* the device whose handle the application has; a sub-device: itself */
         cl_device_id present; /* a shown device: the device that stands for it now */
         struct client *client;

@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "config/device_filter.h"
 #include "core/client.h"
 #include "core/link/io.h"
 #include "os/condition.h"
@@ -35,6 +36,8 @@ struct client {
                 cl_uint all_count;
                 cl_device_id *list; /* those that are shown now: as large as `all` */
                 cl_uint count;
+                char *filter_text;
+                struct device_filter filter;
         } devices GUARDED_BY(client_held);
         uint64_t next_id GUARDED_BY(client_held); /* one counter for all types */
         struct {

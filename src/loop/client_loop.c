@@ -22,6 +22,7 @@
 #include "os/thread.h"
 #include "os/wakeup.h"
 #include "trace/trace.h"
+#include "transport/address.h"
 #include "transport/own_address.h"
 #include "transport/tls.h"
 
@@ -78,7 +79,8 @@ struct io_link {
         struct config_local options; /* of that engine */
         char *accelerators;          /* one of them; NULL: none */
         struct attach *attach;
-        struct dial_reply opened; /* of a later session (loop_open) */
+        struct dial_reply opened;  /* of a later session (loop_open) */
+        char reached[ADDRESS_MAX]; /* by lane 0; "": not known */
         struct client_loop *loop;
         unsigned wide;              /* bulk lanes that there are to be; 0: one */
         struct link_lock lock;      /* the client's, for lane threads */
@@ -201,6 +203,8 @@ static void watch_address(struct client_loop *loop, const struct io_link *l)
 static int lane_up(struct io_link *l, unsigned lane, struct conn *conn,
                    const struct dial_reply *reply)
 {
+        if (!lane && (l->local || conn_reached(conn, l->spec->address, l->reached) < 0))
+                l->reached[0] = '\0';
         if (!lane && !l->bounce.base)
                 arena_map_bounce(conn, &l->bounce);
         arena_use_bounce(&l->bounce, lane, conn);
@@ -395,6 +399,12 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
         }
         l->attach = a;
         return 0;
+}
+
+static const char *loop_reached(void *user, const struct io_link *l)
+{
+        (void)user;
+        return *l->reached ? l->reached : NULL;
 }
 
 static int loop_attach(void *user, struct io_link *l, unsigned lane)
@@ -827,6 +837,7 @@ const struct client_io client_io_loop = {
         .wait = loop_wait,
         .wake = loop_wake,
         .close = loop_close,
+        .reached = loop_reached,
         .arena = loop_arena,
         .random = loop_random,
         .output = loop_output,

@@ -83,6 +83,7 @@ enum info_key {
         INFO_SERVER_REFUSED,   /* block for each reason: INFO_SERVER_REASON, INFO_SERVER_COUNT */
         INFO_SERVER_REASON,    /* text: lower-case letters and underscores */
         INFO_SERVER_COUNT,     /* u64: connections since its start */
+        INFO_SERVER_DRAINING,  /* u64: 1: it takes no new sessions, and ends with the last one */
         INFO_HEALTH = 0x10168, /* block, one message for each device */
         INFO_HEALTH_DEVICE,    /* u64: its number for --devices */
         INFO_HEALTH_NAME,      /* text */

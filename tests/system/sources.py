@@ -312,6 +312,14 @@ def a_server_that_advertises_appears_and_goes():
         return f"appears after {appeared:.2f} s, is gone after {time.monotonic() - begin:.2f} s"
 
 
+def a_server_that_drains_withdraws_its_record():
+    with Network() as net, net.source() as found, net.spancld(*ALL) as s:
+        got = found.until("appears")
+        s.processes[0].send_signal(signal.SIGUSR1)  # without sessions it also ends
+        found.until("gone", id=got["id"])
+        assert s.processes[0].wait(HANG_S) == 0
+
+
 def a_server_that_knows_clients_publishes_its_key():
     with Network() as net, net.source() as found:
         subprocess.run([BUILD / "bin/spancld", "pair", "--keys", f"{net.folder.name}/keys"], check=True, timeout=HANG_S,

@@ -219,6 +219,54 @@ def idle_application_is_told_that_a_link_is_cut_and_made_again():
         relay.close()
 
 
+# --- A server that drains -------------------------------------------------------------------------
+
+def server_that_drains_keeps_its_session_and_refuses_others():
+    with servers(1, "--backend", "reference", "--log", "info") as s:
+        relay = Relay(s.ports[0])
+        with Actor(at(relay.port), "builtin") as client:
+            here = client.do("devices")
+            client.do("begin")
+            client.do("compute")
+            for _ in range(2):  # the second signal changes nothing
+                s.processes[0].send_signal(signal.SIGUSR1)
+            wait_for(lambda: "spancld drains" in s.log_text(), "spancld does not say that it drains")
+            other = subprocess.run([str(BUILD / "bin/spancl"), "list"], env=client_env(at(s.ports[0])), text=True,
+                                   capture_output=True, timeout=HANG_S)
+            assert other.returncode and "this server drains" in other.stderr + other.stdout, other
+            top = subprocess.run([str(BUILD / "bin/spancl"), "top", "--once"], env=client_env(at(s.ports[0])),
+                                 text=True, capture_output=True, timeout=HANG_S)
+            assert "1 of" in top.stdout and "it drains" in top.stdout, top
+            client.do("watch")
+            relay.cut()
+            client.do("told 2")
+            client.do("until " + here)
+            client.do("compute")  # of the same session
+            assert s.processes[0].poll() is None
+            client.do("end")
+            client.leave()
+        assert s.processes[0].wait(HANG_S) == 0
+        log = s.log_text()
+        assert log.count("spancld drains") == 1 and "spancld is drained" in log, log
+        relay.close()
+
+
+def server_without_sessions_that_drains_ends():
+    with servers(1, "--backend", "reference") as s:
+        s.processes[0].send_signal(signal.SIGUSR1)
+        assert s.processes[0].wait(HANG_S) == 0
+
+
+def server_that_drains_obeys_sigterm():
+    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
+        client.do("begin")
+        client.do("compute")
+        s.processes[0].send_signal(signal.SIGUSR1)
+        wait_for(lambda: "spancld drains" in s.log_text(), "spancld does not say that it drains")
+        s.processes[0].send_signal(signal.SIGTERM)
+        assert s.processes[0].wait(HANG_S) == 0
+
+
 # --- While a server is disconnected -----------------------------------------------------------------------
 
 def calls_that_need_a_server_that_is_disconnected_fail_and_nothing_hangs():

@@ -203,7 +203,8 @@ static bool same_place(const struct server_spec *a, const struct server_spec *b)
         if (!a->address || !b->address || address_parse(a->address, &x) < 0 ||
             address_parse(b->address, &y) < 0 || x.port != y.port)
                 return false;
-        return !strcmp(x.host, y.host) || (address_is_here(&x) && address_is_here(&y));
+        bool ip = x.ops->caps & y.ops->caps & TRANSPORT_PEERS; /* loopback has several addresses */
+        return !strcmp(x.host, y.host) || (ip && address_is_here(&x) && address_is_here(&y));
 }
 
 /* Does the configuration name the host as the record does? */

@@ -102,6 +102,10 @@ struct client_io {
          * on using the connections, so only the descriptors are closed. */
         void (*close)(void *user, struct io_link *l, bool after_fork);
 
+        /* The address that lane 0 has reached, as transport/address.h writes it, with numbers instead of a
+         * name. Lives as the link does. NULL: not known. May be NULL. */
+        const char *(*reached)(void *user, const struct io_link *l);
+
         /* The memory that this process and the server have in common: its descriptor, which lives as
          * the link does, and its size, which can't change. -1: there is none. May be NULL. */
         int (*arena)(void *user, struct io_link *l, uint64_t *ret_size);

@@ -91,6 +91,7 @@ void metrics_take(struct metrics *m, const struct wire_session_stats *answer)
                         m->sessions_max = info_u64(e.value, INFO_SERVER_SESSIONS_MAX, 0);
                         m->begun = info_u64(e.value, INFO_SERVER_SESSIONS_BEGUN, 0);
                         m->lost = info_u64(e.value, INFO_SERVER_SESSIONS_LOST, 0);
+                        m->draining = info_u64(e.value, INFO_SERVER_DRAINING, 0) != 0;
                         take_refusals(m, e.value);
                         break;
                 case INFO_HEALTH:
@@ -169,6 +170,8 @@ static void put_server(struct writer *w, const struct metrics *m)
         one(w, "spancl_sessions", "gauge", "Sessions now.", m->sessions);
         one(w, "spancl_sessions_limit", "gauge", "The limit of sessions (--sessions).",
             m->sessions_max);
+        one(w, "spancl_draining", "gauge",
+            "1 if spancld takes no new sessions and ends with the last one.", m->draining);
         one(w, "spancl_sessions_total", "counter", "Sessions that have begun.", m->begun);
         one(w, "spancl_sessions_lost_total", "counter",
             "Sessions that ended by a crash or because they exceeded a limit.", m->lost);

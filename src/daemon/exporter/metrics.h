@@ -36,7 +36,7 @@ struct metrics_refusals {
 /* Zeroed memory is an empty one. */
 struct metrics {
         bool whole; /* all sessions have answered */
-        uint64_t up_ns, sessions, sessions_max, begun, lost;
+        uint64_t up_ns, sessions, sessions_max, begun, lost, draining;
         struct metrics_refusals refused[METRICS_REASONS];
         size_t refused_count;
         struct metrics_device devices[METRICS_DEVICES];

@@ -28,7 +28,7 @@ enum {
 
 static bool is_wanted(const struct supervisor *s)
 {
-        return !s->stopping && config_option_number(s->options, CONFIG_advertise);
+        return !s->stopping && !s->draining && config_option_number(s->options, CONFIG_advertise);
 }
 
 static void gone(struct supervisor *s)
@@ -185,6 +185,14 @@ bool advertiser_ended(struct supervisor *s, pid_t pid)
         if (!s->stopping)
                 log_error(LOG, PROGRAM " has ended; it is started again");
         return true;
+}
+
+void advertiser_withdraw(struct supervisor *s)
+{
+        if (!s->advertiser.pid)
+                return;
+        advertiser_stop(s);
+        log_info(LOG, "--advertise: the record is withdrawn");
 }
 
 void advertiser_stop(struct supervisor *s)

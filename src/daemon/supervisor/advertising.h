@@ -17,6 +17,9 @@ uint64_t advertiser_deadline(const struct supervisor *s);
 /* A process has ended. Returns true if it was the program. */
 bool advertiser_ended(struct supervisor *s, pid_t pid);
 
+/* End the program for good, because the server takes no new sessions. */
+void advertiser_withdraw(struct supervisor *s);
+
 /* End the program, which withdraws the record. */
 void advertiser_stop(struct supervisor *s);
 

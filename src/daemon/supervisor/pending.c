@@ -26,6 +26,9 @@ enum {
         ACCEPT_BATCH = 64,
 };
 
+const char draining_text[] =
+        "this server drains: it takes no new sessions, and ends with the last one";
+
 /* Drop the pending connection, whose conn is closed. Its memory stays until the events at hand
  * are done. */
 static void pending_gone(struct supervisor *s, struct pending *v)
@@ -291,6 +294,10 @@ static enum routed route(struct supervisor *s, struct pending *v)
         if (m.role || m.lane || m.next_seq || m.generation) {
                 const char *why = workers_why_ended(s, m.session_hi, m.session_lo);
                 refuse(s, v, SP_E_GONE, why ? why : "this server has no such session (any more)");
+                return ROUTED;
+        }
+        if (s->draining) {
+                refuse(s, v, SP_E_GONE, draining_text);
                 return ROUTED;
         }
         if (workers_count(s, WORKER_BUSY) >= config_option_number(s->options, CONFIG_sessions)) {

@@ -17,6 +17,9 @@ void pending_event(struct supervisor *s, struct pending *v);
 /* A worker has become ready: serve the connections that wait for one. */
 void pending_serve_waiting(struct supervisor *s);
 
+/* The reason for a client whose new session is refused because spancld drains. */
+extern const char draining_text[];
+
 /* Refuse the pending connections that wait for a worker with these rights; NULL: all. */
 void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
                             const char *text);

@@ -240,6 +240,7 @@ struct supervisor {
         uint64_t trim_ns;
         bool namespaces_told; /* the log says that sessions lack namespaces */
         bool unreaped;        /* children may have ended that were not collected yet */
+        bool draining;        /* no new sessions; spancld ends with the last one */
         bool stopping;
 };
 

@@ -22,12 +22,33 @@
 
 enum { EVENTS = 64 };
 
+/* Take no new sessions from now on. */
+static void drain(struct supervisor *s)
+{
+        if (s->draining)
+                return;
+        s->draining = true;
+        log_warn(LOG, "spancld drains: it takes no new sessions, and ends with the last of %zu",
+                 workers_count(s, WORKER_BUSY));
+        notify_send("STATUS=draining");
+        advertiser_withdraw(s);
+        pending_refuse_waiting(s, NULL, SP_E_GONE, draining_text);
+}
+
+/* Has the last session ended, while spancld drains? */
+static bool is_drained(const struct supervisor *s)
+{
+        return s->draining && !workers_count(s, WORKER_BUSY);
+}
+
 static void on_signal(struct supervisor *s)
 {
         struct signalfd_siginfo info;
         while (read(s->events.signals, &info, sizeof(info)) == sizeof(info)) {
                 if (info.ssi_signo == SIGCHLD)
                         s->unreaped = true;
+                else if (info.ssi_signo == SIGUSR1)
+                        drain(s);
                 else
                         s->stopping = true;
         }
@@ -158,6 +179,7 @@ static int prepare(struct supervisor *s)
         sigemptyset(&set);
         sigaddset(&set, SIGTERM);
         sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGUSR1);
         sigaddset(&set, SIGCHLD);
         sigprocmask(SIG_BLOCK, &set, NULL);
         signal(SIGPIPE, SIG_IGN);
@@ -229,7 +251,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 spawner_fini(&s.spawner);
         if (!r)
                 log_info(LOG, "spancld %s is ready", SPANCL_VERSION);
-        while (!r && !s.stopping) {
+        while (!r && !s.stopping && !is_drained(&s)) {
                 expire(&s);
                 dialler_provide(&s);
                 health_provide(&s);
@@ -240,7 +262,9 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 pending_bury(&s);
                 run_events(&s, clock_poll_ms(next_deadline(&s)));
         }
-        if (s.stopping)
+        if (is_drained(&s))
+                log_info(LOG, "spancld is drained");
+        if (s.stopping || s.draining)
                 notify_send("STOPPING=1");
         s.stopping = true;
         advertiser_stop(&s); /* first: nobody new should come */

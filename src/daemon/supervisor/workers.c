@@ -234,7 +234,9 @@ static bool provide_one(struct supervisor *s, const struct gate_grant *grant)
 
 void workers_provide(struct supervisor *s)
 {
-        if (s->stopping || s->spawner.loading || clock_now_ns() < s->starts.next_ns)
+        if (s->draining)
+                s->starts.next_ns = UINT64_MAX;
+        if (s->stopping || s->draining || s->spawner.loading || clock_now_ns() < s->starts.next_ns)
                 return;
         size_t warming = workers_count(s, WORKER_WARMING), waiting = 0;
         s->starts.next_ns = UINT64_MAX;
