@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "daemon/exporter/http.h"
 #include "daemon/exporter/metrics.h"
+#include "daemon/supervisor/report.h"
 #include "proto/info.h"
 
 static enum http_status judge(const char *text)
@@ -80,6 +81,28 @@ TEST(sessions_beyond_the_limit_have_no_series)
         assert_int_equal(m.count, METRICS_SESSIONS);
 }
 
+static bool is_of_session(const enum info_key *keys, size_t count, size_t cut)
+{
+        auto_clean(buf_fini) struct buf records = { 0 };
+        size_t mark;
+        for (size_t i = 0; i < count; i++) {
+                assert_int_equal(info_begin(&records, keys[i], &mark), 0);
+                info_end(&records, mark);
+        }
+        return report_is_of_session(bytes_of(records.data, records.size - cut));
+}
+
+TEST(a_worker_reports_about_its_session_only)
+{
+        const enum info_key own[] = { INFO_SESSION, INFO_LINK, INFO_LINK };
+        const enum info_key others[] = { INFO_SERVER, INFO_HEALTH, INFO_OUT_OF_SERVICE };
+        assert_true(report_is_of_session(bytes_str("")));
+        assert_true(is_of_session(own, array_size(own), 0));
+        assert_false(is_of_session(own, array_size(own), 1));
+        for (size_t i = 0; i < array_size(others); i++)
+                assert_false(is_of_session((enum info_key[]){ INFO_SESSION, others[i] }, 2, 0));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -87,6 +110,7 @@ int main(void)
                 cmocka_unit_test(other_requests_are_refused),
                 cmocka_unit_test(labels_that_a_client_chose_begin_no_line_and_end_no_label),
                 cmocka_unit_test(sessions_beyond_the_limit_have_no_series),
+                cmocka_unit_test(a_worker_reports_about_its_session_only),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

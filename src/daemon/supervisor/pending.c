@@ -171,6 +171,8 @@ void pending_pass_on(struct supervisor *s, struct worker *w, const struct contro
                 .name = bytes_str(w->name),
                 .links = bytes_of(c->data + 8, c->size - 8),
         };
+        if (!report_is_of_session(m.links))
+                return;
         if (c->size == 8 ? !--v->answers : hello_put_stats(&out, &m) < 0 || !tell(v, &out))
                 pending_drop(s, v);
 }

@@ -131,3 +131,14 @@ int report_put(const struct supervisor *s, struct buf *out)
         }
         return r;
 }
+
+bool report_is_of_session(struct bytes records)
+{
+        struct info_entry e;
+        if (info_check(records) < 0)
+                return false;
+        while (info_next(&records, &e))
+                if (e.key != INFO_SESSION && e.key != INFO_LINK)
+                        return false;
+        return true;
+}
