@@ -20,6 +20,7 @@ from servers import Servers, every_child, is_exporter  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 HANG_S = 150  # a watchdog, not a claim about speed
+LOOKS = 8     # queries that a worker may have in its socket
 BESIDE = 96   # descriptors of the exporter: 64 connections and its own
 
 
@@ -196,6 +197,30 @@ def a_session_that_dies_is_counted_as_lost():
         wait_for(lambda: s.value("spancl_sessions_lost_total") == 1, s.log)
         client.kill()
         client.communicate()
+
+
+def a_scrape_without_a_session_is_not_complete():
+    with Served() as s:
+        client = s.session()
+        wait_for(lambda: s.value("spancl_session_programs") == 1, s.log)
+        worker = int(audit_worker(s))
+        os.kill(worker, signal.SIGSTOP)
+        complete = lambda: scrape.of(scrape.scrape(s.where), "spancl_scrape_complete")
+        wait_for(lambda: not complete(), s.log)
+        # The worker is not asked any more while so many queries wait in its socket.
+        tops = [subprocess.Popen([str(BUILD / "bin/spancl"), "top", "--once"], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, env={**s.servers.environment(),
+                                                                 "SPANCL_CONNECT_TIMEOUT": "1500"})
+                for _ in range(LOOKS)]
+        for top in tops:
+            top.wait(HANG_S)
+        begin = time.monotonic()
+        assert not complete()
+        assert time.monotonic() - begin < 2, "the worker was asked"
+        os.kill(worker, signal.SIGCONT)
+        wait_for(complete, s.log)
+        assert s.value("spancl_session_programs") == 1
+        client.communicate("\n", timeout=HANG_S)
 
 
 def only_the_one_resource_is_served():

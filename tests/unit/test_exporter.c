@@ -8,6 +8,7 @@
 #include "daemon/exporter/metrics.h"
 #include "daemon/supervisor/report.h"
 #include "proto/info.h"
+#include "session/hello.h"
 
 static enum http_status judge(const char *text)
 {
@@ -81,6 +82,21 @@ TEST(sessions_beyond_the_limit_have_no_series)
         assert_int_equal(m.count, METRICS_SESSIONS);
 }
 
+TEST(a_scrape_is_complete_if_the_supervisor_says_so)
+{
+        static struct metrics m;
+        auto_clean(buf_fini) struct buf end = { 0 };
+        struct wire_session_stats s;
+        memset(&m, 0, sizeof(m));
+        assert_int_equal(report_put_whole(&end), 0);
+        assert_int_equal(hello_get_stats(bytes_of(end.data, end.size), &s), 0);
+        assert_false(report_is_of_session(s.links));
+        assert_false(m.whole);
+        metrics_take(&m, &s);
+        assert_true(m.whole);
+        assert_int_equal(m.count, 0);
+}
+
 static bool is_of_session(const enum info_key *keys, size_t count, size_t cut)
 {
         auto_clean(buf_fini) struct buf records = { 0 };
@@ -110,6 +126,7 @@ int main(void)
                 cmocka_unit_test(other_requests_are_refused),
                 cmocka_unit_test(labels_that_a_client_chose_begin_no_line_and_end_no_label),
                 cmocka_unit_test(sessions_beyond_the_limit_have_no_series),
+                cmocka_unit_test(a_scrape_is_complete_if_the_supervisor_says_so),
                 cmocka_unit_test(a_worker_reports_about_its_session_only),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,11 +187,10 @@ static void welcome(struct exporter *x)
 /* ---- the query ---------------------------------------------------------------------------------- */
 
 /* Make the text of the answers that have come. */
-static void finish(struct exporter *x, bool whole)
+static void finish(struct exporter *x)
 {
         close(x->query);
         x->query = -1;
-        x->metrics.whole = whole;
         x->text.size = 0;
         bool good = metrics_put(&x->metrics, &x->text) == 0;
         x->text_ns = good ? clock_now_ns() : 0;
@@ -241,7 +240,7 @@ static void hear(struct exporter *x)
 {
         enum { CHUNK = 64 << 10 };
         if (buf_reserve(&x->answer, CHUNK) < 0 || x->answer_size > ANSWER_MAX) {
-                finish(x, false);
+                finish(x);
                 return;
         }
         ssize_t n = recv(x->query, x->answer.data + x->answer.size, CHUNK, MSG_DONTWAIT);
@@ -251,11 +250,11 @@ static void hear(struct exporter *x)
                 x->answer.size += (size_t)n;
                 x->answer_size += (size_t)n;
                 if (take(x) < 0)
-                        finish(x, false);
+                        finish(x);
                 return;
         }
         if (x->answer_size)
-                finish(x, !n && !x->answer.size);
+                finish(x);
         else { /* the supervisor answers another query, or is out of descriptors */
                 close(x->query);
                 x->query = -1;
@@ -285,7 +284,7 @@ static void expire(struct exporter *x)
 {
         uint64_t now = clock_now_ns();
         if (x->query >= 0 && x->query_by_ns <= now)
-                finish(x, false);
+                finish(x);
         for (size_t i = x->count; i-- > 0;)
                 if (x->clients[i].deadline_ns <= now)
                         drop(x, i);

@@ -109,6 +109,14 @@ static uint64_t *look_slot(struct worker *w, uint64_t look)
         return NULL;
 }
 
+/* The answer to the query is complete; the caller drops the connection. */
+static void end_look(struct pending *v)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        if (v->exports && !v->missed && !report_put_whole(&out))
+                (void)tell(v, &out);
+}
+
 /* Ask the workers of all sessions for their counters. True: answers will come, unless the pending
  * connection's time is over. */
 static bool look(struct supervisor *s, struct pending *v, uint64_t version)
@@ -124,12 +132,18 @@ static bool look(struct supervisor *s, struct pending *v, uint64_t version)
         list_each(w, &s->workers, struct worker, link)
         {
                 uint64_t *slot = look_slot(w, 0);
-                if (w->state != WORKER_BUSY || w->gone || !slot ||
-                    control_send(w->control, CONTROL_STATS, bytes_of(number, 8), -1) < 0)
+                if (w->state != WORKER_BUSY)
                         continue;
+                if (w->gone || !slot ||
+                    control_send(w->control, CONTROL_STATS, bytes_of(number, 8), -1) < 0) {
+                        v->missed = true;
+                        continue;
+                }
                 *slot = v->look;
                 v->answers++;
         }
+        if (!v->answers)
+                end_look(v);
         return v->answers > 0;
 }
 
@@ -144,25 +158,46 @@ static struct pending *find_look(struct supervisor *s, uint64_t look)
         return NULL;
 }
 
+/* No more comes from this slot's worker for its query. */
+static void look_answered(struct supervisor *s, uint64_t *slot, bool missed)
+{
+        struct pending *v = find_look(s, *slot);
+        *slot = 0;
+        if (!v)
+                return;
+        v->missed |= missed;
+        if (--v->answers)
+                return;
+        end_look(v);
+        pending_drop(s, v);
+}
+
 void pending_worker_ended(struct supervisor *s, struct worker *w)
 {
-        for (int i = 0; i < WORKER_LOOKS; i++) {
-                struct pending *v = w->looks[i] ? find_look(s, w->looks[i]) : NULL;
-                w->looks[i] = 0;
-                if (v && !--v->answers)
-                        pending_drop(s, v);
-        }
+        for (int i = 0; i < WORKER_LOOKS; i++)
+                if (w->looks[i])
+                        look_answered(s, &w->looks[i], false);
+}
+
+/* The worker has sent its last answer to this query. It answers in order, so it could not send those
+ * to earlier ones. */
+static void pass_last(struct supervisor *s, struct worker *w, uint64_t look)
+{
+        for (int i = 0; i < WORKER_LOOKS; i++)
+                if (w->looks[i] && w->looks[i] <= look)
+                        look_answered(s, &w->looks[i], w->looks[i] < look);
 }
 
 void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         uint64_t look = c->size >= 8 ? bytes_get_u64(c->data) : 0;
-        uint64_t *slot = look ? look_slot(w, look) : NULL;
-        if (!slot)
+        if (!look || !look_slot(w, look))
                 return; /* it was not asked, or has already sent its last answer */
-        if (c->size == 8)
-                *slot = 0;
+        if (c->size == 8) {
+                pass_last(s, w, look);
+                return;
+        }
         struct pending *v = find_look(s, look);
         if (!v)
                 return;
@@ -172,8 +207,8 @@ void pending_pass_on(struct supervisor *s, struct worker *w, const struct contro
                 .links = bytes_of(c->data + 8, c->size - 8),
         };
         if (!report_is_of_session(m.links))
-                return;
-        if (c->size == 8 ? !--v->answers : hello_put_stats(&out, &m) < 0 || !tell(v, &out))
+                v->missed = true;
+        else if (hello_put_stats(&out, &m) < 0 || !tell(v, &out))
                 pending_drop(s, v);
 }
 
@@ -191,7 +226,7 @@ uint64_t pending_look(struct supervisor *s, int fd, uint64_t before)
         }
         v->source.kind = SOURCE_PENDING;
         v->conn = conn;
-        v->heard = true;
+        v->heard = v->exports = true;
         v->from.local = true;
         v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
         list_append(&s->arrivals.pending, &v->link);
