@@ -97,6 +97,8 @@ def devices_and_refusals_are_counted():
         with socket.create_connection(("127.0.0.1", s.servers.ports[0])) as c:
             c.sendall(b"GET / HTTP/1.1\r\n\r\n")
             c.recv(1)
+        wait_for(lambda: re.search(r"warn: a connection from 127\.0\.0\.1:\d+ was refused: it does not speak", s.log()),
+                 s.log)
         client = s.session()
         second = subprocess.run([str(BUILD / "bin/spancl"), "list", "--quick"], env=s.servers.environment(),
                                 capture_output=True, text=True, timeout=HANG_S, check=False)

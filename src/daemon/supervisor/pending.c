@@ -42,6 +42,17 @@ static void pending_drop(struct supervisor *s, struct pending *v)
         pending_gone(s, v);
 }
 
+/* Drop a connection that gets no answer, and say why in the log. */
+static void drop_refused(struct supervisor *s, struct pending *v, int status, const char *why)
+{
+        report_refused(s, status);
+        audit_refused(s, v, why);
+        if (v->conn)
+                pending_drop(s, v);
+        else
+                pending_gone(s, v);
+}
+
 static struct pending *first(struct list *l)
 {
         return list_empty(l) ? NULL : list_entry(l->next, struct pending, link);
@@ -417,19 +428,25 @@ void pending_event(struct supervisor *s, struct pending *v)
         if (r == SP_E_AGAIN)
                 return;
         if (!v->conn) {
-                pending_gone(s, v);
+                drop_refused(s, v, r, "no memory for its encryption");
+                return;
+        }
+        if (r < 0) { /* it was closed without a byte */
+                report_refused(s, r);
+                log_info(LOG, "a connection was closed before its hello");
+                pending_drop(s, v);
                 return;
         }
         v->heard = true;
-        r = r < 0 ? r : read_hello(v);
+        r = read_hello(v);
         if (!r)
                 return;
-        if (r < 0) {
-                report_refused(s, r);
-                log_info(LOG, "a connection was dropped: %s",
-                         r == SP_E_PROTO ? "it does not speak SpanCL" : status_text(r));
-        }
-        if (r < 0 || route(s, v) == ROUTED)
+        if (r < 0)
+                drop_refused(s, v, r,
+                             r == SP_E_PROTO  ? "it does not speak SpanCL"
+                             : r == SP_E_LINK ? "it ended before its hello, or its handshake failed"
+                                              : status_text(r));
+        else if (route(s, v) == ROUTED)
                 pending_drop(s, v);
         else if (!v->look)
                 start_waiting(s, v);
@@ -485,7 +502,7 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
         if (!v->from.local && s->arrivals.rate_per_s &&
             !rate_allows(&s->arrivals.rate, v->from.net, s->arrivals.rate_per_s, clock_now_ns())) {
                 report_refused(s, SP_E_BUSY);
-                log_info(LOG, "a host connects more often than --connection-rate allows");
+                audit_refused(s, v, "its host connects more often than --connection-rate allows");
                 conn_close(conn);
                 mem_free(v);
                 return 0;
@@ -499,17 +516,12 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
         list_append(&s->arrivals.pending, &v->link);
         s->arrivals.pending_count++;
         struct pending *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
-        if (crowd) {
-                report_refused(s, SP_E_BUSY);
-                log_info(LOG,
-                         "too many connections of one host without a hello: the oldest is dropped");
-                pending_drop(s, crowd);
-        }
-        if (s->arrivals.pending_count > PENDING_MAX) {
-                report_refused(s, SP_E_BUSY);
-                log_info(LOG, "too many connections without a hello: the oldest is dropped");
-                pending_drop(s, first(&s->arrivals.pending));
-        }
+        if (crowd)
+                drop_refused(s, crowd, SP_E_BUSY,
+                             "its host has too many connections without a hello");
+        if (s->arrivals.pending_count > PENDING_MAX)
+                drop_refused(s, first(&s->arrivals.pending), SP_E_BUSY,
+                             "there are too many connections without a hello");
         return 0;
 }
 
