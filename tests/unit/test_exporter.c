@@ -1,6 +1,7 @@
 /* The exporter's requests and its text. */
 #include "support/check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,12 +13,12 @@
 
 static enum http_status judge(const char *text)
 {
-        return http_judge(bytes_str(text));
+        return http_judge(bytes_str(text), false);
 }
 
 TEST(a_whole_request_for_metrics_is_served)
 {
-        assert_int_equal(judge("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), HTTP_OK);
+        assert_int_equal(judge("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"), HTTP_OK);
         assert_int_equal(judge("GET /metrics HTTP/1.0\n\n"), HTTP_OK);
         assert_int_equal(judge("GET /metrics?a=b HTTP/1.1\r\n\r\n"), HTTP_OK);
         assert_int_equal(judge("GET /metrics HTTP/1.1\r\nHost: x\r\n"), HTTP_MORE);
@@ -40,6 +41,35 @@ TEST(other_requests_are_refused)
         assert_int_equal(judge(large), HTTP_HEAD_TOO_LARGE);
         memcpy(large, "GET /metrics HTTP/1.1\r\nX:", 24);
         assert_int_equal(judge(large), HTTP_HEAD_TOO_LARGE);
+}
+
+static enum http_status judge_host(const char *host)
+{
+        char text[256];
+        snprintf(text, sizeof(text), "GET /metrics HTTP/1.1\r\nA: b\r\n%s\r\n\r\n", host);
+        return judge(text);
+}
+
+TEST(names_that_a_name_server_decides_are_refused)
+{
+        static const char *const good[] = { "Host: localhost:9779",  "HOST:LocalHost",
+                                            "Host: 127.0.0.1:9779 ", "host:\t192.0.2.1",
+                                            "Host: [::1]:9779",      "Host: [2001:db8::1]" };
+        static const char *const bad[] = { "Host: example.com",
+                                           "Host: localhost.example.com",
+                                           "host:127.0.0.1.example",
+                                           "Host: [example]",
+                                           "Host: [::1",
+                                           "Host:",
+                                           "Host: localhost\r\nHost: x" };
+        for (size_t i = 0; i < array_size(good); i++)
+                assert_int_equal(judge_host(good[i]), HTTP_OK);
+        for (size_t i = 0; i < array_size(bad); i++)
+                assert_int_equal(judge_host(bad[i]), HTTP_BAD_REQUEST);
+        const char *other = "GET /metrics HTTP/1.1\r\nHost: example.com\r\n\r\n";
+        assert_int_equal(http_judge(bytes_str(other), true), HTTP_OK);
+        assert_int_equal(judge_host("Xhost: example.com"), HTTP_OK);
+        assert_int_equal(judge_host("A: b\r\n\r\nHost: x"), HTTP_OK);
 }
 
 TEST(labels_that_a_client_chose_begin_no_line_and_end_no_label)
@@ -124,6 +154,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_whole_request_for_metrics_is_served),
                 cmocka_unit_test(other_requests_are_refused),
+                cmocka_unit_test(names_that_a_name_server_decides_are_refused),
                 cmocka_unit_test(labels_that_a_client_chose_begin_no_line_and_end_no_label),
                 cmocka_unit_test(sessions_beyond_the_limit_have_no_series),
                 cmocka_unit_test(a_scrape_is_complete_if_the_supervisor_says_so),

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -48,6 +49,7 @@ struct client {
 
 struct exporter {
         int listener;
+        bool any_host; /* as of http_judge */
         struct client clients[CLIENTS_MAX];
         size_t count;
         uint64_t arrivals;
@@ -108,7 +110,7 @@ static bool read_head(struct exporter *x, struct client *c)
         if (n <= 0)
                 return n < 0 && (errno == EAGAIN || errno == EINTR);
         c->size += (size_t)n;
-        enum http_status status = http_judge(bytes_of(c->head, c->size));
+        enum http_status status = http_judge(bytes_of(c->head, c->size), x->any_host);
         if (status == HTTP_MORE)
                 return true;
         if (status != HTTP_OK)
@@ -324,6 +326,20 @@ static int receive_listener(void)
         return control_receive(CONTROL_FD, &c) < 0 || c.kind != CONTROL_METRICS ? -1 : c.fd;
 }
 
+/* Return true if browsers of this host do not reach the listener, or all hosts do. */
+static bool takes_any_host(int listener)
+{
+        struct sockaddr_storage a;
+        socklen_t size = sizeof(a);
+        if (getsockname(listener, (struct sockaddr *)&a, &size) < 0)
+                return false;
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a;
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a;
+        if (a.ss_family == AF_INET)
+                return ntohl(v4->sin_addr.s_addr) >> 24 != IN_LOOPBACKNET;
+        return a.ss_family != AF_INET6 || !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
 /* Handle one turn's events. False: the supervisor is gone. */
 static bool turn(struct exporter *x)
 {
@@ -361,6 +377,7 @@ int exporter_main(void)
         x.listener = receive_listener();
         if (x.listener < 0)
                 return 1;
+        x.any_host = takes_any_host(x.listener);
         give_up_rights();
         while (turn(&x))
                 ;
