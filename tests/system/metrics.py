@@ -26,7 +26,13 @@ BESIDE = 96   # descriptors of the exporter: 64 connections and its own
 
 def wait_for(condition, what):
     deadline = time.monotonic() + HANG_S
-    while not condition():
+
+    def holds():
+        try:
+            return condition()
+        except scrape.Missing:
+            return False
+    while not holds():
         assert time.monotonic() < deadline, what() if callable(what) else what
         time.sleep(0.05)
 
@@ -54,7 +60,11 @@ class Served:
         return next(filter(is_exporter, every_child(self.pid)), None)
 
     def scrape(self):
-        return scrape.scrape(self.where)
+        """A complete one."""
+        deadline = time.monotonic() + HANG_S
+        while not scrape.of(samples := scrape.scrape(self.where), "spancl_scrape_complete"):
+            assert time.monotonic() < deadline, samples
+        return samples
 
     def value(self, name, *labels):
         return scrape.of(self.scrape(), name, *labels)
